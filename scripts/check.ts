@@ -1,0 +1,169 @@
+/**
+ * `npm test`: every check there is, in order, going on after a failure so that all problems are seen.
+ *
+ *   npm test                       everything
+ *   npm test -- server/storage     only the test files under, or named like, that path
+ *   npm run test:faults            only the fault tests, at their full number of rounds
+ *
+ * The last line is `N passed, N failed, N skipped`: tests, plus one failure for each other check that failed.
+ */
+import { spawn } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { runTests, type TestOutcome } from './test-run.ts';
+
+interface Command {
+  readonly label: string;
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+interface TestStep {
+  readonly label: string;
+  readonly patterns: readonly string[];
+  /** Test files at a time: faults and the whole-server tests measure or starve each other. */
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+}
+
+const COMMANDS: readonly Command[] = [
+  { label: 'type check', program: 'tsc', args: ['-p', '.'] },
+  { label: 'lint', program: 'biome', args: ['check', '--error-on-warnings', '--colors=off'] },
+];
+
+const FAULTS: TestStep = {
+  label: 'faults',
+  patterns: ['test/faults/**/*.test.ts'],
+  concurrency: 1,
+  timeoutMs: 300_000,
+};
+
+const TEST_STEPS: readonly TestStep[] = [
+  {
+    label: 'tidy',
+    patterns: ['test/tidy.test.ts', 'test/tidy/**/*.test.ts'],
+    concurrency: 2,
+    timeoutMs: 60_000,
+  },
+  {
+    label: 'unit',
+    patterns: ['server/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
+    concurrency: 2,
+    timeoutMs: 120_000,
+  },
+  { label: 'acceptance', patterns: ['test/acceptance/**/*.test.ts'], concurrency: 2, timeoutMs: 180_000 },
+  FAULTS,
+];
+
+const ROOT = dirname(import.meta.dirname);
+const FULL_FAULTS_TIMEOUT_MS = 3_600_000;
+
+/** What the children see: no setting of the person who runs the tests may change what they find. */
+function testEnvironment(faultTier: 'fast' | 'full'): Record<string, string | undefined> {
+  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('CLOUDLET_'));
+  return { ...Object.fromEntries(kept), FAULTS: faultTier };
+}
+
+function filesOf(step: TestStep, filters: readonly string[]): string[] {
+  const files = globSync([...step.patterns], { cwd: ROOT }).sort();
+  if (filters.length === 0) return files;
+  const wanted = filters.map((filter) => filter.replace(/^\.?\/+/, ''));
+  return files.filter((file) => wanted.some((filter) => file.includes(filter)));
+}
+
+async function runCommand({ program, args }: Command): Promise<{ failed: boolean; output: string }> {
+  const child = spawn(join(ROOT, 'node_modules/.bin', program), args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8');
+    stream.on('data', (text: string) => {
+      output += text;
+    });
+  }
+  return new Promise((resolve) => {
+    child.on('error', (error) => resolve({ failed: true, output: `${program}: ${error.message}` }));
+    child.on('close', (code) => resolve({ failed: code !== 0, output }));
+  });
+}
+
+function printStep(label: string, result: string, startMs: number): void {
+  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
+  console.log(`${label.padEnd(12)} ${result} (${seconds} s)`);
+}
+
+function indent(text: string): string {
+  return text.trimEnd().replace(/^/gm, '    ');
+}
+
+class Totals {
+  passed = 0;
+  failed = 0;
+  skipped = 0;
+
+  add(outcome: TestOutcome): void {
+    this.passed += outcome.passed;
+    this.failed += outcome.failures.length;
+    this.skipped += outcome.skips.length;
+  }
+}
+
+async function checkCommand(command: Command, totals: Totals): Promise<void> {
+  const start = performance.now();
+  const { failed, output } = await runCommand(command);
+  printStep(command.label, failed ? 'FAILED' : 'ok', start);
+  if (!failed) return;
+  totals.failed++;
+  console.log(indent(output));
+}
+
+async function checkTests(
+  step: TestStep,
+  files: readonly string[],
+  tier: 'fast' | 'full',
+): Promise<TestOutcome> {
+  const start = performance.now();
+  const outcome = await runTests({
+    files: files.map((file) => join(ROOT, file)),
+    concurrency: step.concurrency,
+    timeoutMs: tier === 'full' ? FULL_FAULTS_TIMEOUT_MS : step.timeoutMs,
+    env: testEnvironment(tier),
+  });
+  const { passed, failures, skips } = outcome;
+  const counts = `${passed} passed, ${failures.length} failed, ${skips.length} skipped`;
+  printStep(step.label, `${failures.length > 0 ? 'FAILED ' : ''}${counts} in ${files.length} files`, start);
+  for (const { name, error } of failures) console.log(`  failed: ${name}\n${indent(error)}`);
+  for (const { name, reason } of skips) console.log(`  skipped: ${name} (${reason})`);
+  return outcome;
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  process.chdir(ROOT);
+  const faultsOnly = args.includes('--faults');
+  const filters = args.filter((argument) => !argument.startsWith('--'));
+  const unknown = args.filter((argument) => argument.startsWith('--') && argument !== '--faults');
+  if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(' ')}; give paths, or --faults`);
+
+  const totals = new Totals();
+  if (!faultsOnly && filters.length === 0) {
+    for (const command of COMMANDS) await checkCommand(command, totals);
+  }
+  let fileCount = 0;
+  for (const step of faultsOnly ? [FAULTS] : TEST_STEPS) {
+    const files = filesOf(step, filters);
+    if (files.length === 0) continue;
+    fileCount += files.length;
+    totals.add(await checkTests(step, files, faultsOnly ? 'full' : 'fast'));
+  }
+  if (fileCount === 0) {
+    console.log(`no test file matches ${filters.join(' ') || 'the patterns'}`);
+    totals.failed++;
+  }
+  console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+  // A test that left something behind in this process must not keep the check from ending.
+  process.exit(totals.failed === 0 ? 0 : 1);
+}
+
+await main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(`check: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(2);
+});

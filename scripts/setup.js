@@ -1,0 +1,289 @@
+/**
+ * Set-up, run before `npm start` and `npm test`. Plain JavaScript without dependencies, because in a
+ * fresh clone an old Node runs it before anything is installed. Prints one line per step that had
+ * something to do, and costs a few milliseconds when none had.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const MODULES = join(ROOT, 'node_modules');
+const STAMP = join(MODULES, '.cloudlet-setup');
+const PINNED_NODE = join(MODULES, '.bin', 'node');
+
+/** Programs the tests call, and the Debian package of each. Tests skip, with the reason, what is not there. */
+const TEST_PROGRAMS = [
+  { program: 'chromium', debianPackage: 'chromium', neededFor: 'browser tests' },
+  { program: 'strace', debianPackage: 'strace', neededFor: 'fsync fault tests' },
+  { program: 'mkfs.ext4', debianPackage: 'e2fsprogs', neededFor: 'power-loss tests' },
+];
+
+/** What npm says, and what it means. The first that matches is printed. */
+const NPM_FAILURES = [
+  {
+    pattern:
+      /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT)\b/,
+    message:
+      'the package registry cannot be reached; connect to the network (or set its proxy) and run this again',
+  },
+  { pattern: /\bENOSPC\b/, message: 'the disk is full; free about 600 MB and run this again' },
+  {
+    pattern: /\b(EACCES|EPERM|EROFS)\b/,
+    message: `no permission to write ${MODULES} (or npm's cache); run this as the owner of that directory`,
+  },
+  {
+    pattern: /\bEINTEGRITY\b/,
+    message: 'a downloaded package does not match package-lock.json; run `npm cache verify` and try again',
+  },
+  {
+    pattern: /\bETARGET\b|\bE404\b/,
+    message: 'the registry in use does not have a package that package-lock.json names',
+  },
+  {
+    pattern: /\bEUSAGE\b/,
+    message: 'package.json and package-lock.json disagree; run `npm install` and commit the lock file',
+  },
+];
+
+class SetupError extends Error {}
+
+/** The PATH without our own node_modules/.bin: npm must not run on the Node it is about to replace. */
+function outsidePath() {
+  const own = join(MODULES, '.bin');
+  return (process.env.PATH || '')
+    .split(delimiter)
+    .filter((directory) => directory !== own)
+    .join(delimiter);
+}
+
+/** Runs a program to its end, quietly. */
+function run(program, args, environment = {}) {
+  const options = {
+    cwd: ROOT,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 64 * 1024 * 1024,
+    env: { ...process.env, PATH: outsidePath(), ...environment },
+  };
+  return spawnSync(program, args, options);
+}
+
+function hasProgram(program) {
+  const directories = [...outsidePath().split(delimiter), '/usr/sbin', '/sbin'];
+  return directories.some((directory) => {
+    try {
+      accessSync(join(directory, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Runs one step and prints its line, with how long it took. */
+function step(label, work) {
+  const start = process.hrtime.bigint();
+  process.stdout.write(`  ${label} … `);
+  let result;
+  try {
+    result = work();
+  } catch (error) {
+    process.stdout.write('failed\n');
+    throw error;
+  }
+  const seconds = Number(process.hrtime.bigint() - start) / 1e9;
+  process.stdout.write(`${result} (${seconds.toFixed(1)} s)\n`);
+}
+
+function readJson(path) {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
+
+/** True when someone already ran `npm ci` or `npm install`: npm's own record of what is there equals the lock file. */
+function installedMatches(lock) {
+  try {
+    const installed = readJson(join(MODULES, '.package-lock.json')).packages;
+    const wanted = Object.keys(lock.packages).filter((path) => path !== '');
+    return (
+      Object.keys(installed).every((path) => path in lock.packages) &&
+      wanted.every((path) => {
+        const want = lock.packages[path];
+        const have = installed[path];
+        if (have === undefined) return want.optional === true;
+        return have.version === want.version && have.integrity === want.integrity;
+      })
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Why npm failed, on one line. */
+function explainNpm(result) {
+  if (result.error && result.error.code === 'ENOENT')
+    return 'npm was not found; install Node.js 18 or newer with npm';
+  const output = `${result.stderr || ''}\n${result.stdout || ''}`;
+  const known = NPM_FAILURES.find(({ pattern }) => pattern.test(output));
+  const detail = output.match(/(?:Missing|Invalid): .*/);
+  if (known) return detail ? `${known.message} (${detail[0]})` : known.message;
+  const said = output.split('\n').find((line) => /^npm (error|ERR!) /.test(line) && !/ code /.test(line));
+  return said
+    ? said.replace(/^npm (error|ERR!) /, '')
+    : `npm ci ended with ${result.signal || result.status}`;
+}
+
+function installDependencies() {
+  // Warnings are about the Node that boots us, which then runs nothing; errors still show.
+  const args = [
+    'ci',
+    '--include=dev',
+    '--include=optional',
+    '--loglevel=error',
+    '--no-audit',
+    '--no-fund',
+    '--no-progress',
+  ];
+  const result = run('npm', [
+    ...args,
+    '--prefer-offline',
+    '--fetch-retry-mintimeout=2000',
+    '--fetch-retry-maxtimeout=10000',
+  ]);
+  if (result.error || result.status !== 0) throw new SetupError(explainNpm(result));
+}
+
+function dependencies() {
+  let lockText;
+  try {
+    lockText = readFileSync(join(ROOT, 'package-lock.json'), 'utf8');
+  } catch (error) {
+    throw new SetupError(`package-lock.json cannot be read (${error.code}); check it out again`);
+  }
+  const lock = JSON.parse(lockText);
+  const machine = `${process.platform}-${process.arch}`;
+  const wanted = `${createHash('sha256').update(lockText).digest('hex')} ${machine}\n`;
+  const stamp = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';
+  if (stamp !== wanted) {
+    const otherMachine = stamp !== '' && !stamp.endsWith(` ${machine}\n`);
+    if (otherMachine || !existsSync(PINNED_NODE) || !installedMatches(lock)) {
+      step('installing dependencies', () => {
+        installDependencies();
+        return 'done';
+      });
+    }
+    try {
+      writeFileSync(STAMP, wanted);
+    } catch (error) {
+      throw new SetupError(
+        `${STAMP} cannot be written (${error.code}); run this as the owner of that directory`,
+      );
+    }
+    return { lock, worked: true };
+  }
+  return { lock, worked: false };
+}
+
+/** The lock file's Node package for this machine: [name, version], or undefined when there is none. */
+function pinnedPackage(lock) {
+  const fits = (value, own) => value === undefined || [].concat(value).includes(own);
+  const entry = Object.entries(lock.packages).find(
+    ([, found]) => found.bin?.node && fits(found.os, process.platform) && fits(found.cpu, process.arch),
+  );
+  return (
+    entry && { name: entry[1].name || entry[0].replace(/^node_modules\//, ''), version: entry[1].version }
+  );
+}
+
+/** The pinned Node must be there and run. */
+function runtime(lock) {
+  const pinned = pinnedPackage(lock);
+  if (pinned === undefined) {
+    throw new SetupError(
+      `no Node is pinned for ${process.platform} on ${process.arch}; Cloudlet runs on Linux and macOS, x64 and arm64`,
+    );
+  }
+  const what = `${pinned.name}@${pinned.version}`;
+  if (!existsSync(PINNED_NODE)) {
+    throw new SetupError(
+      `${what} (the Node that Cloudlet runs on) was not installed; run \`npm ci --include=optional\``,
+    );
+  }
+  const result = spawnSync(PINNED_NODE, ['-v'], { encoding: 'utf8' });
+  if (result.error || result.status !== 0) {
+    const complaint = String(result.stderr).trim().split('\n')[0] || `exit code ${result.status}`;
+    const said = result.error ? result.error.code : complaint;
+    throw new SetupError(
+      `${what} does not run on this machine (${said}); it needs glibc 2.28 or newer (not musl)`,
+    );
+  }
+  if (result.stdout.trim() !== `v${pinned.version}`) {
+    throw new SetupError(
+      `${PINNED_NODE} is ${result.stdout.trim()}, expected v${pinned.version}; run \`npm ci\``,
+    );
+  }
+}
+
+function isDebian() {
+  try {
+    return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+function aptInstall(packages) {
+  const environment = { DEBIAN_FRONTEND: 'noninteractive' };
+  run('apt-get', ['update', '-qq'], environment);
+  const options = ['-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=60'];
+  const result = run('apt-get', ['install', ...options, ...packages], environment);
+  if (!result.error && result.status === 0) return 'done';
+  const said = String(result.stderr || '')
+    .split('\n')
+    .find((line) => line.startsWith('E: '));
+  return `could not (${said ? said.slice(3) : 'apt-get failed'}); tests that need them will be skipped`;
+}
+
+/** Missing programs only cost the tests that use them, so this step never fails. */
+function testPrograms() {
+  const missing = TEST_PROGRAMS.filter(({ program }) => !hasProgram(program));
+  if (missing.length === 0) return false;
+  const packages = missing.map(({ debianPackage }) => debianPackage);
+  const isRoot = process.getuid && process.getuid() === 0;
+  if (isRoot && isDebian() && hasProgram('apt-get')) {
+    step(`installing Debian packages ${packages.join(', ')}`, () => aptInstall(packages));
+  } else {
+    const uses = missing.map(({ program, neededFor }) => `${program} (${neededFor})`).join(', ');
+    console.log(
+      `  missing: ${uses}; those tests are skipped. On Debian: sudo apt-get install ${packages.join(' ')}`,
+    );
+  }
+  return true;
+}
+
+function main(purpose) {
+  if (Number(process.versions.node.split('.')[0]) < 18) {
+    throw new SetupError(
+      `Node ${process.versions.node} is too old to set Cloudlet up; install Node 18 or newer`,
+    );
+  }
+  if (purpose !== 'start' && purpose !== 'test') {
+    throw new SetupError(
+      'say what to set up for: `node scripts/setup.js start` or `node scripts/setup.js test`',
+    );
+  }
+  const { lock, worked } = dependencies();
+  runtime(lock);
+  if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
+  if (purpose === 'test') testPrograms();
+}
+
+try {
+  main(process.argv[2]);
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  console.error(`set-up: ${error.message}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, describe, test } from 'node:test';
+
+const ROOT = dirname(import.meta.dirname);
+const PARENT = mkdtempSync(join(tmpdir(), 'setup-'));
+const NODE_PACKAGE = `node-${process.platform}-${process.arch}`;
+const UNREACHABLE = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_fetch_retries: '0' };
+
+after(() => rmSync(PARENT, { recursive: true }));
+
+interface LockEntry {
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly optional?: boolean;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly os?: readonly string[];
+}
+
+interface Clone {
+  readonly directory: string;
+  /** Runs the set-up script as npm would, with an empty cache of its own. */
+  setUp(
+    purpose: string,
+    options?: { env?: Record<string, string>; uid?: number },
+  ): { code: number; output: string };
+}
+
+let clones = 0;
+
+/** A repository whose only dependency is a "Node" package kept inside it, so that real npm installs it without a network. */
+function makeClone(
+  extra: Readonly<Record<string, LockEntry>> = {},
+  dependencies: Record<string, string> = {},
+): Clone {
+  const directory = join(PARENT, `clone-${clones++}`);
+  const runtime = join(directory, 'runtime');
+  mkdirSync(join(directory, 'scripts'), { recursive: true });
+  mkdirSync(join(runtime, 'bin'), { recursive: true });
+  copyFileSync(join(ROOT, 'scripts/setup.js'), join(directory, 'scripts/setup.js'));
+  const bin = { node: 'bin/node' };
+  const version = process.versions.node;
+  writeFileSync(join(runtime, 'package.json'), JSON.stringify({ name: NODE_PACKAGE, version, bin }));
+  writeFileSync(join(runtime, 'bin/node'), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
+  chmodSync(join(runtime, 'bin/node'), 0o755);
+  const manifest = {
+    name: 'clone',
+    version: '1.0.0',
+    type: 'module',
+    dependencies: { [NODE_PACKAGE]: 'file:runtime', ...dependencies },
+  };
+  const isLocked = ([name]: [string, string]) => name === NODE_PACKAGE || `node_modules/${name}` in extra;
+  const locked = Object.fromEntries(Object.entries(manifest.dependencies).filter(isLocked));
+  const packages = {
+    '': { ...manifest, dependencies: locked },
+    [`node_modules/${NODE_PACKAGE}`]: { resolved: 'runtime', link: true },
+    runtime: { name: NODE_PACKAGE, version, bin },
+    ...extra,
+  };
+  const lock = { name: 'clone', version: '1.0.0', lockfileVersion: 3, requires: true, packages };
+  writeFileSync(join(directory, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(directory, 'package-lock.json'), JSON.stringify(lock));
+  return {
+    directory,
+    setUp(purpose, { env = {}, uid } = {}) {
+      const script = join(directory, 'scripts/setup.js');
+      const result = spawnSync(process.execPath, [script, purpose], {
+        encoding: 'utf8',
+        timeout: 60_000,
+        env: { ...process.env, npm_config_cache: join(PARENT, `cache-${clones}`), ...env },
+        ...(uid === undefined ? {} : { uid, gid: uid }),
+      });
+      return { code: result.status ?? -1, output: result.stdout + result.stderr };
+    },
+  };
+}
+
+describe('set-up', () => {
+  test('installs in a fresh clone, says so in a line, and does nothing the next time', () => {
+    const clone = makeClone();
+    const first = clone.setUp('start');
+    assert.equal(first.code, 0, first.output);
+    assert.match(first.output, /^ {2}installing dependencies … done \(\d+\.\d s\)\n {2}runtime: Node \d/);
+    assert.ok(existsSync(join(clone.directory, 'node_modules/.bin/node')));
+    const start = performance.now();
+    assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
+    const took = performance.now() - start;
+    assert.ok(took < 1500, `${took} ms`); // 0.15 s on an idle machine; this one also runs the other tests
+  });
+
+  test('installs again when the lock file changed, or when an install was cut short', () => {
+    const clone = makeClone();
+    clone.setUp('start');
+    const lockPath = join(clone.directory, 'package-lock.json');
+    writeFileSync(lockPath, `${readFileSync(lockPath, 'utf8')}\n`);
+    // The same packages in another spelling: npm's own record shows that there is nothing to install.
+    assert.doesNotMatch(clone.setUp('start').output, /installing/);
+    rmSync(join(clone.directory, 'node_modules/.bin'), { recursive: true });
+    rmSync(join(clone.directory, 'node_modules/.cloudlet-setup'));
+    assert.match(clone.setUp('start').output, /installing dependencies … done/);
+  });
+
+  test('no network: one line, exit code 1', () => {
+    const integrity = `sha512-${'A'.repeat(86)}==`;
+    const missing = { 'node_modules/left-behind': { version: '1.0.0', integrity } };
+    const { code, output } = makeClone(missing, { 'left-behind': '1.0.0' }).setUp('start', {
+      env: UNREACHABLE,
+    });
+    assert.equal(code, 1);
+    assert.match(
+      output,
+      /^ {2}installing dependencies … failed\nset-up: the package registry cannot be reached[^\n]*\n$/,
+    );
+  });
+
+  test('no permission to write: one line, exit code 1', (t) => {
+    if (process.getuid?.() !== 0) return t.skip('needs root to become someone else');
+    const clone = makeClone();
+    chmodSync(PARENT, 0o755);
+    const cache = mkdtempSync(join(tmpdir(), 'setup-cache-'));
+    chmodSync(cache, 0o777);
+    const env = { npm_config_cache: cache, HOME: cache };
+    const { code, output } = clone.setUp('start', { uid: 65534, env });
+    rmSync(cache, { recursive: true });
+    assert.equal(code, 1, output);
+    assert.match(output, /\nset-up: no permission to write [^\n]*\n$/);
+  });
+
+  test('a lock file that disagrees, and an npm that is not there: one line each', () => {
+    const clone = makeClone({}, { unlocked: 'file:unlocked' });
+    mkdirSync(join(clone.directory, 'unlocked'));
+    const manifest = JSON.stringify({ name: 'unlocked', version: '1.0.0' });
+    writeFileSync(join(clone.directory, 'unlocked/package.json'), manifest);
+    const disagree = clone.setUp('start');
+    assert.equal(disagree.code, 1);
+    assert.match(disagree.output, /set-up: package.json and package-lock.json disagree[^\n]*\n$/);
+    const noNpm = makeClone().setUp('start', { env: { PATH: '/nonexistent' } });
+    assert.equal(noNpm.code, 1);
+    assert.match(noNpm.output, /set-up: npm was not found; install Node.js 18 or newer with npm\n$/);
+  });
+
+  test('a pinned Node that was left out, or does not run, is named with what to do', () => {
+    const clone = makeClone();
+    clone.setUp('start');
+    const node = join(clone.directory, 'node_modules/.bin/node');
+    rmSync(node);
+    symlinkSync('/bin/false', node);
+    assert.match(clone.setUp('start').output, /^set-up: node-\S+ does not run on this machine/);
+    rmSync(node);
+    writeFileSync(node, '#!/bin/sh\necho v1.2.3\n', { mode: 0o755 });
+    assert.match(clone.setUp('start').output, /^set-up: \S+ is v1\.2\.3, expected v\d+/);
+    rmSync(node);
+    assert.match(
+      clone.setUp('start').output,
+      /^set-up: node-\S+ .* was not installed; run `npm ci --include=optional`/,
+    );
+  });
+
+  test('tests go on without the programs they need, and it is said how to get them', (t) => {
+    if (process.getuid?.() !== 0) return t.skip('needs root to become someone else');
+    const clone = makeClone();
+    clone.setUp('start');
+    chmodSync(PARENT, 0o755);
+    const bare = join(clone.directory, 'bare');
+    mkdirSync(bare);
+    const { code, output } = clone.setUp('test', { uid: 65534, env: { PATH: bare } });
+    assert.equal(code, 0, output);
+    assert.match(
+      output,
+      /^ {2}missing: chromium \(browser tests\), .*On Debian: sudo apt-get install chromium /,
+    );
+  });
+
+  test('an unknown purpose is refused', () => {
+    assert.deepEqual(makeClone().setUp('nothing').code, 1);
+  });
+});
+
+describe('bin/cloudlet', () => {
+  const installation = join(PARENT, 'installation with spaces');
+  const launcher = join(installation, 'bin/cloudlet');
+  mkdirSync(join(installation, 'bin'), { recursive: true });
+  mkdirSync(join(installation, 'server'));
+  copyFileSync(join(ROOT, 'bin/cloudlet'), launcher);
+  const main = `
+    const [, , how] = process.argv;
+    if (how === 'wait') { process.on('SIGTERM', () => process.exit(42)); setInterval(() => {}, 1000); }
+    else process.exitCode = 7;
+    console.log(JSON.stringify([process.argv.slice(2), process.env.UV_THREADPOOL_SIZE, process.cwd()]));
+  `;
+  writeFileSync(join(installation, 'server/main.ts'), main);
+
+  test('says in one line when set-up has not run', () => {
+    const { status, stderr } = spawnSync(launcher, ['start'], { encoding: 'utf8' });
+    assert.equal(status, 1);
+    assert.match(stderr, /^cloudlet: set-up has not run yet; run `npm start` [^\n]*\n$/);
+  });
+
+  test('is executable, keeps arguments, directory and exit code, from anywhere and through links', () => {
+    assert.ok(statSync(join(ROOT, 'bin/cloudlet')).mode & 0o100);
+    mkdirSync(join(installation, 'node_modules/.bin'), { recursive: true });
+    symlinkSync(process.execPath, join(installation, 'node_modules/.bin/node'));
+    symlinkSync(launcher, join(PARENT, 'absolute link'));
+    mkdirSync(join(PARENT, 'elsewhere'));
+    symlinkSync('../absolute link', join(PARENT, 'elsewhere/cloudlet'));
+    const calls: [string, string][] = [
+      [launcher, '/'],
+      ['./installation with spaces/bin/cloudlet', PARENT],
+      [join(PARENT, 'elsewhere/cloudlet'), '/'],
+      ['./cloudlet', join(PARENT, 'elsewhere')],
+    ];
+    for (const [program, cwd] of calls) {
+      const env = { PATH: process.env.PATH };
+      const { status, stdout } = spawnSync(program, ['admin', 'a b', '*'], { encoding: 'utf8', cwd, env });
+      assert.deepEqual(JSON.parse(stdout), [['admin', 'a b', '*'], '16', cwd], program);
+      assert.equal(status, 7);
+    }
+    const env = { PATH: process.env.PATH, UV_THREADPOOL_SIZE: '5' };
+    const { stdout } = spawnSync(launcher, [], { encoding: 'utf8', cwd: '/', env });
+    assert.deepEqual(JSON.parse(stdout), [[], '5', '/']);
+  });
+
+  test('a signal reaches the server, whose exit code comes back', async () => {
+    const child = spawn(launcher, ['wait'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    child.kill('SIGTERM');
+    const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
+      child.once('exit', (...end) => resolve(end));
+    });
+    assert.deepEqual([code, signal], [42, null]);
+  });
+});

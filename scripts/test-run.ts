@@ -1,0 +1,158 @@
+/** One node:test run over a list of files, each in its own process, reduced to what a person wants to read. */
+import { run } from 'node:test';
+import { inspect } from 'node:util';
+
+export interface Failure {
+  /** Path of the test file, and the names from the outermost suite down. */
+  readonly name: string;
+  readonly error: string;
+}
+
+export interface Skip {
+  readonly name: string;
+  readonly reason: string;
+}
+
+export interface TestOutcome {
+  readonly passed: number;
+  readonly failures: readonly Failure[];
+  readonly skips: readonly Skip[];
+}
+
+export interface TestRunOptions {
+  readonly files: readonly string[];
+  /** Test files at a time. */
+  readonly concurrency: number;
+  /** A file that takes longer fails. */
+  readonly timeoutMs: number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+interface Finished {
+  readonly name: string;
+  readonly nesting: number;
+  readonly file?: string | undefined;
+  readonly skip?: string | boolean | undefined;
+  readonly todo?: string | boolean | undefined;
+  readonly details: { readonly type?: string | undefined; readonly error?: unknown };
+}
+
+const OUTPUT_LINES_KEPT = 40;
+
+/** A test that takes too long is named first; then its process, which may never end by itself, is ended. */
+const GRACE_MS = 2000;
+
+/** Runs the files and counts tests, not suites. A file without any test, or one that dies, counts as a failure. */
+export async function runTests(options: TestRunOptions): Promise<TestOutcome> {
+  const tally = new Tally();
+  const waiting = [...options.files];
+  const lane = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      await runFile(file, options, tally);
+    }
+  };
+  await Promise.all(Array.from({ length: options.concurrency }, lane));
+  return tally.outcome();
+}
+
+/** A run of its own, because node:test has a deadline for each test but none for a file that does not end. */
+async function runFile(file: string, { timeoutMs, env }: TestRunOptions, tally: Tally): Promise<void> {
+  const deadline = new AbortController();
+  const timer = setTimeout(() => {
+    deadline.abort(
+      new Error(`did not end within ${timeoutMs + GRACE_MS} ms; is a server or timer left open?`),
+    );
+  }, timeoutMs + GRACE_MS);
+  const stream = run({
+    files: [file],
+    timeout: timeoutMs,
+    env: env as NodeJS.ProcessEnv,
+    signal: deadline.signal,
+  });
+  stream.on('test:start', ({ name, nesting, file }) => tally.started(file, nesting, name));
+  stream.on('test:pass', (test) => tally.passed(test));
+  stream.on('test:fail', (test) => tally.failed(test));
+  stream.on('test:stdout', ({ file, message }) => tally.printed(file, message));
+  stream.on('test:stderr', ({ file, message }) => tally.printed(file, message));
+  for await (const _ of stream); // drains it: the events above come in the order of the stream
+  clearTimeout(timer);
+}
+
+class Tally {
+  #passed = 0;
+  readonly #failures: { name: string; file: string; error: string; isFile: boolean }[] = [];
+  readonly #skips: Skip[] = [];
+  readonly #names = new Map<string, string[]>();
+  readonly #output = new Map<string, string[]>();
+
+  started(file: string | undefined, nesting: number, name: string): void {
+    const names = this.#names.get(file ?? '') ?? [];
+    names.length = nesting;
+    names[nesting] = name;
+    this.#names.set(file ?? '', names);
+  }
+
+  printed(file: string, message: string): void {
+    const lines = this.#output.get(file) ?? [];
+    lines.push(...message.replace(/\n$/, '').split('\n'));
+    this.#output.set(file, lines.slice(-OUTPUT_LINES_KEPT));
+  }
+
+  passed(test: Finished): void {
+    if (test.details.type === 'suite') return;
+    if (test.skip !== undefined && test.skip !== false) {
+      this.#skips.push({
+        name: this.#fullName(test),
+        reason: typeof test.skip === 'string' ? test.skip : 'no reason',
+      });
+    } else if (test.nesting === 0 && test.name === test.file) {
+      this.#fail(test, 'this file contains no test');
+    } else {
+      this.#passed++;
+    }
+  }
+
+  failed(test: Finished): void {
+    // Of a suite or test that failed only because of what is inside it, the inside is reported.
+    const error = test.details.error as { failureType?: string; cause?: unknown } | undefined;
+    if (error?.failureType === 'subtestsFailed') return;
+    this.#fail(test, describeError(error));
+  }
+
+  #fail(test: Finished, error: string): void {
+    const isFile = test.nesting === 0 && test.name === test.file;
+    this.#failures.push({ name: this.#fullName(test), file: test.file ?? '', error, isFile });
+  }
+
+  /** `path › suite › test`. Names of the outer suites come from the last start event of each level. */
+  #fullName(test: Finished): string {
+    if (test.name === test.file) return relativePath(test.file);
+    const outer = (this.#names.get(test.file ?? '') ?? []).slice(0, test.nesting);
+    return [relativePath(test.file ?? ''), ...outer, test.name].join(' › ');
+  }
+
+  outcome(): TestOutcome {
+    // A file's own failure ("exit code 1") only repeats what its tests already said.
+    const told = new Set(this.#failures.filter((failure) => !failure.isFile).map(({ file }) => file));
+    const failures = this.#failures.filter((failure) => !failure.isFile || !told.has(failure.file));
+    const described = failures.map((failure) => {
+      const output = failure.isFile ? (this.#output.get(failure.file) ?? []) : [];
+      return { name: failure.name, error: [failure.error, ...output].join('\n') };
+    });
+    return { passed: this.#passed, failures: described, skips: this.#skips };
+  }
+}
+
+function relativePath(file: string): string {
+  const root = `${process.cwd()}/`;
+  return file.startsWith(root) ? file.slice(root.length) : file;
+}
+
+function describeError(error: { cause?: unknown } | undefined): string {
+  const cause = error?.cause ?? error;
+  if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : inspect(cause);
+  const frames = (cause.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  const ours = frames.filter((line) => !line.includes('node:')).slice(0, 6);
+  const deeper = cause.cause === undefined ? [] : [`  cause: ${inspect(cause.cause, { depth: 2 })}`];
+  return [`${cause.name}: ${cause.message}`, ...ours, ...deeper].join('\n');
+}

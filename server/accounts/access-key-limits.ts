@@ -1,0 +1,67 @@
+/** What an access key may be given: no more than the credential that makes it. */
+import { type Clock, formatTime } from '../clock.ts';
+import { AppError, invalidField } from '../errors.ts';
+import type { BucketLimit, Principal, Scope } from './principal.ts';
+import type { AccessKeyBody } from './schema.ts';
+
+/** True when every permission of `scope` is among those of `held`. */
+export function coversScope(held: readonly Scope[], scope: Scope): boolean {
+  const area = scope.slice(0, scope.indexOf(':'));
+  return held.some((own) => own === '*' || own === scope || (scope !== '*' && own === `${area}:*`));
+}
+
+/** True when every object that `limits` lets through is let through by `held` as well. null: no limit. */
+export function coversLimits(
+  held: readonly BucketLimit[] | null,
+  limits: readonly BucketLimit[] | null,
+): boolean {
+  if (held === null) return true;
+  if (limits === null) return false;
+  return limits.every((limit) =>
+    held.some((own) => own.bucket === limit.bucket && limit.prefix.startsWith(own.prefix)),
+  );
+}
+
+/** Throws `scope_required` when the key asked for could do more than its maker. */
+export function demandCovered(
+  principal: Principal,
+  scopes: readonly Scope[],
+  limits: readonly BucketLimit[] | null,
+): void {
+  const beyond = scopes.filter((scope) => !coversScope(principal.scopes, scope));
+  if (beyond.length > 0) {
+    throw new AppError('scope_required', `A key cannot grant what it has not: ${beyond.join(', ')}`);
+  }
+  if (!coversLimits(principal.bucketLimits, limits)) {
+    throw new AppError('scope_required', 'A key limited to buckets can only make keys within its own limits');
+  }
+}
+
+const PLAIN_TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
+const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
+/** Date.parse knows years to 275760; a record's time has four digits. */
+const LAST_TIME = Date.UTC(9999, 11, 31);
+
+/** Milliseconds since 1970, or undefined when `text` is not a time of the calendar. */
+function parseTime(text: string): number | undefined {
+  const isPlain = PLAIN_TIME.test(text);
+  if (!isPlain && !RFC3339.test(text)) return undefined;
+  const ms = Date.parse(isPlain ? `${text.replace(' ', 'T')}Z` : text);
+  // Date.parse turns 30 February into 2 March.
+  if (Number.isNaN(ms) || (isPlain && formatTime(ms) !== text)) return undefined;
+  return ms;
+}
+
+/** The end the body asks for; null: never. Throws `invalid_request`. */
+export function readExpiry(body: AccessKeyBody, clock: Clock): number | null {
+  const { expires_in: seconds, expires_at: text } = body;
+  if (seconds !== undefined && text !== undefined) {
+    throw invalidField('expires_at', 'cannot be given together with expires_in');
+  }
+  if (seconds !== undefined) return clock.now() + seconds * 1000;
+  if (text === undefined) return null;
+  const ms = parseTime(text);
+  if (ms === undefined) throw invalidField('expires_at', 'must be YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339');
+  if (ms <= clock.now() || ms > LAST_TIME) throw invalidField('expires_at', 'must lie in the future');
+  return ms;
+}

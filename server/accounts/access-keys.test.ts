@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { isAppError } from '../errors.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { MAX_ACCESS_KEYS } from './access-keys.ts';
+import { mayTouch, type Principal, permits } from './principal.ts';
+import { noReceipt } from './receipt.ts';
+import type { AccessKeyBody } from './schema.ts';
+import { s3SecretContext } from './sealer.ts';
+
+let house: AccountHouse;
+before(async () => {
+  house = await openAccountHouse();
+});
+after(() => house.close());
+
+let made = 0;
+const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
+const principalOf = async (apiKey: string) => house.authenticator.authenticate({ apiKey });
+
+async function holder(): Promise<Principal> {
+  const username = `user-${++made}`;
+  const fields = { username, email: `${username}@example.com`, password: 'a good password' };
+  const account = await house.accounts.register(fields, noReceipt);
+  return await principalOf(account.api_key ?? '');
+}
+
+const create = (principal: Principal, body: Partial<AccessKeyBody> = {}) =>
+  house.accessKeys.create(principal, { name: 'k', scopes: ['*'], ...body }, noReceipt);
+
+async function listed(principal: Principal, afterId = '', limit = 1000) {
+  const keys = [];
+  for await (const key of house.accessKeys.list(principal, { afterId, limit })) keys.push(key);
+  return keys;
+}
+
+test('secrets are shown once; the list has the rest; the S3 secret is sealed', async () => {
+  const owner = await holder();
+  const key = await create(owner, {
+    name: 'Backup ☁',
+    scopes: ['storage:read', 'storage:read'],
+    buckets: [{ name: 'photos', prefix: '2026/' }, { name: 'logs' }],
+    expires_in: 60,
+  });
+  assert.match(key.id, /^key-[0-9a-z]{26}$/);
+  assert.match(key.access_key_id, /^[A-Z2-7]{20}$/);
+  assert.match(key.secret_access_key, /^[0-9A-Za-z]{40}$/);
+  const { api_key: apiKey, secret_access_key: secret, ...shown } = key;
+  assert.deepEqual(await listed(owner), [shown]);
+  assert.deepEqual(shown.scopes, ['storage:read']);
+  assert.deepEqual(shown.buckets, [
+    { name: 'photos', prefix: '2026/' },
+    { name: 'logs', prefix: '' },
+  ]);
+  assert.equal(shown.expires_at, '2026-01-01 00:01:00');
+  const sql = 'SELECT s3_sealed_secret AS sealed FROM api_keys WHERE key_id = ?';
+  const row = await house.metadata.get<{ sealed: Uint8Array }>(sql, key.id);
+  assert.equal(
+    house.sealer.unseal(row?.sealed ?? Buffer.alloc(0), s3SecretContext(key.id)).toString(),
+    secret,
+  );
+
+  const principal = await principalOf(apiKey);
+  assert.equal(permits(principal, 'storage:read'), true);
+  assert.equal(permits(principal, 'storage:write'), false);
+  assert.equal(permits(principal, 'account:read'), false);
+  assert.equal(mayTouch(principal, 'photos', '2026/a'), true);
+  assert.equal(mayTouch(principal, 'photos', '2025/a'), false);
+  await house.authenticator.flush();
+  assert.equal((await listed(owner))[0]?.last_used_at, '2026-01-01 00:00:00');
+  house.clock.advance(60_000);
+  await assert.rejects(principalOf(apiKey), code('invalid_api_key'));
+});
+
+test('revoked: refused at once; another account cannot; twice is 404', async () => {
+  const [owner, stranger] = [await holder(), await holder()];
+  const key = await create(owner);
+  await principalOf(key.api_key);
+  await assert.rejects(house.accessKeys.revoke(stranger, key.id), code('access_key_not_found'));
+  await assert.rejects(house.accessKeys.revoke(owner, 'nonsense'), code('access_key_not_found'));
+  await assert.rejects(house.accessKeys.revoke(owner, owner.credentialId), code('access_key_not_found'));
+  await principalOf(key.api_key);
+  assert.deepEqual(await house.accessKeys.revoke(owner, key.id), { id: key.id });
+  await assert.rejects(principalOf(key.api_key), code('invalid_api_key'));
+  await assert.rejects(house.accessKeys.revoke(owner, key.id), code('access_key_not_found'));
+  assert.deepEqual(await listed(stranger), []);
+});
+
+test('a key makes no key that may do more, reach further or live longer', async () => {
+  const owner = await holder();
+  const limited = await principalOf(
+    (
+      await create(owner, {
+        scopes: ['account:*', 'storage:read'],
+        buckets: [{ name: 'photos', prefix: 'a/' }],
+        expires_in: 3600,
+      })
+    ).api_key,
+  );
+  const within = {
+    scopes: ['storage:read' as const],
+    buckets: [{ name: 'photos', prefix: 'a/b' }],
+    expires_in: 60,
+  };
+  await create(limited, within);
+  const beyond: Partial<AccessKeyBody>[] = [
+    { ...within, scopes: ['*'] },
+    { ...within, scopes: ['storage:*'] },
+    { ...within, scopes: ['storage:read', 'compute:read'] },
+    { ...within, buckets: [{ name: 'photos' }] },
+    { ...within, buckets: [{ name: 'other', prefix: 'a/' }] },
+    { scopes: ['storage:read'], expires_in: 60 },
+    { ...within, expires_in: 3601 },
+    { scopes: within.scopes, buckets: within.buckets },
+  ];
+  for (const body of beyond)
+    await assert.rejects(create(limited, body), code('scope_required'), JSON.stringify(body));
+});
+
+test('an access key never sees the main key, rotates it or closes the account', async () => {
+  const owner = await holder();
+  const all = await principalOf((await create(owner)).api_key);
+  assert.equal((await house.accounts.profile(all)).api_key, null);
+  await assert.rejects(house.apiKeys.rotate(all, 0, noReceipt), code('scope_required'));
+  await assert.rejects(house.accounts.close(all), code('scope_required'));
+});
+
+test('a limited key of an administrator is no administrator', async () => {
+  const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
+  const chief = await house.administration.create(fields, noReceipt);
+  const owner = await principalOf(chief.api_key ?? '');
+  assert.equal(permits(owner, 'admin'), true);
+  for (const body of [{ scopes: ['storage:*' as const] }, { buckets: [{ name: 'photos' }] }]) {
+    const principal = await principalOf((await create(owner, body)).api_key);
+    assert.equal(principal.isAdmin, false);
+    assert.equal(permits(principal, 'admin'), false);
+  }
+  assert.equal((await principalOf((await create(owner)).api_key)).isAdmin, true);
+});
+
+test('at most 100, also when 40 come at once at 90; pages follow each other', async () => {
+  const owner = await holder();
+  for (let i = 0; i < 90; i++) {
+    await create(owner, { name: `k${i}` });
+    house.clock.advance(1);
+  }
+  const results = await Promise.allSettled(Array.from({ length: 40 }, () => create(owner)));
+  assert.equal(results.filter((result) => result.status === 'fulfilled').length, 10);
+  const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  assert.ok(refusals.every((error) => isAppError(error, 'too_many_access_keys')));
+  const all = await listed(owner);
+  assert.equal(all.length, MAX_ACCESS_KEYS);
+  assert.equal(all[0]?.name, 'k0');
+  const [first, second] = [await listed(owner, '', 60), await listed(owner, all[59]?.id, 60)];
+  assert.deepEqual([...first, ...second], all);
+});
+
+test('names with control characters are refused', async () => {
+  const owner = await holder();
+  for (const name of ['a\nb', '\0', 'a\ud800'])
+    await assert.rejects(create(owner, { name }), code('invalid_request'));
+});

@@ -1,0 +1,145 @@
+/** Further keys of an account, each with a name, scopes, limits and an S3 key pair. */
+import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import { AppError, invalidField } from '../errors.ts';
+import { newId, randomBase62, randomSecret } from '../ids.ts';
+import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import { demandCovered, readExpiry } from './access-key-limits.ts';
+import { hashSecret, newApiKey } from './api-key-text.ts';
+import type { CredentialCache } from './authenticator.ts';
+import type { BucketLimit, Principal, Scope } from './principal.ts';
+import type { Receipt } from './receipt.ts';
+import type { AccessKey, AccessKeyBody, CreatedAccessKey } from './schema.ts';
+import { type Sealer, s3SecretContext } from './sealer.ts';
+import type { AccountStore, KeyRow } from './store.ts';
+
+export const MAX_ACCESS_KEYS = 100;
+const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+
+export interface AccessKeysDeps {
+  readonly store: AccountStore;
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly cache: CredentialCache;
+}
+
+export class AccessKeys {
+  readonly #deps: AccessKeysDeps;
+
+  constructor(deps: AccessKeysDeps) {
+    this.#deps = deps;
+  }
+
+  /** Oldest first, those with an id after `afterId`. Secrets are never shown again. */
+  async *list(
+    principal: Principal,
+    page: { readonly afterId: string; readonly limit: number },
+  ): AsyncGenerator<AccessKey> {
+    const rows = await this.#deps.store.accessKeysAfter(principal.accountId, page.afterId, page.limit);
+    for (const row of rows) yield describe(row);
+  }
+
+  /**
+   * Throws `invalid_request`, `scope_required` (more than the caller's own credential may, or for longer),
+   * `too_many_access_keys`.
+   */
+  async create(principal: Principal, body: AccessKeyBody, receipt: Receipt): Promise<CreatedAccessKey> {
+    const { store, metadata, clock, sealer } = this.#deps;
+    if (!body.name.isWellFormed() || /\p{Cc}/u.test(body.name)) {
+      throw invalidField('name', 'must have no control characters');
+    }
+    const scopes: Scope[] = [...new Set(body.scopes)];
+    const limits = body.buckets?.map(({ name, prefix }) => ({ bucket: name, prefix: prefix ?? '' })) ?? null;
+    demandCovered(principal, scopes, limits);
+    const expiresAt = await this.#boundExpiry(principal, readExpiry(body, clock));
+
+    const keyId = newId('key', clock);
+    const apiKey = newApiKey();
+    const secret = randomBase62(40);
+    const row = {
+      keyHash: hashSecret(apiKey),
+      accountId: principal.accountId,
+      keyId,
+      name: body.name,
+      scopes: JSON.stringify(scopes),
+      bucketLimits: limits === null ? null : JSON.stringify(limits),
+      s3AccessKey: newS3AccessKey(),
+      s3SealedSecret: sealer.seal(Buffer.from(secret), s3SecretContext(keyId)),
+      createdAt: clock.now(),
+      expiresAt,
+    };
+    const answer: CreatedAccessKey = {
+      id: keyId,
+      name: row.name,
+      scopes,
+      buckets: describeLimits(limits),
+      access_key_id: row.s3AccessKey,
+      created_at: formatTime(row.createdAt),
+      expires_at: formatTimeOrNull(expiresAt),
+      last_used_at: null,
+      api_key: apiKey,
+      secret_access_key: secret,
+    };
+    try {
+      await metadata.commit([store.insertAccessKey(row, MAX_ACCESS_KEYS), ...receipt(answer)]);
+    } catch (error) {
+      if (error instanceof CommitRejected && error.index === 0 && error.reason === 'expectation') {
+        throw new AppError('too_many_access_keys', `An account has at most ${MAX_ACCESS_KEYS} access keys`, {
+          hint: 'Delete one that is no longer used',
+        });
+      }
+      throw error;
+    }
+    return answer;
+  }
+
+  /** Ends a key at once. Throws `access_key_not_found`, also for another account's. */
+  async revoke(principal: Principal, keyId: string): Promise<{ readonly id: string }> {
+    const { store, metadata, cache } = this.#deps;
+    try {
+      await metadata.commit([store.deleteAccessKey(principal.accountId, keyId)]);
+    } catch (error) {
+      if (!(error instanceof CommitRejected)) throw error;
+      throw new AppError('access_key_not_found', 'There is no such access key');
+    }
+    cache.forgetCredential(keyId);
+    return { id: keyId };
+  }
+
+  /** A key that ends can only make keys that end no later. */
+  async #boundExpiry(principal: Principal, asked: number | null): Promise<number | null> {
+    if (principal.via !== 'key') return asked;
+    const maker = await this.#deps.store.keyById(principal.credentialId);
+    if (maker === undefined) throw new AppError('invalid_api_key', 'The API key was revoked');
+    if (maker.expires_at === null) return asked;
+    if (asked !== null && asked <= maker.expires_at) return asked;
+    throw new AppError('scope_required', 'A key that expires can only make keys that expire no later', {
+      hint: `This key expires at ${formatTime(maker.expires_at)}`,
+    });
+  }
+}
+
+/** 20 characters like Amazon's, which some clients check: 4 of prefix, 80 random bits in base32. */
+function newS3AccessKey(): string {
+  let text = 'CLAK';
+  for (const byte of randomSecret(16)) text += BASE32.charAt(byte & 31);
+  return text;
+}
+
+function describe(row: KeyRow): AccessKey {
+  const limits = row.bucket_limits === null ? null : (JSON.parse(row.bucket_limits) as BucketLimit[]);
+  return {
+    id: row.key_id,
+    name: row.name,
+    scopes: JSON.parse(row.scopes) as Scope[],
+    buckets: describeLimits(limits),
+    access_key_id: row.s3_access_key ?? '',
+    created_at: formatTime(row.created_at),
+    expires_at: formatTimeOrNull(row.expires_at),
+    last_used_at: formatTimeOrNull(row.last_used_at),
+  };
+}
+
+function describeLimits(limits: readonly BucketLimit[] | null): AccessKey['buckets'] {
+  return limits?.map(({ bucket, prefix }) => ({ name: bucket, prefix })) ?? null;
+}

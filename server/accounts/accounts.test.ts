@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { type AppError, isAppError } from '../errors.ts';
+import { CommitRejected } from '../metadata/metadata.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { isApiKeyText } from './api-key-text.ts';
+import { noReceipt } from './receipt.ts';
+
+let house: AccountHouse;
+before(async () => {
+  house = await openAccountHouse();
+});
+after(() => house.close());
+
+const address = '127.0.0.1';
+let made = 0;
+
+/** A fresh account; its user name is unused before. */
+async function register(fields: { username?: string; email?: string; password?: string } = {}) {
+  const username = fields.username ?? `user-${++made}`;
+  const email = fields.email ?? `${username}@example.com`;
+  const password = fields.password ?? 'a good password';
+  const account = await house.accounts.register({ username, email, password }, noReceipt);
+  return { account, password, key: account.api_key ?? '' };
+}
+
+const principalOf = (apiKey: string) => house.authenticator.authenticate({ apiKey });
+const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
+
+test('registration answers exactly as the contract', async () => {
+  house.clock.advance(1500);
+  const { account, key } = await register({ username: 'Ada', email: 'Ada@Example.com' });
+  assert.ok(Number.isInteger(account.id) && account.id > 0);
+  assert.ok(isApiKeyText(key));
+  assert.deepEqual(account, {
+    id: account.id,
+    username: 'Ada',
+    email: 'Ada@Example.com',
+    api_key: key,
+    plan: 'free',
+    credits: 10,
+    is_active: true,
+    created_at: '2026-01-01 00:00:01',
+    last_login: null,
+  });
+  const principal = await principalOf(key);
+  assert.equal(principal.accountId, account.id);
+  assert.deepEqual(await house.accounts.profile(principal), { ...account, is_admin: false });
+});
+
+test('the grant is a ledger transfer of 10 credits', async () => {
+  const { account } = await register();
+  const rows = await house.metadata.all(
+    'SELECT debit, amount_micro, code FROM ledger_transfers WHERE credit = ?',
+    `account:${account.id}`,
+  );
+  assert.deepEqual(
+    rows.map((row) => ({ ...(row as object) })),
+    [{ debit: 'system:grants', amount_micro: 10_000_000, code: 'signup_grant' }],
+  );
+});
+
+test('neither key nor password stand in the database files', async () => {
+  const { key, password } = await register({ password: 'Zx-unmistakable-Zx' });
+  for (const name of await readdir(house.directory)) {
+    const bytes = await readFile(join(house.directory, name)).catch(() => Buffer.alloc(0));
+    assert.equal(bytes.includes(key), false, name);
+    assert.equal(bytes.includes(password), false, name);
+  }
+});
+
+test('taken without regard to case, both named at once', async () => {
+  await register({ username: 'Taken', email: 'taken@example.com' });
+  await assert.rejects(register({ username: 'tAKEN', email: 'free@example.com' }), code('username_taken'));
+  await assert.rejects(register({ username: 'free-name', email: 'TAKEN@EXAMPLE.COM' }), code('email_taken'));
+  await assert.rejects(register({ username: 'free-name', email: 'ｔaken@example.com' }), code('email_taken'));
+  await assert.rejects(register({ username: 'TAKEN', email: 'TAKEN@example.com' }), (error: AppError) => {
+    assert.equal(error.code, 'username_taken');
+    assert.deepEqual(
+      error.fields?.map(({ field }) => field),
+      ['username', 'email'],
+    );
+    return true;
+  });
+});
+
+test('50 parallel registrations of one name: one wins, and only one account and grant exist', async () => {
+  const fields = { username: 'Race', email: 'race@example.com', password: 'a good password' };
+  const results = await Promise.allSettled(
+    Array.from({ length: 50 }, () => house.accounts.register(fields, noReceipt)),
+  );
+  assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
+  const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  assert.ok(refusals.every((error) => isAppError(error, 'username_taken')));
+  const count = await house.metadata.get<{ n: number }>(
+    "SELECT count(*) AS n FROM accounts WHERE username_folded = 'race'",
+  );
+  assert.equal(count?.n, 1);
+});
+
+test('parallel registrations of different names get different ids', async () => {
+  const all = await Promise.all(Array.from({ length: 40 }, () => register()));
+  assert.equal(new Set(all.map(({ account }) => account.id)).size, 40);
+});
+
+test('the receipt is part of the commit: refused together, stored together', async () => {
+  const fields = { username: 'receipt', email: 'receipt@example.com', password: 'a good password' };
+  const insert = (answer: unknown) => [
+    { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['receipt', JSON.stringify(answer)] },
+  ];
+  const account = await house.accounts.register(fields, insert);
+  const stored = await house.metadata.get<{ value: string }>(
+    "SELECT value FROM settings WHERE name = 'receipt'",
+  );
+  assert.deepEqual(JSON.parse(stored?.value ?? ''), account);
+  const second = { ...fields, username: 'receipt2', email: 'receipt2@example.com' };
+  await assert.rejects(house.accounts.register(second, insert), CommitRejected);
+  assert.equal(await house.store.accountByUsername('receipt2'), undefined);
+});
+
+test('rotation: without overlap the old key ends at once', async () => {
+  const { account, key } = await register();
+  const rotated = await house.apiKeys.rotate(await principalOf(key), 0, noReceipt);
+  assert.equal(rotated.previous_key_expires_at, null);
+  assert.equal(rotated.id, account.id);
+  assert.notEqual(rotated.api_key, key);
+  await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
+  assert.equal((await principalOf(rotated.api_key ?? '')).accountId, account.id);
+});
+
+test('rotation with overlap: both keys work until it ends; the old one cannot see or change the new one', async () => {
+  const { account, key } = await register();
+  const rotated = await house.apiKeys.rotate(await principalOf(key), 60, noReceipt);
+  const old = await principalOf(key);
+  assert.equal(old.accountId, account.id);
+  assert.equal((await house.accounts.profile(old)).api_key, null);
+  await assert.rejects(house.apiKeys.rotate(old, 0, noReceipt), code('scope_required'));
+  await assert.rejects(house.accounts.close(old), code('scope_required'));
+  const forever = { name: 'k', scopes: ['*' as const] };
+  await assert.rejects(house.accessKeys.create(old, forever, noReceipt), code('scope_required'));
+  house.clock.advance(59_999);
+  assert.equal((await principalOf(key)).accountId, account.id);
+  house.clock.advance(1);
+  await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
+  assert.equal((await principalOf(rotated.api_key ?? '')).accountId, account.id);
+});
+
+test('a rotation without overlap ends the older overlaps too', async () => {
+  const { key } = await register();
+  const second = await house.apiKeys.rotate(await principalOf(key), 3600, noReceipt);
+  await principalOf(key);
+  await house.apiKeys.rotate(await principalOf(second.api_key ?? ''), 0, noReceipt);
+  for (const old of [key, second.api_key ?? ''])
+    await assert.rejects(async () => principalOf(old), code('invalid_api_key'));
+});
+
+test('overlaps are bounded; 20 parallel rotations leave one current key', async () => {
+  const { account, key } = await register();
+  const principal = await principalOf(key);
+  const results = await Promise.allSettled(
+    Array.from({ length: 20 }, () => house.apiKeys.rotate(principal, 3600, noReceipt)),
+  );
+  assert.ok(results.some((result) => result.status === 'fulfilled'));
+  const rows = await house.store.mainKeys(account.id);
+  assert.equal(rows.filter((row) => row.expires_at === null).length, 1);
+  let current = await house.apiKeys.current(account.id);
+  await assert.rejects(async () => {
+    for (let i = 0; i < 20; i++) {
+      current = (await house.apiKeys.rotate(await principalOf(current ?? ''), 3600, noReceipt)).api_key;
+    }
+  }, code('too_many_access_keys'));
+});
+
+test('e-mail and password change only with the current password', async () => {
+  const { account, key, password } = await register();
+  const principal = await principalOf(key);
+  const change = { email: 'new@example.com', address };
+  await assert.rejects(house.accounts.update(principal, change), code('invalid_request'));
+  const wrong = { ...change, currentPassword: 'wrong password' };
+  await assert.rejects(house.accounts.update(principal, wrong), code('invalid_credentials'));
+  const right = { ...change, currentPassword: password };
+  assert.equal((await house.accounts.update(principal, right)).email, 'new@example.com');
+  const case_ = { email: 'NEW@example.com', currentPassword: password, address };
+  assert.equal((await house.accounts.update(principal, case_)).email, 'NEW@example.com');
+  assert.deepEqual(
+    await house.accounts.update(principal, { address }),
+    await house.accounts.profile(principal),
+  );
+  const other = await register();
+  const taken = { email: other.account.email, currentPassword: password, address };
+  await assert.rejects(house.accounts.update(principal, taken), code('email_taken'));
+  assert.equal((await house.accounts.profile(principal)).email, 'NEW@example.com');
+  assert.equal(account.id, (await house.store.accountByEmail('new@example.com'))?.id);
+});
+
+test('guessing the current password is slowed', async () => {
+  const { key, password } = await register();
+  const principal = await principalOf(key);
+  for (let i = 0; i < 10; i++) {
+    const guess = { email: 'x@example.com', currentPassword: 'wrong password', address };
+    await assert.rejects(house.accounts.update(principal, guess), code('invalid_credentials'));
+  }
+  const right = { email: 'x@example.com', currentPassword: password, address };
+  await assert.rejects(house.accounts.update(principal, right), code('rate_limited'));
+  await house.accounts.update(principal, { ...right, address: '10.9.9.9' });
+});
+
+test('closing ends keys and sessions, frees the name, keeps the ledger', async () => {
+  const { account, key, password } = await register({ username: 'Leaver', email: 'leaver@example.com' });
+  const { token } = await house.sessions.login({ name: 'leaver', password, address }, noReceipt);
+  const principal = await principalOf(key);
+  const access = await house.accessKeys.create(principal, { name: 'k', scopes: ['*'] }, noReceipt);
+  await principalOf(access.api_key);
+  const closed = await house.accounts.close(principal);
+  assert.deepEqual([closed.id, closed.username], [account.id, 'Leaver']);
+  await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
+  await assert.rejects(async () => principalOf(access.api_key), code('invalid_api_key'));
+  await assert.rejects(
+    async () => house.authenticator.authenticate({ sessionToken: token }),
+    code('invalid_session'),
+  );
+  await assert.rejects(
+    house.sessions.login({ name: 'leaver', password, address }, noReceipt),
+    code('invalid_credentials'),
+  );
+  await assert.rejects(house.accounts.close(principal), code('account_not_found'));
+  // A request that was under way when the account closed leaves no way in.
+  const late = house.apiKeys.issue(account.id);
+  await house.metadata.commit([late.statement]);
+  await assert.rejects(async () => principalOf(late.text), code('invalid_api_key'));
+  const again = await register({ username: 'leaver', email: 'LEAVER@example.com' });
+  assert.ok(again.account.id > account.id);
+  const ledger = await house.metadata.all(
+    'SELECT 1 FROM ledger_transfers WHERE credit = ?',
+    `account:${account.id}`,
+  );
+  assert.equal(ledger.length, 1);
+});

@@ -1,0 +1,290 @@
+/** Accounts: they register, are shown, changed and closed. */
+import { type Clock, formatTime } from '../clock.ts';
+import { AppError, invalidField } from '../errors.ts';
+import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { describeAccount, describeRegistration } from './account-answer.ts';
+import { checkAccountFields, foldEmail, foldUsername } from './account-fields.ts';
+import type { ApiKeys } from './api-keys.ts';
+import type { CredentialCache } from './authenticator.ts';
+import { toCredits } from './credits.ts';
+import type { LoginThrottle } from './login-throttle.ts';
+import type { Passwords } from './passwords.ts';
+import type { Principal } from './principal.ts';
+import type { Receipt } from './receipt.ts';
+import type { Account, ClosedAccount, Registration } from './schema.ts';
+import { sessionHashOf } from './sessions.ts';
+import type { AccountRow, AccountStore } from './store.ts';
+
+/** Writes a transfer to the ledger (billing). The user's side is `account:<id>`. */
+export type Transfer = (transfer: {
+  readonly id: string;
+  readonly debit: string;
+  readonly credit: string;
+  readonly amountMicro: bigint;
+  readonly code: string;
+  readonly reference: string;
+  readonly at: number;
+}) => readonly Statement[];
+
+export interface NewAccount {
+  readonly username: string;
+  readonly email: string;
+  /** Without one there is no login, only keys. */
+  readonly password?: string | undefined;
+}
+
+export interface CreateOptions {
+  readonly isAdmin: boolean;
+  /** Part of the same commit, before everything else. */
+  readonly precede?: readonly Statement[];
+  readonly receipt: (account: Account) => readonly Statement[];
+  /** Taken as it is instead of a new key. */
+  readonly apiKey?: string;
+  /** false: the address is shown but not claimed, and cannot be used to log in. */
+  readonly claimEmail?: boolean;
+}
+
+export interface AccountChange {
+  readonly email?: string | undefined;
+  readonly password?: string | undefined;
+  readonly currentPassword?: string | undefined;
+  /** Of the caller, for the throttle. */
+  readonly address: string;
+}
+
+export interface AccountsDeps {
+  readonly store: AccountStore;
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly passwords: Passwords;
+  readonly throttle: LoginThrottle;
+  readonly apiKeys: ApiKeys;
+  readonly cache: CredentialCache;
+  readonly transfer: Transfer;
+  /** Whole micro-credits granted at registration. */
+  readonly signupMicro: number;
+}
+
+export class Accounts {
+  readonly #deps: AccountsDeps;
+  #highestStored: Promise<number> | undefined;
+  #lastId = 0;
+
+  constructor(deps: AccountsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `invalid_request`, `username_taken`, `email_taken`, `overloaded`. */
+  async register(fields: NewAccount, receipt: Receipt): Promise<Registration> {
+    const account = await this.create(fields, {
+      isAdmin: false,
+      receipt: (created) => receipt(describeRegistration(created)),
+    });
+    return describeRegistration(account);
+  }
+
+  /** An account with its key and its sign-up credits, all in one commit. Errors as register. */
+  async create(fields: NewAccount, options: CreateOptions): Promise<Account> {
+    checkAccountFields(fields);
+    // Asked before hashing because that costs 60 ms; the commit decides.
+    await this.#demandFree(fields, options);
+    const { store, passwords, clock, apiKeys, metadata } = this.#deps;
+    const passwordHash = fields.password === undefined ? '' : await passwords.hash(fields.password);
+    const id = await this.#newAccountId();
+    const createdAt = clock.now();
+    const key = apiKeys.issue(id, options.apiKey);
+    const account = describeAccount(
+      this.#newRow({ id, createdAt, passwordHash, isAdmin: options.isAdmin, ...fields }),
+      key.text,
+    );
+    const precede = options.precede ?? [];
+    const inserted = store.insertAccount({
+      id,
+      username: fields.username,
+      usernameFolded: foldUsername(fields.username),
+      email: fields.email,
+      emailFolded: options.claimEmail === false ? null : foldEmail(fields.email),
+      passwordHash,
+      isAdmin: options.isAdmin,
+      createdAt,
+    });
+    try {
+      await metadata.commit([
+        ...precede,
+        inserted,
+        key.statement,
+        ...this.#signupGrant(id, createdAt),
+        ...options.receipt(account),
+      ]);
+    } catch (error) {
+      if (error instanceof CommitRejected && error.index === precede.length) {
+        await this.#demandFree(fields, options);
+        throw new AppError('write_conflict', 'The account could not be stored; try again', { cause: error });
+      }
+      throw error;
+    }
+    return account;
+  }
+
+  /** The caller's account. The key is shown to sessions and to the key itself only. */
+  async profile(principal: Principal): Promise<Account> {
+    const row = await this.#own(principal);
+    const { apiKeys } = this.#deps;
+    const visible = await apiKeys.ownsAccount(principal);
+    return describeAccount(row, visible ? await apiKeys.current(row.id) : null);
+  }
+
+  /**
+   * Changes the e-mail address or the password; a new password ends the account's other sessions. Throws
+   * `invalid_request`, `invalid_credentials`, `rate_limited`, `email_taken`, `scope_required` (an account
+   * without a password is changed only by its own key or session).
+   */
+  async update(principal: Principal, change: AccountChange): Promise<Account> {
+    const row = await this.#own(principal);
+    const { email, password } = change;
+    if (email === undefined && password === undefined) return await this.profile(principal);
+    checkAccountFields({ email, password });
+    await this.#demandCurrentPassword(principal, row, change);
+    const { store, metadata, passwords, cache } = this.#deps;
+    const statements: Statement[] = [];
+    if (email !== undefined) {
+      await this.#demandFreeEmail(email, row.id);
+      statements.push(store.setEmail(row.id, email, foldEmail(email)));
+    }
+    if (password !== undefined) {
+      const becomes = await passwords.hash(password);
+      statements.push(
+        store.setPassword(row.id, { was: row.password_hash, becomes }),
+        store.deleteSessionsExcept(row.id, sessionHashOf(principal) ?? ''),
+      );
+    }
+    try {
+      await metadata.commit(statements);
+    } catch (error) {
+      if (!(error instanceof CommitRejected)) throw error;
+      if (error.reason === 'unique' && email !== undefined) await this.#demandFreeEmail(email, row.id);
+      throw new AppError('write_conflict', 'The account was changed by another request', { cause: error });
+    }
+    if (password !== undefined) cache.forgetAccount(row.id);
+    return await this.profile(principal);
+  }
+
+  /**
+   * Closes the caller's account: keys and sessions end, the name and the address become free, what it
+   * stored can no longer be reached. The ledger keeps its entries. Throws `scope_required`.
+   */
+  async close(principal: Principal): Promise<ClosedAccount> {
+    const row = await this.#own(principal);
+    const { apiKeys, store, metadata, clock, cache } = this.#deps;
+    await apiKeys.demandOwner(principal);
+    const now = clock.now();
+    try {
+      await metadata.commit(store.closeAccount(row.id, now));
+    } catch (error) {
+      if (error instanceof CommitRejected) throw accountNotFound();
+      throw error;
+    }
+    cache.forgetAccount(row.id);
+    return { id: row.id, username: row.username, closed_at: formatTime(now) };
+  }
+
+  async #own(principal: Principal): Promise<AccountRow> {
+    const row = await this.#deps.store.account(principal.accountId);
+    if (row === undefined) throw accountNotFound();
+    return row;
+  }
+
+  async #demandCurrentPassword(principal: Principal, row: AccountRow, change: AccountChange): Promise<void> {
+    const { apiKeys, throttle, passwords } = this.#deps;
+    if (row.password_hash === '') return await apiKeys.demandOwner(principal);
+    if (change.currentPassword === undefined) {
+      throw invalidField('current_password', 'is required to change the e-mail address or the password');
+    }
+    const attempt = { name: foldUsername(row.username), address: change.address };
+    throttle.check(attempt);
+    const right = await passwords.verify(change.currentPassword, row.password_hash, () =>
+      throttle.check(attempt),
+    );
+    if (!right) {
+      throttle.failed(attempt);
+      throw new AppError('invalid_credentials', 'current_password is wrong');
+    }
+    throttle.succeeded(attempt);
+  }
+
+  /** Both problems at once when both are taken. */
+  async #demandFree(fields: NewAccount, options: CreateOptions): Promise<void> {
+    const { store } = this.#deps;
+    const named = await store.accountByUsername(foldUsername(fields.username));
+    const mailed =
+      options.claimEmail === false ? undefined : await store.accountByEmail(foldEmail(fields.email));
+    const problems = [
+      ...(named ? [{ field: 'username', message: 'is taken' }] : []),
+      ...(mailed ? [{ field: 'email', message: 'is taken' }] : []),
+    ];
+    if (problems.length === 0) return;
+    const both = named !== undefined && mailed !== undefined;
+    const what = both
+      ? 'user name and this e-mail address are'
+      : named
+        ? 'user name is'
+        : 'e-mail address is';
+    throw new AppError(named ? 'username_taken' : 'email_taken', `This ${what} taken`, { fields: problems });
+  }
+
+  async #demandFreeEmail(email: string, ownId: number): Promise<void> {
+    const holder = await this.#deps.store.accountByEmail(foldEmail(email));
+    if (holder === undefined || holder.id === ownId) return;
+    const fields = [{ field: 'email', message: 'is taken' }];
+    throw new AppError('email_taken', 'This e-mail address is taken', { fields });
+  }
+
+  /** Known before the commit, because the answer and its receipt are part of it. */
+  async #newAccountId(): Promise<number> {
+    this.#highestStored ??= this.#deps.store.highestAccountId();
+    this.#lastId = Math.max(this.#lastId, await this.#highestStored) + 1;
+    return this.#lastId;
+  }
+
+  #newRow(made: {
+    readonly id: number;
+    readonly username: string;
+    readonly email: string;
+    readonly passwordHash: string;
+    readonly isAdmin: boolean;
+    readonly createdAt: number;
+  }): AccountRow {
+    return {
+      id: made.id,
+      username: made.username,
+      email: made.email,
+      password_hash: made.passwordHash,
+      plan: 'free',
+      is_admin: made.isAdmin ? 1 : 0,
+      is_active: 1,
+      suspended_reason: null,
+      credits_micro: this.#deps.signupMicro,
+      storage_bytes: 0,
+      created_at: made.createdAt,
+      last_login: null,
+    };
+  }
+
+  #signupGrant(accountId: number, at: number): readonly Statement[] {
+    const { signupMicro, transfer } = this.#deps;
+    if (signupMicro === 0) return [];
+    return transfer({
+      id: `signup:${accountId}`,
+      debit: 'system:grants',
+      credit: `account:${accountId}`,
+      amountMicro: BigInt(signupMicro),
+      code: 'signup_grant',
+      reference: `${toCredits(signupMicro)} credits at registration`,
+      at,
+    });
+  }
+}
+
+export function accountNotFound(): AppError {
+  return new AppError('account_not_found', 'There is no such account');
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Ledger } from '../billing/ledger.ts';
+import { isAppError } from '../errors.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { OPERATOR, permits } from './principal.ts';
+import { noReceipt } from './receipt.ts';
+
+let house: AccountHouse;
+before(async () => {
+  house = await openAccountHouse();
+});
+after(() => house.close());
+
+let made = 0;
+const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
+const principalOf = async (apiKey: string | null) =>
+  house.authenticator.authenticate({ apiKey: apiKey ?? '' });
+const credit = (id: number, amount: number) =>
+  house.administration.credit(id, { amount, reason: 'test' }, noReceipt);
+
+async function register(username = `user-${++made}`) {
+  const fields = { username, email: `${username}@example.com`, password: 'a good password' };
+  return await house.accounts.register(fields, noReceipt);
+}
+
+test('credits: granted and taken exactly, never below zero, each a ledger entry', async () => {
+  const { id } = await register();
+  assert.equal((await credit(id, 0.1)).credits, 10.1);
+  assert.equal((await credit(id, -10.1)).credits, 0);
+  assert.equal((await credit(id, 0.000001)).credits, 0.000001);
+  await assert.rejects(credit(id, -0.000002), code('insufficient_credits'));
+  for (const amount of [0, -0, 0.0000001, 1e9 + 1, Number.NaN]) {
+    await assert.rejects(credit(id, amount), code('invalid_request'), String(amount));
+  }
+  await credit(id, 999_999_999);
+  await assert.rejects(credit(id, 1), code('invalid_request'));
+  await assert.rejects(credit(424242, 1), code('account_not_found'));
+  const rows = await house.metadata.all<{ amount_micro: number }>(
+    'SELECT amount_micro FROM ledger_transfers WHERE debit = ? OR credit = ? ORDER BY seq',
+    `account:${id}`,
+    `account:${id}`,
+  );
+  assert.deepEqual(
+    rows.map((row) => Number(row.amount_micro)),
+    [10e6, 1e5, 101e5, 1, 999_999_999e6],
+  );
+});
+
+test('parallel withdrawals never overdraw', async () => {
+  const { id } = await register();
+  const results = await Promise.allSettled(Array.from({ length: 8 }, () => credit(id, -3)));
+  assert.equal(results.filter((result) => result.status === 'fulfilled').length, 3);
+  const row = await house.store.account(id);
+  assert.equal(Number(row?.credits_micro), 1_000_000);
+  assert.equal((await new Ledger({ metadata: house.metadata }).verify()).problem, null);
+});
+
+test('reasons are plain text', async () => {
+  const { id } = await register();
+  for (const reason of ['', ' ', 'a\0b', 'a\nb', '\ud800']) {
+    const grant = house.administration.credit(id, { amount: 1, reason }, noReceipt);
+    await assert.rejects(grant, code('invalid_request'), JSON.stringify(reason));
+  }
+});
+
+test('the list has every open account once, oldest first, and no secret', async () => {
+  for (let i = 0; i < 5; i++) await register();
+  const all = [];
+  for await (const account of house.administration.list({ afterId: 0, limit: Number.POSITIVE_INFINITY }))
+    all.push(account);
+  const ids = all.map((account) => account.id);
+  assert.deepEqual(
+    ids,
+    [...ids].sort((a, b) => a - b),
+  );
+  assert.equal(JSON.stringify(all).includes('clk_'), false);
+  assert.equal(JSON.stringify(all).includes('argon2'), false);
+  const page = [];
+  for await (const account of house.administration.list({ afterId: ids[1] ?? 0, limit: 2 }))
+    page.push(account.id);
+  assert.deepEqual(page, ids.slice(2, 4));
+});
+
+test('accounts without a password have keys but no login', async () => {
+  const fields = { username: 'robot', email: 'robot@example.com' };
+  const robot = await house.administration.create(fields, noReceipt);
+  assert.equal(robot.is_admin, false);
+  await principalOf(robot.api_key);
+  for (const password of ['', 'password']) {
+    const login = { name: 'robot', password, address: '::1' };
+    await assert.rejects(house.sessions.login(login, noReceipt), code('invalid_credentials'));
+  }
+  const change = { password: 'a good password', address: '::1' };
+  await house.accounts.update(await principalOf(robot.api_key), change);
+  await house.sessions.login({ name: 'robot', password: 'a good password', address: '::1' }, noReceipt);
+});
+
+test('suspending oneself is refused; unknown accounts are not found', async () => {
+  const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
+  const chief = await house.administration.create(fields, noReceipt);
+  const principal = await principalOf(chief.api_key);
+  const self = { accountId: chief.id, reason: 'x' };
+  await assert.rejects(house.administration.suspend(principal, self, noReceipt), code('invalid_request'));
+  const unknown = { accountId: 424242, reason: 'x' };
+  await assert.rejects(house.administration.suspend(OPERATOR, unknown, noReceipt), code('account_not_found'));
+  await assert.rejects(house.administration.resume(424242, noReceipt), code('account_not_found'));
+});
+
+test('showing a key makes one only when there is none', async () => {
+  const { id, api_key: key } = await register();
+  assert.equal((await house.administration.showKey(id, noReceipt)).api_key, key);
+  await house.metadata.commit([house.store.deleteMainKeys(id)]);
+  const shown = await house.administration.showKey(id, noReceipt);
+  assert.notEqual(shown.api_key, key);
+  assert.equal((await principalOf(shown.api_key)).accountId, id);
+});
+
+test('the preset key: any string, idempotent, replaced when changed, never another user’s account', async () => {
+  const squatter = await register('ADMIN');
+  const first = 'operator chosen key / 24+';
+  await house.administration.ensureAdminKey(first);
+  await house.administration.ensureAdminKey(first);
+  const principal = await principalOf(first);
+  assert.equal(permits(principal, 'admin'), true);
+  assert.notEqual(principal.accountId, squatter.id);
+  assert.equal(principal.username, 'admin-2');
+  assert.equal((await house.accounts.profile(principal)).api_key, first);
+  assert.equal((await principalOf(squatter.api_key)).isAdmin, false);
+  const second = 'another key of the operator';
+  await house.administration.ensureAdminKey(second);
+  assert.equal((await principalOf(second)).accountId, principal.accountId);
+  await assert.rejects(principalOf(first), code('invalid_api_key'));
+});

@@ -1,0 +1,142 @@
+/** The account's own key: one current key, and after a rotation the older ones until their overlap ends. */
+import { type Clock, formatTimeOrNull } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { describeAccount } from './account-answer.ts';
+import { hashSecret, newApiKey } from './api-key-text.ts';
+import type { CredentialCache } from './authenticator.ts';
+import type { Principal } from './principal.ts';
+import type { Receipt } from './receipt.ts';
+import type { RotatedKey } from './schema.ts';
+import { apiKeyContext, type Sealer } from './sealer.ts';
+import type { AccountStore, KeyRow } from './store.ts';
+
+/** Keys of one account, the current one included, that may live at once. */
+const MAX_MAIN_KEYS = 10;
+const ATTEMPTS = 5;
+
+export interface ApiKeysDeps {
+  readonly store: AccountStore;
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly cache: CredentialCache;
+}
+
+/** A key that works once its statement is committed. */
+export interface IssuedKey {
+  readonly text: string;
+  readonly statement: Statement;
+}
+
+export class ApiKeys {
+  readonly #store: AccountStore;
+  readonly #metadata: Metadata;
+  readonly #clock: Clock;
+  readonly #sealer: Sealer;
+  readonly #cache: CredentialCache;
+
+  constructor(deps: ApiKeysDeps) {
+    this.#store = deps.store;
+    this.#metadata = deps.metadata;
+    this.#clock = deps.clock;
+    this.#sealer = deps.sealer;
+    this.#cache = deps.cache;
+  }
+
+  /** Makes a key, or takes `text` as it is, for an account. */
+  issue(accountId: number, text = newApiKey()): IssuedKey {
+    const keyId = newId('key', this.#clock);
+    const statement = this.#store.insertMainKey({
+      keyHash: hashSecret(text),
+      accountId,
+      keyId,
+      sealedKey: this.#sealer.seal(Buffer.from(text), apiKeyContext(keyId)),
+      createdAt: this.#clock.now(),
+    });
+    return { text, statement };
+  }
+
+  /** The account's current key; null when it has none. */
+  async current(accountId: number): Promise<string | null> {
+    const row = await this.#currentRow(accountId);
+    if (row === undefined || row.sealed_key === null) return null;
+    return this.#sealer.unseal(row.sealed_key, apiKeyContext(row.key_id)).toString();
+  }
+
+  /**
+   * True when the principal stands for the whole account: a session, or the current key. Access keys and
+   * keys in their overlap do not, else they could outlive their limits by learning or changing that key.
+   */
+  async ownsAccount(principal: Principal): Promise<boolean> {
+    if (principal.via === 'session') return true;
+    if (principal.via !== 'key') return false;
+    const row = await this.#store.keyById(principal.credentialId);
+    return row !== undefined && row.kind === 'main' && row.expires_at === null;
+  }
+
+  /** Throws `scope_required` unless ownsAccount. */
+  async demandOwner(principal: Principal): Promise<void> {
+    if (await this.ownsAccount(principal)) return;
+    throw new AppError('scope_required', "This needs the account's own current key or a session");
+  }
+
+  /**
+   * Gives the account a new key; the old one ends after `overlapSeconds`. With 0 it ends at once, and so
+   * does every older one still in its overlap. Throws `scope_required`, `too_many_access_keys` (too many
+   * overlaps), `write_conflict`.
+   */
+  async rotate(principal: Principal, overlapSeconds: number, receipt: Receipt): Promise<RotatedKey> {
+    const { accountId } = principal;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      await this.demandOwner(principal);
+      const account = await this.#store.account(accountId);
+      const old = await this.#currentRow(accountId);
+      if (account === undefined || old === undefined) break;
+      const now = this.#clock.now();
+      const endsAt = overlapSeconds === 0 ? null : now + overlapSeconds * 1000;
+      if (endsAt !== null) await this.#demandRoom(accountId, now);
+      const issued = this.issue(accountId);
+      const answer: RotatedKey = {
+        ...describeAccount(account, issued.text),
+        previous_key_expires_at: formatTimeOrNull(endsAt),
+      };
+      const statements = [
+        this.#store.endMainKeyAt(old.key_id, endsAt ?? now),
+        ...(endsAt === null ? [this.#store.deleteMainKeys(accountId)] : []),
+        issued.statement,
+        ...receipt(answer),
+      ];
+      try {
+        await this.#metadata.commit(statements);
+      } catch (error) {
+        // Another rotation was first. A session goes on with its key; the key that it ended does not.
+        if (error instanceof CommitRejected && error.index === 0) continue;
+        throw error;
+      }
+      this.#cache.forgetAccount(accountId);
+      return answer;
+    }
+    throw new AppError('write_conflict', 'The key is being rotated by another request');
+  }
+
+  /** Statements that make `text`, or a new key, the only one of the account. Forget the account after the commit. */
+  replaceAll(accountId: number, text?: string): { readonly text: string; readonly statements: Statement[] } {
+    const issued = this.issue(accountId, text);
+    return { text: issued.text, statements: [this.#store.deleteMainKeys(accountId), issued.statement] };
+  }
+
+  async #currentRow(accountId: number): Promise<KeyRow | undefined> {
+    return (await this.#store.mainKeys(accountId)).find((row) => row.expires_at === null);
+  }
+
+  async #demandRoom(accountId: number, now: number): Promise<void> {
+    const rows = await this.#store.mainKeys(accountId);
+    const living = rows.filter((row) => row.expires_at === null || row.expires_at > now);
+    if (living.length < MAX_MAIN_KEYS) return;
+    throw new AppError('too_many_access_keys', `${MAX_MAIN_KEYS} keys of this account are in use`, {
+      hint: 'Rotate without an overlap to end them all',
+    });
+  }
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { isAppError } from '../errors.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { hashSecret, newApiKey } from './api-key-text.ts';
+import { Authenticator } from './authenticator.ts';
+import { NOBODY, type Principal } from './principal.ts';
+import { noReceipt } from './receipt.ts';
+import { AccountStore } from './store.ts';
+
+let house: AccountHouse;
+before(async () => {
+  house = await openAccountHouse();
+});
+after(() => house.close());
+
+let made = 0;
+const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
+
+async function register() {
+  const username = `user-${++made}`;
+  const fields = { username, email: `${username}@example.com`, password: 'a good password' };
+  const account = await house.accounts.register(fields, noReceipt);
+  return { id: account.id, username, key: account.api_key ?? '' };
+}
+
+/** An authenticator that counts its database reads. */
+function counted(generationSize?: number) {
+  let reads = 0;
+  const store = new AccountStore({
+    reads: {
+      get: (sql, ...params) => {
+        reads++;
+        return house.metadata.get(sql, ...params);
+      },
+      all: (sql, ...params) => house.metadata.all(sql, ...params),
+    },
+  });
+  const { metadata, clock } = house;
+  const size = generationSize === undefined ? {} : { generationSize };
+  return { authenticator: new Authenticator({ store, metadata, clock, ...size }), reads: () => reads };
+}
+
+test('no credential is nobody', () => {
+  assert.equal(house.authenticator.authenticate({}), NOBODY);
+});
+
+test('a key names its holder; the second time without a read or a promise', async () => {
+  const { id, username, key } = await register();
+  const { authenticator, reads } = counted();
+  const principal = await authenticator.authenticate({ apiKey: key });
+  assert.deepEqual(
+    { ...principal, credentialId: '' },
+    {
+      accountId: id,
+      username,
+      isAdmin: false,
+      scopes: ['*'],
+      bucketLimits: null,
+      via: 'key',
+      credentialId: '',
+    },
+  );
+  assert.match(principal.credentialId, /^key-/);
+  assert.equal(reads(), 1);
+  assert.equal(authenticator.authenticate({ apiKey: key }), principal);
+  assert.equal(reads(), 1);
+});
+
+test('bad form or checksum is refused without a read; a well-formed unknown key takes one', async () => {
+  const { authenticator, reads } = counted();
+  const key = newApiKey();
+  const flipped = `${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`;
+  for (const apiKey of [
+    '',
+    'x',
+    flipped,
+    key.toLowerCase(),
+    `${key} `,
+    'k'.repeat(1e6),
+    '\0',
+    "' OR 1=1 --",
+  ]) {
+    await assert.rejects(async () => authenticator.authenticate({ apiKey }), code('invalid_api_key'));
+  }
+  assert.equal(reads(), 0);
+  await assert.rejects(async () => authenticator.authenticate({ apiKey: key }), code('invalid_api_key'));
+  assert.equal(reads(), 1);
+});
+
+test('suspended at once, with the reason, on keys and sessions; resumed at once', async () => {
+  const { id, username, key } = await register();
+  const login = { name: username, password: 'a good password', address: '::1' };
+  const { token } = await house.sessions.login(login, noReceipt);
+  await house.authenticator.authenticate({ apiKey: key });
+  await house.authenticator.authenticate({ sessionToken: token });
+  const operator: Principal = { ...NOBODY, isAdmin: true };
+  await house.administration.suspend(operator, { accountId: id, reason: 'unpaid' }, noReceipt);
+  for (const credentials of [{ apiKey: key }, { sessionToken: token }]) {
+    await assert.rejects(
+      async () => house.authenticator.authenticate(credentials),
+      (error) => {
+        return code('account_suspended')(error) && /unpaid/.test(String(error));
+      },
+    );
+  }
+  await assert.rejects(house.sessions.login(login, noReceipt), code('account_suspended'));
+  const guess = { ...login, password: 'wrong password' };
+  await assert.rejects(house.sessions.login(guess, noReceipt), code('invalid_credentials'));
+  await house.administration.resume(id, noReceipt);
+  await house.authenticator.authenticate({ apiKey: key });
+  await house.authenticator.authenticate({ sessionToken: token });
+});
+
+test('what was read before a revocation is not remembered after it', async () => {
+  const { id, key } = await register();
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const store = new AccountStore({
+    reads: {
+      // As on an engine behind a socket: the row is read now, its answer comes later.
+      get: async <T>(sql: string, ...params: (string | number)[]) => {
+        const row = await house.metadata.get<T>(sql, ...params);
+        await gate;
+        return row;
+      },
+      all: (sql, ...params) => house.metadata.all(sql, ...params),
+    },
+  });
+  const authenticator = new Authenticator({ store, metadata: house.metadata, clock: house.clock });
+  const pending = Promise.resolve(authenticator.authenticate({ apiKey: key }));
+  await house.metadata.commit([house.store.deleteMainKeys(id)]);
+  authenticator.forgetAccount(id);
+  release();
+  await pending;
+  await assert.rejects(async () => authenticator.authenticate({ apiKey: key }), code('invalid_api_key'));
+});
+
+test('memory is bounded, and what is in use stays', async () => {
+  const { authenticator, reads } = counted(3);
+  const holders = [];
+  for (let i = 0; i < 12; i++) holders.push(await register());
+  const [hot, ...others] = holders;
+  const use = async (key = '') => authenticator.authenticate({ apiKey: key });
+  await use(hot?.key);
+  for (const { key } of others) {
+    await use(key);
+    await use(hot?.key);
+  }
+  assert.equal(reads(), 12);
+  await use(others[0]?.key);
+  assert.equal(reads(), 13);
+});
+
+test('last use is stored by flush, once per use or not at all', async () => {
+  const { key } = await register();
+  const usedAt = async () => {
+    const sql = 'SELECT last_used_at AS at FROM api_keys WHERE key_hash = ?';
+    return (await house.metadata.get<{ at: number | null }>(sql, hashSecret(key)))?.at;
+  };
+  const { authenticator } = counted();
+  await authenticator.authenticate({ apiKey: key });
+  assert.equal(await usedAt(), null);
+  house.clock.advance(1000);
+  await authenticator.authenticate({ apiKey: key });
+  await authenticator.flush();
+  assert.equal(await usedAt(), house.clock.now());
+  house.clock.advance(1000);
+  await authenticator.flush();
+  assert.equal(await usedAt(), house.clock.now() - 1000);
+  await authenticator.authenticate({ apiKey: key });
+  await authenticator.flush();
+  assert.equal(await usedAt(), house.clock.now());
+});
+
+test('a failed flush loses nothing', async () => {
+  const { key } = await register();
+  let broken = true;
+  const metadata = {
+    get: house.metadata.get.bind(house.metadata),
+    all: house.metadata.all.bind(house.metadata),
+    close: async () => {},
+    commit: async (statements: Parameters<typeof house.metadata.commit>[0]) => {
+      if (broken) throw new Error('disk');
+      return await house.metadata.commit(statements);
+    },
+  };
+  const authenticator = new Authenticator({ store: house.store, metadata, clock: house.clock });
+  await authenticator.authenticate({ apiKey: key });
+  await assert.rejects(authenticator.flush(), /disk/);
+  broken = false;
+  await authenticator.flush();
+  const row = await house.store.keyHolder(hashSecret(key));
+  const stored = await house.store.keyById(row?.credential_id ?? '');
+  assert.equal(stored?.last_used_at, house.clock.now());
+});

@@ -1,0 +1,229 @@
+/**
+ * From a key or session token to a Principal. Good credentials are remembered in memory, so that the
+ * usual request costs one SHA-256 and one look-up; whoever revokes, rotates, suspends or closes calls
+ * forget… after its commit, and the credential is refused from then on.
+ */
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
+import { hashSecret, isApiKeyText } from './api-key-text.ts';
+import { type BucketLimit, NOBODY, type Principal, type Scope } from './principal.ts';
+import type { AccountStore, CredentialRow } from './store.ts';
+
+/** A session unused for this long ends. */
+export const SESSION_IDLE_MS = 7 * 24 * 3600_000;
+const MAX_SECRET_LENGTH = 512;
+/** Two generations of this many entries are kept. */
+const GENERATION_SIZE = 10_000;
+const TOUCHES_PER_COMMIT = 200;
+
+export interface Credentials {
+  readonly apiKey?: string;
+  readonly sessionToken?: string;
+}
+
+/** What those who change credentials need. Call after the commit. */
+export interface CredentialCache {
+  /** Every key and session of an account. */
+  forgetAccount(accountId: number): void;
+  /** One key or session, by Principal.credentialId. */
+  forgetCredential(credentialId: string): void;
+}
+
+interface Entry {
+  readonly hash: string;
+  readonly principal: Principal;
+  /** Infinity: never. */
+  readonly expiresAt: number;
+  lastSeenAt: number;
+  /** Used since the last flush. */
+  touched: boolean;
+}
+
+export interface AuthenticatorDeps {
+  readonly store: AccountStore;
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly generationSize?: number;
+}
+
+/** Principal.credentialId of a session; the hash of a token is no secret. */
+export function sessionCredentialId(tokenHash: string): string {
+  return `session-${tokenHash}`;
+}
+
+export class Authenticator implements CredentialCache {
+  readonly #store: AccountStore;
+  readonly #metadata: Metadata;
+  readonly #clock: Clock;
+  readonly #generationSize: number;
+  // Least-recently-used at the cost of a plain Map: what is used moves to the young generation, and when
+  // that is full the old one is dropped whole.
+  #young = new Map<string, Entry>();
+  #old = new Map<string, Entry>();
+  #touched: Entry[] = [];
+  #presetHash: string | undefined;
+  /** Counts forgettings: what was read from the database before one must not be remembered after it. */
+  #epoch = 0;
+
+  constructor(deps: AuthenticatorDeps) {
+    this.#store = deps.store;
+    this.#metadata = deps.metadata;
+    this.#clock = deps.clock;
+    this.#generationSize = deps.generationSize ?? GENERATION_SIZE;
+  }
+
+  /**
+   * The holder of the key, else of the session; NOBODY when neither is given. Throws or rejects with
+   * `invalid_api_key`, `invalid_session` (unknown, expired or ended) or `account_suspended`.
+   */
+  authenticate(credentials: Credentials): Awaitable<Principal> {
+    const { apiKey, sessionToken } = credentials;
+    if (apiKey !== undefined) return this.#byKey(apiKey);
+    if (sessionToken !== undefined) return this.#bySession(sessionToken);
+    return NOBODY;
+  }
+
+  /** Lets this one key pass although it has not our form: the operator chose it. */
+  allowPresetKey(key: string): void {
+    this.#presetHash = hashSecret(key);
+  }
+
+  forgetAccount(accountId: number): void {
+    this.#forget((entry) => entry.principal.accountId === accountId);
+  }
+
+  forgetCredential(credentialId: string): void {
+    this.#forget((entry) => entry.principal.credentialId === credentialId);
+  }
+
+  /** Stores the last uses collected since the last call. On failure they are kept for the next one. */
+  async flush(): Promise<void> {
+    while (this.#touched.length > 0) {
+      const batch = this.#touched.splice(0, TOUCHES_PER_COMMIT);
+      for (const entry of batch) entry.touched = false;
+      try {
+        await this.#metadata.commit(batch.map((entry) => this.#touch(entry)));
+      } catch (error) {
+        for (const entry of batch) this.#markTouched(entry);
+        throw error;
+      }
+    }
+  }
+
+  #byKey(key: string): Awaitable<Principal> {
+    if (key.length > MAX_SECRET_LENGTH) throw invalidKey();
+    const hash = hashSecret(key);
+    const known = this.#remembered(hash);
+    if (known !== undefined && known.via === 'key') return known;
+    if (hash !== this.#presetHash && !isApiKeyText(key)) throw invalidKey();
+    return this.#lookUp('key', hash);
+  }
+
+  #bySession(token: string): Awaitable<Principal> {
+    if (token.length > MAX_SECRET_LENGTH) throw invalidSession();
+    const hash = hashSecret(token);
+    const known = this.#remembered(hash);
+    if (known !== undefined && known.via === 'session') return known;
+    return this.#lookUp('session', hash);
+  }
+
+  #remembered(hash: string): Principal | undefined {
+    let entry = this.#young.get(hash);
+    if (entry === undefined) {
+      entry = this.#old.get(hash);
+      if (entry === undefined) return undefined;
+      this.#remember(entry);
+    }
+    const now = this.#clock.now();
+    if (isOver(entry, now)) {
+      this.#young.delete(hash);
+      this.#old.delete(hash);
+      return undefined;
+    }
+    entry.lastSeenAt = now;
+    if (!entry.touched) this.#markTouched(entry);
+    return entry.principal;
+  }
+
+  async #lookUp(via: 'key' | 'session', hash: string): Promise<Principal> {
+    const epoch = this.#epoch;
+    const refuse = via === 'key' ? invalidKey : invalidSession;
+    const row = await (via === 'key' ? this.#store.keyHolder(hash) : this.#store.sessionHolder(hash));
+    if (row === undefined) throw refuse();
+    const entry: Entry = {
+      hash,
+      principal: toPrincipal(row, via),
+      expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
+      lastSeenAt: row.last_seen_at,
+      touched: false,
+    };
+    const now = this.#clock.now();
+    if (isOver(entry, now)) throw refuse();
+    if (row.is_active === 0) {
+      const reason = row.suspended_reason ? `: ${row.suspended_reason}` : '';
+      throw new AppError('account_suspended', `This account is suspended${reason}`);
+    }
+    entry.lastSeenAt = now;
+    this.#markTouched(entry);
+    if (epoch === this.#epoch) this.#remember(entry);
+    return entry.principal;
+  }
+
+  #remember(entry: Entry): void {
+    if (this.#young.size >= this.#generationSize) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(entry.hash, entry);
+  }
+
+  #forget(matches: (entry: Entry) => boolean): void {
+    this.#epoch++;
+    for (const generation of [this.#young, this.#old]) {
+      for (const [hash, entry] of generation) {
+        if (matches(entry)) generation.delete(hash);
+      }
+    }
+  }
+
+  #markTouched(entry: Entry): void {
+    if (entry.touched) return;
+    entry.touched = true;
+    this.#touched.push(entry);
+  }
+
+  #touch(entry: Entry): Statement {
+    return entry.principal.via === 'session'
+      ? this.#store.touchSession(entry.hash, entry.lastSeenAt)
+      : this.#store.touchKey(entry.hash, entry.lastSeenAt);
+  }
+}
+
+function isOver(entry: Entry, now: number): boolean {
+  if (now >= entry.expiresAt) return true;
+  return entry.principal.via === 'session' && now - entry.lastSeenAt >= SESSION_IDLE_MS;
+}
+
+function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
+  const scopes = JSON.parse(row.scopes) as Scope[];
+  const bucketLimits = row.bucket_limits === null ? null : (JSON.parse(row.bucket_limits) as BucketLimit[]);
+  return Object.freeze({
+    accountId: row.account_id,
+    username: row.username,
+    // A key that was limited on purpose carries none of its holder's power over others.
+    isAdmin: row.is_admin === 1 && bucketLimits === null && scopes.includes('*'),
+    scopes,
+    bucketLimits,
+    via,
+    credentialId: via === 'key' ? row.credential_id : sessionCredentialId(row.credential_id),
+  });
+}
+
+function invalidKey(): AppError {
+  return new AppError('invalid_api_key', 'The API key is unknown, expired or revoked');
+}
+
+function invalidSession(): AppError {
+  return new AppError('invalid_session', 'The session has ended; log in again');
+}

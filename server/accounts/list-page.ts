@@ -1,0 +1,36 @@
+/** The lists of accounts and keys: whole, or by pages whose next one is named in the Link header. */
+import type { FastifyRequest } from 'fastify';
+import { AppError } from '../errors.ts';
+import { linkHeader } from '../http/link-header.ts';
+
+export interface ListPage<T> {
+  readonly request: FastifyRequest;
+  /** undefined: the whole list. */
+  readonly limit: number | undefined;
+  /** With a limit, asked for one more than it: the one that tells whether there is a next page. */
+  readonly entries: AsyncIterable<T>;
+  /** Where the page after this entry begins. */
+  readonly cursorOf: (entry: T) => string;
+}
+
+/** The entries as JSON texts; writes the Link header (RFC 8288) when there is a next page. */
+export async function listPage<T>(page: ListPage<T>): Promise<AsyncIterable<string>> {
+  const { request, limit, entries, cursorOf } = page;
+  if (limit === undefined) return jsonTexts(entries);
+  const found: T[] = [];
+  for await (const entry of entries) found.push(entry);
+  const shown = found.slice(0, limit);
+  const last = shown.at(-1);
+  if (found.length > limit && last !== undefined) {
+    linkHeader(request, { limit, cursor: cursorOf(last) });
+  }
+  return jsonTexts(shown);
+}
+
+export function invalidCursor(): AppError {
+  return new AppError('invalid_cursor', 'The cursor is not one that this list gave');
+}
+
+async function* jsonTexts(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
+  for await (const item of items) yield JSON.stringify(item);
+}

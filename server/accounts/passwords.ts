@@ -1,0 +1,127 @@
+/**
+ * Passwords as argon2id (RFC 9106) in PHC strings. Hashing runs in Node's thread pool; each one takes
+ * 46 MiB, so few run at once and the queue is bounded.
+ */
+import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto';
+import { AppError } from '../errors.ts';
+import { randomSecret } from '../ids.ts';
+
+export interface PasswordCost {
+  readonly memoryKib: number;
+  readonly passes: number;
+}
+
+/** OWASP ASVS 5, appendix C: m=47104, t=1, p=1. */
+const DEFAULT_COST: PasswordCost = { memoryKib: 47104, passes: 1 };
+const MAX_RUNNING = 2;
+const MAX_WAITING = 100;
+const SALT_BYTES = 16;
+const TAG_BYTES = 32;
+const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+export class Passwords {
+  readonly #cost: PasswordCost;
+  readonly #waiting: (() => void)[] = [];
+  readonly #dummy: string;
+  #running = 0;
+  #computed = 0;
+
+  constructor(deps: { readonly cost?: PasswordCost } = {}) {
+    this.#cost = deps.cost ?? DEFAULT_COST;
+    this.#dummy = this.#render(randomSecret(SALT_BYTES), randomSecret(TAG_BYTES));
+  }
+
+  /** How many hashes were computed since start. */
+  get computed(): number {
+    return this.#computed;
+  }
+
+  /** The PHC string to store. Throws `overloaded` when too many are waiting. */
+  async hash(password: string): Promise<string> {
+    return await this.#inTurn(async () => {
+      const salt = randomSecret(SALT_BYTES);
+      const tag = await this.#derive(password, { salt, tagBytes: TAG_BYTES, parallelism: 1, ...this.#cost });
+      return this.#render(salt, tag);
+    });
+  }
+
+  /**
+   * Whether `password` is the one that gave `stored`. Null or empty (no such account, no password) costs
+   * the same and is false. `admit` runs when its turn has come, just before hashing, and may throw: so a
+   * throttle counts the failures of those that waited before. Throws `overloaded` as hash does.
+   */
+  async verify(password: string, stored: string | null, admit?: () => void): Promise<boolean> {
+    return await this.#inTurn(async () => {
+      admit?.();
+      const known = parse(stored);
+      const target = known ?? parse(this.#dummy);
+      if (target === undefined) throw new Error('the dummy hash has no PHC form');
+      const tag = await this.#derive(password, { ...target, tagBytes: target.tag.length });
+      return timingSafeEqual(tag, target.tag) && known !== undefined;
+    });
+  }
+
+  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= MAX_RUNNING) {
+      if (this.#waiting.length >= MAX_WAITING) {
+        throw new AppError('overloaded', 'Too many passwords are being checked', { retryAfterSeconds: 5 });
+      }
+      // The one that leaves hands its place over, so #running does not change.
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    } else {
+      this.#running++;
+    }
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
+
+  #render(salt: Buffer, tag: Buffer): string {
+    const { memoryKib, passes } = this.#cost;
+    return `$argon2id$v=19$m=${memoryKib},t=${passes},p=1$${base64(salt)}$${base64(tag)}`;
+  }
+
+  #derive(password: string, how: Derivation): Promise<Buffer> {
+    this.#computed++;
+    const parameters: Argon2Parameters = {
+      // The same characters typed on another system may arrive composed differently (RFC 8265 §4.2).
+      message: Buffer.from(password.normalize('NFC')),
+      nonce: how.salt,
+      memory: how.memoryKib,
+      passes: how.passes,
+      parallelism: how.parallelism,
+      tagLength: how.tagBytes,
+    };
+    return new Promise((resolve, reject) => {
+      argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)));
+    });
+  }
+}
+
+interface Derivation extends PasswordCost {
+  readonly salt: Buffer;
+  readonly parallelism: number;
+  readonly tagBytes: number;
+}
+
+/** PHC strings have base64 without padding. */
+function base64(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}
+
+function parse(stored: string | null) {
+  const match = PHC.exec(stored ?? '');
+  if (match === null) return undefined;
+  const [, memory, passes, parallelism, salt = '', tag = ''] = match;
+  return {
+    memoryKib: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    salt: Buffer.from(salt, 'base64'),
+    tag: Buffer.from(tag, 'base64'),
+  };
+}

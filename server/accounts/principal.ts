@@ -1,0 +1,89 @@
+/** Who is calling and what they may do. Edges make one per request; domains ask it. */
+
+/** `*`, `<area>:*` or `<area>:read|write`. */
+export const SCOPES = [
+  '*',
+  'account:*',
+  'account:read',
+  'account:write',
+  'storage:*',
+  'storage:read',
+  'storage:write',
+  'compute:*',
+  'compute:read',
+  'compute:write',
+  'databases:*',
+  'databases:read',
+  'databases:write',
+  'billing:*',
+  'billing:read',
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** What a route demands: nothing, a scope, or an administrator. */
+export type Permission =
+  | 'public'
+  | 'account:read'
+  | 'account:write'
+  | 'storage:read'
+  | 'storage:write'
+  | 'compute:read'
+  | 'compute:write'
+  | 'databases:read'
+  | 'databases:write'
+  | 'billing:read'
+  | 'admin';
+
+/** A bucket that an access key is limited to, and within it the names that begin with `prefix` (empty: all). */
+export interface BucketLimit {
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+export interface Principal {
+  /** 0 for nobody and for the control socket. */
+  readonly accountId: number;
+  readonly username: string;
+  readonly isAdmin: boolean;
+  readonly scopes: readonly Scope[];
+  /** null: no limit. */
+  readonly bucketLimits: readonly BucketLimit[] | null;
+  readonly via: 'nobody' | 'key' | 'session' | 'control';
+  /** Stable name of the credential, for rate limits and logs; never the secret. */
+  readonly credentialId: string;
+}
+
+export const NOBODY: Principal = {
+  accountId: 0,
+  username: '',
+  isAdmin: false,
+  scopes: [],
+  bucketLimits: null,
+  via: 'nobody',
+  credentialId: 'nobody',
+};
+
+/** The operator on the machine itself, by the 0600 control socket. */
+export const OPERATOR: Principal = {
+  accountId: 0,
+  username: 'operator',
+  isAdmin: true,
+  scopes: ['*'],
+  bucketLimits: null,
+  via: 'control',
+  credentialId: 'control',
+};
+
+/** True when the principal's scopes cover the permission. `admin` also needs isAdmin and the full scope. */
+export function permits(principal: Principal, permission: Permission): boolean {
+  if (permission === 'public') return true;
+  if (permission === 'admin') return principal.isAdmin && principal.scopes.includes('*');
+  const area = permission.slice(0, permission.indexOf(':'));
+  return principal.scopes.some((scope) => scope === '*' || scope === permission || scope === `${area}:*`);
+}
+
+/** True when the principal may touch object `name` in `bucket`. */
+export function mayTouch(principal: Principal, bucket: string, name: string): boolean {
+  const limits = principal.bucketLimits;
+  return limits === null || limits.some((limit) => limit.bucket === bucket && name.startsWith(limit.prefix));
+}

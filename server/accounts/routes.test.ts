@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { pino } from 'pino';
+import { createEdge } from '../http/edge.ts';
+import { Idempotency } from '../system/idempotency.ts';
+import { IdempotencyStore } from '../system/idempotency-store.ts';
+import { Meters } from '../system/meters.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { adminRoutes } from './admin-routes.ts';
+import { accountRoutes } from './routes.ts';
+
+let house: AccountHouse;
+let app: ReturnType<typeof createEdge>;
+before(async () => {
+  house = await openAccountHouse();
+  const { metadata, sealer, clock, authenticator, administration } = house;
+  const store = new IdempotencyStore(metadata);
+  app = createEdge({
+    clock,
+    log: pino({ level: 'silent' }),
+    meters: new Meters(),
+    accounts: authenticator,
+    idempotency: new Idempotency({ metadata, store, sealer, clock }),
+    control: new WeakSet(),
+    limiter: null,
+    routeLimiters: new Map(),
+    routes: [...accountRoutes({ ...house, secureCookies: false }), ...adminRoutes({ administration })],
+    headers: {},
+    trustedProxies: [],
+  });
+});
+after(async () => {
+  await app.close();
+  await house.close();
+});
+
+interface Call {
+  readonly key?: string | null;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+async function call(line: string, { key, body, headers = {} }: Call = {}) {
+  const [method = '', url = ''] = line.split(' ');
+  const response = await app.inject({
+    method: method as Method,
+    url,
+    headers: { ...(key ? { 'x-api-key': key } : {}), ...headers },
+    ...(body === undefined ? {} : { payload: body as object }),
+  });
+  return { status: response.statusCode, headers: response.headers, body: JSON.parse(response.body) };
+}
+
+const password = 'a good password';
+let made = 0;
+
+async function register(username = `user-${++made}`) {
+  const { status, body } = await call('POST /api/register', {
+    body: { username, email: `${username}@example.com`, password, is_admin: true, credits: 1e6, id: 1, plan: 'gold' },
+  });
+  assert.equal(status, 201);
+  return body as { id: number; username: string; api_key: string };
+}
+
+async function administrator() {
+  const username = `admin-${++made}`;
+  const fields = { username, email: `${username}@example.com`, isAdmin: true };
+  return (await house.administration.create(fields, () => [])).api_key ?? '';
+}
+
+test('register: 201 with the contract’s members and no more; unknown members change nothing', async () => {
+  const account = await register();
+  assert.deepEqual(Object.keys(account), [
+    'id',
+    'username',
+    'email',
+    'api_key',
+    'plan',
+    'credits',
+    'is_active',
+    'created_at',
+    'last_login',
+  ]);
+  const { body } = await call('GET /api/account', { key: account.api_key });
+  assert.deepEqual(body, { ...account, is_admin: false });
+  assert.deepEqual((await call('GET /api/profile', { key: account.api_key })).body, body);
+  assert.equal(body.credits, 10);
+});
+
+test('register: every wrong field in one answer; wrong types; taken', async () => {
+  const bad = await call('POST /api/register', { body: { username: 'a', email: 'b', password: 'c' } });
+  assert.equal(bad.status, 400);
+  assert.deepEqual(bad.body.errors.map((problem: { field: string }) => problem.field).sort(), [
+    'email',
+    'password',
+    'username',
+  ]);
+  const types = await call('POST /api/register', { body: { username: 12345, email: true, password: null } });
+  assert.equal(types.status, 400);
+  assert.equal(types.body.errors.length, 3);
+  const missing = await call('POST /api/register', { body: {} });
+  assert.equal(missing.body.errors.length, 3);
+  const { username } = await register();
+  const taken = await call('POST /api/register', {
+    body: { username: username.toUpperCase(), email: 'free@example.com', password },
+  });
+  assert.deepEqual([taken.status, taken.body.code], [409, 'username_taken']);
+});
+
+test('register with an Idempotency-Key: one account, the same answer and key', async () => {
+  const body = { username: 'retried', email: 'retried@example.com', password };
+  const headers = { 'idempotency-key': 'abc' };
+  const [first, second] = [
+    await call('POST /api/register', { body, headers }),
+    await call('POST /api/register', { body, headers }),
+  ];
+  assert.deepEqual([first.status, second.status], [201, 201]);
+  assert.deepEqual(second.body, first.body);
+  const other = await call('POST /api/register', { body: { ...body, password: `${password}!` }, headers });
+  assert.equal(other.status, 422);
+});
+
+test('login sets a cookie that works, logout ends it', async () => {
+  const { username, id } = await register();
+  const login = await call('POST /api/login', { body: { username, password } });
+  assert.equal(login.status, 200);
+  assert.equal(login.body.last_login, '2026-01-01 00:00:00');
+  const cookie = String(login.headers['set-cookie']);
+  assert.match(cookie, /^cloudlet_session=[\w-]{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/);
+  const headers = { cookie: cookie.split(';')[0] ?? '' };
+  assert.equal((await call('GET /api/account', { headers })).body.id, id);
+  const byEmail = await call('POST /api/login', { body: { email: `${username}@EXAMPLE.com`, password } });
+  assert.equal(byEmail.status, 200);
+  const logout = await call('POST /api/logout', { headers });
+  assert.deepEqual([logout.status, logout.body], [200, {}]);
+  assert.match(String(logout.headers['set-cookie']), /^cloudlet_session=; .*Max-Age=0/);
+  assert.equal((await call('GET /api/account', { headers })).status, 401);
+  assert.equal((await call('POST /api/logout', { headers })).status, 200);
+});
+
+test('login refusals: 400 without a name, 401 alike, 429 with Retry-After', async () => {
+  const { username } = await register();
+  assert.equal((await call('POST /api/login', { body: { password } })).status, 400);
+  const answers = [];
+  for (const name of [username, 'nobody-at-all']) {
+    const { status, body } = await call('POST /api/login', { body: { username: name, password: 'wrong' } });
+    answers.push({ status, ...body, request_id: '' });
+  }
+  assert.equal(answers[0].status, 401);
+  assert.deepEqual(answers[0], answers[1]);
+  for (let i = 0; i < 9; i++) await call('POST /api/login', { body: { username, password: 'wrong' } });
+  const slowed = await call('POST /api/login', { body: { username, password } });
+  assert.deepEqual([slowed.status, slowed.body.code], [429, 'rate_limited']);
+  assert.ok(Number(slowed.headers['retry-after']) >= 1);
+});
+
+test('rotate, change and close over HTTP', async () => {
+  const account = await register();
+  const rotated = await call('POST /api/account/api-key', { key: account.api_key });
+  assert.equal(rotated.status, 200);
+  assert.equal((await call('GET /api/account', { key: account.api_key })).status, 401);
+  const key = rotated.body.api_key;
+  for (const overlap of [-1, 2_592_001, 1.5, '5', null]) {
+    const body = { overlap_seconds: overlap };
+    assert.equal((await call('POST /api/account/api-key', { key, body })).status, 400, String(overlap));
+  }
+  const wrong = { password: 'another password', current_password: 'wrong' };
+  assert.equal((await call('PATCH /api/account', { key, body: wrong })).status, 401);
+  const inject = { is_admin: true, credits: 99, id: 1, username: 'root' };
+  const same = await call('PATCH /api/account', { key, body: inject });
+  assert.deepEqual(same.body, { ...account, api_key: key, is_admin: false });
+  const change = { password: 'another password', current_password: password };
+  assert.equal((await call('PATCH /api/account', { key, body: change })).status, 200);
+  const closed = await call('DELETE /api/account', { key });
+  assert.deepEqual([closed.status, closed.body.id], [200, account.id]);
+  assert.equal((await call('GET /api/account', { key })).status, 401);
+});
+
+test('access keys over HTTP: created, scoped, paged, revoked', async () => {
+  const { api_key: key } = await register();
+  const created = [];
+  for (const name of ['one', 'two', 'three']) {
+    const body = { name, scopes: ['account:read'] };
+    const { status, body: made } = await call('POST /api/account/access-keys', { key, body });
+    assert.equal(status, 201);
+    created.push(made);
+    house.clock.advance(1);
+  }
+  const scoped = created[0].api_key;
+  assert.equal((await call('GET /api/account', { key: scoped })).body.api_key, null);
+  assert.equal((await call('POST /api/account/api-key', { key: scoped })).body.code, 'scope_required');
+  const all = await call('GET /api/account/access-keys', { key });
+  assert.deepEqual(all.body.map((entry: { name: string }) => entry.name), ['one', 'two', 'three']);
+  assert.equal(JSON.stringify(all.body).includes(created[0].secret_access_key), false);
+  const page = await call('GET /api/account/access-keys?limit=2', { key });
+  const next = /^<([^>]+)>; rel="next"$/.exec(String(page.headers.link))?.[1];
+  const rest = await call(`GET ${next}`, { key });
+  assert.deepEqual([...page.body, ...rest.body], all.body);
+  assert.equal(rest.headers.link, undefined);
+  assert.equal((await call('GET /api/account/access-keys?cursor=x', { key })).body.code, 'invalid_cursor');
+  assert.equal((await call(`DELETE /api/account/access-keys/${created[0].id}`, { key })).status, 200);
+  assert.equal((await call('GET /api/account', { key: scoped })).status, 401);
+  const bad = [{}, { name: '', scopes: ['*'] }, { name: 'x', scopes: [] }, { name: 'x', scopes: ['root'] }, { name: 'x', scopes: '*' }];
+  for (const body of bad) {
+    assert.equal((await call('POST /api/account/access-keys', { key, body })).status, 400, JSON.stringify(body));
+  }
+});
+
+test('every admin route: 401 without a key, 403 with a user’s', async () => {
+  const { api_key: key } = await register();
+  for (const { method, path } of adminRoutes(house)) {
+    const line = `${method} ${path.replace('{id}', '1')}`;
+    const body = method === 'POST' ? { amount: 1, reason: 'x', username: 'x-x', email: 'x@x' } : undefined;
+    const nobody = await call(line, { body });
+    assert.deepEqual([nobody.status, nobody.body.code], [401, 'missing_api_key'], line);
+    const user = await call(line, { key, body });
+    assert.deepEqual([user.status, user.body.code], [403, 'admin_required'], line);
+  }
+});
+
+test('administration over HTTP', async () => {
+  const key = await administrator();
+  const { id, api_key: user } = await register();
+  const path = `/api/admin/accounts/${id}`;
+  const granted = await call(`POST ${path}/credits`, { key, body: { amount: 2.5, reason: 'welcome' } });
+  assert.deepEqual([granted.status, granted.body.credits], [200, 12.5]);
+  const overdrawn = await call(`POST ${path}/credits`, { key, body: { amount: -100, reason: 'x' } });
+  assert.deepEqual([overdrawn.status, overdrawn.body.code], [402, 'insufficient_credits']);
+  const fine = await call(`POST ${path}/credits`, { key, body: { amount: 1e-7, reason: 'x' } });
+  assert.equal(fine.status, 400);
+  const suspended = await call(`POST ${path}/suspend`, { key, body: { reason: 'abuse' } });
+  assert.deepEqual([suspended.body.is_active, suspended.body.suspended_reason], [false, 'abuse']);
+  const refused = await call('GET /api/account', { key: user });
+  assert.deepEqual([refused.status, refused.body.code], [403, 'account_suspended']);
+  assert.equal((await call(`POST ${path}/resume`, { key })).status, 200);
+  assert.equal((await call('GET /api/account', { key: user })).status, 200);
+  assert.equal((await call(`POST ${path}/api-key`, { key })).body.api_key, user);
+  for (const bad of ['0', '-1', 'x', '999999', '1e3', '99999999999999999999']) {
+    assert.equal((await call(`POST /api/admin/accounts/${bad}/resume`, { key })).status, 404, bad);
+  }
+  const created = await call('POST /api/admin/accounts', {
+    key,
+    body: { username: 'made-by-admin', email: 'made@example.com', is_admin: true },
+  });
+  assert.deepEqual([created.status, created.body.is_admin], [201, true]);
+  const ids = [];
+  let next: string | undefined = '/api/admin/accounts?limit=3';
+  while (next !== undefined) {
+    const page = await call(`GET ${next}`, { key });
+    ids.push(...page.body.map((account: { id: number }) => account.id));
+    next = /^<([^>]+)>/.exec(String(page.headers.link ?? ''))?.[1];
+  }
+  const all = await call('GET /api/admin/accounts', { key });
+  assert.deepEqual(ids, all.body.map((account: { id: number }) => account.id));
+});
+
+test('set-up over HTTP', async () => {
+  const token = await house.setupLinks.createSetupLink();
+  const body = { token, username: 'operator', email: 'operator@example.com', password };
+  const wrong = await call('POST /api/setup', { body: { ...body, token: 'x' } });
+  assert.deepEqual([wrong.status, wrong.body.code], [403, 'invalid_link']);
+  const done = await call('POST /api/setup', { body });
+  assert.deepEqual([done.status, done.body.is_admin], [201, true]);
+  assert.equal((await call('GET /api/admin/accounts', { key: done.body.api_key })).status, 200);
+  assert.equal((await call('POST /api/setup', { body: { ...body, username: 'op2' } })).status, 403);
+});

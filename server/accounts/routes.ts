@@ -1,0 +1,229 @@
+/** The account's own endpoints (contract §3). */
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AppError } from '../errors.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { isId } from '../ids.ts';
+import { type AccessKeys, MAX_ACCESS_KEYS } from './access-keys.ts';
+import type { Accounts } from './accounts.ts';
+import type { ApiKeys } from './api-keys.ts';
+import { invalidCursor, listPage } from './list-page.ts';
+import * as shapes from './schema.ts';
+import { readSessionCookie, renderEndedSessionCookie, renderSessionCookie } from './session-cookie.ts';
+import { SESSION_MAX_MS, type Sessions } from './sessions.ts';
+import type { SetupLinks } from './setup-links.ts';
+
+export interface AccountRoutesDeps {
+  readonly accounts: Accounts;
+  readonly apiKeys: ApiKeys;
+  readonly accessKeys: AccessKeys;
+  readonly sessions: Sessions;
+  readonly setupLinks: SetupLinks;
+  /** Users reach the console by https. */
+  readonly secureCookies: boolean;
+}
+
+/** Everything under /api/register, /api/login, /api/logout, /api/setup and /api/account. */
+export function accountRoutes(deps: AccountRoutesDeps): Route[] {
+  return [...doorRoutes(deps), ...ownAccountRoutes(deps), ...accessKeyRoutes(deps)];
+}
+
+/** For who has no key yet. */
+function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/register',
+      name: 'register',
+      tag: 'accounts',
+      summary: 'Register an account',
+      description: 'Gives the account its API key and its first credits.',
+      permission: 'public',
+      body: shapes.RegisterBody,
+      responses: { 201: shapes.Registration },
+      errors: ['username_taken', 'email_taken', 'overloaded'],
+      handler: ({ body: { username, email, password }, receipt }) =>
+        accounts.register({ username, email, password }, receipt),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/login',
+      name: 'login',
+      tag: 'accounts',
+      summary: 'Log in with a password',
+      description:
+        'Give `username` (a user name or an e-mail address) or `email`. Sets the session cookie of the console.',
+      permission: 'public',
+      body: shapes.LoginBody,
+      responses: { 200: shapes.Account },
+      errors: ['invalid_credentials', 'account_suspended', 'rate_limited', 'overloaded'],
+      handler: async ({ body, request, receipt }) => {
+        const login = { name: loginName(body), password: body.password, address: request.ip };
+        const { account, token } = await sessions.login(login, receipt);
+        const maxAgeSeconds = SESSION_MAX_MS / 1000;
+        setCookie(request, renderSessionCookie({ token, secure: secureCookies, maxAgeSeconds }));
+        return account;
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/logout',
+      name: 'logout',
+      tag: 'accounts',
+      summary: 'End the session of the cookie',
+      // Public, so that a cookie whose session is over can still be cleared. SameSite keeps other sites out.
+      permission: 'public',
+      responses: { 200: shapes.Empty },
+      handler: async ({ request, receipt }) => {
+        const answer = await sessions.logout(readSessionCookie(request.headers.cookie), receipt);
+        setCookie(request, renderEndedSessionCookie(secureCookies));
+        return answer;
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/setup',
+      name: 'setUp',
+      tag: 'accounts',
+      summary: 'Create the first administrator with the set-up link',
+      permission: 'public',
+      body: shapes.SetupBody,
+      responses: { 201: shapes.Account },
+      errors: ['invalid_link', 'username_taken', 'email_taken', 'overloaded'],
+      handler: ({ body: { token, username, email, password }, receipt }) =>
+        setupLinks.setUp(token, { username, email, password }, receipt),
+    }),
+  ];
+}
+
+function ownAccountRoutes({ accounts, apiKeys, secureCookies }: AccountRoutesDeps): Route[] {
+  const profile = (path: string, name: string) =>
+    defineRoute({
+      method: 'GET',
+      path,
+      name,
+      tag: 'accounts',
+      summary: 'Show your account',
+      description: '`api_key` is shown to a session and to that key itself; to access keys it is null.',
+      permission: 'account:read',
+      responses: { 200: shapes.Account },
+      errors: ['account_not_found'],
+      handler: ({ principal }) => accounts.profile(principal),
+    });
+  return [
+    profile('/api/account', 'getAccount'),
+    profile('/api/profile', 'getProfile'),
+    defineRoute({
+      method: 'PATCH',
+      path: '/api/account',
+      name: 'updateAccount',
+      tag: 'accounts',
+      summary: 'Change your e-mail address or password',
+      description: 'A new password ends all other sessions. Keys stay as they are.',
+      permission: 'account:write',
+      body: shapes.UpdateBody,
+      responses: { 200: shapes.Account },
+      errors: ['account_not_found', 'invalid_credentials', 'email_taken', 'write_conflict', 'overloaded'],
+      handler: ({ principal, body, request }) =>
+        accounts.update(principal, {
+          email: body.email,
+          password: body.password,
+          currentPassword: body.current_password,
+          address: request.ip,
+        }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/account',
+      name: 'closeAccount',
+      tag: 'accounts',
+      summary: 'Close your account',
+      description:
+        'For good. All keys and sessions end, the user name and e-mail address become free, and what the ' +
+        'account stored can no longer be reached. Needs the account’s current key or a session.',
+      permission: 'account:write',
+      responses: { 200: shapes.ClosedAccount },
+      errors: ['account_not_found'],
+      handler: async ({ principal, request }) => {
+        const closed = await accounts.close(principal);
+        if (principal.via === 'session') setCookie(request, renderEndedSessionCookie(secureCookies));
+        return closed;
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/account/api-key',
+      name: 'rotateApiKey',
+      tag: 'accounts',
+      summary: 'Replace your API key',
+      description: 'Needs the account’s current key or a session. The old key lives on for the overlap.',
+      permission: 'account:write',
+      body: shapes.RotateBody,
+      responses: { 200: shapes.RotatedKey },
+      errors: ['too_many_access_keys', 'write_conflict'],
+      handler: ({ principal, body, receipt }) =>
+        apiKeys.rotate(principal, body.overlap_seconds ?? 0, receipt),
+    }),
+  ];
+}
+
+function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/account/access-keys',
+      name: 'listAccessKeys',
+      tag: 'accounts',
+      summary: 'List your access keys',
+      permission: 'account:read',
+      query: shapes.ListQuery,
+      responses: { 200: Type.Array(shapes.AccessKey) },
+      produces: 'list',
+      errors: ['invalid_cursor'],
+      handler: async ({ principal, query, request }) => {
+        const { limit, cursor } = query;
+        if (cursor !== undefined && !isId('key', cursor)) throw invalidCursor();
+        const page = { afterId: cursor ?? '', limit: limit === undefined ? MAX_ACCESS_KEYS : limit + 1 };
+        const entries = accessKeys.list(principal, page);
+        return await listPage({ request, limit, entries, cursorOf: (key) => key.id });
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/account/access-keys',
+      name: 'createAccessKey',
+      tag: 'accounts',
+      summary: 'Create an access key',
+      description:
+        'Its key and its S3 secret are shown only now. A key cannot make one that may do more than itself.',
+      permission: 'account:write',
+      body: shapes.AccessKeyBody,
+      responses: { 201: shapes.CreatedAccessKey },
+      errors: ['too_many_access_keys'],
+      handler: ({ principal, body, receipt }) => accessKeys.create(principal, body, receipt),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/account/access-keys/{id}',
+      name: 'deleteAccessKey',
+      tag: 'accounts',
+      summary: 'Revoke an access key at once',
+      permission: 'account:write',
+      params: shapes.AccessKeyPath,
+      responses: { 200: shapes.RevokedAccessKey },
+      errors: ['access_key_not_found'],
+      handler: ({ principal, params }) => accessKeys.revoke(principal, params.id),
+    }),
+  ];
+}
+
+function loginName(body: { username?: string; email?: string }): string {
+  const name = body.username ?? body.email;
+  if (name !== undefined) return name;
+  const fields = [{ field: 'username', message: 'is required, or email' }];
+  throw new AppError('invalid_request', 'username or email is required', { fields });
+}
+
+function setCookie(request: FastifyRequest, cookie: string): void {
+  request.answerHeaders['set-cookie'] = cookie;
+}

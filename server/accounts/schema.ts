@@ -1,0 +1,197 @@
+/** What accounts look like from outside (contract §3). */
+import { type Static, Type } from 'typebox';
+import {
+  EMAIL_MAX_LENGTH,
+  EMAIL_PATTERN,
+  PASSWORD_MAX_LENGTH,
+  PASSWORD_MIN_LENGTH,
+  USERNAME_PATTERN,
+} from './account-fields.ts';
+import { SCOPES } from './principal.ts';
+
+const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+const Time = (description: string) =>
+  Type.String({ description: `${description}, UTC`, examples: ['2026-01-31 09:30:00'] });
+
+const Username = Type.String({
+  pattern: USERNAME_PATTERN,
+  description: '3 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"; unique without regard to case',
+  examples: ['ada'],
+});
+const Email = Type.String({
+  pattern: EMAIL_PATTERN,
+  maxLength: EMAIL_MAX_LENGTH,
+  description: 'Unique without regard to case',
+  examples: ['ada@example.com'],
+});
+const Password = Type.String({
+  minLength: PASSWORD_MIN_LENGTH,
+  maxLength: PASSWORD_MAX_LENGTH,
+  description: `${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters of any kind`,
+});
+// Only compared, so any text of bounded length will do.
+const GivenPassword = Type.String({ maxLength: 1024 });
+
+export const RegisterBody = Type.Object({ username: Username, email: Email, password: Password });
+
+export const LoginBody = Type.Object({
+  username: Type.Optional(Type.String({ maxLength: 256, description: 'User name or e-mail address' })),
+  email: Type.Optional(Type.String({ maxLength: 256 })),
+  password: GivenPassword,
+});
+
+export const SetupBody = Type.Object({
+  token: Type.String({ maxLength: 256, description: 'From the set-up link printed at the first start' }),
+  username: Username,
+  email: Email,
+  password: Password,
+});
+
+const registered = {
+  id: Type.Integer(),
+  username: Type.String(),
+  email: Type.String(),
+  api_key: Nullable("The account's key; null when the credential used may not see it"),
+  plan: Type.String({ examples: ['free'] }),
+  credits: Type.Number({ description: 'Balance, in credits' }),
+  is_active: Type.Boolean({ description: 'false while suspended' }),
+  created_at: Time('Time of registration'),
+  last_login: Nullable('Time of the last login with the password; null before the first'),
+};
+
+export const Registration = Type.Object(registered);
+export type Registration = Static<typeof Registration>;
+
+export const Account = Type.Object({ ...registered, is_admin: Type.Boolean() });
+export type Account = Static<typeof Account>;
+
+export const RotateBody = Type.Object({
+  overlap_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_592_000,
+      default: 0,
+      description: 'How long the old key lives on; 0 ends it, and any older one, at once',
+    }),
+  ),
+});
+
+export const RotatedKey = Type.Object({
+  ...Account.properties,
+  previous_key_expires_at: Nullable('End of the overlap; null without one'),
+});
+export type RotatedKey = Static<typeof RotatedKey>;
+
+export const UpdateBody = Type.Object({
+  email: Type.Optional(Email),
+  password: Type.Optional(Password),
+  current_password: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Needed for either change when the account has a password' }),
+  ),
+});
+
+export const ClosedAccount = Type.Object({
+  id: Type.Integer(),
+  username: Type.String(),
+  closed_at: Time('Time of closing'),
+});
+export type ClosedAccount = Static<typeof ClosedAccount>;
+
+export const Empty = Type.Object({});
+
+export const ListQuery = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
+  cursor: Type.Optional(Type.String({ maxLength: 256, description: 'From the Link header' })),
+});
+
+const ScopeName = Type.Enum([...SCOPES]);
+
+const BucketAccess = Type.Object({
+  name: Type.String({ minLength: 3, maxLength: 63 }),
+  prefix: Type.Optional(
+    Type.String({ maxLength: 1024, description: 'Only objects whose names begin so; empty: all' }),
+  ),
+});
+
+export const AccessKeyBody = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 100 }),
+  scopes: Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length }),
+  buckets: Type.Optional(
+    Type.Array(BucketAccess, {
+      minItems: 1,
+      maxItems: 100,
+      description: 'Limits the key to these; default: all',
+    }),
+  ),
+  expires_in: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 315_360_000, description: 'Seconds from now; default: never' }),
+  ),
+  expires_at: Type.Optional(
+    Type.String({
+      maxLength: 40,
+      description: 'YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339; instead of expires_in',
+    }),
+  ),
+});
+export type AccessKeyBody = Static<typeof AccessKeyBody>;
+
+export const AccessKey = Type.Object({
+  id: Type.String({ examples: ['key-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
+  name: Type.String(),
+  scopes: Type.Array(ScopeName),
+  buckets: Type.Union([
+    Type.Array(Type.Object({ name: Type.String(), prefix: Type.String() })),
+    Type.Null({ description: 'No limit' }),
+  ]),
+  access_key_id: Type.String({ description: 'S3 access key' }),
+  created_at: Time('Time of creation'),
+  expires_at: Nullable('End; null: never'),
+  last_used_at: Nullable('Last use, seconds late at most; null before the first'),
+});
+export type AccessKey = Static<typeof AccessKey>;
+
+export const CreatedAccessKey = Type.Object({
+  ...AccessKey.properties,
+  api_key: Type.String({ description: 'Shown only now' }),
+  secret_access_key: Type.String({ description: 'S3 secret; shown only now' }),
+});
+export type CreatedAccessKey = Static<typeof CreatedAccessKey>;
+
+export const RevokedAccessKey = Type.Object({ id: Type.String() });
+
+export const AccessKeyPath = Type.Object({ id: Type.String() });
+
+export const AdminAccount = Type.Object({
+  id: Type.Integer(),
+  username: Type.String(),
+  email: Type.String(),
+  plan: Type.String(),
+  credits: Type.Number(),
+  is_active: Type.Boolean(),
+  is_admin: Type.Boolean(),
+  suspended_reason: Nullable('Why, while suspended'),
+  storage_bytes: Type.Number({ description: 'Of all versions' }),
+  created_at: Time('Time of registration'),
+  last_login: Nullable('Time of the last login with the password'),
+});
+export type AdminAccount = Static<typeof AdminAccount>;
+
+export const AdminAccountPath = Type.Object({ id: Type.String({ description: 'Account id' }) });
+
+export const AdminCreateBody = Type.Object({
+  username: Username,
+  email: Email,
+  password: Type.Optional(Password),
+  is_admin: Type.Optional(Type.Boolean({ default: false })),
+});
+
+export const CreditsBody = Type.Object({
+  amount: Type.Number({
+    minimum: -1e9,
+    maximum: 1e9,
+    description: 'Credits, at most 6 decimals; negative takes them away',
+  }),
+  reason: Type.String({ minLength: 1, maxLength: 500 }),
+});
+
+export const SuspendBody = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });

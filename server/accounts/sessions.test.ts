@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { isAppError } from '../errors.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { noReceipt } from './receipt.ts';
+
+let house: AccountHouse;
+before(async () => {
+  house = await openAccountHouse();
+});
+after(() => house.close());
+
+const DAY = 24 * 3600_000;
+const password = 'a good password';
+const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
+let made = 0;
+
+async function register() {
+  const username = `User-${++made}`;
+  const account = await house.accounts.register(
+    { username, email: `${username}@Example.com`, password },
+    noReceipt,
+  );
+  return { ...account, key: account.api_key ?? '' };
+}
+
+const login = (name: string, given = password, address = '10.0.0.1') =>
+  house.sessions.login({ name, password: given, address }, noReceipt);
+const bySession = async (sessionToken: string) => house.authenticator.authenticate({ sessionToken });
+
+test('login by name or e-mail in any case; last_login is set; every login has a new token', async () => {
+  const { username, id, key } = await register();
+  house.clock.advance(5000);
+  const first = await login(username.toUpperCase());
+  const second = await login(`${username}@EXAMPLE.COM`);
+  assert.notEqual(first.token, second.token);
+  assert.match(first.token, /^[A-Za-z0-9_-]{43}$/);
+  assert.equal(first.account.last_login, '2026-01-01 00:00:05');
+  assert.equal(first.account.api_key, key);
+  const principal = await bySession(first.token);
+  assert.deepEqual([principal.accountId, principal.via], [id, 'session']);
+  assert.equal((await house.accounts.profile(principal)).last_login, '2026-01-01 00:00:05');
+  const stored = await house.metadata.all('SELECT * FROM sessions WHERE token_hash = ?', first.token);
+  assert.equal(stored.length, 0);
+});
+
+test('unknown name and wrong password: same error, same work', async () => {
+  const { username } = await register();
+  const attempts: [string, string][] = [
+    [username, 'wrong password'],
+    ['nobody-here', password],
+    ['nobody@here.example', password],
+    ['', ''],
+    ['x'.repeat(256), 'y'.repeat(1024)],
+    ['\ud800@\0', password],
+  ];
+  const seen = new Set<string>();
+  for (const [name, given] of attempts) {
+    const computed = house.passwords.computed;
+    await assert.rejects(login(name, given), (error: Error) => {
+      seen.add(JSON.stringify({ ...error, message: error.message, stack: '' }));
+      return code('invalid_credentials')(error);
+    });
+    assert.equal(house.passwords.computed - computed, 1, name);
+  }
+  assert.equal(seen.size, 1);
+});
+
+test('failures slow one network, never another; parallel guesses cannot outrun the count', async () => {
+  const { username } = await register();
+  const computed = house.passwords.computed;
+  const guesses = await Promise.allSettled(
+    Array.from({ length: 60 }, () => login(username, 'wrong password')),
+  );
+  const codes = guesses.map((guess) => (guess.status === 'rejected' ? guess.reason.code : 'in'));
+  assert.ok(codes.includes('rate_limited'));
+  assert.ok(house.passwords.computed - computed <= 12, `${house.passwords.computed - computed} hashes`);
+  await assert.rejects(login(username), code('rate_limited'));
+  await login(username, password, '10.0.1.1');
+  await assert.rejects(login(username), code('rate_limited'));
+  house.clock.advance(60_000);
+  await login(username);
+  for (let i = 0; i < 9; i++)
+    await assert.rejects(login(username, 'wrong password'), code('invalid_credentials'));
+  await login(username);
+});
+
+test('a name nobody has is slowed like one that exists', async () => {
+  for (let i = 0; i < 10; i++)
+    await assert.rejects(login('ghost', password, '10.7.0.1'), code('invalid_credentials'));
+  await assert.rejects(login('GHOST', password, '10.7.0.1'), code('rate_limited'));
+});
+
+test('30 parallel right logins all succeed', async () => {
+  const { username } = await register();
+  await Promise.all(Array.from({ length: 30 }, () => login(username)));
+});
+
+test('idle 7 days or 30 days in all end a session', async () => {
+  const { username } = await register();
+  const idle = (await login(username)).token;
+  await bySession(idle);
+  house.clock.advance(7 * DAY - 1);
+  await bySession(idle);
+  house.clock.advance(7 * DAY);
+  await assert.rejects(bySession(idle), code('invalid_session'));
+  const used = (await login(username)).token;
+  for (let day = 0; day < 29; day++) {
+    house.clock.advance(DAY);
+    await bySession(used);
+  }
+  house.clock.advance(DAY - 1);
+  await bySession(used);
+  house.clock.advance(1);
+  await assert.rejects(bySession(used), code('invalid_session'));
+});
+
+test('last use outlives the cache once flushed, and sweep removes what is over', async () => {
+  const { username, id } = await register();
+  const { token } = await login(username);
+  house.clock.advance(6 * DAY);
+  await bySession(token);
+  await house.authenticator.flush();
+  house.authenticator.forgetAccount(id);
+  house.clock.advance(6 * DAY);
+  await bySession(token);
+  await house.sessions.sweep();
+  assert.equal((await house.store.sessions(id)).length, 1, 'swept although it lives');
+  house.authenticator.forgetAccount(id);
+  house.clock.advance(30 * DAY);
+  await house.sessions.sweep();
+  assert.equal((await house.store.sessions(id)).length, 0);
+});
+
+test('logout ends that session only; again, or with nonsense, is no error', async () => {
+  const { username } = await register();
+  const [one, two] = [(await login(username)).token, (await login(username)).token];
+  await bySession(one);
+  assert.deepEqual(await house.sessions.logout(one, noReceipt), {});
+  await assert.rejects(bySession(one), code('invalid_session'));
+  await bySession(two);
+  await house.sessions.logout(one, noReceipt);
+  await house.sessions.logout(undefined, noReceipt);
+});
+
+test('a new password ends the other sessions and the old password', async () => {
+  const { username, key } = await register();
+  const [own, other] = [(await login(username)).token, (await login(username)).token];
+  await bySession(other);
+  const change = { password: 'another password', currentPassword: password, address: '10.0.0.1' };
+  await house.accounts.update(await bySession(own), change);
+  await bySession(own);
+  await assert.rejects(bySession(other), code('invalid_session'));
+  await assert.rejects(login(username), code('invalid_credentials'));
+  await login(username, 'another password');
+  assert.equal((await house.authenticator.authenticate({ apiKey: key })).via, 'key');
+});
+
+test('beyond 100 sessions the oldest ends', async () => {
+  const { username, id } = await register();
+  const first = (await login(username)).token;
+  await bySession(first);
+  for (let i = 0; i < 100; i++) {
+    house.clock.advance(1);
+    await login(username);
+  }
+  assert.equal((await house.store.sessions(id)).length, 100);
+  await assert.rejects(bySession(first), code('invalid_session'));
+});
+
+test('a key is no session token and a token is no key', async () => {
+  const { username, key } = await register();
+  const { token } = await login(username);
+  await bySession(token);
+  await house.authenticator.authenticate({ apiKey: key });
+  await assert.rejects(bySession(key), code('invalid_session'));
+  await assert.rejects(
+    async () => house.authenticator.authenticate({ apiKey: token }),
+    code('invalid_api_key'),
+  );
+});

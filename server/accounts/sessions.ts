@@ -1,0 +1,137 @@
+/** Logging in and out of the console. A session is an opaque token, stored as its hash. */
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { randomSecret } from '../ids.ts';
+import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import { describeAccount } from './account-answer.ts';
+import { foldEmail, foldUsername } from './account-fields.ts';
+import { hashSecret } from './api-key-text.ts';
+import type { ApiKeys } from './api-keys.ts';
+import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
+import type { LoginThrottle } from './login-throttle.ts';
+import type { Passwords } from './passwords.ts';
+import type { Principal } from './principal.ts';
+import type { Receipt } from './receipt.ts';
+import type { Account } from './schema.ts';
+import type { AccountRow, AccountStore } from './store.ts';
+
+/** However much it is used, a session ends after this long. */
+export const SESSION_MAX_MS = 30 * 24 * 3600_000;
+/** Beyond it the account's oldest session ends. */
+const MAX_SESSIONS = 100;
+/** How long an expired access key is still listed. */
+const EXPIRED_KEYS_KEPT_MS = 30 * 24 * 3600_000;
+
+export interface Login {
+  /** User name or e-mail address. */
+  readonly name: string;
+  readonly password: string;
+  /** Of the caller, for the throttle. */
+  readonly address: string;
+}
+
+export interface SessionsDeps {
+  readonly store: AccountStore;
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly passwords: Passwords;
+  readonly throttle: LoginThrottle;
+  readonly apiKeys: ApiKeys;
+  readonly cache: CredentialCache;
+}
+
+/** The token hash of the session a principal came by; undefined when it came otherwise. */
+export function sessionHashOf(principal: Principal): string | undefined {
+  const prefix = sessionCredentialId('');
+  return principal.via === 'session' ? principal.credentialId.slice(prefix.length) : undefined;
+}
+
+export class Sessions {
+  readonly #deps: SessionsDeps;
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Begins a session. An unknown name and a wrong password cannot be told apart. Throws
+   * `invalid_credentials`, `rate_limited`, `account_suspended` (only to who knows the password), `overloaded`.
+   */
+  async login(
+    login: Login,
+    receipt: Receipt,
+  ): Promise<{ readonly account: Account; readonly token: string }> {
+    const row = await this.#checkPassword(login);
+    const { store, metadata, clock, apiKeys, cache } = this.#deps;
+    const now = clock.now();
+    const token = randomSecret(32).toString('base64url');
+    const account = describeAccount({ ...row, last_login: now }, await apiKeys.current(row.id));
+    const known = await store.sessions(row.id);
+    const surplus = known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1));
+    const session = {
+      tokenHash: hashSecret(token),
+      accountId: row.id,
+      createdAt: now,
+      expiresAt: now + SESSION_MAX_MS,
+    };
+    try {
+      await metadata.commit([
+        store.recordLogin(row.id, { passwordHash: row.password_hash, at: now }),
+        ...surplus.map((hash) => store.deleteSession(hash)),
+        store.insertSession(session),
+        ...receipt(account),
+      ]);
+    } catch (error) {
+      // Changed, suspended or closed since it was read: as if the login had come a moment later.
+      if (error instanceof CommitRejected && error.index === 0) throw wrong();
+      throw error;
+    }
+    for (const hash of surplus) cache.forgetCredential(sessionCredentialId(hash));
+    return { account, token };
+  }
+
+  /** Ends the session of `token`; one that is unknown or over is no error. */
+  async logout(token: string | undefined, receipt: Receipt): Promise<Record<string, never>> {
+    const { store, metadata, cache } = this.#deps;
+    const answer = {};
+    const hash = token === undefined ? undefined : hashSecret(token);
+    const statements = [...(hash === undefined ? [] : [store.deleteSession(hash)]), ...receipt(answer)];
+    if (statements.length > 0) await metadata.commit(statements);
+    if (hash !== undefined) cache.forgetCredential(sessionCredentialId(hash));
+    return answer;
+  }
+
+  /** Removes sessions, keys and set-up links that ended long enough ago. To be called now and then. */
+  async sweep(): Promise<void> {
+    const { store, metadata, clock } = this.#deps;
+    await metadata.commit(
+      store.sweep(clock.now(), { idleMs: SESSION_IDLE_MS, keptMs: EXPIRED_KEYS_KEPT_MS }),
+    );
+  }
+
+  async #checkPassword(login: Login): Promise<AccountRow> {
+    const { store, throttle, passwords } = this.#deps;
+    const isEmail = login.name.includes('@');
+    const name = isEmail ? foldEmail(login.name) : foldUsername(login.name);
+    const attempt = { name, address: login.address };
+    throttle.check(attempt);
+    const row = await (isEmail ? store.accountByEmail(name) : store.accountByUsername(name));
+    const right = await passwords.verify(login.password, row?.password_hash ?? null, () =>
+      throttle.check(attempt),
+    );
+    if (!right || row === undefined) {
+      throttle.failed(attempt);
+      throw wrong();
+    }
+    throttle.succeeded(attempt);
+    if (row.is_active === 0) {
+      const reason = row.suspended_reason ? `: ${row.suspended_reason}` : '';
+      throw new AppError('account_suspended', `This account is suspended${reason}`);
+    }
+    return row;
+  }
+}
+
+function wrong(): AppError {
+  return new AppError('invalid_credentials', 'The user name or the password is wrong');
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isAppError } from '../errors.ts';
+import { openAccountHouse } from '../testing/account-house.ts';
+import { permits } from './principal.ts';
+import { noReceipt } from './receipt.ts';
+
+const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
+const fields = { username: 'chief', email: 'chief@example.com', password: 'a good password' };
+
+test('one use makes the administrator; a refused attempt leaves the link good', async (t) => {
+  const house = await openAccountHouse();
+  t.after(() => house.close());
+  const { setupLinks, accounts } = house;
+  assert.equal(await setupLinks.needsSetup(), true);
+  const token = await setupLinks.createSetupLink();
+  await accounts.register({ ...fields, email: 'other@example.com' }, noReceipt);
+  assert.equal(await setupLinks.needsSetup(), true);
+  await assert.rejects(setupLinks.setUp('wrong', fields, noReceipt), code('invalid_link'));
+  await assert.rejects(setupLinks.setUp(token, fields, noReceipt), code('username_taken'));
+  await assert.rejects(
+    setupLinks.setUp(token, { ...fields, password: 'x' }, noReceipt),
+    code('invalid_request'),
+  );
+  const admin = await setupLinks.setUp(token, { ...fields, username: 'boss' }, noReceipt);
+  assert.equal(admin.is_admin, true);
+  const principal = await house.authenticator.authenticate({ apiKey: admin.api_key ?? '' });
+  assert.equal(permits(principal, 'admin'), true);
+  assert.equal(await setupLinks.needsSetup(), false);
+  const again = { ...fields, username: 'boss2', email: 'boss2@example.com' };
+  await assert.rejects(setupLinks.setUp(token, again, noReceipt), code('invalid_link'));
+});
+
+test('20 parallel uses make one administrator', async (t) => {
+  const house = await openAccountHouse();
+  t.after(() => house.close());
+  const token = await house.setupLinks.createSetupLink();
+  const results = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, i) =>
+      house.setupLinks.setUp(
+        token,
+        { ...fields, username: `boss${i}`, email: `boss${i}@example.com` },
+        noReceipt,
+      ),
+    ),
+  );
+  assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
+  const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  assert.ok(refusals.every((error) => isAppError(error, 'invalid_link')));
+});
+
+test('30 minutes, and a newer link, end it', async (t) => {
+  const house = await openAccountHouse();
+  t.after(() => house.close());
+  const first = await house.setupLinks.createSetupLink();
+  const second = await house.setupLinks.createSetupLink();
+  await assert.rejects(house.setupLinks.setUp(first, fields, noReceipt), code('invalid_link'));
+  house.clock.advance(30 * 60_000);
+  await assert.rejects(house.setupLinks.setUp(second, fields, noReceipt), code('invalid_link'));
+  const stored = await house.metadata.all('SELECT 1 FROM setup_links WHERE token_hash = ?', second);
+  assert.equal(stored.length, 0);
+});

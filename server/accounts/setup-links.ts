@@ -1,0 +1,64 @@
+/** The first administrator: made by who holds the one-use link that the first start prints. */
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { randomSecret } from '../ids.ts';
+import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import type { Accounts, NewAccount } from './accounts.ts';
+import { hashSecret } from './api-key-text.ts';
+import type { Receipt } from './receipt.ts';
+import type { Account } from './schema.ts';
+import type { AccountStore } from './store.ts';
+
+const LINK_LIFE_MS = 30 * 60_000;
+
+export interface SetupLinksDeps {
+  readonly store: AccountStore;
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly accounts: Accounts;
+}
+
+export class SetupLinks {
+  readonly #deps: SetupLinksDeps;
+
+  constructor(deps: SetupLinksDeps) {
+    this.#deps = deps;
+  }
+
+  /** True when no administrator exists. */
+  async needsSetup(): Promise<boolean> {
+    return !(await this.#deps.store.hasAdministrator());
+  }
+
+  /** A new token, good once and for 30 minutes. Earlier ones end. */
+  async createSetupLink(): Promise<string> {
+    const { store, metadata, clock } = this.#deps;
+    const token = randomSecret(32).toString('base64url');
+    await metadata.commit(store.replaceSetupLink(hashSecret(token), clock.now() + LINK_LIFE_MS));
+    return token;
+  }
+
+  /** Throws `invalid_link` (unknown, used, expired) and what Accounts.create does; those leave the link good. */
+  async setUp(token: string, fields: NewAccount, receipt: Receipt): Promise<Account> {
+    const { store, clock, accounts } = this.#deps;
+    const hash = hashSecret(token);
+    const link = await store.setupLink(hash);
+    if (link === undefined || link.expires_at <= clock.now()) throw invalidLink();
+    try {
+      return await accounts.create(fields, {
+        isAdmin: true,
+        precede: [store.useSetupLink(hash)],
+        receipt,
+      });
+    } catch (error) {
+      if (error instanceof CommitRejected && error.index === 0) throw invalidLink();
+      throw error;
+    }
+  }
+}
+
+function invalidLink(): AppError {
+  return new AppError('invalid_link', 'The set-up link is unknown, used or expired', {
+    hint: 'Restart Cloudlet to print a new one, or run "cloudlet admin create" on the machine itself',
+  });
+}

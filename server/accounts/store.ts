@@ -1,0 +1,367 @@
+/** All SQL of accounts, keys, sessions and set-up links. Methods that change things return statements to commit. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+
+export interface AccountRow {
+  readonly id: number;
+  readonly username: string;
+  readonly email: string;
+  readonly password_hash: string;
+  readonly plan: string;
+  readonly is_admin: number;
+  readonly is_active: number;
+  readonly suspended_reason: string | null;
+  readonly credits_micro: number | bigint;
+  readonly storage_bytes: number | bigint;
+  readonly created_at: number;
+  readonly last_login: number | null;
+}
+
+export interface KeyRow {
+  readonly key_hash: string;
+  readonly account_id: number;
+  readonly key_id: string;
+  readonly kind: 'main' | 'access';
+  readonly sealed_key: Uint8Array | null;
+  readonly name: string;
+  readonly scopes: string;
+  readonly bucket_limits: string | null;
+  readonly s3_access_key: string | null;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly last_used_at: number | null;
+}
+
+/** What the authenticator needs of a key or session, and of the account behind it. */
+export interface CredentialRow {
+  readonly account_id: number;
+  readonly username: string;
+  readonly is_admin: number;
+  readonly is_active: number;
+  readonly suspended_reason: string | null;
+  readonly credential_id: string;
+  readonly scopes: string;
+  readonly bucket_limits: string | null;
+  readonly expires_at: number | null;
+  /** Sessions only; 0 for keys. */
+  readonly last_seen_at: number;
+}
+
+export interface NewAccountRow {
+  readonly id: number;
+  readonly username: string;
+  readonly usernameFolded: string;
+  readonly email: string;
+  /** null: the address is not claimed. */
+  readonly emailFolded: string | null;
+  readonly passwordHash: string;
+  readonly isAdmin: boolean;
+  readonly createdAt: number;
+}
+
+export interface NewAccessKeyRow {
+  readonly keyHash: string;
+  readonly accountId: number;
+  readonly keyId: string;
+  readonly name: string;
+  readonly scopes: string;
+  readonly bucketLimits: string | null;
+  readonly s3AccessKey: string;
+  readonly s3SealedSecret: Uint8Array;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+}
+
+const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
+  credits_micro, storage_bytes, created_at, last_login FROM accounts WHERE closed_at IS NULL`;
+const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits, s3_access_key,
+  created_at, expires_at, last_used_at FROM api_keys`;
+const HOLDER = 'a.id AS account_id, a.username, a.is_admin, a.is_active, a.suspended_reason';
+
+export class AccountStore {
+  readonly #reads: Reads;
+
+  constructor(deps: { readonly reads: Reads }) {
+    this.#reads = deps.reads;
+  }
+
+  // Reads. Closed accounts are never found.
+
+  account(id: number): Awaitable<AccountRow | undefined> {
+    return this.#reads.get(`${ACCOUNT} AND id = ?`, id);
+  }
+
+  accountByUsername(folded: string): Awaitable<AccountRow | undefined> {
+    return this.#reads.get(`${ACCOUNT} AND username_folded = ?`, folded);
+  }
+
+  accountByEmail(folded: string): Awaitable<AccountRow | undefined> {
+    return this.#reads.get(`${ACCOUNT} AND email_folded = ?`, folded);
+  }
+
+  accountsAfter(id: number, limit: number): Awaitable<AccountRow[]> {
+    return this.#reads.all(`${ACCOUNT} AND id > ? ORDER BY id LIMIT ?`, id, limit);
+  }
+
+  /** Of all accounts ever, closed ones included; 0 when there is none. */
+  async highestAccountId(): Promise<number> {
+    const row = await this.#reads.get<{ id: number | null }>('SELECT max(id) AS id FROM accounts');
+    return row?.id ?? 0;
+  }
+
+  async hasAdministrator(): Promise<boolean> {
+    const sql = 'SELECT 1 FROM accounts WHERE is_admin = 1 AND closed_at IS NULL LIMIT 1';
+    return (await this.#reads.get(sql)) !== undefined;
+  }
+
+  keyHolder(keyHash: string): Awaitable<CredentialRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${HOLDER}, k.key_id AS credential_id, k.scopes, k.bucket_limits, k.expires_at, 0 AS last_seen_at
+       FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_hash = ? AND a.closed_at IS NULL`,
+      keyHash,
+    );
+  }
+
+  sessionHolder(tokenHash: string): Awaitable<CredentialRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${HOLDER}, s.token_hash AS credential_id, '["*"]' AS scopes, NULL AS bucket_limits,
+       s.expires_at, s.last_seen_at
+       FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = ? AND a.closed_at IS NULL`,
+      tokenHash,
+    );
+  }
+
+  keyById(keyId: string): Awaitable<KeyRow | undefined> {
+    return this.#reads.get(`${KEY} WHERE key_id = ?`, keyId);
+  }
+
+  /** Newest first: the first without an end is the account's current key. */
+  mainKeys(accountId: number): Awaitable<KeyRow[]> {
+    return this.#reads.all(`${KEY} WHERE account_id = ? AND kind = 'main' ORDER BY key_id DESC`, accountId);
+  }
+
+  accessKeysAfter(accountId: number, keyId: string, limit: number): Awaitable<KeyRow[]> {
+    return this.#reads.all(
+      `${KEY} WHERE account_id = ? AND kind = 'access' AND key_id > ? ORDER BY key_id LIMIT ?`,
+      accountId,
+      keyId,
+      limit,
+    );
+  }
+
+  /** The token hashes of an account's sessions, oldest first. */
+  async sessions(accountId: number): Promise<string[]> {
+    const sql = 'SELECT token_hash FROM sessions WHERE account_id = ? ORDER BY created_at, token_hash';
+    const rows = await this.#reads.all<{ token_hash: string }>(sql, accountId);
+    return rows.map((row) => row.token_hash);
+  }
+
+  setupLink(tokenHash: string): Awaitable<{ expires_at: number } | undefined> {
+    return this.#reads.get('SELECT expires_at FROM setup_links WHERE token_hash = ?', tokenHash);
+  }
+
+  // Accounts
+
+  insertAccount(row: NewAccountRow): Statement {
+    return {
+      sql: `INSERT INTO accounts (id, username, username_folded, email, email_folded, password_hash, is_admin,
+        created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        row.id,
+        row.username,
+        row.usernameFolded,
+        row.email,
+        row.emailFolded,
+        row.passwordHash,
+        row.isAdmin ? 1 : 0,
+        row.createdAt,
+      ],
+    };
+  }
+
+  /** Refused when the password is no longer the one that was checked, or the account was suspended or closed. */
+  recordLogin(id: number, login: { readonly passwordHash: string; readonly at: number }): Statement {
+    return {
+      sql: `UPDATE accounts SET last_login = ?
+        WHERE id = ? AND password_hash = ? AND is_active = 1 AND closed_at IS NULL`,
+      params: [login.at, id, login.passwordHash],
+      expectChanges: 1,
+    };
+  }
+
+  /** Refused when the password is no longer `was`. */
+  setPassword(id: number, change: { readonly was: string; readonly becomes: string }): Statement {
+    return {
+      sql: 'UPDATE accounts SET password_hash = ? WHERE id = ? AND password_hash = ? AND closed_at IS NULL',
+      params: [change.becomes, id, change.was],
+      expectChanges: 1,
+    };
+  }
+
+  setEmail(id: number, email: string, folded: string): Statement {
+    return {
+      sql: 'UPDATE accounts SET email = ?, email_folded = ? WHERE id = ? AND closed_at IS NULL',
+      params: [email, folded, id],
+      expectChanges: 1,
+    };
+  }
+
+  /** null resumes. */
+  setSuspended(id: number, reason: string | null): Statement {
+    return {
+      sql: 'UPDATE accounts SET is_active = ?, suspended_reason = ? WHERE id = ? AND closed_at IS NULL',
+      params: [reason === null ? 1 : 0, reason, id],
+      expectChanges: 1,
+    };
+  }
+
+  /** Refused unless the balance is still what it was when the answer was made. */
+  expectBalance(id: number, micro: number): Statement {
+    return {
+      sql: 'UPDATE accounts SET id = id WHERE id = ? AND credits_micro = ? AND closed_at IS NULL',
+      params: [id, micro],
+      expectChanges: 1,
+    };
+  }
+
+  /** Frees the name and the address; the row stays for the ledger. */
+  closeAccount(id: number, at: number): Statement[] {
+    return [
+      {
+        sql: `UPDATE accounts SET closed_at = ?, is_active = 0, is_admin = 0, username_folded = NULL,
+          email_folded = NULL, password_hash = '' WHERE id = ? AND closed_at IS NULL`,
+        params: [at, id],
+        expectChanges: 1,
+      },
+      { sql: 'DELETE FROM api_keys WHERE account_id = ?', params: [id] },
+      { sql: 'DELETE FROM sessions WHERE account_id = ?', params: [id] },
+    ];
+  }
+
+  // Keys
+
+  insertMainKey(key: {
+    readonly keyHash: string;
+    readonly accountId: number;
+    readonly keyId: string;
+    readonly sealedKey: Uint8Array;
+    readonly createdAt: number;
+  }): Statement {
+    return {
+      sql: `INSERT INTO api_keys (key_hash, account_id, key_id, kind, sealed_key, created_at)
+        VALUES (?, ?, ?, 'main', ?, ?)`,
+      params: [key.keyHash, key.accountId, key.keyId, key.sealedKey, key.createdAt],
+    };
+  }
+
+  /** Refused when `keyId` is no longer the account's current key. */
+  endMainKeyAt(keyId: string, at: number): Statement {
+    return {
+      sql: 'UPDATE api_keys SET expires_at = ? WHERE key_id = ? AND expires_at IS NULL',
+      params: [at, keyId],
+      expectChanges: 1,
+    };
+  }
+
+  deleteMainKeys(accountId: number): Statement {
+    return { sql: "DELETE FROM api_keys WHERE account_id = ? AND kind = 'main'", params: [accountId] };
+  }
+
+  /** Refused when the account has `max` already. */
+  insertAccessKey(row: NewAccessKeyRow, max: number): Statement {
+    return {
+      sql: `INSERT INTO api_keys (key_hash, account_id, key_id, kind, name, scopes, bucket_limits, s3_access_key,
+        s3_sealed_secret, created_at, expires_at) SELECT ?, ?, ?, 'access', ?, ?, ?, ?, ?, ?, ?
+        WHERE (SELECT count(*) FROM api_keys WHERE account_id = ? AND kind = 'access') < ?`,
+      params: [
+        row.keyHash,
+        row.accountId,
+        row.keyId,
+        row.name,
+        row.scopes,
+        row.bucketLimits,
+        row.s3AccessKey,
+        row.s3SealedSecret,
+        row.createdAt,
+        row.expiresAt,
+        row.accountId,
+        max,
+      ],
+      expectChanges: 1,
+    };
+  }
+
+  deleteAccessKey(accountId: number, keyId: string): Statement {
+    return {
+      sql: "DELETE FROM api_keys WHERE account_id = ? AND key_id = ? AND kind = 'access'",
+      params: [accountId, keyId],
+      expectChanges: 1,
+    };
+  }
+
+  touchKey(keyHash: string, at: number): Statement {
+    return { sql: 'UPDATE api_keys SET last_used_at = ? WHERE key_hash = ?', params: [at, keyHash] };
+  }
+
+  // Sessions
+
+  insertSession(session: {
+    readonly tokenHash: string;
+    readonly accountId: number;
+    readonly createdAt: number;
+    readonly expiresAt: number;
+  }): Statement {
+    return {
+      sql: `INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at, expires_at)
+        VALUES (?, ?, ?, ?, ?)`,
+      params: [session.tokenHash, session.accountId, session.createdAt, session.createdAt, session.expiresAt],
+    };
+  }
+
+  deleteSession(tokenHash: string): Statement {
+    return { sql: 'DELETE FROM sessions WHERE token_hash = ?', params: [tokenHash] };
+  }
+
+  deleteSessionsExcept(accountId: number, tokenHash: string): Statement {
+    return {
+      sql: 'DELETE FROM sessions WHERE account_id = ? AND token_hash <> ?',
+      params: [accountId, tokenHash],
+    };
+  }
+
+  touchSession(tokenHash: string, at: number): Statement {
+    return { sql: 'UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?', params: [at, tokenHash] };
+  }
+
+  // Set-up links
+
+  replaceSetupLink(tokenHash: string, expiresAt: number): Statement[] {
+    return [
+      { sql: 'DELETE FROM setup_links', params: [] },
+      {
+        sql: 'INSERT INTO setup_links (token_hash, expires_at) VALUES (?, ?)',
+        params: [tokenHash, expiresAt],
+      },
+    ];
+  }
+
+  /** Refused when the link was used meanwhile. */
+  useSetupLink(tokenHash: string): Statement {
+    return { sql: 'DELETE FROM setup_links WHERE token_hash = ?', params: [tokenHash], expectChanges: 1 };
+  }
+
+  /** Removes what can never be used again. Expired access keys stay listed for `keptMs`. */
+  sweep(now: number, limits: { readonly idleMs: number; readonly keptMs: number }): Statement[] {
+    return [
+      {
+        sql: 'DELETE FROM sessions WHERE expires_at <= ? OR last_seen_at <= ?',
+        params: [now, now - limits.idleMs],
+      },
+      { sql: "DELETE FROM api_keys WHERE kind = 'main' AND expires_at <= ?", params: [now] },
+      {
+        sql: "DELETE FROM api_keys WHERE kind = 'access' AND expires_at <= ?",
+        params: [now - limits.keptMs],
+      },
+      { sql: 'DELETE FROM setup_links WHERE expires_at <= ?', params: [now] },
+    ];
+  }
+}

@@ -1,0 +1,37 @@
+/** Every route of the two origins: what is mounted, documented and walked by the permission test. */
+import { type AdminRoutesDeps, adminRoutes } from './accounts/admin-routes.ts';
+import { type AccountRoutesDeps, accountRoutes } from './accounts/routes.ts';
+import type { Route } from './http/route.ts';
+import { cdnRoutes } from './storage/cdn-routes.ts';
+import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
+import { documentRoutes } from './system/document-routes.ts';
+import { type SystemRoutesDeps, systemRoutes } from './system/routes.ts';
+
+export interface ApiDeps {
+  readonly accounts: AccountRoutesDeps;
+  readonly administration: AdminRoutesDeps;
+  readonly storage: StorageRoutesDeps;
+  readonly system: SystemRoutesDeps;
+}
+
+/** The API origin. */
+export function apiRoutes(deps: ApiDeps): Route[] {
+  const routes = [
+    ...accountRoutes(deps.accounts),
+    ...storageRoutes(deps.storage),
+    ...systemRoutes(deps.system),
+    ...adminRoutes(deps.administration),
+  ];
+  return [...routes, ...documentRoutes(routes)];
+}
+
+/** The data origin. */
+export function dataRoutes(deps: Parameters<typeof cdnRoutes>[0]): Route[] {
+  return cdnRoutes(deps);
+}
+
+/** The API's routes as declared, without anything behind them: enough to document them. */
+export function declaredRoutes(): Route[] {
+  const nothing = {} as never;
+  return apiRoutes({ accounts: nothing, administration: nothing, storage: nothing, system: nothing });
+}

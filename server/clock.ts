@@ -1,0 +1,51 @@
+/** The only caller of the system's time. Times are milliseconds since 1970, UTC. */
+export interface Clock {
+  /** Wall time, ms. May jump. */
+  now(): number;
+  /** Monotonic time, ms, of arbitrary origin. Never jumps. */
+  monotonic(): number;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+};
+
+/** A clock that moves only when told to. */
+export class FakeClock implements Clock {
+  #now: number;
+  #monotonic = 0;
+
+  constructor(nowMs = Date.UTC(2026, 0, 1)) {
+    this.#now = nowMs;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  /** Both clocks go forward, as real time does. */
+  advance(ms: number): void {
+    this.#now += ms;
+    this.#monotonic += ms;
+  }
+
+  /** Only the wall clock jumps, as when an operator or NTP sets it. */
+  jump(ms: number): void {
+    this.#now += ms;
+  }
+}
+
+/** `YYYY-MM-DD HH:MM:SS`, UTC: the form of every time in a record. */
+export function formatTime(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** As formatTime, null for null. */
+export function formatTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : formatTime(ms);
+}

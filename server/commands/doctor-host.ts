@@ -1,0 +1,185 @@
+/** The part of `cloudlet doctor` that looks at the machine: disk, ports, clock, limits, versions. */
+import { constants } from 'node:fs';
+import { access, mkdtemp, readFile, rmdir, statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { lockDirectory } from '../drivers/directory-lock.ts';
+import { checkedSqliteVersion } from '../drivers/metadata-sqlite/engine-version.ts';
+import type { Finding } from './doctor.ts';
+
+const GIB = 2 ** 30;
+const LITTLE_ROOM_BYTES = 5 * GIB;
+const NO_ROOM_BYTES = 256 * 2 ** 20;
+const ASK_MS = 2000;
+/** Older than this program: the clock was never set. */
+const FIRST_YEAR = 2026;
+const LAST_YEAR = 2100;
+/** How far the two clocks may drift apart while we look, ms. */
+const CLOCK_SLACK_MS = 50;
+
+export function checkRuntime(): Finding[] {
+  const node: Finding = { level: 'ok', subject: 'Node', detail: process.version };
+  try {
+    return [node, { level: 'ok', subject: 'SQLite', detail: checkedSqliteVersion() }];
+  } catch (error) {
+    return [node, { level: 'fail', subject: 'SQLite', detail: messageOf(error), fix: 'npm ci' }];
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The directory itself, or the nearest one above it that exists: that is where it would be made. */
+async function existingDirectory(path: string): Promise<string> {
+  try {
+    await access(path);
+    return path;
+  } catch {
+    return dirname(path) === path ? path : existingDirectory(dirname(path));
+  }
+}
+
+export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]> {
+  const directory = await existingDirectory(dataDir);
+  const exists = directory === dataDir;
+  const subject = 'data directory';
+  try {
+    await access(directory, constants.W_OK);
+    // access() says yes to root on a read-only file system of some kinds; making something says the truth.
+    await rmdir(await mkdtemp(join(directory, '.doctor-')));
+  } catch (error) {
+    const fix = `chown it to the user who runs Cloudlet, or set CLOUDLET_DATA_DIR`;
+    return [{ level: 'fail', subject, detail: `${directory} is not writable (${messageOf(error)})`, fix }];
+  }
+  const state = exists
+    ? isInUse(dataDir)
+      ? 'in use by a running Cloudlet'
+      : 'not in use'
+    : 'made at first start';
+  return [{ level: 'ok', subject, detail: `${dataDir} (${state})` }, await checkSpace(directory)];
+}
+
+async function checkSpace(directory: string): Promise<Finding> {
+  const { bavail, bsize, blocks } = await statfs(directory);
+  const free = bavail * bsize;
+  const detail = `${(free / GIB).toFixed(1)} GiB free of ${((blocks * bsize) / GIB).toFixed(1)} GiB`;
+  const level = free < NO_ROOM_BYTES ? 'fail' : free < LITTLE_ROOM_BYTES ? 'warn' : 'ok';
+  const fix = 'free some space, or set CLOUDLET_DATA_DIR to a larger disk';
+  return { level, subject: 'disk space', detail, ...(level === 'ok' ? {} : { fix }) };
+}
+
+function isInUse(dataDir: string): boolean {
+  try {
+    lockDirectory(dataDir).release();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+export async function checkPorts(config: Config): Promise<Finding[]> {
+  const api = await checkPort(config, { subject: 'API port', port: config.port, setting: 'CLOUDLET_PORT' });
+  const data = { subject: 'data port', port: config.dataPort, setting: 'CLOUDLET_DATA_PORT' };
+  return [api, await checkPort(config, data)];
+}
+
+interface PortQuestion {
+  readonly subject: string;
+  readonly port: number;
+  readonly setting: string;
+}
+
+async function checkPort(
+  { host, dataDir }: Config,
+  { subject, port, setting }: PortQuestion,
+): Promise<Finding> {
+  if (port === 0) return { level: 'ok', subject, detail: 'any free one' };
+  const where = `${host}:${port}`;
+  const problem = await tryListen(host, port);
+  if (problem === undefined) return { level: 'ok', subject, detail: `${where} is free` };
+  if (problem === 'EADDRINUSE') {
+    if (isInUse(dataDir) && (await answersHttp(host, port))) {
+      return { level: 'ok', subject, detail: `${where} is answered by the running Cloudlet` };
+    }
+    const fix = `stop the other program (ss -ltnp 'sport = :${port}'), or set ${setting}`;
+    return { level: 'fail', subject, detail: `${where} is taken by another program`, fix };
+  }
+  const fix =
+    problem === 'EACCES'
+      ? `set ${setting} to 1024 or more`
+      : 'set CLOUDLET_HOST to an address of this machine';
+  return { level: 'fail', subject, detail: `${where} cannot be listened on (${problem})`, fix };
+}
+
+/** The code of the error that listening gave, or undefined when it worked. */
+function tryListen(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  });
+}
+
+async function answersHttp(host: string, port: number): Promise<boolean> {
+  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  const authority = reachable.includes(':') ? `[${reachable}]` : reachable;
+  try {
+    const answer = await fetch(`http://${authority}:${port}/healthz`, {
+      signal: AbortSignal.timeout(ASK_MS),
+    });
+    await answer.body?.cancel();
+    return answer.headers.has('x-request-id');
+  } catch {
+    return false;
+  }
+}
+
+/** The year, and whether wall time passes as fast as real time: signatures and expiry dates depend on both. */
+export async function checkClock(clock: Clock): Promise<Finding[]> {
+  const before = { wall: clock.now(), monotonic: clock.monotonic() };
+  await sleep(200);
+  const drift = clock.now() - before.wall - (clock.monotonic() - before.monotonic);
+  const subject = 'clock';
+  const fix = 'timedatectl set-ntp true (apt-get install systemd-timesyncd)';
+  const year = new Date(before.wall).getUTCFullYear();
+  if (year < FIRST_YEAR || year >= LAST_YEAR) {
+    return [{ level: 'fail', subject, detail: `it is set to the year ${year}`, fix }];
+  }
+  const now = new Date(before.wall).toISOString();
+  if (Math.abs(drift) > CLOCK_SLACK_MS) {
+    return [
+      {
+        level: 'warn',
+        subject,
+        detail: `${now}, and it jumped by ${Math.round(drift)} ms while we looked`,
+        fix,
+      },
+    ];
+  }
+  return [{ level: 'ok', subject, detail: now }];
+}
+
+/** Sockets, blobs and database files all take descriptors; too few end in refused connections. */
+export async function checkDescriptors({ maxConnections }: Config): Promise<Finding[]> {
+  const subject = 'open files';
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
+  const text = /^Max open files\s+(\S+)/m.exec(limits)?.[1];
+  if (text === undefined) return [{ level: 'ok', subject, detail: 'the limit is not known on this system' }];
+  const limit = text === 'unlimited' ? Number.POSITIVE_INFINITY : Number(text);
+  // Two ports, and a file open for each connection.
+  const needed = maxConnections * 3;
+  if (limit >= needed) return [{ level: 'ok', subject, detail: `at most ${text}` }];
+  const fix = `ulimit -n ${needed} (or LimitNOFILE=${needed} in the service), or lower CLOUDLET_MAX_CONNECTIONS`;
+  return [
+    {
+      level: 'warn',
+      subject,
+      detail: `at most ${text}, ${needed} are needed for ${maxConnections} connections`,
+      fix,
+    },
+  ];
+}

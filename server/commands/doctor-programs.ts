@@ -1,0 +1,103 @@
+/** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
+import { execFile } from 'node:child_process';
+import { open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Finding } from './doctor.ts';
+
+const run = promisify(execFile);
+const ASK_MS = 5000;
+/** Debian keeps the server here, out of everyone's PATH, one directory per major version. */
+const DEBIAN_POSTGRES = '/usr/lib/postgresql';
+
+/** What `<program> --version` says first, or undefined when there is no such program or it does not run. */
+async function versionOf(program: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await run(program, ['--version'], { timeout: ASK_MS });
+    return stdout.trim().split('\n', 1)[0];
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first candidate that runs. */
+async function firstVersion(programs: readonly string[]): Promise<string | undefined> {
+  for (const program of programs) {
+    const version = await versionOf(program);
+    if (version !== undefined) return version;
+  }
+  return undefined;
+}
+
+export async function checkQemu(): Promise<Finding[]> {
+  const subject = 'QEMU';
+  const version = await firstVersion(['qemu-system-x86_64', '/usr/bin/qemu-system-x86_64']);
+  if (version !== undefined) return [{ level: 'ok', subject, detail: version }];
+  const fix = 'apt-get install qemu-system-x86 qemu-utils';
+  return [{ level: 'warn', subject, detail: 'not found: virtual machines cannot start', fix }];
+}
+
+/** Opens the device, no more: one that opens can still hang every guest, which only a real boot shows. */
+export async function checkKvm(path = '/dev/kvm'): Promise<Finding[]> {
+  const subject = 'KVM';
+  try {
+    await (await open(path, 'r+')).close();
+    return [
+      { level: 'ok', subject, detail: `${path} opens; the first virtual machine probes it with a real boot` },
+    ];
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') {
+      const detail = `no ${path}: virtual machines run emulated, several times slower`;
+      return [
+        {
+          level: 'warn',
+          subject,
+          detail,
+          fix: 'turn on (nested) virtualisation, then modprobe kvm_intel or kvm_amd',
+        },
+      ];
+    }
+    const detail = `${path} cannot be opened (${code}): virtual machines run emulated, several times slower`;
+    return [{ level: 'warn', subject, detail, fix: 'adduser <user of Cloudlet> kvm, then log in again' }];
+  }
+}
+
+interface Engine {
+  readonly subject: string;
+  readonly programs: readonly string[];
+  readonly fix: string;
+}
+
+async function engines(): Promise<Engine[]> {
+  const majors = await readdir(DEBIAN_POSTGRES).catch(() => []);
+  const newestFirst = majors.sort((a, b) => Number(b) - Number(a));
+  return [
+    {
+      subject: 'PostgreSQL',
+      programs: ['postgres', ...newestFirst.map((major) => join(DEBIAN_POSTGRES, major, 'bin/postgres'))],
+      fix: 'apt-get install postgresql',
+    },
+    {
+      subject: 'MySQL/MariaDB',
+      programs: ['mysqld', 'mariadbd', '/usr/sbin/mysqld', '/usr/sbin/mariadbd'],
+      fix: 'apt-get install mariadb-server',
+    },
+    {
+      subject: 'MongoDB',
+      programs: ['mongod', '/usr/bin/mongod'],
+      fix: 'install mongodb-org from MongoDB (Debian has no package)',
+    },
+  ];
+}
+
+/** SQLite databases need none of these; each missing engine only makes its own kind unavailable. */
+export async function checkEngines(): Promise<Finding[]> {
+  return Promise.all(
+    (await engines()).map(async ({ subject, programs, fix }): Promise<Finding> => {
+      const version = await firstVersion(programs);
+      if (version !== undefined) return { level: 'ok', subject, detail: version };
+      return { level: 'warn', subject, detail: 'not found: databases of this kind are unavailable', fix };
+    }),
+  );
+}

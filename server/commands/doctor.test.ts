@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { type Clock, FakeClock } from '../clock.ts';
+import { loadConfig } from '../config.ts';
+import { lockDirectory } from '../drivers/directory-lock.ts';
+import { runDoctor } from './doctor.ts';
+import { checkClock, checkDescriptors } from './doctor-host.ts';
+import { checkKvm } from './doctor-programs.ts';
+
+let dataDir: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'doctor-'));
+});
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+async function report(settings: Readonly<Record<string, string>> = {}) {
+  const lines: string[] = [];
+  const config = loadConfig({
+    CLOUDLET_DATA_DIR: dataDir,
+    CLOUDLET_PORT: '0',
+    CLOUDLET_DATA_PORT: '0',
+    ...settings,
+  });
+  const code = await runDoctor({ config, print: (line) => lines.push(line) });
+  return {
+    code,
+    lines,
+    about: (subject: string) => lines.find((line) => line.slice(6).startsWith(subject)) ?? '',
+  };
+}
+
+/** A server that answers as Cloudlet's edge does, or as anybody. */
+async function listening(headers: Readonly<Record<string, string>>, work: (port: string) => Promise<void>) {
+  const server = createServer((_, response) => response.writeHead(200, headers).end('{}'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    await work(String((server.address() as AddressInfo).port));
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+describe('doctor', () => {
+  test('looks at every part, counts, and leaves no trace', async () => {
+    const { code, lines, about } = await report();
+    assert.equal(code, 0, lines.join('\n'));
+    const subjects = [
+      'Node',
+      'SQLite',
+      'data directory',
+      'disk space',
+      'API port',
+      'data port',
+      'clock',
+      'open files',
+    ];
+    for (const subject of [...subjects, 'QEMU', 'KVM', 'PostgreSQL', 'MySQL/MariaDB', 'MongoDB']) {
+      assert.match(about(subject), /^(?:ok {2}|warn|fail) {2}/, subject);
+    }
+    for (const line of lines.slice(0, -1)) {
+      if (!line.startsWith('ok')) assert.match(line, /\. Fix: \S/, line);
+    }
+    assert.match(lines.at(-1) ?? '', /^0 failed, \d+ to look at, \d+ fine$/);
+    assert.match(about('SQLite'), /3\.\d+\.\d+$/);
+    assert.deepEqual(
+      readdirSync(dataDir).filter((name) => name.startsWith('.doctor')),
+      [],
+    );
+  });
+
+  test('a data directory that does not exist yet is fine and is not made', async () => {
+    const path = join(dataDir, 'later', 'data');
+    const { code, about } = await report({ CLOUDLET_DATA_DIR: path });
+    assert.equal(code, 0);
+    assert.match(about('data directory'), /^ok .*made at first start/);
+    assert.ok(!existsSync(join(dataDir, 'later')));
+  });
+
+  test('a data directory that cannot be written fails, with the fix', async () => {
+    const { code, about } = await report({ CLOUDLET_DATA_DIR: '/proc/cloudlet' });
+    assert.equal(code, 1);
+    assert.match(about('data directory'), /^fail .*\/proc is not writable .*Fix: chown/);
+  });
+
+  test('a port that another program took fails, with the fix', async () => {
+    await listening({}, async (port) => {
+      const { code, about } = await report({ CLOUDLET_PORT: port });
+      assert.equal(code, 1);
+      assert.match(
+        about('API port'),
+        new RegExp(`^fail .*:${port} is taken by another program.*CLOUDLET_PORT`),
+      );
+      assert.match(about('data port'), /^ok/);
+    });
+  });
+
+  test('the port of the Cloudlet that uses this data directory is fine', async () => {
+    await listening({ 'x-request-id': 'req-1' }, async (port) => {
+      const lock = lockDirectory(dataDir);
+      const { code, about } = await report({ CLOUDLET_PORT: port });
+      lock.release();
+      assert.equal(code, 0);
+      assert.match(about('API port'), /^ok .*answered by the running Cloudlet/);
+      assert.match(about('data directory'), /in use by a running Cloudlet/);
+      const other = await report({ CLOUDLET_PORT: port });
+      assert.match(other.about('API port'), /^fail/, 'it belongs to a Cloudlet with other data');
+    });
+  });
+
+  test('an address that is not of this machine fails', async () => {
+    const { code, about } = await report({ CLOUDLET_HOST: '192.0.2.1', CLOUDLET_PORT: '8080' });
+    assert.equal(code, 1);
+    assert.match(about('API port'), /^fail .*Fix: set CLOUDLET_HOST/);
+  });
+
+  test('a clock of the wrong year fails, one that jumps is a warning', async () => {
+    assert.equal((await checkClock(new FakeClock()))[0]?.level, 'ok');
+    assert.equal((await checkClock(new FakeClock(Date.UTC(1970, 0, 2))))[0]?.level, 'fail');
+    assert.equal((await checkClock(new FakeClock(Date.UTC(2150, 0, 1))))[0]?.level, 'fail');
+    const jumping = new FakeClock();
+    const checking = checkClock(jumping as Clock);
+    jumping.jump(3_600_000);
+    assert.match((await checking)[0]?.detail ?? '', /jumped by 3600000 ms/);
+  });
+
+  test('a limit of open files below what the connections need is a warning', async () => {
+    const config = loadConfig({ CLOUDLET_MAX_CONNECTIONS: '1000000' });
+    const [finding] = await checkDescriptors(config);
+    if (process.platform !== 'linux') return;
+    assert.equal(finding?.level, 'warn');
+    assert.match(finding?.fix ?? '', /ulimit -n 3000000/);
+  });
+
+  test('KVM: missing and not openable are told apart', async () => {
+    assert.match((await checkKvm('/dev/no-such-device'))[0]?.detail ?? '', /^no \/dev\/no-such-device/);
+    assert.match((await checkKvm(dataDir))[0]?.detail ?? '', /cannot be opened \(EISDIR\)/);
+  });
+});

@@ -1,0 +1,49 @@
+/** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
+import { type Clock, systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { checkClock, checkDataDirectory, checkDescriptors, checkPorts, checkRuntime } from './doctor-host.ts';
+import { checkEngines, checkKvm, checkQemu } from './doctor-programs.ts';
+
+/** One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its end. */
+export interface Finding {
+  readonly level: 'ok' | 'warn' | 'fail';
+  readonly subject: string;
+  readonly detail: string;
+  /** What to do. */
+  readonly fix?: string;
+}
+
+export interface DoctorDeps {
+  readonly config: Config;
+  /** Takes one line, without its end. */
+  readonly print: (line: string) => void;
+  readonly clock?: Clock;
+}
+
+/**
+ * Looks at everything and prints a line for each, whether Cloudlet runs or not; changes nothing.
+ * Resolves with the exit code: 1 when something failed, else 0.
+ */
+export async function runDoctor({ config, print, clock = systemClock }: DoctorDeps): Promise<number> {
+  const groups = await Promise.all([
+    checkRuntime(),
+    checkDataDirectory(config),
+    checkPorts(config),
+    checkClock(clock),
+    checkDescriptors(config),
+    checkQemu(),
+    checkKvm(),
+    checkEngines(),
+  ]);
+  const findings = groups.flat();
+  for (const finding of findings) print(renderFinding(finding));
+  const failed = findings.filter(({ level }) => level === 'fail').length;
+  const warned = findings.filter(({ level }) => level === 'warn').length;
+  print(`${failed} failed, ${warned} to look at, ${findings.length - failed - warned} fine`);
+  return failed === 0 ? 0 : 1;
+}
+
+function renderFinding({ level, subject, detail, fix }: Finding): string {
+  const line = `${level.padEnd(4)}  ${subject.padEnd(16)} ${detail}`;
+  return fix === undefined ? line : `${line}. Fix: ${fix}`;
+}

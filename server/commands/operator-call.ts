@@ -1,0 +1,66 @@
+/** Calls the API as the operator of this machine: over the running server's control socket, or over one of its own. */
+import { request } from 'node:http';
+import { pino } from 'pino';
+import { buildCloud } from '../build.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { controlPath, startControl } from './start.ts';
+
+export interface OperatorCall {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+export type CallAsOperator = <T>(call: OperatorCall) => Promise<T>;
+
+/**
+ * Runs `work` with a function that calls the API and returns its JSON. When no server runs, the cloud is
+ * opened for the time of the work. A refusal becomes an Error with the problem's detail.
+ */
+export async function asOperator<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
+  const path = controlPath(config);
+  const call: CallAsOperator = (input) => callSocket(path, input);
+  if (await answers(path)) return work(call);
+  const log = pino({ level: 'silent' });
+  const cloud = await buildCloud({ config, clock: systemClock, log, step: (_name, step) => step() });
+  const server = await startControl(cloud);
+  try {
+    return await work(call);
+  } finally {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await cloud.api.close();
+    await cloud.data.close();
+    await cloud.close();
+  }
+}
+
+function answers(socketPath: string): Promise<boolean> {
+  return callSocket(socketPath, { method: 'GET', path: '/healthz' }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function callSocket<T>(socketPath: string, { method, path, body }: OperatorCall): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const headers = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+    const outgoing = request({ socketPath, method, path, headers, agent: false }, (response) => {
+      let answer = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        answer += chunk;
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        const json = JSON.parse(answer);
+        if ((response.statusCode ?? 500) < 300) resolve(json);
+        else reject(new Error(json.detail + (json.hint ? ` (${json.hint})` : '')));
+      });
+    });
+    outgoing.on('error', reject);
+    outgoing.end(text);
+  });
+}

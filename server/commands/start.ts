@@ -1,0 +1,132 @@
+/** `cloudlet start`: builds the cloud, listens, and stops in good order. */
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { buildCloud, type Cloud } from '../build.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { listenOnControlSocket } from '../http/control-server.ts';
+import { StartupError } from '../system/startup-error.ts';
+import { VERSION } from '../version.ts';
+
+const HELP = `Usage: cloudlet start
+
+Runs the cloud in the foreground until SIGTERM or Ctrl+C. Requests under way then get 10 seconds to finish.
+`;
+
+const STOP_SECONDS = 10;
+
+/** Resolves with the exit code after the cloud has stopped. */
+export async function runStart(config: Config, args: readonly string[]): Promise<number> {
+  if (args.includes('--help')) {
+    console.log(HELP);
+    return 0;
+  }
+  const began = systemClock.monotonic();
+  console.log(`Cloudlet ${VERSION}`);
+  const running = await startCloud(config);
+  await announce(running, (systemClock.monotonic() - began) / 1000);
+  await stopSignal();
+  console.log('Stopping: requests under way may finish …');
+  await running.stop();
+  return 0;
+}
+
+export interface RunningCloud {
+  readonly cloud: Cloud;
+  readonly apiUrl: string;
+  readonly dataUrl: string;
+  stop(): Promise<void>;
+}
+
+/** Builds the cloud and listens on both ports and the control socket. */
+export async function startCloud(config: Config): Promise<RunningCloud> {
+  const log = pino(
+    { level: config.logLevel, redact: ['key', 'password', 'token', 'headers'] },
+    pino.destination({ fd: 2, sync: false }),
+  );
+  const cloud = await buildCloud({ config, clock: systemClock, log, step });
+  try {
+    const control = await startControl(cloud);
+    const api = await listen(cloud.api, config.host, config.port, 'CLOUDLET_PORT');
+    const data = await listen(cloud.data, config.host, config.dataPort, 'CLOUDLET_DATA_PORT');
+    const dataUrl = config.dataUrl || data;
+    cloud.addresses.dataUrl = dataUrl;
+    process.on('unhandledRejection', (error) => log.error({ err: error }, 'a promise was not handled'));
+    return { cloud, apiUrl: config.publicUrl || api, dataUrl, stop: () => stop(cloud, control) };
+  } catch (error) {
+    await cloud.close();
+    throw error;
+  }
+}
+
+/** The control socket alone, for commands while no server runs. */
+export async function startControl(cloud: Cloud): Promise<Server> {
+  await cloud.api.ready();
+  return listenOnControlSocket(cloud.api, controlPath(cloud.config), cloud.control);
+}
+
+export function controlPath(config: Config): string {
+  return join(config.dataDir, 'control.sock');
+}
+
+async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const began = systemClock.monotonic();
+  const result = await work();
+  console.log(`  ${name.padEnd(14)} ${Math.round(systemClock.monotonic() - began)} ms`);
+  return result;
+}
+
+async function listen(app: FastifyInstance, host: string, port: number, setting: string): Promise<string> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    if (code === 'EADDRINUSE') throw new StartupError(`Port ${port} on ${host} is taken: stop what uses it or set ${setting}`);
+    if (code === 'EACCES') throw new StartupError(`Port ${port} needs more rights: set ${setting} to 1024 or above`);
+    if (code === 'EADDRNOTAVAIL') throw new StartupError(`${host} is no address of this machine: set CLOUDLET_HOST`);
+    throw error;
+  }
+  const { port: actual } = app.server.address() as AddressInfo;
+  const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${actual}`;
+}
+
+async function announce({ cloud, apiUrl, dataUrl }: RunningCloud, seconds: number): Promise<void> {
+  const lines = [
+    '',
+    `  API          ${apiUrl}/api`,
+    `  Docs         ${apiUrl}/api/docs`,
+    `  Data origin  ${dataUrl}`,
+    `  Data         ${cloud.config.dataDir}`,
+  ];
+  if (await cloud.setupLinks.needsSetup()) {
+    const token = await cloud.setupLinks.createSetupLink();
+    lines.push(
+      '',
+      '  There is no administrator yet. Become one within 30 minutes at',
+      `  ${apiUrl}/setup?token=${token}`,
+      '  or at any time with: bin/cloudlet admin create',
+    );
+  }
+  lines.push('', `Ready in ${seconds.toFixed(2)} s. Ctrl+C stops.`);
+  console.log(lines.join('\n'));
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve());
+    process.once('SIGINT', () => resolve());
+  });
+}
+
+async function stop(cloud: Cloud, control: Server): Promise<void> {
+  const cut = setTimeout(() => {
+    for (const server of [cloud.api.server, cloud.data.server, control]) server.closeAllConnections();
+  }, STOP_SECONDS * 1000);
+  await Promise.all([cloud.api.close(), cloud.data.close(), new Promise((resolve) => control.close(resolve))]);
+  clearTimeout(cut);
+  await cloud.close();
+}

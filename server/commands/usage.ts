@@ -1,0 +1,2 @@
+/** The command line was not understood: exit code 2. */
+export class UsageError extends Error {}

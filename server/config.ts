@@ -1,0 +1,191 @@
+/** Every setting: name, environment variable, default and help. The only reader of process.env. */
+import { resolve } from 'node:path';
+
+interface Setting<T> {
+  readonly env: string;
+  readonly help: string;
+  readonly fallback: T;
+  readonly parse: (text: string) => T;
+}
+
+class ConfigError extends Error {}
+
+function text(
+  env: string,
+  fallback: string,
+  help: string,
+  check?: (value: string) => string | undefined,
+): Setting<string> {
+  const parse = (value: string) => {
+    const problem = check?.(value);
+    if (problem) throw new ConfigError(`${env}: ${problem}`);
+    return value;
+  };
+  return { env, fallback, help, parse };
+}
+
+function integer(env: string, fallback: number, min: number, max: number, help: string): Setting<number> {
+  const parse = (value: string) => {
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new ConfigError(`${env}: must be a whole number from ${min} to ${max}, got "${value}"`);
+    }
+    return number;
+  };
+  return { env, fallback, help, parse };
+}
+
+function oneOf<T extends string>(env: string, fallback: T, choices: readonly T[], help: string): Setting<T> {
+  const parse = (value: string) => {
+    const choice = choices.find((candidate) => candidate === value);
+    if (choice === undefined)
+      throw new ConfigError(`${env}: must be one of ${choices.join(', ')}, got "${value}"`);
+    return choice;
+  };
+  return { env, fallback, help: `${help} (${choices.join(', ')})`, parse };
+}
+
+const url = (value: string) =>
+  value === '' || /^https?:\/\/[^/]+$/.test(value)
+    ? undefined
+    : 'must be http(s)://host[:port] without a path';
+const adminKey = (value: string) =>
+  value === '' || (value.length >= 24 && /^[\x21-\x7e]+$/.test(value))
+    ? undefined
+    : 'must be 24 or more visible ASCII characters';
+
+const SETTINGS = {
+  host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on'),
+  port: integer(
+    'CLOUDLET_PORT',
+    8080,
+    0,
+    65535,
+    'Port of the API and, later, the console; 0 picks a free one',
+  ),
+  dataPort: integer(
+    'CLOUDLET_DATA_PORT',
+    9000,
+    0,
+    65535,
+    'Port of the data origin: CDN links; 0 picks a free one',
+  ),
+  dataDir: text('CLOUDLET_DATA_DIR', './data', 'Where everything is kept'),
+  publicUrl: text(
+    'CLOUDLET_PUBLIC_URL',
+    '',
+    'Address users reach the API at, when a proxy stands before it',
+    url,
+  ),
+  dataUrl: text(
+    'CLOUDLET_DATA_URL',
+    '',
+    'Address users reach the data origin at, when a proxy stands before it',
+    url,
+  ),
+  adminKey: text('CLOUDLET_ADMIN_KEY', '', "Presets the administrator's API key, for automation", adminKey),
+  trustedProxies: text(
+    'CLOUDLET_TRUSTED_PROXIES',
+    '',
+    'Addresses (comma-separated) whose X-Forwarded-For is believed',
+  ),
+  logLevel: oneOf(
+    'CLOUDLET_LOG_LEVEL',
+    'info',
+    ['debug', 'info', 'warn', 'error', 'silent'],
+    'Least level logged',
+  ),
+  requestsPerWindow: integer(
+    'CLOUDLET_RATE_REQUESTS',
+    2000,
+    1,
+    1e9,
+    'Requests per key (or address) in 10 seconds',
+  ),
+  registrationsPerWindow: integer(
+    'CLOUDLET_RATE_REGISTRATIONS',
+    300,
+    1,
+    1e9,
+    'Registrations per address in 10 minutes',
+  ),
+  loginFailures: integer(
+    'CLOUDLET_LOGIN_FAILURES',
+    10,
+    1,
+    1e6,
+    'Failed logins of one account from one network before it is slowed',
+  ),
+  maxConnections: integer('CLOUDLET_MAX_CONNECTIONS', 4000, 10, 1e6, 'Open connections per port before 503'),
+  maxObjectBytes: integer('CLOUDLET_MAX_OBJECT_BYTES', 5 * 2 ** 40, 1, 2 ** 50, 'Largest object, bytes'),
+  slowBodySeconds: integer(
+    'CLOUDLET_SLOW_BODY_SECONDS',
+    30,
+    1,
+    3600,
+    'A body slower than 1 KiB/s for this long is cut',
+  ),
+  signupCredits: integer('CLOUDLET_SIGNUP_CREDITS', 10, 0, 1e9, 'Credits granted at registration'),
+  blobThreads: integer(
+    'CLOUDLET_BLOB_THREADS',
+    2,
+    1,
+    64,
+    'Threads that hash, encrypt and verify object bytes',
+  ),
+  scrubDays: integer(
+    'CLOUDLET_SCRUB_DAYS',
+    30,
+    0,
+    3650,
+    'Days between full verifications of all stored bytes; 0 turns it off',
+  ),
+  scrubBytesPerSecond: integer(
+    'CLOUDLET_SCRUB_BYTES_PER_SECOND',
+    50 * 2 ** 20,
+    1024,
+    2 ** 40,
+    'Bound of the background scrub',
+  ),
+  sweepGraceSeconds: integer(
+    'CLOUDLET_SWEEP_GRACE_SECONDS',
+    600,
+    1,
+    1e7,
+    'Age at which bytes that no object names are removed',
+  ),
+} as const;
+
+export type Config = {
+  readonly [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K]['fallback'] extends string
+    ? ReturnType<(typeof SETTINGS)[K]['parse']>
+    : number;
+};
+
+/**
+ * Reads the settings from `environment` (process.env by default). `dataDir` comes out absolute.
+ * Throws an Error naming the variable and the rule when one is invalid or an unknown CLOUDLET_ variable is set.
+ */
+export function loadConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
+  const known = new Set(Object.values(SETTINGS).map((setting) => setting.env));
+  const unknown = Object.keys(environment).filter((name) => name.startsWith('CLOUDLET_') && !known.has(name));
+  if (unknown.length > 0)
+    throw new ConfigError(`unknown setting ${unknown.join(', ')}; see README for the list`);
+  const values = Object.entries(SETTINGS).map(([name, setting]) => {
+    const given = environment[setting.env];
+    return [
+      name,
+      given === undefined ? setting.fallback : (setting.parse as (text: string) => unknown)(given),
+    ];
+  });
+  const config = Object.fromEntries(values) as Config;
+  return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
+}
+
+/** The settings as a Markdown table, for README. */
+export function renderSettings(): string {
+  const rows = Object.values(SETTINGS).map(
+    ({ env, fallback, help }) => `| \`${env}\` | ${fallback === '' ? '' : `\`${fallback}\``} | ${help} |`,
+  );
+  return ['| setting | default | what it does |', '|---|---|---|', ...rows].join('\n');
+}

@@ -1,0 +1,92 @@
+/** Creates blob files and makes their directory entries durable. One per worker thread. */
+import { closeSync, constants, fsync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { asFault, type BlobFault } from './blob-fault.ts';
+import { blobDirectory } from './blob-format.ts';
+
+const fsyncAsync = promisify(fsync);
+const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+
+interface SharedSync {
+  running: Promise<void>;
+  next: Promise<void> | null;
+}
+
+export class BlobDirectories {
+  readonly #root: string;
+  /** Directories whose own entry this thread has synced (at most 1,024). */
+  readonly #durable = new Set<string>();
+  readonly #syncs = new Map<string, SharedSync>();
+  #failure: BlobFault | null = null;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Creates a blob's file, and its directory when it is the first there. Returns the descriptor. */
+  create(name: string): number {
+    const directory = join(this.#root, blobDirectory(name));
+    const path = join(directory, name);
+    try {
+      return openSync(path, CREATE, 0o600);
+    } catch (error) {
+      if (asFault(error, 'write').code !== 'ENOENT') throw error;
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      return openSync(path, CREATE, 0o600);
+    }
+  }
+
+  /**
+   * Resolves when the entry of a blob created before this call is on disk. The directory's own entry is
+   * synced once per thread whoever made it: its maker may not have got to it yet.
+   */
+  async sync(name: string): Promise<void> {
+    const directory = blobDirectory(name);
+    const own = this.#share(join(this.#root, directory));
+    if (this.#durable.has(directory)) return own;
+    await Promise.all([own, this.#share(this.#root)]);
+    this.#durable.add(directory);
+  }
+
+  /** Callers that come while an fsync runs share the next one: the running one may have missed their entry. */
+  #share(path: string): Promise<void> {
+    const shared = this.#syncs.get(path);
+    if (shared === undefined) {
+      const first: SharedSync = { running: this.#sync(path), next: null };
+      this.#syncs.set(path, first);
+      this.#follow(path, first);
+      return first.running;
+    }
+    shared.next ??= shared.running.then(() => this.#sync(path));
+    return shared.next;
+  }
+
+  #follow(path: string, shared: SharedSync): void {
+    const advance = () => {
+      if (shared.next === null) this.#syncs.delete(path);
+      else {
+        shared.running = shared.next;
+        shared.next = null;
+        this.#follow(path, shared);
+      }
+    };
+    shared.running.then(advance, advance);
+  }
+
+  async #sync(path: string): Promise<void> {
+    // The kernel reports a lost directory write once; a second fsync would succeed and mean nothing.
+    if (this.#failure !== null) throw this.#failure;
+    try {
+      const fd = openSync(path, 'r');
+      try {
+        await fsyncAsync(fd);
+      } finally {
+        closeSync(fd);
+      }
+    } catch (error) {
+      this.#failure = asFault(error, 'sync');
+      throw this.#failure;
+    }
+  }
+}

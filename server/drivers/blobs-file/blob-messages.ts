@@ -1,0 +1,76 @@
+/** What the event loop asks of a worker thread, and what it answers. Bytes travel in shared slots, never in messages. */
+import type { FaultRecord } from './blob-fault.ts';
+
+/** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */
+export interface StoreRequest {
+  readonly op: 'store';
+  /** Names the open file between requests. */
+  readonly stream: number;
+  /** Given with the first request of a stream: creates the file. */
+  readonly create: { readonly name: string; readonly dataKey: Uint8Array | null } | null;
+  readonly slot: SharedArrayBuffer;
+  readonly bytes: number;
+  /** Then syncs and closes: the answer means durable. */
+  readonly last: boolean;
+  /** The blob is this slot alone: answer its MD5 too. */
+  readonly hash: boolean;
+}
+
+/** Feeds a slot to a stream's MD5; the answer to the last one carries it. */
+export interface HashRequest {
+  readonly op: 'hash';
+  readonly stream: number;
+  readonly slot: SharedArrayBuffer;
+  readonly bytes: number;
+  readonly last: boolean;
+}
+
+/** Forgets a stream and, when `remove` names its blob, removes the file. */
+export interface DiscardRequest {
+  readonly op: 'discard';
+  readonly stream: number;
+  readonly remove: string | null;
+}
+
+/** Reads and verifies whole chunks into `slot`. */
+export interface ReadRequest {
+  readonly op: 'read';
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly dataKey: Uint8Array | null;
+  /** The open file; null opens it. Descriptors belong to the process, so any thread may read from it. */
+  readonly fd: number | null;
+  /** Close it again at once; else the answer carries the descriptor, to be closed by the same thread. */
+  readonly close: boolean;
+  readonly slot: SharedArrayBuffer;
+  readonly firstChunk: number;
+  readonly chunks: number;
+}
+
+export interface CloseRequest {
+  readonly op: 'close';
+  readonly fd: number;
+}
+
+export type BlobRequest = StoreRequest | HashRequest | DiscardRequest | ReadRequest | CloseRequest;
+
+export interface BlobReply {
+  /** Of a last `hash`, or of a `store` with `hash`; lower-case hex. */
+  readonly md5?: string;
+  /** Of a `read` that opened the file and left it open. */
+  readonly fd?: number;
+  /** Of a `read`: chunks from the first that are good. Fewer than asked for: the next one is damaged. */
+  readonly goodChunks?: number;
+}
+
+export interface Numbered<T> {
+  readonly id: number;
+  readonly body: T;
+}
+
+export type Answer = { readonly reply: BlobReply } | { readonly fault: FaultRecord };
+
+/** `workerData` of a thread. */
+export interface BlobThreadSetup {
+  readonly directory: string;
+}

@@ -1,0 +1,118 @@
+/** A worker thread: everything of a blob that costs processor time or waits for the disk. */
+import { createHash, type Hash } from 'node:crypto';
+import { closeSync } from 'node:fs';
+import { unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parentPort, workerData } from 'node:worker_threads';
+import { BlobDirectories } from './blob-directories.ts';
+import { asFault, BlobFault } from './blob-fault.ts';
+import { blobPath } from './blob-format.ts';
+import type {
+  Answer,
+  BlobReply,
+  BlobRequest,
+  BlobThreadSetup,
+  DiscardRequest,
+  HashRequest,
+  Numbered,
+  StoreRequest,
+} from './blob-messages.ts';
+import { frameCodec } from './frame-codec.ts';
+import { readChunks } from './frame-reader.ts';
+import { FrameWriter } from './frame-writer.ts';
+
+const { directory } = workerData as BlobThreadSetup;
+const directories = new BlobDirectories(directory);
+const files = new Map<number, { readonly name: string; readonly writer: FrameWriter }>();
+const hashes = new Map<number, Hash>();
+
+function hash({ stream, slot, bytes, last }: HashRequest): BlobReply {
+  const md5 = hashes.get(stream) ?? createHash('md5');
+  md5.update(new Uint8Array(slot, 0, bytes));
+  if (!last) {
+    hashes.set(stream, md5);
+    return {};
+  }
+  hashes.delete(stream);
+  return { md5: md5.digest('hex') };
+}
+
+async function store(request: StoreRequest): Promise<BlobReply> {
+  const { stream, create, slot, bytes, last } = request;
+  if (create !== null) {
+    const fd = directories.create(create.name);
+    const writer = new FrameWriter(fd, frameCodec(create.name, create.dataKey));
+    files.set(stream, { name: create.name, writer });
+  }
+  const file = files.get(stream);
+  // The request that should have created it failed, and its answer said why.
+  if (file === undefined) throw new BlobFault({ kind: 'write', code: 'EBADF', message: 'no such stream' });
+  const plain = new Uint8Array(slot, 0, bytes);
+  file.writer.append(plain, last);
+  if (!last) return {};
+  const durable = makeDurable(file.name, file.writer);
+  // While the disk works.
+  const reply = request.hash ? { md5: createHash('md5').update(plain).digest('hex') } : {};
+  await durable;
+  files.delete(stream);
+  return reply;
+}
+
+async function makeDurable(name: string, writer: FrameWriter): Promise<void> {
+  await writer.sync();
+  await directories.sync(name);
+  await writer.close();
+}
+
+async function discard({ stream, remove }: DiscardRequest): Promise<BlobReply> {
+  hashes.delete(stream);
+  const file = files.get(stream);
+  files.delete(stream);
+  await file?.writer.close();
+  if (remove !== null) {
+    await unlink(join(directory, blobPath(remove))).catch((error) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+  }
+  return {};
+}
+
+function answer(request: BlobRequest): BlobReply | Promise<BlobReply> {
+  switch (request.op) {
+    case 'store':
+      return store(request);
+    case 'hash':
+      return hash(request);
+    case 'discard':
+      return discard(request);
+    case 'read':
+      return readChunks(directory, request);
+    case 'close':
+      closeSync(request.fd);
+      return {};
+  }
+}
+
+function post(id: number, body: Answer): void {
+  const message: Numbered<Answer> = { id, body };
+  parentPort?.postMessage(message);
+}
+
+function postFault(id: number, error: unknown, op: BlobRequest['op']): void {
+  const { kind, code, message } = asFault(error, op === 'read' ? 'read' : 'write');
+  post(id, { fault: { kind, code, message } });
+}
+
+parentPort?.on('message', ({ id, body }: Numbered<BlobRequest>) => {
+  try {
+    const reply = answer(body);
+    if (reply instanceof Promise) {
+      reply.then(
+        (settled) => post(id, { reply: settled }),
+        (error) => postFault(id, error, body.op),
+      );
+    } else post(id, { reply });
+  } catch (error) {
+    postFault(id, error, body.op);
+  }
+});

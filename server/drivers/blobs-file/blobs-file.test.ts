@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../clock.ts';
+import { AppError, isAppError } from '../../errors.ts';
+import { randomSecret } from '../../ids.ts';
+import type { BlobWriter } from '../../storage/blobs.ts';
+import { Alarms } from '../../system/alarms.ts';
+import { readBlob, storeBlob, testBlobs } from '../../testing/blobs.conformance.ts';
+import { blobPath, CHUNK_BYTES, CRC_BYTES, frameOffset, TAG_BYTES } from './blob-format.ts';
+import { FileBlobs, type Room } from './blobs-file.ts';
+import { WorkerPool } from './worker-pool.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'cloudlet-blobs-'));
+after(() => rmSync(scratch, { recursive: true }));
+
+const anyRoom: Room = { assertRoom: () => {} };
+
+interface Opened {
+  readonly blobs: FileBlobs;
+  readonly workers: WorkerPool;
+  readonly alarms: Alarms;
+  readonly directory: string;
+}
+
+function openAt(directory: string, room = anyRoom): Opened {
+  const alarms = new Alarms(systemClock);
+  const workers = new WorkerPool({ directory, threads: 2, alarms });
+  const blobs = new FileBlobs({ directory, threads: 2, clock: systemClock, alarms, room }, workers);
+  return { blobs, workers, alarms, directory };
+}
+
+const openNew = (room?: Room) => openAt(mkdtempSync(join(scratch, 'b-')), room);
+
+/** Open files below `directory`, deleted ones included. */
+function openFiles(directory: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return target.startsWith(directory) ? [target] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+async function assertNoOpenFiles(directory: string): Promise<void> {
+  for (let i = 0; i < 100 && openFiles(directory).length > 0; i++) await sleep(20);
+  assert.deepEqual(openFiles(directory), []);
+}
+
+testBlobs('FileBlobs', () =>
+  FileBlobs.open({
+    directory: join(scratch, 'made', 'by', 'open'),
+    threads: 2,
+    clock: systemClock,
+    alarms: new Alarms(systemClock),
+    room: anyRoom,
+  }),
+);
+testBlobs('FileBlobs with one thread', () =>
+  FileBlobs.open({
+    directory: join(scratch, 'one'),
+    threads: 1,
+    clock: systemClock,
+    alarms: new Alarms(systemClock),
+    room: anyRoom,
+  }),
+);
+
+test('files and directories are private', async () => {
+  const { blobs, directory } = openNew();
+  const { name } = await storeBlob(blobs, randomSecret(100));
+  assert.equal(statSync(join(directory, blobPath(name))).mode & 0o777, 0o600);
+  assert.equal(statSync(join(directory, blobPath(name), '..')).mode & 0o777, 0o700);
+  await assert.rejects(blobs.remove('../../etc/passwd'));
+  await assert.rejects(blobs.remove(`blob-../${'a'.repeat(23)}`));
+  await blobs.close();
+});
+
+for (const dataKey of [null, randomSecret(32)]) {
+  const kind = dataKey === null ? 'plain' : 'encrypted';
+  const tail = dataKey === null ? CRC_BYTES : TAG_BYTES;
+  const frame = CHUNK_BYTES + tail;
+
+  test(`${kind}: a flipped bit anywhere in a blob ends the read before its chunk`, async () => {
+    const { blobs, directory } = openNew();
+    const ref = await storeBlob(blobs, randomSecret(6 * CHUNK_BYTES + 100), { dataKey });
+    const path = join(directory, blobPath(ref.name));
+    const good = readFileSync(path);
+    const places = Array.from({ length: 60 }, () => randomSecret(4).readUInt32LE() % good.length);
+    for (let i = 0; i < 7; i++) places.push(frameOffset(i, tail), Math.min((i + 1) * frame, good.length) - 1);
+    for (const place of places) {
+      const bad = Buffer.from(good);
+      bad.writeUInt8(bad.readUInt8(place) ^ (1 << (place % 8)), place);
+      writeFileSync(path, bad);
+      const { bytes, error } = await readBlob(blobs, ref);
+      assert.ok(isAppError(error, 'data_corrupted'), `byte ${place}: ${error}`);
+      const chunk = Math.floor(place / frame);
+      assert.ok(bytes.equals(ref.content.subarray(0, chunk * CHUNK_BYTES)), `byte ${place}`);
+      // The chunks beside it are still readable.
+      const other = chunk === 0 ? 1 : 0;
+      const range = { start: other * CHUNK_BYTES, end: (other + 1) * CHUNK_BYTES };
+      assert.equal((await readBlob(blobs, ref, range)).error, undefined);
+    }
+    await assertNoOpenFiles(directory);
+    await blobs.close();
+  });
+
+  test(`${kind}: a blob cut, lengthened, swapped, reordered or missing is damaged`, async () => {
+    const { blobs, directory } = openNew();
+    const ref = await storeBlob(blobs, randomSecret(3 * CHUNK_BYTES), { dataKey });
+    const twin = await storeBlob(blobs, randomSecret(3 * CHUNK_BYTES), { dataKey });
+    const path = join(directory, blobPath(ref.name));
+    const good = readFileSync(path);
+    const assertDamaged = async (what: string) => {
+      const { bytes, error } = await readBlob(blobs, ref);
+      assert.ok(isAppError(error, 'data_corrupted'), `${what}: ${error}`);
+      assert.ok(bytes.equals(ref.content.subarray(0, bytes.length)), what);
+      writeFileSync(path, good);
+    };
+    for (const edge of [0, frame, 2 * frame, 3 * frame]) {
+      for (const length of [edge - 1, edge, edge + 1]) {
+        if (length < 0 || length === good.length) continue;
+        truncateSync(path, length);
+        await assertDamaged(`length ${length}`);
+      }
+    }
+    appendFileSync(path, Buffer.alloc(frame));
+    await assertDamaged('a frame more');
+    copyFileSync(join(directory, blobPath(twin.name)), path);
+    await assertDamaged('swapped');
+    writeFileSync(
+      path,
+      Buffer.concat([good.subarray(frame, 2 * frame), good.subarray(0, frame), good.subarray(2 * frame)]),
+    );
+    await assertDamaged('reordered');
+    writeFileSync(path, Buffer.concat([good.subarray(0, 2 * frame), good.subarray(0, frame)]));
+    await assertDamaged('a frame twice');
+    // Cut at a frame, and the row's size made to fit: only the last-flag can tell.
+    truncateSync(path, 2 * frame);
+    const shorter = await readBlob(blobs, { ...ref, sizeBytes: 2 * CHUNK_BYTES });
+    assert.ok(isAppError(shorter.error, 'data_corrupted'));
+    rmSync(path);
+    await assertDamaged('missing');
+    await blobs.close();
+  });
+}
+
+test('no file stays open after reads that end early or writes that are aborted', async () => {
+  const { blobs, directory } = openNew();
+  const ref = await storeBlob(blobs, randomSecret(4 * 2 ** 20));
+  const range = { start: 0, end: ref.sizeBytes };
+  await Promise.all(
+    Array.from({ length: 50 }, async (_, i) => {
+      const controller = new AbortController();
+      let calls = 0;
+      const sink = () => {
+        if (++calls > i % 7) controller.abort();
+        return i % 2 === 0 ? undefined : sleep(1);
+      };
+      const run = blobs.read(ref, range, sink, controller.signal);
+      if (i % 5 === 0) controller.abort();
+      await assert.rejects(run, { name: 'AbortError' });
+      const writer = await blobs.create({ dataKey: null });
+      writer.write(randomSecret(100_000 * (i % 9)))?.catch(() => {});
+      await writer.abort();
+    }),
+  );
+  await assertNoOpenFiles(directory);
+  await blobs.close();
+});
+
+test('a thread that dies takes its work with it, and nothing else', async () => {
+  const { blobs, workers, alarms, directory } = openNew();
+  const ref = await storeBlob(blobs, randomSecret(4 * 2 ** 20));
+  const writers = await Promise.all(Array.from({ length: 6 }, () => blobs.create({ dataKey: null })));
+  for (const writer of writers) await writer.write(randomSecret(2 ** 20));
+  const reads = Array.from({ length: 6 }, () =>
+    blobs.read(ref, { start: 0, end: ref.sizeBytes }, () => sleep(5)),
+  );
+  const ends = Promise.allSettled([...reads, ...writers.map((writer) => writer.finish())]);
+  const [victim] = workers.threads;
+  await sleep(10);
+  await victim?.kill();
+  const failed = (await ends).filter((end) => end.status === 'rejected');
+  assert.ok(failed.length > 0);
+  for (const { reason } of failed) assert.ok(isAppError(reason, 'internal_error'), String(reason));
+  assert.deepEqual(
+    alarms.list().map(({ code }) => code),
+    ['blob_thread_died'],
+  );
+  await Promise.all(writers.map((writer) => writer.abort()));
+  assert.equal(workers.threads.length, 2);
+  const again = await storeBlob(blobs, randomSecret(3 * 2 ** 20));
+  assert.ok((await readBlob(blobs, again)).bytes.equals(again.content));
+  const names = [];
+  for await (const { name } of blobs.list()) names.push(name);
+  assert.deepEqual(names.sort(), [ref.name, again.name].sort());
+  await assertNoOpenFiles(directory);
+  await blobs.close();
+});
+
+test('room is asked for before and while a blob is written', async () => {
+  let left = 1_000_000;
+  const { blobs } = openNew({
+    assertRoom: (bytes) => {
+      if (bytes > left) throw new AppError('out_of_space', 'The disk is nearly full.');
+      left -= bytes;
+    },
+  });
+  const writer = await blobs.create({ dataKey: null });
+  const writing = (async () => {
+    for (let i = 0; i < 100; i++) await writer.write(randomSecret(65_536));
+  })();
+  await assert.rejects(writing, { code: 'out_of_space' });
+  await writer.abort();
+  left = 0;
+  await assert.rejects(blobs.create({ dataKey: null }), { code: 'out_of_space' });
+  await blobs.close();
+});
+
+test('close aborts what is being written and refuses what comes later', async () => {
+  const { blobs, directory } = openNew();
+  const writer = await blobs.create({ dataKey: null });
+  await writer.write(randomSecret(500_000));
+  await blobs.close();
+  assert.throws(() => writer.write(Buffer.alloc(1)));
+  await assert.rejects(blobs.create({ dataKey: null }), { code: 'shutting_down' });
+  assert.equal(
+    readdirSync(directory, { recursive: true }).filter((name) => String(name).includes('blob-')).length,
+    0,
+  );
+});
+
+const isRoot = process.getuid?.() === 0;
+const needsRoot = isRoot ? {} : { skip: 'mounting a file system needs root' };
+
+test('a full disk: out_of_space, the rest stays readable, and space ends it', needsRoot, async () => {
+  const directory = mkdtempSync(join(scratch, 'full-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', directory]);
+  try {
+    const { blobs } = openAt(directory);
+    const ref = await storeBlob(blobs, randomSecret(3 * 2 ** 20));
+    for (const size of [1_200_000, 2_000_000]) {
+      const writer = await blobs.create({ dataKey: null });
+      const writing = (async () => {
+        await writer.write(randomSecret(size));
+        await writer.finish();
+      })();
+      await assert.rejects(writing, { code: 'out_of_space' });
+      await writer.abort();
+    }
+    assert.ok((await readBlob(blobs, ref)).bytes.equals(ref.content));
+    await blobs.remove(ref.name);
+    await storeBlob(blobs, randomSecret(2 * 2 ** 20));
+    assert.equal(
+      readdirSync(directory, { recursive: true }).filter((name) => String(name).includes('blob-')).length,
+      1,
+    );
+    await assertNoOpenFiles(directory).finally(() => blobs.close());
+  } finally {
+    execFileSync('umount', ['-l', directory]);
+  }
+});
+
+test('a failed fsync: no finish, an alarm, and no write after it', needsRoot, async () => {
+  // A sparse image on a small tmpfs: ext4 believes in space that its device, at writeback, does not have.
+  const outer = mkdtempSync(join(scratch, 'device-'));
+  const directory = mkdtempSync(join(scratch, 'sync-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', outer]);
+  try {
+    const image = join(outer, 'image');
+    execFileSync('truncate', ['-s', '64M', image]);
+    execFileSync('mkfs.ext4', ['-q', image]);
+    execFileSync('mount', ['-o', 'loop', image, directory]);
+    try {
+      await assertLatches(openAt(directory));
+    } finally {
+      execFileSync('umount', [directory]);
+    }
+  } finally {
+    execFileSync('umount', ['-l', outer]);
+  }
+});
+
+async function assertLatches({ blobs, alarms }: Opened): Promise<void> {
+  const good = await storeBlob(blobs, randomSecret(200_000));
+  const others = await blobs.create({ dataKey: null });
+  await others.write(randomSecret(10));
+  const codes: unknown[] = [];
+  for (let i = 0; i < 5 && !codes.includes('read_only'); i++) {
+    const writer = await blobs.create({ dataKey: null });
+    const end = await storeInto(writer, 7 * 2 ** 20).then(
+      () => 'stored',
+      (error: unknown) => error,
+    );
+    codes.push(isAppError(end) ? end.code : end);
+    await writer.abort();
+  }
+  assert.equal(codes.at(-1), 'read_only', String(codes));
+  assert.ok(!codes.includes('stored'), String(codes));
+  assert.deepEqual(
+    alarms.list().map(({ code }) => code),
+    ['blob_fsync_failed'],
+  );
+  await assert.rejects(blobs.create({ dataKey: null }), { code: 'read_only' });
+  await assert.rejects(others.finish(), { code: 'read_only' });
+  assert.ok((await readBlob(blobs, good)).bytes.equals(good.content));
+  await blobs.close();
+}
+
+async function storeInto(writer: BlobWriter, sizeBytes: number): Promise<void> {
+  for (let at = 0; at < sizeBytes; at += CHUNK_BYTES) await writer.write(randomSecret(CHUNK_BYTES));
+  await writer.finish();
+}

@@ -1,0 +1,150 @@
+/** Blobs as files of one directory. The format is in blob-format.ts; the work is done by blob-worker.ts. */
+import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { mkdir, opendir, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import { isId, newId } from '../../ids.ts';
+import type { BlobRange, BlobRef, BlobSink, Blobs, BlobWriter, StoredBlob } from '../../storage/blobs.ts';
+import type { Alarms } from '../../system/alarms.ts';
+import { BlobFault } from './blob-fault.ts';
+import { blobPath, CHUNK_BYTES } from './blob-format.ts';
+import { BlobReading } from './blob-reading.ts';
+import { FileBlobWriter, type Room } from './blob-writer.ts';
+import { SlotPool } from './slot-pool.ts';
+import { WorkerPool } from './worker-pool.ts';
+
+export type { Room } from './blob-writer.ts';
+
+export interface FileBlobsDeps {
+  /** Where the blobs are kept; made with mode 0700 when missing. */
+  readonly directory: string;
+  /** Worker threads. With one, hashing and writing do not overlap. */
+  readonly threads: number;
+  readonly clock: Clock;
+  readonly alarms: Alarms;
+  readonly room: Room;
+}
+
+export class FileBlobs implements Blobs {
+  readonly #deps: FileBlobsDeps;
+  readonly #workers: WorkerPool;
+  readonly #slots = new SlotPool();
+  readonly #writers = new Map<string, FileBlobWriter>();
+  #syncFailed = false;
+  #closed = false;
+
+  /** `workers` are ended by close(). */
+  constructor(deps: FileBlobsDeps, workers: WorkerPool) {
+    this.#deps = deps;
+    this.#workers = workers;
+  }
+
+  /** Makes the directory durably and starts the threads. Throws what the file system throws. */
+  static async open(deps: FileBlobsDeps): Promise<FileBlobs> {
+    const created = await mkdir(deps.directory, { recursive: true, mode: 0o700 });
+    if (created !== undefined) {
+      for (let path = deps.directory; path.length >= created.length; path = dirname(path)) {
+        syncDirectory(dirname(path));
+      }
+    }
+    return new FileBlobs(deps, new WorkerPool(deps));
+  }
+
+  async create({ dataKey }: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter> {
+    this.#assertOpen();
+    this.#assertWritable();
+    if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
+    const { clock, room } = this.#deps;
+    room.assertRoom(CHUNK_BYTES);
+    const name = newId('blob', clock);
+    const writer = new FileBlobWriter({
+      name,
+      dataKey,
+      workers: this.#workers,
+      slots: this.#slots,
+      room,
+      onFault: (error) => this.#onFault(error),
+      assertWritable: () => this.#assertWritable(),
+      remove: () => this.remove(name),
+      onEnd: () => this.#writers.delete(name),
+    });
+    this.#writers.set(name, writer);
+    return writer;
+  }
+
+  async read(ref: BlobRef, range: BlobRange, sink: BlobSink, signal?: AbortSignal): Promise<void> {
+    this.#assertOpen();
+    const { start, end } = range;
+    if (!(start >= 0 && start <= end && end <= ref.sizeBytes)) {
+      throw new AppError('range_not_satisfiable', `Bytes ${start}–${end} of ${ref.sizeBytes} do not exist.`);
+    }
+    signal?.throwIfAborted();
+    // Nothing to hand over; but an empty blob has a frame, and whoever reads it wants to know that it is good.
+    if (start === end && ref.sizeBytes > 0) return;
+    await new BlobReading({ ref, range, sink, signal, workers: this.#workers, slots: this.#slots }).run();
+  }
+
+  async remove(name: string): Promise<void> {
+    await unlink(join(this.#deps.directory, blobPath(name))).catch(ignoreMissing);
+  }
+
+  async *list(): AsyncIterable<StoredBlob> {
+    for await (const { name: sub } of await opendir(this.#deps.directory)) {
+      if (!/^[0-9a-z]{2}$/.test(sub)) continue;
+      const directory = join(this.#deps.directory, sub);
+      for await (const { name } of await opendir(directory)) {
+        if (!isId('blob', name)) continue;
+        const found = await stat(join(directory, name)).catch(ignoreMissing);
+        if (found) yield { name, storedBytes: found.size, modifiedAt: Math.floor(found.mtimeMs) };
+      }
+    }
+  }
+
+  isBeingWritten(name: string): boolean {
+    return this.#writers.has(name);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#writers.values()].map((writer) => writer.abort()));
+    await this.#workers.close();
+  }
+
+  #onFault(error: unknown): void {
+    if (!(error instanceof BlobFault && error.kind === 'sync') || isFull(error)) return;
+    this.#syncFailed = true;
+    this.#deps.alarms.raise(
+      'blob_fsync_failed',
+      `The disk failed to store bytes (${error.code}). The store is read-only until a restart: check the disk first.`,
+    );
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new AppError('shutting_down', 'The store is closing.');
+  }
+
+  #assertWritable(): void {
+    if (!this.#syncFailed) return;
+    throw new AppError('read_only', 'The disk failed to store bytes earlier; the store is read-only.');
+  }
+}
+
+/** A sync that found the disk full loses its own file only; that ends when there is space again. */
+function isFull({ code }: BlobFault): boolean {
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
+}
+
+function syncDirectory(path: string): void {
+  const fd = openSync(path, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

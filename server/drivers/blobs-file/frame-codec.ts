@@ -1,0 +1,67 @@
+/** Seals chunks into frames and opens frames again. Runs on the worker threads. */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { CRC_BYTES, crcSeed, frameNonce, noncePrefix, TAG_BYTES } from './blob-format.ts';
+
+export interface FramePlace {
+  readonly index: number;
+  /** True for the last frame of the blob. */
+  readonly last: boolean;
+}
+
+export interface FrameCodec {
+  /** Length of what follows each frame's body, bytes. */
+  readonly tailBytes: number;
+  /** Body and tail in the order they are written. The body may share memory with `plain`. */
+  seal(plain: Uint8Array, place: FramePlace): readonly [Uint8Array, Uint8Array];
+  /** Verifies a frame and leaves the plaintext in `body`. False when it was altered; `body` is then not to be used. */
+  open(body: Uint8Array, tail: Buffer, place: FramePlace): boolean;
+}
+
+/** The codec of one blob. `dataKey` is 32 bytes, or null for a blob that is only checksummed. */
+export function frameCodec(name: string, dataKey: Uint8Array | null): FrameCodec {
+  return dataKey === null ? checksummed(name) : encrypted(name, dataKey);
+}
+
+function checksummed(name: string): FrameCodec {
+  const nameCrc = crc32(name);
+  const checksum = (bytes: Uint8Array, { index, last }: FramePlace) =>
+    crc32(bytes, crcSeed(nameCrc, index, last));
+  return {
+    tailBytes: CRC_BYTES,
+    seal(plain, place) {
+      const tail = Buffer.allocUnsafe(CRC_BYTES);
+      tail.writeUInt32LE(checksum(plain, place));
+      return [plain, tail];
+    },
+    open: (body, tail, place) => tail.readUInt32LE() === checksum(body, place),
+  };
+}
+
+function encrypted(name: string, dataKey: Uint8Array): FrameCodec {
+  const prefix = noncePrefix(name);
+  const boundTo = Buffer.from(name);
+  const options = { authTagLength: TAG_BYTES };
+  return {
+    tailBytes: TAG_BYTES,
+    seal(plain, { index, last }) {
+      const cipher = createCipheriv('aes-256-gcm', dataKey, frameNonce(prefix, index, last), options);
+      cipher.setAAD(boundTo);
+      const body = cipher.update(plain);
+      cipher.final();
+      return [body, cipher.getAuthTag()];
+    },
+    open(body, tail, { index, last }) {
+      const decipher = createDecipheriv('aes-256-gcm', dataKey, frameNonce(prefix, index, last), options);
+      decipher.setAAD(boundTo).setAuthTag(tail);
+      const plain = decipher.update(body);
+      try {
+        decipher.final();
+      } catch {
+        return false;
+      }
+      body.set(plain);
+      return true;
+    },
+  };
+}

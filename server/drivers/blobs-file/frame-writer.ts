@@ -1,0 +1,113 @@
+/** One blob file being written on a worker thread. */
+import { close, fdatasync, writevSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { asFault, BlobFault } from './blob-fault.ts';
+import { CHUNK_BYTES } from './blob-format.ts';
+import type { FrameCodec } from './frame-codec.ts';
+
+const fdatasyncAsync = promisify(fdatasync);
+const closeAsync = promisify(close);
+
+/** Unsynced bytes after which a sync is begun in the background, so that the last one is short. */
+const EARLY_SYNC_BYTES = 8 * 2 ** 20;
+/** The syncs run on libuv's few threads, which DNS, password hashing and other files need too. */
+let earlySyncRunning = false;
+
+export class FrameWriter {
+  readonly #fd: number;
+  readonly #codec: FrameCodec;
+  #chunks = 0;
+  #position = 0;
+  #unsyncedBytes = 0;
+  #syncing: Promise<void> = Promise.resolve();
+  #failure: BlobFault | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(fd: number, codec: FrameCodec) {
+    this.#fd = fd;
+    this.#codec = codec;
+  }
+
+  /** Seals and writes `plain`: whole chunks, unless `last`. Throws the BlobFault of this or any earlier call. */
+  append(plain: Uint8Array, last: boolean): void {
+    if (this.#failure !== null) throw this.#failure;
+    const count = Math.max(1, Math.ceil(plain.length / CHUNK_BYTES));
+    const parts: Uint8Array[] = [];
+    for (let i = 0; i < count; i++) {
+      const chunk = plain.subarray(i * CHUNK_BYTES, (i + 1) * CHUNK_BYTES);
+      const place = { index: this.#chunks + i, last: last && i === count - 1 };
+      parts.push(...this.#codec.seal(chunk, place));
+    }
+    try {
+      this.#writeAll(parts);
+    } catch (error) {
+      throw this.#fail(asFault(error, 'write'));
+    }
+    this.#chunks += count;
+    if (!last) this.#syncEarly();
+  }
+
+  /** Syncs the data. An fsync is never tried again: after an error the kernel calls lost pages clean. */
+  async sync(): Promise<void> {
+    await this.#syncing;
+    if (this.#closing !== null) throw new BlobFault({ kind: 'write', code: '', message: 'discarded' });
+    if (this.#failure !== null) throw this.#failure;
+    this.#syncing = this.#sync();
+    await this.#syncing;
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  /** Closes the file, once no sync uses it any more. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    let awaited: Promise<void>;
+    do {
+      awaited = this.#syncing;
+      await awaited;
+    } while (awaited !== this.#syncing);
+    await closeAsync(this.#fd);
+  }
+
+  #writeAll(parts: readonly Uint8Array[]): void {
+    let rest = parts;
+    while (rest.length > 0) {
+      let written = writevSync(this.#fd, rest, this.#position);
+      this.#position += written;
+      this.#unsyncedBytes += written;
+      // A short write is how a disk begins to be full; the next one says so.
+      const left: Uint8Array[] = [];
+      for (const part of rest) {
+        if (written < part.length) left.push(part.subarray(written));
+        written = Math.max(0, written - part.length);
+      }
+      rest = left;
+    }
+  }
+
+  #syncEarly(): void {
+    if (this.#unsyncedBytes < EARLY_SYNC_BYTES || earlySyncRunning) return;
+    this.#unsyncedBytes = 0;
+    earlySyncRunning = true;
+    this.#syncing = this.#sync().finally(() => {
+      earlySyncRunning = false;
+    });
+  }
+
+  /** Never rejects, since nobody may be waiting: the failure is kept for the next call. */
+  async #sync(): Promise<void> {
+    try {
+      await fdatasyncAsync(this.#fd);
+    } catch (error) {
+      this.#fail(asFault(error, 'sync'));
+    }
+  }
+
+  #fail(fault: BlobFault): BlobFault {
+    this.#failure ??= fault;
+    return this.#failure;
+  }
+}

@@ -1,0 +1,56 @@
+/** Shared memory in which bytes go to and from the worker threads, recycled so that it stays flat. */
+import { CHUNK_BYTES } from './blob-format.ts';
+
+export const SMALL_SLOT_BYTES = CHUNK_BYTES;
+export const LARGE_SLOT_BYTES = 4 * CHUNK_BYTES;
+
+/** Slots in use above which only small ones are given out: a thousand slow clients then hold 64 KiB each. */
+const BUDGET_BYTES = 48 * 2 ** 20;
+/** Kept for the next user; more goes back to the collector. */
+const MAX_IDLE_BYTES = 32 * 2 ** 20;
+
+export interface Slot {
+  readonly memory: SharedArrayBuffer;
+  readonly bytes: Buffer<SharedArrayBuffer>;
+}
+
+export class SlotPool {
+  readonly #idle = new Map<number, Slot[]>([
+    [SMALL_SLOT_BYTES, []],
+    [LARGE_SLOT_BYTES, []],
+  ]);
+  #idleBytes = 0;
+  #inUseBytes = 0;
+
+  get inUseBytes(): number {
+    return this.#inUseBytes;
+  }
+
+  /** A slot of LARGE_SLOT_BYTES if one was asked for and memory is not scarce, else of SMALL_SLOT_BYTES. */
+  take(wantedBytes: number): Slot {
+    const large = wantedBytes > SMALL_SLOT_BYTES && this.#inUseBytes + LARGE_SLOT_BYTES <= BUDGET_BYTES;
+    const size = large ? LARGE_SLOT_BYTES : SMALL_SLOT_BYTES;
+    this.#inUseBytes += size;
+    const idle = this.#idle.get(size)?.pop();
+    if (idle !== undefined) {
+      this.#idleBytes -= size;
+      return idle;
+    }
+    const memory = new SharedArrayBuffer(size);
+    return { memory, bytes: Buffer.from(memory) };
+  }
+
+  /** Takes a slot back. Nobody may touch it any more. */
+  give(slot: Slot): void {
+    const size = slot.bytes.length;
+    this.#inUseBytes -= size;
+    if (this.#idleBytes + size > MAX_IDLE_BYTES) return;
+    this.#idleBytes += size;
+    this.#idle.get(size)?.push(slot);
+  }
+
+  /** Gives up a slot that somebody may still be looking at: it is never used again. */
+  forfeit(slot: Slot): void {
+    this.#inUseBytes -= slot.bytes.length;
+  }
+}

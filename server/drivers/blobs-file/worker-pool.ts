@@ -1,0 +1,134 @@
+/** The worker threads, seen from the event loop. */
+import { Worker } from 'node:worker_threads';
+import { AppError } from '../../errors.ts';
+import type { Alarms } from '../../system/alarms.ts';
+import { BlobFault } from './blob-fault.ts';
+import type { Answer, BlobReply, BlobRequest, BlobThreadSetup, Numbered } from './blob-messages.ts';
+
+/** A thread that dies before it ever answered would die again at once. */
+const RESTART_DELAY_MS = 1000;
+
+/** How much of a thread one request takes, and a stream that is open there (MD5 is the slowest part by far). */
+const REQUEST_LOAD = 1;
+export const STORE_LOAD = 2;
+export const HASH_LOAD = 5;
+
+interface Waiting {
+  resolve(reply: BlobReply): void;
+  reject(error: unknown): void;
+}
+
+/** One worker thread. */
+export class BlobThread {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #nextId = 0;
+  #alive = true;
+  /** Work given to it: requests outstanding and streams held, in the units above. */
+  load = 0;
+
+  constructor(setup: BlobThreadSetup, onExit: (thread: BlobThread, cause: unknown) => void) {
+    this.#worker = new Worker(new URL('./blob-worker.ts', import.meta.url), { workerData: setup });
+    let cause: unknown;
+    this.#worker.on('error', (error) => {
+      cause = error;
+    });
+    this.#worker.on('message', ({ id, body }: Numbered<Answer>) => this.#settle(id, body));
+    this.#worker.on('exit', () => {
+      this.#alive = false;
+      for (const { reject } of this.#waiting.values()) reject(threadDied());
+      this.#waiting.clear();
+      onExit(this, cause);
+    });
+  }
+
+  /** True once it has answered something. */
+  hasAnswered = false;
+
+  /** Rejects with a BlobFault: of the work, or of kind `thread` when the thread dies or is dead. */
+  request(request: BlobRequest): Promise<BlobReply> {
+    return new Promise((resolve, reject) => {
+      if (!this.#alive) {
+        reject(threadDied());
+        return;
+      }
+      const id = this.#nextId++;
+      this.#waiting.set(id, { resolve, reject });
+      this.load += REQUEST_LOAD;
+      const message: Numbered<BlobRequest> = { id, body: request };
+      this.#worker.postMessage(message);
+    });
+  }
+
+  /** Ends the thread now. Files it opened are closed with it. */
+  async kill(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #settle(id: number, answer: Answer): void {
+    this.hasAnswered = true;
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    this.load -= REQUEST_LOAD;
+    if ('fault' in answer) waiting?.reject(new BlobFault(answer.fault));
+    else waiting?.resolve(answer.reply);
+  }
+}
+
+function threadDied(): BlobFault {
+  return new BlobFault({ kind: 'thread', code: '', message: 'a blob worker thread ended' });
+}
+
+export interface WorkerPoolDeps {
+  /** Where the blobs are. */
+  readonly directory: string;
+  readonly threads: number;
+  readonly alarms: Alarms;
+}
+
+export class WorkerPool {
+  readonly #deps: WorkerPoolDeps;
+  readonly #threads = new Set<BlobThread>();
+  #closing = false;
+
+  constructor(deps: WorkerPoolDeps) {
+    this.#deps = deps;
+    for (let i = 0; i < deps.threads; i++) this.#start();
+  }
+
+  /** The threads alive. */
+  get threads(): readonly BlobThread[] {
+    return [...this.#threads];
+  }
+
+  /** The least loaded thread, `other` only if there is no second one. Throws AppError `overloaded` when none is alive. */
+  pick(other?: BlobThread): BlobThread {
+    let best: BlobThread | undefined;
+    for (const thread of this.#threads) {
+      if (thread !== other && (best === undefined || thread.load < best.load)) best = thread;
+    }
+    best ??= other;
+    if (best !== undefined) return best;
+    throw new AppError('overloaded', 'No storage thread is running.', { retryAfterSeconds: 1 });
+  }
+
+  /** Ends all threads; what they held is rejected. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.all(this.threads.map((thread) => thread.kill()));
+  }
+
+  #start(): void {
+    if (this.#closing) return;
+    const { directory, alarms } = this.#deps;
+    const onExit = (thread: BlobThread, cause: unknown) => {
+      this.#threads.delete(thread);
+      if (this.#closing) return;
+      const reason = cause instanceof Error ? cause.message : 'it was ended';
+      alarms.raise('blob_thread_died', `A blob worker thread died and was replaced: ${reason}`);
+      if (thread.hasAnswered) this.#start();
+      else setTimeout(() => this.#start(), RESTART_DELAY_MS).unref();
+    };
+    this.#threads.add(new BlobThread({ directory }, onExit));
+  }
+}

@@ -1,0 +1,103 @@
+/** Opens metadata.db the way that keeps what it acknowledges, and proves that the settings took. */
+import { createHash } from 'node:crypto';
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+
+/** Below this SQLite has the WAL-reset race, which corrupts a database written by two connections. */
+const LEAST_SQLITE = [3, 51, 3];
+
+export const DATABASE_FILE = 'metadata.db';
+const WAL_BYTES_KEPT = 64 * 2 ** 20;
+
+/** Memory mapping stays off: an I/O error on a mapped page is SIGBUS and ends the process, where a read is an error to answer. */
+const WRITER_PRAGMAS: readonly (readonly [string, number | string])[] = [
+  ['busy_timeout', 5000],
+  ['journal_mode', 'wal'],
+  ['synchronous', 2],
+  ['foreign_keys', 1],
+  ['mmap_size', 0],
+  ['cache_size', -16384],
+  ['temp_store', 2],
+  ['journal_size_limit', WAL_BYTES_KEPT],
+  // The writer checkpoints by itself, after it has answered.
+  ['wal_autocheckpoint', 0],
+];
+
+const READER_PRAGMAS: readonly (readonly [string, number | string])[] = [
+  // A reader in WAL waits only while the log is being recovered.
+  ['busy_timeout', 2000],
+  ['mmap_size', 0],
+  ['cache_size', -32768],
+  ['temp_store', 2],
+  ['query_only', 1],
+];
+
+function setPragmas(database: Database.Database, pragmas: typeof WRITER_PRAGMAS): void {
+  for (const [name, value] of pragmas) {
+    database.pragma(`${name} = ${value}`);
+    const got = database.pragma(name, { simple: true });
+    if (got !== value) throw new Error(`SQLite did not take ${name} = ${value}: it reads back ${got}`);
+  }
+}
+
+/** Throws when `version` (`3.51.3`) is older than what is safe here. */
+export function assertSqliteVersion(version: string): void {
+  const parts = version.split('.').map(Number);
+  for (const [i, least] of LEAST_SQLITE.entries()) {
+    const part = parts[i] ?? 0;
+    if (part > least) return;
+    if (part < least) {
+      throw new Error(`SQLite ${version} is too old: ${LEAST_SQLITE.join('.')} or newer is needed`);
+    }
+  }
+}
+
+function sqliteVersion(database: Database.Database): string {
+  return String(database.prepare('SELECT sqlite_version()').pluck().get());
+}
+
+/** Lower-case hex SHA-256 of a text in UTF-8, null of null: the ledger's hash chain is computed in SQL by it. */
+function sha256Hex(text: unknown): string | null {
+  return text === null ? null : createHash('sha256').update(String(text), 'utf8').digest('hex');
+}
+
+/** Makes an empty file and its directory entry durable, readable by the owner alone; SQLite gives its log the same mode. */
+function createFile(directory: string): string {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const path = join(directory, DATABASE_FILE);
+  closeSync(openSync(path, 'a', 0o600));
+  const handle = openSync(directory, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  return path;
+}
+
+/** The one connection that writes. Creates `<directory>/metadata.db` when it is not there. */
+export function openWriter(directory: string): Database.Database {
+  const database = new Database(createFile(directory));
+  try {
+    assertSqliteVersion(sqliteVersion(database));
+    setPragmas(database, WRITER_PRAGMAS);
+    database.function('sha256_hex', { deterministic: true }, sha256Hex);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** A connection that cannot write. The writer must have opened the database before. */
+export function openReader(directory: string): Database.Database {
+  const database = new Database(join(directory, DATABASE_FILE), { readonly: true, fileMustExist: true });
+  try {
+    setPragmas(database, READER_PRAGMAS);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

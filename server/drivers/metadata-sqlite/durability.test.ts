@@ -1,0 +1,200 @@
+/** What was acknowledged survives: kills, a full disk, a disk that fails. Children do the writing, real files hold it. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../clock.ts';
+import { isAppError } from '../../errors.ts';
+import { Alarms } from '../../system/alarms.ts';
+import { openWriter } from './connection.ts';
+import { SqliteMetadata } from './sqlite-metadata.ts';
+
+const CHILD = fileURLToPath(new URL('./durability-child.ts', import.meta.url));
+
+function directoryFor(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-durability-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+async function open(directory: string) {
+  const alarms = new Alarms(systemClock);
+  return { alarms, metadata: await SqliteMetadata.open({ directory, clock: systemClock, alarms }) };
+}
+
+/** Runs a writing child, kills it after `ms`, and returns the numbers it acknowledged. */
+async function killedWriter(directory: string, mode: string, ms: number): Promise<number[]> {
+  const child = spawn(process.execPath, [CHILD, directory, mode], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  await once(child.stdout, 'data');
+  await delay(ms);
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  // The last line may be cut.
+  return output.slice(0, output.lastIndexOf('\n')).split('\n').filter(Boolean).map(Number);
+}
+
+/** Numbers acknowledged but not whole in the database: every commit is two rows. */
+async function lost(directory: string, acknowledged: readonly number[]): Promise<number[]> {
+  const { metadata } = await open(directory);
+  const rows = metadata.all<{ name: string; data: number }>(
+    'SELECT name, (SELECT count(*) FROM blobs WHERE checksum = CAST(settings.name AS INTEGER)) AS data FROM settings',
+  );
+  assert.ok(
+    rows.every((row) => row.data === 1),
+    'a commit is there whole or not at all',
+  );
+  const [blobs] = metadata.all<{ n: number }>('SELECT count(*) AS n FROM blobs');
+  assert.equal(blobs?.n, rows.length);
+  assert.deepEqual(metadata.all('PRAGMA integrity_check'), [{ integrity_check: 'ok' }]);
+  await metadata.close();
+  const there = new Set(rows.map((row) => Number(row.name)));
+  return acknowledged.filter((n) => !there.has(n));
+}
+
+test('kill -9 at any moment loses nothing acknowledged', { timeout: 60_000 }, async (t) => {
+  const directory = directoryFor(t);
+  const acknowledged: number[] = [];
+  for (let round = 0; round < 10; round++) {
+    acknowledged.push(...(await killedWriter(directory, 'honest', 20 + 17 * round)));
+    assert.deepEqual(await lost(directory, acknowledged), []);
+  }
+  assert.ok(acknowledged.length > 1000, `only ${acknowledged.length} acknowledged`);
+  t.diagnostic(`${acknowledged.length} acknowledged commits survived 10 kills`);
+});
+
+test('the same test goes red for a writer that acknowledges before COMMIT', {
+  timeout: 60_000,
+}, async (t) => {
+  for (let round = 0; round < 10; round++) {
+    const directory = directoryFor(t);
+    const acknowledged = await killedWriter(directory, 'hasty', 30 + 10 * round);
+    if ((await lost(directory, acknowledged)).length > 0) return;
+  }
+  assert.fail('a writer that lies was not caught');
+});
+
+const isRoot = process.getuid?.() === 0;
+
+/** A small disk of its own, or null where we may not mount. */
+function smallDisk(t: TestContext, sizeBytes: number): string | null {
+  const directory = directoryFor(t);
+  const mountPoint = join(directory, 'disk');
+  mkdirSync(mountPoint);
+  const mounted =
+    isRoot &&
+    spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', mountPoint]).status === 0;
+  if (!mounted) {
+    t.skip('mounting a small disk needs root');
+    return null;
+  }
+  t.after(() => spawnSync('umount', [mountPoint]));
+  return mountPoint;
+}
+
+test('a full disk stores nothing, says so, and works again when there is room', {
+  timeout: 60_000,
+}, async (t) => {
+  const disk = smallDisk(t, 8 * 2 ** 20);
+  if (disk === null) return;
+  const { metadata, alarms } = await open(disk);
+  const put = (n: number) =>
+    metadata.commit([
+      { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: [String(n), 'v'] },
+      { sql: 'INSERT INTO blobs (size_bytes, data) VALUES (0, ?)', params: [Buffer.alloc(4096)] },
+    ]);
+  await put(0);
+  const filler = join(disk, 'filler');
+  writeFileSync(filler, Buffer.alloc(5 * 2 ** 20));
+  const stored = new Set([0]);
+  let refused = 0;
+  for (let n = 1; refused < 20; n += 8) {
+    const batch = Array.from({ length: 8 }, (_, i) => n + i);
+    const outcomes = await Promise.allSettled(batch.map(put));
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') stored.add(n + i);
+      else {
+        assert.ok(isAppError(outcome.reason, 'out_of_space'), String(outcome.reason));
+        refused++;
+      }
+    }
+  }
+  const there = () =>
+    new Set(metadata.all<{ name: string }>('SELECT name FROM settings').map((row) => Number(row.name)));
+  assert.deepEqual(there(), stored, 'reads go on, and show what was acknowledged');
+  assert.deepEqual(
+    alarms.list().map((alarm) => alarm.code),
+    ['metadata_out_of_space'],
+  );
+  rmSync(filler);
+  await put(1_000_000);
+  assert.deepEqual(there(), stored.add(1_000_000));
+  assert.deepEqual(alarms.list(), []);
+  await metadata.close();
+  const again = await open(disk);
+  assert.deepEqual(again.metadata.all('PRAGMA integrity_check'), [{ integrity_check: 'ok' }]);
+  assert.equal(again.metadata.all('SELECT name FROM settings').length, stored.size);
+  await again.metadata.close();
+});
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+
+test('after a failed fsync nothing is acknowledged, reads go on, and a restart heals', {
+  timeout: 60_000,
+}, async (t) => {
+  if (!hasStrace) return t.skip('strace is not installed');
+  const directory = directoryFor(t);
+  const first = await open(directory);
+  await first.metadata.close();
+  const log = join(directory, 'strace.log');
+  const inject = [
+    '-f',
+    '-o',
+    log,
+    '-e',
+    'trace=fsync,fdatasync',
+    '-e',
+    'inject=fsync,fdatasync:error=EIO:when=12+',
+  ];
+  const child = spawnSync('strace', [...inject, process.execPath, CHILD, directory, 'failing'], {
+    encoding: 'utf8',
+  });
+  const report = JSON.parse(child.stdout) as {
+    acknowledged: number[];
+    codes: string[];
+    alarms: string[];
+    read: number;
+  };
+  assert.ok(report.acknowledged.length > 0 && report.acknowledged.length < 100, child.stdout);
+  assert.deepEqual([...new Set(report.codes)], ['read_only']);
+  assert.deepEqual(report.alarms, ['metadata_write_failed']);
+  assert.ok(report.read >= report.acknowledged.length);
+  assert.ok(existsSync(log));
+  assert.deepEqual(await lost(directory, report.acknowledged), []);
+});
+
+test('another writer that holds the database for long is a refusal in bounded time, not a hang', {
+  timeout: 60_000,
+}, async (t) => {
+  const directory = directoryFor(t);
+  const { metadata } = await open(directory);
+  const other = openWriter(directory);
+  other.exec('BEGIN IMMEDIATE');
+  const put = { sql: "INSERT INTO settings VALUES ('a', 'b')", params: [] };
+  const before = performance.now();
+  await assert.rejects(metadata.commit([put]), { code: 'overloaded' });
+  assert.ok(performance.now() - before < 8000);
+  other.exec('ROLLBACK');
+  other.close();
+  await metadata.commit([put]);
+  await metadata.close();
+});

@@ -1,0 +1,315 @@
+/**
+ * Metadata in one SQLite file. Commits wait on the main thread while the writer stores a batch, and go
+ * to it all together: one fsync for all that came meanwhile. Reads run here and now, on a connection
+ * that cannot write.
+ */
+import { Worker } from 'node:worker_threads';
+import Database from 'better-sqlite3';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import type { Metadata, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
+import { CommitRejected } from '../../metadata/metadata.ts';
+import type { Alarms } from '../../system/alarms.ts';
+import type { BatchFailure, WriterReply, WriterRequest } from './batch.ts';
+import { packBatch, SqlNumbers } from './batch.ts';
+import { openReader } from './connection.ts';
+import type { ExactQuery } from './integers.ts';
+import { readExactly, readFirstExactly } from './integers.ts';
+import { stablePlan } from './stable-plan.ts';
+import type { WriterOptions } from './writer.ts';
+
+export interface SqliteMetadataDeps {
+  /** Holds metadata.db and its log. Created when it is not there. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly alarms: Alarms;
+}
+
+interface Waiting {
+  readonly statements: readonly Statement[];
+  readonly bytes: number;
+  readonly resolve: (results: StatementResult[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const MAX_BATCH_COMMITS = 128;
+const MAX_BATCH_BYTES = 8 * 2 ** 20;
+/** What may wait behind a hung disk before callers are told to come back. */
+const MAX_QUEUED_COMMITS = 20_000;
+const MAX_QUEUED_BYTES = 128 * 2 ** 20;
+const MAX_PREPARED = 500;
+const MAX_LOG_BYTES = 256 * 2 ** 20;
+
+export class SqliteMetadata implements Metadata {
+  readonly #writer: Worker;
+  readonly #reader: Database.Database;
+  readonly #alarms: Alarms;
+  readonly #queries = new Map<string, ExactQuery>();
+  readonly #numbers = new SqlNumbers();
+  #queue: Waiting[] = [];
+  #queuedBytes = 0;
+  #inFlight: Waiting[] = [];
+  #sendScheduled = false;
+  #broken: string | null = null;
+  #closing: Promise<void> | null = null;
+  #onIdle: (() => void) | null = null;
+
+  private constructor(writer: Worker, reader: Database.Database, alarms: Alarms) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#alarms = alarms;
+    writer.on('message', (reply: WriterReply) => this.#receive(reply));
+    writer.on('error', (error) => this.#break(`the writer thread died: ${String(error)}`));
+    writer.on('exit', () => {
+      if (this.#closing === null) this.#break('the writer thread ended');
+    });
+  }
+
+  /** Opens or creates the database and brings it to the newest schema. Rejects with an Error of one clear line. */
+  static async open(deps: SqliteMetadataDeps): Promise<SqliteMetadata> {
+    const options: WriterOptions = { directory: deps.directory, nowMs: deps.clock.now() };
+    const writer = new Worker(new URL('./writer.ts', import.meta.url), {
+      workerData: options,
+      // Not the flags of the process: --input-type and the like are refused for a file.
+      execArgv: [],
+    });
+    await new Promise<void>((resolve, reject) => {
+      writer.once('error', reject);
+      writer.once('message', (reply: WriterReply) => {
+        writer.off('error', reject);
+        if (reply.kind === 'unusable') reject(new Error(reply.message));
+        else resolve();
+      });
+    });
+    try {
+      return new SqliteMetadata(writer, openReader(deps.directory), deps.alarms);
+    } catch (error) {
+      await writer.terminate();
+      throw error;
+    }
+  }
+
+  get<T>(sql: string, ...params: SqlValue[]): T | undefined {
+    try {
+      return readFirstExactly(this.#query(sql), params) as T | undefined;
+    } catch (error) {
+      throw this.#readError(error);
+    }
+  }
+
+  all<T>(sql: string, ...params: SqlValue[]): T[] {
+    try {
+      return readExactly(this.#query(sql), params) as T[];
+    } catch (error) {
+      throw this.#readError(error);
+    }
+  }
+
+  commit(statements: readonly Statement[]): Promise<StatementResult[]> {
+    const refusal = this.#refusal();
+    if (refusal !== null) return Promise.reject(refusal);
+    return new Promise((resolve, reject) => {
+      const bytes = sizeOf(statements);
+      this.#queue.push({ statements, bytes, resolve, reject });
+      this.#queuedBytes += bytes;
+      this.#scheduleSend();
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#queue.length > 0 || this.#inFlight.length > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    if (this.#broken !== null) {
+      // While the reader is open the writer is not the last connection, so that its end writes no log back.
+      await this.#writer.terminate();
+      this.#reader.close();
+      return;
+    }
+    this.#reader.close();
+    const ended = new Promise((resolve) => this.#writer.once('exit', resolve));
+    this.#post({ kind: 'close' });
+    await ended;
+  }
+
+  #refusal(): AppError | null {
+    if (this.#closing !== null) return new AppError('shutting_down', 'The metadata store is closed');
+    if (this.#broken !== null) return readOnly(this.#broken);
+    if (this.#queue.length >= MAX_QUEUED_COMMITS || this.#queuedBytes >= MAX_QUEUED_BYTES) {
+      return overloaded('too many commits wait for the disk');
+    }
+    return null;
+  }
+
+  #query(sql: string): ExactQuery {
+    if (this.#closing !== null) throw new AppError('shutting_down', 'The metadata store is closed');
+    const known = this.#queries.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#reader.prepare(stablePlan(sql));
+    const query = { statement, columns: statement.columns().map((column) => column.name) };
+    if (this.#queries.size >= MAX_PREPARED) {
+      for (const oldest of this.#queries.keys()) {
+        this.#queries.delete(oldest);
+        break;
+      }
+    }
+    this.#queries.set(sql, query);
+    return query;
+  }
+
+  #readError(error: unknown): unknown {
+    if (!(error instanceof Database.SqliteError)) return error;
+    if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(error.code)) {
+      this.#alarms.raise('metadata_read_failed', `The metadata database could not be read (${error.code})`);
+      return new AppError('data_corrupted', 'The metadata database could not be read', { cause: error });
+    }
+    return error.code.startsWith('SQLITE_BUSY') ? overloaded(error.message) : error;
+  }
+
+  /** At the end of the event loop's turn, so that all commits of one turn share a batch. */
+  #scheduleSend(): void {
+    if (this.#sendScheduled || this.#inFlight.length > 0 || this.#queue.length === 0) return;
+    this.#sendScheduled = true;
+    setImmediate(() => {
+      this.#sendScheduled = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    if (this.#broken !== null || this.#queue.length === 0) return;
+    let count = 0;
+    let bytes = 0;
+    for (const waiting of this.#queue) {
+      if (count === MAX_BATCH_COMMITS || (count > 0 && bytes + waiting.bytes > MAX_BATCH_BYTES)) break;
+      bytes += waiting.bytes;
+      count++;
+    }
+    this.#inFlight = this.#queue.slice(0, count);
+    this.#queue = this.#queue.slice(count);
+    this.#queuedBytes -= bytes;
+    const message = packBatch(
+      this.#numbers,
+      this.#inFlight.map((waiting) => waiting.statements),
+    );
+    this.#post(message, [message.bytes]);
+  }
+
+  #post(request: WriterRequest, transfer: ArrayBuffer[] = []): void {
+    this.#writer.postMessage(request, transfer);
+  }
+
+  #receive(reply: WriterReply): void {
+    if (reply.kind === 'checkpoint') this.#noteCheckpoint(reply.logBytes, reply.error);
+    if (reply.kind !== 'stored' && reply.kind !== 'failed') return;
+    const batch = this.#inFlight;
+    this.#inFlight = [];
+    if (reply.kind === 'stored') this.#settle(batch, reply);
+    else this.#fail(batch, reply.failure);
+    this.#scheduleSend();
+    if (this.#queue.length === 0 && this.#inFlight.length === 0) this.#onIdle?.();
+  }
+
+  #settle(batch: readonly Waiting[], reply: WriterReply & { kind: 'stored' }): void {
+    this.#alarms.clear('metadata_out_of_space');
+    const failures = new Map(reply.failures.map((failure) => [failure.commit, failure]));
+    let at = 0;
+    for (const [commit, waiting] of batch.entries()) {
+      const failure = failures.get(commit);
+      if (failure === undefined) {
+        const results: StatementResult[] = [];
+        for (let i = 0; i < waiting.statements.length; i++) {
+          results.push({ changes: reply.results[at++] ?? 0, lastRowId: reply.results[at++] ?? 0 });
+        }
+        waiting.resolve(results);
+      } else if (failure.reason === 'fault') {
+        const cause = new Error(`statement ${failure.index}: ${failure.detail}`);
+        waiting.reject(new AppError('internal_error', 'A metadata statement could not be run', { cause }));
+      } else waiting.reject(new CommitRejected(failure.index, failure.reason, failure.detail));
+    }
+  }
+
+  #fail(batch: readonly Waiting[], failure: BatchFailure): void {
+    if (failure.reason === 'broken') {
+      this.#inFlight = [...batch];
+      this.#break(failure.detail);
+      return;
+    }
+    if (failure.reason === 'full') {
+      this.#alarms.raise('metadata_out_of_space', 'The disk of the metadata database is full');
+    }
+    for (const waiting of batch) {
+      waiting.reject(failure.reason === 'full' ? outOfSpace(failure.detail) : overloaded(failure.detail));
+    }
+  }
+
+  /** Nothing is written from now on: after a failed fsync nobody knows what the disk holds, and a second one may lie. */
+  #break(detail: string): void {
+    if (this.#broken === null) {
+      this.#broken = detail;
+      this.#alarms.raise(
+        'metadata_write_failed',
+        `The metadata database could not be written (${detail}); it stays read-only until a restart`,
+      );
+    }
+    const lost = [...this.#inFlight, ...this.#queue];
+    this.#inFlight = [];
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    for (const waiting of lost) waiting.reject(readOnly(detail));
+    this.#onIdle?.();
+  }
+
+  #noteCheckpoint(logBytes: number, error: string | null): void {
+    if (error !== null) {
+      this.#alarms.raise('metadata_log_stuck', `The metadata log could not be written back (${error})`);
+    } else if (logBytes > MAX_LOG_BYTES) {
+      const mebibytes = Math.round(logBytes / 2 ** 20);
+      this.#alarms.raise(
+        'metadata_log_stuck',
+        `The metadata log has grown to ${mebibytes} MiB: a reader holds it`,
+      );
+    } else this.#alarms.clear('metadata_log_stuck');
+  }
+}
+
+/** Bytes that a commit brings, near enough to bound memory. */
+function sizeOf(statements: readonly Statement[]): number {
+  let bytes = 0;
+  for (const { params } of statements) {
+    bytes += 64;
+    for (const param of params) {
+      if (param instanceof Uint8Array) bytes += param.byteLength;
+      else if (typeof param === 'string') bytes += param.length;
+    }
+  }
+  return bytes;
+}
+
+function readOnly(detail: string): AppError {
+  const hint = 'Check the disk, then restart Cloudlet';
+  return new AppError('read_only', 'The store is read-only after a disk error', {
+    hint,
+    cause: new Error(detail),
+  });
+}
+
+function outOfSpace(detail: string): AppError {
+  const hint = 'Free space on the disk of the data directory';
+  return new AppError('out_of_space', 'The disk is full; nothing was stored', {
+    hint,
+    cause: new Error(detail),
+  });
+}
+
+function overloaded(detail: string): AppError {
+  const extras = { retryAfterSeconds: 1, cause: new Error(detail) };
+  return new AppError('overloaded', 'The metadata store is busy; nothing was stored', extras);
+}

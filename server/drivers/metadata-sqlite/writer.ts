@@ -1,0 +1,89 @@
+/** The writer thread: migrates, then stores batches in the order in which they come. It alone waits for fsync. */
+import { parentPort, workerData } from 'node:worker_threads';
+import type Database from 'better-sqlite3';
+import { migrate } from '../../metadata/migrate.ts';
+import { migrations } from '../../metadata/migrations/migrations.ts';
+import type { WriterReply, WriterRequest } from './batch.ts';
+import { BatchFailed, BatchRunner } from './batch-runner.ts';
+import { openWriter } from './connection.ts';
+
+export interface WriterOptions {
+  readonly directory: string;
+  /** ms since 1970, for the record of applied migrations. */
+  readonly nowMs: number;
+}
+
+/** Pages in the log from which it is written back: 16 MiB. */
+const CHECKPOINT_PAGES = 4096;
+const PAGE_BYTES = 4096;
+
+interface LogState {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
+/** Writes the log back when it is long. Runs after the answer, so that no commit waits for it. */
+function checkpointWhenDue(database: Database.Database, send: (reply: WriterReply) => void): void {
+  try {
+    const [before] = database.pragma('wal_checkpoint(NOOP)') as LogState[];
+    if (before === undefined || before.log - before.checkpointed < CHECKPOINT_PAGES) return;
+    const [after] = database.pragma('wal_checkpoint(PASSIVE)') as LogState[];
+    const pages = after === undefined ? 0 : after.log - after.checkpointed;
+    send({ kind: 'checkpoint', logBytes: pages * PAGE_BYTES, error: null });
+  } catch (error) {
+    // Nothing acknowledged is at risk, the log still has it; but the disk does not take what it is given.
+    send({ kind: 'checkpoint', logBytes: 0, error: String(error) });
+  }
+}
+
+function open(options: WriterOptions): Database.Database {
+  const database = openWriter(options.directory);
+  try {
+    migrate(database, migrations, options.nowMs);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function serve(database: Database.Database, port: NonNullable<typeof parentPort>): void {
+  const runner = new BatchRunner(database);
+  const send = (reply: WriterReply) => port.postMessage(reply);
+  let broken = false;
+  port.on('message', (request: WriterRequest) => {
+    if (request.kind === 'close') {
+      // A broken database is not closed: closing would write its log back with an fsync that already failed once.
+      if (!broken) database.close();
+      port.close();
+      return;
+    }
+    try {
+      const { results, failures } = runner.run(request);
+      const packed = Float64Array.from(results);
+      port.postMessage({ kind: 'stored', results: packed, failures } satisfies WriterReply, [packed.buffer]);
+      checkpointWhenDue(database, send);
+    } catch (error) {
+      const failure =
+        error instanceof BatchFailed ? error.failure : ({ reason: 'broken', detail: String(error) } as const);
+      broken ||= failure.reason === 'broken';
+      send({ kind: 'failed', failure });
+    }
+  });
+}
+
+function start(port: NonNullable<typeof parentPort>): void {
+  try {
+    const database = open(workerData as WriterOptions);
+    port.postMessage({ kind: 'ready' } satisfies WriterReply);
+    serve(database, port);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    port.postMessage({ kind: 'unusable', message } satisfies WriterReply);
+    port.close();
+  }
+}
+
+if (parentPort === null) throw new Error('writer.ts is a worker thread');
+start(parentPort);

@@ -1,0 +1,102 @@
+/**
+ * Every failure a caller may see. Domains throw AppError and know nothing of HTTP or S3; the edges
+ * look the code up in ERRORS and render it. `detail` is public; `cause` is only ever logged.
+ */
+export const ERRORS = {
+  invalid_request: { http: 400, title: 'Invalid request' },
+  invalid_json: { http: 400, title: 'Malformed JSON' },
+  invalid_multipart: { http: 400, title: 'Malformed multipart form' },
+  invalid_bucket_name: { http: 400, title: 'Invalid bucket name' },
+  invalid_object_name: { http: 400, title: 'Invalid object name' },
+  invalid_cursor: { http: 400, title: 'Invalid cursor' },
+  bad_http: { http: 400, title: 'Malformed HTTP request' },
+  missing_api_key: { http: 401, title: 'API key required' },
+  invalid_api_key: { http: 401, title: 'Invalid API key' },
+  invalid_session: { http: 401, title: 'Session ended' },
+  invalid_credentials: { http: 401, title: 'Invalid credentials' },
+  insufficient_credits: { http: 402, title: 'Insufficient credits' },
+  admin_required: { http: 403, title: 'Administrator required' },
+  scope_required: { http: 403, title: 'Key scope does not allow this' },
+  account_suspended: { http: 403, title: 'Account suspended' },
+  cross_site_request: { http: 403, title: 'Cross-site request refused' },
+  invalid_link: { http: 403, title: 'Invalid or expired link' },
+  not_found: { http: 404, title: 'Not found' },
+  account_not_found: { http: 404, title: 'Account not found' },
+  access_key_not_found: { http: 404, title: 'Access key not found' },
+  bucket_not_found: { http: 404, title: 'Bucket not found' },
+  object_not_found: { http: 404, title: 'Object not found' },
+  version_not_found: { http: 404, title: 'Version not found' },
+  method_not_allowed: { http: 405, title: 'Method not allowed' },
+  request_timeout: { http: 408, title: 'Request too slow' },
+  username_taken: { http: 409, title: 'Username taken' },
+  email_taken: { http: 409, title: 'E-mail taken' },
+  bucket_exists: { http: 409, title: 'Bucket exists' },
+  bucket_not_empty: { http: 409, title: 'Bucket not empty' },
+  too_many_access_keys: { http: 409, title: 'Too many access keys' },
+  write_conflict: { http: 409, title: 'Write conflict' },
+  idempotency_in_flight: { http: 409, title: 'The first request with this key is still running' },
+  job_running: { http: 409, title: 'Already running' },
+  precondition_failed: { http: 412, title: 'Precondition failed' },
+  payload_too_large: { http: 413, title: 'Payload too large' },
+  unsupported_media_type: { http: 415, title: 'Unsupported media type' },
+  range_not_satisfiable: { http: 416, title: 'Range not satisfiable' },
+  idempotency_mismatch: { http: 422, title: 'Idempotency key reused with another request' },
+  rate_limited: { http: 429, title: 'Too many requests' },
+  headers_too_large: { http: 431, title: 'Request headers too large' },
+  internal_error: { http: 500, title: 'Internal error' },
+  data_corrupted: { http: 500, title: 'Stored data is damaged' },
+  overloaded: { http: 503, title: 'Overloaded' },
+  engine_unavailable: { http: 503, title: 'Engine unavailable' },
+  read_only: { http: 503, title: 'Store is read-only' },
+  shutting_down: { http: 503, title: 'Shutting down' },
+  out_of_space: { http: 507, title: 'Out of space' },
+} as const satisfies Record<string, { http: number; title: string }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export interface FieldProblem {
+  readonly field: string;
+  readonly message: string;
+}
+
+export interface ErrorExtras {
+  /** What the caller or operator can do about it. */
+  readonly hint?: string;
+  /** Every field that is wrong, all at once. */
+  readonly fields?: readonly FieldProblem[];
+  /** Sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+  /** Extra response headers that belong to the error itself (`Allow`, `Content-Range`). */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Private: logged, never rendered. */
+  readonly cause?: unknown;
+}
+
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly fields: readonly FieldProblem[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+
+  /** `detail` is the public sentence that names the rule which refused. */
+  constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}) {
+    super(detail, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.hint = extras.hint;
+    this.fields = extras.fields;
+    this.retryAfterSeconds = extras.retryAfterSeconds;
+    this.headers = extras.headers;
+  }
+}
+
+/** True when `error` is an AppError, of that code when one is given. */
+export function isAppError(error: unknown, code?: ErrorCode): error is AppError {
+  return error instanceof AppError && (code === undefined || error.code === code);
+}
+
+/** One wrong field as an `invalid_request`. */
+export function invalidField(field: string, message: string): AppError {
+  return new AppError('invalid_request', `${field}: ${message}`, { fields: [{ field, message }] });
+}

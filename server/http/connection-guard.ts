@@ -1,0 +1,132 @@
+/**
+ * Bounds what a connection may cost: how many there are, how slowly a body may come or an answer be
+ * read, and a proper problem for requests that Node's parser refuses before they are requests.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../clock.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { PROBLEM_TYPE, problemHeaders, toProblem } from './problem.ts';
+
+export interface GuardDeps {
+  readonly clock: Clock;
+  readonly maxConnections: number;
+  /** A transfer under MIN_BYTES_PER_SECOND for this long is cut. */
+  readonly slowSeconds: number;
+}
+
+const MIN_BYTES_PER_SECOND = 1024;
+const CHECK_MS = 1000;
+
+interface Transfer {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  bytes: number;
+  since: number;
+}
+
+export class ConnectionGuard {
+  readonly #deps: GuardDeps;
+  readonly #transfers = new Set<Transfer>();
+  readonly #timer: NodeJS.Timeout;
+  #connections = 0;
+
+  constructor(deps: GuardDeps) {
+    this.#deps = deps;
+    this.#timer = setInterval(() => this.#cutSlow(), CHECK_MS).unref();
+  }
+
+  get connections(): number {
+    return this.#connections;
+  }
+
+  /** Puts the guard on a server. */
+  watch(server: Server): void {
+    server.on('connection', (socket) => {
+      this.#connections++;
+      socket.on('close', () => this.#connections--);
+      if (this.#connections > this.#deps.maxConnections) {
+        const error = new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
+        socket.end(rawProblem(error, newId('req', this.#deps.clock)));
+      }
+    });
+    server.on('request', (request, response) => this.#follow(request, response));
+    server.on('clientError', (error, socket) => this.#refuse(error, socket));
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #follow(request: IncomingMessage, response: ServerResponse): void {
+    const transfer = { request, response, bytes: 0, since: this.#deps.clock.monotonic() };
+    this.#transfers.add(transfer);
+    response.on('close', () => this.#transfers.delete(transfer));
+  }
+
+  #cutSlow(): void {
+    const now = this.#deps.clock.monotonic();
+    const slowMs = this.#deps.slowSeconds * 1000;
+    for (const transfer of this.#transfers) {
+      const { request, response } = transfer;
+      const { socket } = request;
+      const moved = socket.bytesRead + socket.bytesWritten - socket.writableLength;
+      // Only waiting for the client counts: not the time we think, nor a body we have paused ourselves.
+      const reading = !request.complete && !request.isPaused() && request.readableFlowing !== false;
+      const sending = response.headersSent && socket.writableLength > 0;
+      if (!(reading || sending) || moved - transfer.bytes >= (MIN_BYTES_PER_SECOND * slowMs) / 1000) {
+        transfer.bytes = moved;
+        transfer.since = now;
+      } else if (now - transfer.since >= slowMs) {
+        this.#cut(transfer);
+      }
+    }
+  }
+
+  #cut({ request, response }: Transfer): void {
+    if (!response.headersSent) {
+      const error = new AppError(
+        'request_timeout',
+        `The body came slower than 1 KiB/s for ${this.#deps.slowSeconds} s`,
+      );
+      request.socket.end(rawProblem(error, newId('req', this.#deps.clock)));
+    }
+    request.destroy();
+    setTimeout(() => request.socket.destroy(), CHECK_MS).unref();
+  }
+
+  /** Requests that never became one: bad framing, headers too large or too slow. */
+  #refuse(error: Error & { code?: string }, socket: Duplex): void {
+    if (!socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const [code, detail] = CLIENT_ERRORS[error.code ?? ''] ?? [
+      'bad_http',
+      'The request is not valid HTTP/1.1',
+    ];
+    socket.end(rawProblem(new AppError(code, detail), newId('req', this.#deps.clock)));
+  }
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request headers are larger than 16 KiB'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request headers did not arrive in 15 s'],
+};
+
+/** A whole response as text, for sockets that have no ServerResponse. */
+function rawProblem(error: AppError, requestId: string): string {
+  const problem = toProblem(error, requestId);
+  const body = JSON.stringify(problem);
+  const headers = {
+    ...problemHeaders(error),
+    'content-type': PROBLEM_TYPE,
+    'content-length': String(Buffer.byteLength(body)),
+    'x-request-id': requestId,
+    'x-content-type-options': 'nosniff',
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${problem.status} ${problem.title}\r\n${lines.join('')}\r\n${body}`;
+}

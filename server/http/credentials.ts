@@ -1,0 +1,64 @@
+/** Finds who is calling: a key in a header, the console's cookie, or the control socket. */
+import type { IncomingMessage } from 'node:http';
+import { NOBODY, OPERATOR, type Principal } from '../accounts/principal.ts';
+import { readSessionCookie } from '../accounts/session-cookie.ts';
+import { AppError } from '../errors.ts';
+import type { Awaitable } from '../metadata/metadata.ts';
+
+export interface Authenticates {
+  authenticate(credentials: { apiKey?: string; sessionToken?: string }): Awaitable<Principal>;
+}
+
+/** Connections that came in by the control socket, which only the operator's own user can open. */
+export type ControlSockets = WeakSet<object>;
+
+/** The key of `X-API-Key` or `Authorization: Bearer`, if any. Throws `invalid_api_key` for another scheme. */
+export function apiKeyOf(request: IncomingMessage): string | undefined {
+  const direct = request.headers['x-api-key'];
+  if (typeof direct === 'string') return direct;
+  const authorization = request.headers.authorization;
+  if (authorization === undefined) return undefined;
+  const match = /^Bearer +(\S+) *$/i.exec(authorization);
+  if (!match) throw new AppError('invalid_api_key', 'The Authorization header must be "Bearer <API key>"');
+  return match[1];
+}
+
+/** The caller's Principal; NOBODY when no credential was sent. */
+export function identify(
+  request: IncomingMessage,
+  accounts: Authenticates,
+  control: ControlSockets,
+): Awaitable<Principal> {
+  if (control.has(request.socket)) return OPERATOR;
+  const apiKey = apiKeyOf(request);
+  if (apiKey !== undefined) return accounts.authenticate({ apiKey });
+  const sessionToken = readSessionCookie(request.headers.cookie);
+  if (sessionToken === undefined) return NOBODY;
+  refuseCrossSite(request);
+  return accounts.authenticate({ sessionToken });
+}
+
+/**
+ * A cookie travels with requests that other sites make. Browsers mark those: a change by cookie needs
+ * Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own host.
+ */
+function refuseCrossSite(request: IncomingMessage): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return;
+  const site = request.headers['sec-fetch-site'];
+  const origin = request.headers.origin;
+  const own = origin === undefined || sameHost(origin, request.headers.host);
+  const trusted = site === undefined ? own : site === 'same-origin' || site === 'none';
+  if (!trusted) {
+    throw new AppError('cross_site_request', 'A session cookie is only accepted from this origin', {
+      hint: 'Use an API key in X-API-Key for calls from elsewhere',
+    });
+  }
+}
+
+function sameHost(origin: string, host: string | undefined): boolean {
+  try {
+    return host !== undefined && new URL(origin).host === host;
+  } catch {
+    return false;
+  }
+}

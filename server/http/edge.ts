@@ -1,0 +1,254 @@
+/**
+ * The HTTP edge: mounts declared routes on Fastify. A request goes through, in this order: request id →
+ * credentials → rate limit → permission → body → validation → idempotency → handler → answer or problem.
+ * No rules live here.
+ */
+import type { Server } from 'node:http';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { NOBODY, type Permission, type Principal, permits } from '../accounts/principal.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import type { Idempotency } from '../system/idempotency.ts';
+import type { Meters } from '../system/meters.ts';
+import { type Authenticates, type ControlSockets, identify } from './credentials.ts';
+import { type Answer, handleRoute } from './handle.ts';
+import { JSON_MAX_BYTES, parseJson } from './json-body.ts';
+import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
+import type { RateLimiter } from './rate-limit.ts';
+import type { Route } from './route.ts';
+
+export interface EdgeDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly meters: Meters;
+  readonly accounts: Authenticates;
+  readonly idempotency: Idempotency;
+  readonly control: ControlSockets;
+  /** Per caller, and per address for callers without a credential; null: no limit on this origin. */
+  readonly limiter: RateLimiter | null;
+  /** A further limit for some routes, by operation name. */
+  readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
+  readonly routes: readonly Route[];
+  /** On every response. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly trustedProxies: readonly string[];
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal;
+    /** Headers collected for the answer, whichever way it is sent. */
+    answerHeaders: Record<string, string>;
+    startedAt: number;
+    routeName: string;
+  }
+}
+
+/** Builds the edge, not yet listening. */
+export function createEdge(deps: EdgeDeps): FastifyInstance {
+  const app = Fastify({
+    genReqId: () => newId('req', deps.clock),
+    bodyLimit: JSON_MAX_BYTES,
+    requestTimeout: 0, // a long upload is no fault; ConnectionGuard cuts the slow ones
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    trustProxy: deps.trustedProxies.length > 0 ? [...deps.trustedProxies] : false,
+    http: { maxHeaderSize: 16 * 1024, headersTimeout: 15_000, connectionsCheckingInterval: 5_000 },
+    routerOptions: { maxParamLength: 4096 },
+    logger: false,
+  });
+  app.decorateRequest('principal', null as never);
+  app.decorateRequest('answerHeaders', null as never);
+  app.decorateRequest('startedAt', 0);
+  app.decorateRequest('routeName', '');
+  acceptBodies(app);
+  app.addHook('onRequest', (request, reply, done) => {
+    request.startedAt = deps.clock.monotonic();
+    request.principal = NOBODY;
+    request.answerHeaders = { ...deps.headers, 'x-request-id': request.id };
+    reply.raw.on('close', () => record(deps, request, reply));
+    done();
+  });
+  for (const route of deps.routes) mount(app, deps, route);
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(deps, request, reply, unknownPath(deps.routes, request)),
+  );
+  app.setErrorHandler((error, request, reply) => sendProblem(deps, request, reply, error));
+  return app;
+}
+
+function acceptBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
+    try {
+      refuseEncoding(request);
+      done(null, parseJson(bytes as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  // Read by the handler, as a stream.
+  app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
+}
+
+function refuseEncoding(request: FastifyRequest): void {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new AppError('unsupported_media_type', 'Compressed request bodies are not accepted');
+  }
+}
+
+function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
+  const handle = handleRoute(route, deps.idempotency);
+  const gate = (request: FastifyRequest) => admit(deps, route, request);
+  const methods = route.method === 'GET' && route.produces === 'bytes' ? ['GET', 'HEAD'] : [route.method];
+  app.route({
+    method: methods,
+    url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    onRequest: (request, reply, done) => {
+      request.routeName = route.name;
+      let waiting: Promise<void> | undefined;
+      try {
+        waiting = gate(request);
+      } catch (error) {
+        sendProblem(deps, request, reply, error);
+        return;
+      }
+      if (waiting === undefined) done();
+      else
+        waiting.then(
+          () => done(),
+          (error) => sendProblem(deps, request, reply, error),
+        );
+    },
+    handler: async (request, reply) => {
+      const answer = await handle(request, reply);
+      if (answer !== undefined) sendAnswer(request, reply, answer);
+      return reply;
+    },
+  });
+}
+
+/** Who, how often, and may they. Synchronous when the key is known already. */
+function admit(deps: EdgeDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
+  if (route.permission === 'public') {
+    limit(deps, route, request, NOBODY);
+    return undefined;
+  }
+  let found: ReturnType<typeof identify>;
+  try {
+    found = identify(request.raw, deps.accounts, deps.control);
+  } catch (error) {
+    limit(deps, route, request, NOBODY);
+    throw error;
+  }
+  if (!(found instanceof Promise)) {
+    enter(deps, route, request, found);
+    return undefined;
+  }
+  return found.then(
+    (principal) => enter(deps, route, request, principal),
+    (error) => {
+      limit(deps, route, request, NOBODY);
+      throw error;
+    },
+  );
+}
+
+function enter(deps: EdgeDeps, route: Route, request: FastifyRequest, principal: Principal): void {
+  limit(deps, route, request, principal);
+  request.principal = principal;
+  if (principal.via === 'nobody' && route.acceptsLink?.(request)) return;
+  demand(principal, route.permission);
+}
+
+function limit(deps: EdgeDeps, route: Route, request: FastifyRequest, principal: Principal): void {
+  if (deps.limiter === null || principal.via === 'control') return;
+  const caller = principal.via === 'nobody' ? `address:${request.ip}` : principal.credentialId;
+  deps.limiter.take(caller, request.answerHeaders);
+  deps.routeLimiters.get(route.name)?.take(`address:${request.ip}`, request.answerHeaders);
+}
+
+function demand(principal: Principal, permission: Permission): void {
+  if (permits(principal, permission)) return;
+  if (principal.via === 'nobody') {
+    throw new AppError('missing_api_key', 'This call needs an API key', {
+      hint: 'Send it as X-API-Key: <key> or Authorization: Bearer <key>',
+    });
+  }
+  if (permission === 'admin') throw new AppError('admin_required', "This call needs an administrator's key");
+  throw new AppError('scope_required', `This key lacks the scope ${permission}`);
+}
+
+function unknownPath(routes: readonly Route[], request: FastifyRequest): AppError {
+  const path = request.url.split('?', 1)[0] ?? '';
+  const allowed = new Set<string>();
+  for (const route of routes) {
+    if (!new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)) continue;
+    allowed.add(route.method);
+    if (route.method === 'GET' && route.produces === 'bytes') allowed.add('HEAD');
+  }
+  if (allowed.size === 0) return new AppError('not_found', `There is nothing at ${path}`);
+  const list = [...allowed].join(', ');
+  return new AppError('method_not_allowed', `${request.method} is not allowed here; allowed: ${list}`, {
+    headers: { allow: list },
+  });
+}
+
+function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
+  reply.headers(request.answerHeaders);
+  reply.code(answer.status);
+  reply.header('content-type', answer.contentType);
+  reply.send(answer.body);
+}
+
+function sendProblem(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
+  const error = toAppError(thrown);
+  if (error.code === 'internal_error' || error.code === 'data_corrupted') {
+    deps.log.error({ request_id: request.id, err: error.cause ?? error }, error.message);
+  }
+  if (reply.raw.headersSent) {
+    // Too late for words: a cut connection is the only honest end of a half-sent body.
+    reply.raw.destroy();
+    return;
+  }
+  const problem = toProblem(error, request.id);
+  reply.headers({ ...request.answerHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
+  if (!request.raw.complete) {
+    // The rest of the body is read and dropped for a while, so that the client gets to see this answer.
+    reply.header('connection', 'close');
+    request.raw.resume();
+  }
+  reply.code(problem.status).send(JSON.stringify(problem));
+}
+
+function record(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
+  const seconds = (deps.clock.monotonic() - request.startedAt) / 1000;
+  const status = reply.raw.headersSent ? reply.raw.statusCode : 499;
+  deps.meters.observeRequest(request.routeName, status, seconds);
+  const level = status >= 500 ? 'error' : status >= 400 ? 'info' : 'debug';
+  if (!deps.log.isLevelEnabled(level)) return;
+  // The path without its query: a signed link's signature is a secret.
+  const path = request.url.split('?', 1)[0];
+  deps.log[level](
+    {
+      request_id: request.id,
+      method: request.method,
+      path,
+      status,
+      seconds,
+      account: request.principal.accountId,
+      address: request.ip,
+    },
+    'request',
+  );
+}
+
+/** The Node server under the edge. */
+export function serverOf(app: FastifyInstance): Server {
+  return app.server as Server;
+}

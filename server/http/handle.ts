@@ -1,0 +1,119 @@
+/** From a declared route to a function that answers one request. */
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../errors.ts';
+import type { Idempotency, StoredAnswer } from '../system/idempotency.ts';
+import type { Receipt, Route, RouteInput } from './route.ts';
+import { streamList } from './stream-list.ts';
+import { bodyCheck, textCheck } from './validate.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const CONTENT_TYPES = {
+  json: JSON_TYPE,
+  html: 'text/html; charset=utf-8',
+  text: 'text/plain; charset=utf-8',
+} as const;
+
+type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<Answer | undefined>;
+
+/** Thrown by `identify` when the answer is known already; caught below. */
+class Replay extends Error {
+  readonly stored: StoredAnswer;
+  constructor(stored: StoredAnswer) {
+    super('replay');
+    this.stored = stored;
+  }
+}
+
+const noReceipt: Receipt = () => [];
+
+/** undefined: the handler has sent, or is sending, the response itself. */
+export function handleRoute(route: Route, idempotency: Idempotency): Handle {
+  const checkParams = textCheck(route.params, 'path');
+  const checkQuery = textCheck(route.query, 'query');
+  const checkBody = route.consumes === 'multipart' ? () => undefined : bodyCheck(route.body);
+  const status = Number(Object.keys(route.responses)[0]);
+  const produces = route.produces ?? 'json';
+
+  const run = async (input: Omit<RouteInput<unknown, unknown, unknown>, 'params' | 'query' | 'body'>) => {
+    const { request, reply } = input;
+    if (route.consumes === 'multipart') requireMultipart(request);
+    const params = checkParams(request.params);
+    const query = checkQuery(request.query);
+    const body = checkBody(request.body);
+    const result = await route.handler({ ...input, params, query, body });
+    if (produces === 'bytes') return undefined;
+    if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
+    const text = produces === 'json' ? JSON.stringify(result) : String(result);
+    return { status, contentType: CONTENT_TYPES[produces], body: text };
+  };
+
+  return async (request, reply) => {
+    const key = route.method === 'POST' ? request.headers['idempotency-key'] : undefined;
+    const { principal } = request;
+    if (key === undefined) {
+      return run({ principal, request, reply, receipt: noReceipt, identify: () => {} });
+    }
+    return once({ idempotency, route, status, key: requireKey(key), request }, (retry) =>
+      run({ principal, request, reply, ...retry }),
+    );
+  };
+}
+
+interface OnceInput {
+  readonly idempotency: Idempotency;
+  readonly route: Route;
+  readonly status: number;
+  readonly key: string;
+  readonly request: FastifyRequest;
+}
+
+/** Runs a POST at most once per Idempotency-Key: an earlier answer is replayed, a running one refuses. */
+async function once(
+  { idempotency, route, status, key, request }: OnceInput,
+  run: (
+    retry: Pick<RouteInput<unknown, unknown, unknown>, 'receipt' | 'identify'>,
+  ) => Promise<Answer | undefined>,
+): Promise<Answer | undefined> {
+  const { principal } = request;
+  const caller = principal.accountId === 0 ? `address:${request.ip}` : `account:${principal.accountId}`;
+  const attempt = await idempotency.begin({ scope: `${caller} ${route.name}`, key });
+  const where = request.url.split('?', 1)[0] ?? '';
+  const identify = (content: string) => {
+    const fingerprint = createHash('sha256').update(`${where}\n${content}`).digest('hex');
+    const stored = attempt.settle(fingerprint);
+    if (stored) throw new Replay(stored);
+  };
+  const receipt: Receipt = (answer) => attempt.receipt({ status, body: JSON.stringify(answer) });
+  try {
+    if (route.consumes !== 'multipart') identify(JSON.stringify(request.body) ?? '');
+    const answer = await run({ identify, receipt });
+    // Refusals change nothing and are not kept: the caller may correct them under the same key.
+    if (answer) await attempt.complete(answer);
+    return answer;
+  } catch (error) {
+    if (!(error instanceof Replay)) throw error;
+    request.answerHeaders['idempotent-replayed'] = 'true';
+    return { status: error.stored.status, contentType: JSON_TYPE, body: error.stored.body };
+  } finally {
+    attempt.end();
+  }
+}
+
+function requireKey(key: string | string[]): string {
+  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw new AppError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
+}
+
+function requireMultipart(request: FastifyRequest): void {
+  const type = request.headers['content-type'] ?? '';
+  if (!/^multipart\/form-data\s*;/i.test(type)) {
+    throw new AppError('unsupported_media_type', 'The body must be multipart/form-data with a boundary');
+  }
+}

@@ -1,0 +1,138 @@
+/** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
+import { Type } from 'typebox';
+import { ERRORS, type ErrorCode } from '../errors.ts';
+import type { Route } from './route.ts';
+
+/** What any route may answer besides its own errors, by what it takes. */
+export function errorsOf(route: Route): ErrorCode[] {
+  const errors = new Set<ErrorCode>(route.errors);
+  errors.add('rate_limited');
+  errors.add('internal_error');
+  errors.add('shutting_down');
+  if (route.permission !== 'public') for (const code of ['missing_api_key', 'invalid_api_key', 'account_suspended'] as const) errors.add(code);
+  if (route.permission === 'admin') errors.add('admin_required');
+  else if (route.permission !== 'public') errors.add('scope_required');
+  if (route.params || route.query || route.body) errors.add('invalid_request');
+  if (route.body && route.consumes !== 'multipart') for (const code of ['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const) errors.add(code);
+  if (route.method === 'POST') for (const code of ['idempotency_in_flight', 'idempotency_mismatch'] as const) errors.add(code);
+  return [...errors].sort();
+}
+
+const Problem = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String({ description: 'Names the rule that refused' }),
+    code: Type.String({ description: 'Stable name', enum: Object.keys(ERRORS) }),
+    request_id: Type.String(),
+    hint: Type.Optional(Type.String({ description: 'What to do about it' })),
+    errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
+    error: Type.String({ description: 'The same as detail' }),
+  },
+  { description: 'RFC 9457 problem details' },
+);
+
+interface ObjectSchema {
+  readonly properties: Record<string, Record<string, unknown>>;
+  readonly required?: readonly string[];
+}
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly security: readonly unknown[];
+  readonly tags: readonly { name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Record<string, unknown>>>>>;
+  readonly components: Readonly<Record<string, unknown>>;
+}
+
+/** The document for these routes. `version` is the product's. */
+export function openApi(routes: readonly Route[], version: string): OpenApiDocument {
+  const paths: Record<string, Record<string, Record<string, unknown>>> = {};
+  for (const route of routes) {
+    const item = paths[route.path] ?? {};
+    item[route.method.toLowerCase()] = operation(route);
+    paths[route.path] = item;
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Cloudlet',
+      version,
+      description: 'A whole cloud in one process. Every answer that is not 2xx is problem details with a stable `code`.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    security: [{ apiKey: [] }, { bearer: [] }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { Problem },
+      securitySchemes: {
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        bearer: { type: 'http', scheme: 'bearer' },
+      },
+    },
+  };
+}
+
+function operation(route: Route): Record<string, unknown> {
+  return {
+    operationId: route.name,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    'x-permission': route.permission,
+    ...(route.permission === 'public' ? { security: [] } : {}),
+    parameters: [...parameters(route.params, 'path'), ...parameters(route.query, 'query'), ...headerParameters(route)],
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route) }),
+    responses: { ...successes(route), ...failures(route) },
+  };
+}
+
+function parameters(schema: unknown, place: 'path' | 'query'): unknown[] {
+  const { properties, required = [] } = (schema ?? { properties: {} }) as ObjectSchema;
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema: rest,
+  }));
+}
+
+function headerParameters(route: Route): unknown[] {
+  if (route.method !== 'POST') return [];
+  const description = 'The same key within 24 h: one effect, the same answer';
+  return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema: { type: 'string', maxLength: 255 } }];
+}
+
+function requestBody(route: Route): unknown {
+  const type = route.consumes === 'multipart' ? 'multipart/form-data' : 'application/json';
+  const required = ((route.body as unknown as ObjectSchema).required ?? []).length > 0;
+  return { required, content: { [type]: { schema: route.body } } };
+}
+
+const MEDIA = { json: 'application/json', list: 'application/json', bytes: '*/*', html: 'text/html', text: 'text/plain' };
+
+function successes(route: Route): Record<string, unknown> {
+  const media = MEDIA[route.produces ?? 'json'];
+  return Object.fromEntries(
+    Object.entries(route.responses).map(([status, schema]) => [
+      status,
+      { description: status === '201' ? 'Created' : 'Done', content: { [media]: { schema } } },
+    ]),
+  );
+}
+
+function failures(route: Route): Record<string, unknown> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of errorsOf(route)) {
+    const { http } = ERRORS[code];
+    byStatus.set(http, [...(byStatus.get(http) ?? []), code]);
+  }
+  const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
+  return Object.fromEntries(
+    [...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, { description: codes.join(', '), content }]),
+  );
+}

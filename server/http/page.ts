@@ -1,0 +1,43 @@
+/** Pages that load nothing from elsewhere: their inline style and script are allowed by hash. */
+import { createHash } from 'node:crypto';
+
+/** Content-Security-Policy that lets exactly the `<style>` and `<script>` elements of this page work. */
+export function pageHeaders(html: string): Record<string, string> {
+  const hashes = (tag: string) =>
+    [...html.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, 'g'))].map(
+      ([, content]) => `'sha256-${createHash('sha256').update(content as string).digest('base64')}'`,
+    );
+  const sources = (list: string[]) => (list.length === 0 ? "'none'" : list.join(' '));
+  const policy = [
+    "default-src 'none'",
+    `style-src ${sources(hashes('style'))}`,
+    `script-src ${sources(hashes('script'))}`,
+    "connect-src 'self'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return { 'content-security-policy': policy.join('; ') };
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+/** Text as HTML text or attribute value. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
+}
+
+/** The look all pages share; follows the reader's light or dark setting. */
+export const PAGE_STYLE = `
+:root { color-scheme: light dark; --text: light-dark(#1c2330, #e4e8ef); --soft: light-dark(#5a6475, #9aa5b8);
+  --line: light-dark(#d9dee7, #333c4b); --ground: light-dark(#fff, #12161d); --raised: light-dark(#f5f7fa, #1b212b);
+  --accent: light-dark(#0b57d0, #8ab4ff); }
+* { box-sizing: border-box; }
+body { margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--ground); }
+main { max-width: 60rem; margin: 0 auto; padding: 2rem 1rem 4rem; }
+h1 { font-size: 1.8rem; margin: 0 0 .5rem; } h2 { margin-top: 2.5rem; } a { color: var(--accent); }
+code, pre { font: .875rem/1.5 ui-monospace, monospace; }
+pre { background: var(--raised); border: 1px solid var(--line); border-radius: 6px; padding: .75rem; overflow-x: auto; }
+.soft { color: var(--soft); }
+`;

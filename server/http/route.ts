@@ -1,0 +1,75 @@
+/**
+ * The one way an endpoint is declared. From this come the validation, the handler's types,
+ * openapi.json, the docs page and the test that walks every permission.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import type { Permission, Principal } from '../accounts/principal.ts';
+import type { ErrorCode } from '../errors.ts';
+import type { Statement } from '../metadata/metadata.ts';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/**
+ * Given what the caller will be answered, the statements that record it. A domain appends them to the
+ * commit that has the effect, so that an idempotent retry finds both or neither.
+ */
+export type Receipt = (answer: unknown) => readonly Statement[];
+
+export interface RouteInput<P, Q, B> {
+  readonly principal: Principal;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly receipt: Receipt;
+  /**
+   * Multipart routes call this with a text that stands for all they read, before their commit, so that a
+   * retry under the same Idempotency-Key is recognised. JSON routes are identified by their body.
+   */
+  readonly identify: (content: string) => void;
+  /** For streams, headers and cookies; rules do not belong here. */
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
+  readonly method: Method;
+  /** OpenAPI form: `/api/buckets/{name}`. */
+  readonly path: string;
+  /** Unique lower-camel name: the operationId. */
+  readonly name: string;
+  readonly tag: 'accounts' | 'storage' | 'compute' | 'billing' | 'system' | 'admin';
+  readonly summary: string;
+  readonly description?: string;
+  readonly permission: Permission;
+  readonly params?: P;
+  readonly query?: Q;
+  /** JSON body. */
+  readonly body?: B;
+  /** `multipart`: the handler reads the form from `request.raw`; `body` then only documents its fields. */
+  readonly consumes?: 'json' | 'multipart';
+  /**
+   * Status → schema. The first status is the one a returned value is sent with.
+   * `bytes`: the handler writes to `reply` itself; `list`: it returns an async iterable of entries, streamed as a JSON array.
+   */
+  readonly responses: Readonly<Record<number, TSchema>>;
+  readonly produces?: 'json' | 'bytes' | 'list' | 'html' | 'text';
+  /** A caller without a credential is let through when this says so; the handler then checks the signed link. */
+  readonly acceptsLink?: (request: FastifyRequest) => boolean;
+  /** Beyond those every route may give (see COMMON_ERRORS in openapi.ts). */
+  readonly errors?: readonly ErrorCode[];
+  readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
+}
+
+/** A declared route with its types erased, as the server mounts it. */
+export interface Route extends Omit<RouteSpec<TSchema, TSchema, TSchema>, 'handler'> {
+  // biome-ignore lint/suspicious/noExplicitAny: the schemas guarantee what the type cannot say here
+  readonly handler: (input: RouteInput<any, any, any>) => unknown;
+}
+
+/** Declares an endpoint. */
+export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSchema>(
+  spec: RouteSpec<P, Q, B>,
+): Route {
+  return spec as unknown as Route;
+}

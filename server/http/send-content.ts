@@ -1,0 +1,126 @@
+/** Sends bytes with validators and ranges (RFC 9110 §13–15), at the speed of the reader. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../errors.ts';
+import { type ByteRange, parseRange } from './byte-range.ts';
+
+export interface SentContent {
+  readonly sizeBytes: number;
+  /** Without quotes. */
+  readonly etag: string;
+  readonly mimeType: string;
+  /** ms since 1970. */
+  readonly createdAt: number;
+  /** The bytes, when they are in memory. */
+  readonly inline: Uint8Array | null;
+  /** Content-Disposition, Cache-Control. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Hands over verified bytes; each chunk's memory is free again when the sink's promise settles. */
+  read(range: ByteRange, sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal): Promise<void>;
+}
+
+/** Answers GET or HEAD. Resolves when the last byte was given to the kernel, or the client has gone. */
+export async function sendContent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: SentContent,
+): Promise<void> {
+  const etag = `"${content.etag}"`;
+  const lastModified = new Date(content.createdAt).toUTCString();
+  const headers: Record<string, string> = {
+    ...request.answerHeaders,
+    ...content.headers,
+    etag,
+    'last-modified': lastModified,
+    'accept-ranges': 'bytes',
+  };
+  if (notModified(request, etag, content.createdAt)) {
+    end(reply, 304, headers);
+    return;
+  }
+  const range = requestedRange(request, content, etag, lastModified);
+  const { start, end: stop } = range ?? { start: 0, end: content.sizeBytes };
+  headers['content-type'] = content.mimeType;
+  headers['content-length'] = String(stop - start);
+  if (range) headers['content-range'] = `bytes ${start}-${stop - 1}/${content.sizeBytes}`;
+  const status = range ? 206 : 200;
+  if (request.method === 'HEAD') end(reply, status, headers);
+  else if (content.inline) end(reply, status, headers, content.inline.subarray(start, stop));
+  else
+    await stream(reply, status, headers, (sink, signal) => content.read({ start, end: stop }, sink, signal));
+}
+
+function end(reply: FastifyReply, status: number, headers: Record<string, string>, body?: Uint8Array): void {
+  reply.hijack();
+  reply.raw.writeHead(status, headers);
+  reply.raw.end(body);
+}
+
+async function stream(
+  reply: FastifyReply,
+  status: number,
+  headers: Record<string, string>,
+  read: (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const { raw } = reply;
+  const gone = new AbortController();
+  const onClose = () => gone.abort(new AppError('bad_http', 'The client went away'));
+  raw.on('close', onClose);
+  // The head waits for the first verified bytes, so that damage found at once is still a proper problem.
+  const open = () => {
+    if (raw.headersSent) return;
+    reply.hijack();
+    raw.writeHead(status, headers);
+  };
+  try {
+    await read((chunk) => {
+      open();
+      return new Promise((resolve, reject) =>
+        raw.write(chunk, (error) => (error ? reject(error) : resolve())),
+      );
+    }, gone.signal);
+    open();
+    raw.end();
+  } catch (error) {
+    if (gone.signal.aborted || raw.destroyed) return;
+    throw error;
+  } finally {
+    raw.off('close', onClose);
+  }
+}
+
+function matches(header: string, etag: string): boolean {
+  return (
+    header === '*' || header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
+  );
+}
+
+/** Throws `precondition_failed`. Dates have whole seconds. */
+function notModified(request: FastifyRequest, etag: string, createdAt: number): boolean {
+  const { headers } = request.raw;
+  const created = Math.floor(createdAt / 1000) * 1000;
+  if (headers['if-match'] !== undefined) {
+    if (!matches(headers['if-match'], etag)) {
+      throw new AppError('precondition_failed', 'The object has another ETag than If-Match asks for');
+    }
+  } else if (created > Date.parse(headers['if-unmodified-since'] ?? '')) {
+    throw new AppError('precondition_failed', 'The object was changed after If-Unmodified-Since');
+  }
+  const noneMatch = headers['if-none-match'];
+  if (noneMatch !== undefined) return matches(noneMatch, etag);
+  return created <= Date.parse(headers['if-modified-since'] ?? '');
+}
+
+function requestedRange(
+  request: FastifyRequest,
+  content: SentContent,
+  etag: string,
+  lastModified: string,
+): ByteRange | undefined {
+  const condition = request.raw.headers['if-range'];
+  if (condition !== undefined && condition !== etag && condition !== lastModified) return undefined;
+  const range = parseRange(request.raw.headers.range, content.sizeBytes);
+  if (range !== 'unsatisfiable') return range;
+  throw new AppError('range_not_satisfiable', `The object has ${content.sizeBytes} bytes`, {
+    headers: { 'content-range': `bytes */${content.sizeBytes}` },
+  });
+}

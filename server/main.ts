@@ -1,0 +1,55 @@
+/** `cloudlet <command>`: finds the command and reports failures in one line. */
+import { runAdmin } from './commands/admin.ts';
+import { runDoctor } from './commands/doctor.ts';
+import { runKeys } from './commands/keys.ts';
+import { runScrub } from './commands/scrub.ts';
+import { runStart } from './commands/start.ts';
+import { UsageError } from './commands/usage.ts';
+import { loadConfig } from './config.ts';
+
+const HELP = `Usage: cloudlet <command>
+
+  start                 run the cloud (the same as npm start)
+  admin create          create an administrator and show the key
+  admin key             show an administrator's key
+  admin credits         grant or deduct credits of an account
+  scrub                 verify every stored byte now
+  keys rotate           make a new master key and seal all secrets under it
+  doctor                check disk, ports, clock, QEMU, KVM and database engines
+
+Each command explains itself with --help. Settings come from the environment; see README.md.
+`;
+
+type Command = (args: string[]) => Promise<number>;
+
+const COMMANDS: Readonly<Record<string, Command>> = {
+  start: (args) => runStart(loadConfig(), args),
+  admin: (args) => runAdmin(loadConfig(), args),
+  scrub: (args) => runScrub(loadConfig(), args),
+  keys: (args) => runKeys(loadConfig(), args),
+  doctor: async (args) => {
+    if (args.length === 0) return runDoctor({ config: loadConfig(), print: (line: string) => console.log(line) });
+    console.log('Usage: cloudlet doctor\n\nChecks what Cloudlet needs on this machine and says the fix for each problem.');
+    return args.includes('--help') ? 0 : 2;
+  },
+};
+
+async function main([name, ...args]: string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === 'help') {
+    console.log(HELP);
+    return name === undefined ? 2 : 0;
+  }
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!command) {
+    console.error(`cloudlet: unknown command "${name}"; see cloudlet --help`);
+    return 2;
+  }
+  try {
+    return await command(args);
+  } catch (error) {
+    console.error(`cloudlet: ${error instanceof Error ? error.message : String(error)}`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

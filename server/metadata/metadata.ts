@@ -1,0 +1,61 @@
+/**
+ * What the domains need of a metadata database. One writer with group commit: a commit is a list of
+ * statements, all or nothing, durable (fsynced) when the promise resolves. Reads see every commit
+ * whose promise has resolved.
+ *
+ * Reads are typed Awaitable because SQLite answers at once, on the calling thread, while an engine
+ * behind a socket cannot: callers always `await`.
+ */
+export type Awaitable<T> = T | Promise<T>;
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+/** Stands for the row id that an earlier INSERT of the same commit was given. */
+export interface RowIdOf {
+  /** Index of that statement within the commit. */
+  readonly rowIdOf: number;
+}
+
+export interface Statement {
+  /** With `?` placeholders. Constant text: it is the key of the prepared-statement cache. */
+  readonly sql: string;
+  readonly params: readonly (SqlValue | RowIdOf)[];
+  /** The commit is rolled back and rejected unless exactly this many rows changed. */
+  readonly expectChanges?: number;
+}
+
+export interface StatementResult {
+  readonly changes: number;
+  readonly lastRowId: number;
+}
+
+/** A commit was rolled back by a rule of its own: nothing of it is stored, and it may be built anew and tried again. */
+export class CommitRejected extends Error {
+  /** Index of the statement that refused. */
+  readonly index: number;
+  readonly reason: 'expectation' | 'unique' | 'foreign_key' | 'check';
+
+  constructor(index: number, reason: CommitRejected['reason'], detail: string) {
+    super(detail);
+    this.name = 'CommitRejected';
+    this.index = index;
+    this.reason = reason;
+  }
+}
+
+export interface Reads {
+  get<T>(sql: string, ...params: SqlValue[]): Awaitable<T | undefined>;
+  all<T>(sql: string, ...params: SqlValue[]): Awaitable<T[]>;
+}
+
+export interface Metadata extends Reads {
+  /**
+   * Stores all statements in one transaction, or none. Resolves once they are on disk.
+   * Rejects with CommitRejected (a rule refused; other commits are unaffected), AppError `out_of_space`
+   * (nothing stored; recovers by itself when there is room), or AppError `read_only` after an I/O or
+   * fsync error (outcome of the failing batch unknown; every later commit is refused until restart).
+   */
+  commit(statements: readonly Statement[]): Promise<StatementResult[]>;
+  /** Waits for commits under way, then closes. A later call of anything throws. */
+  close(): Promise<void>;
+}

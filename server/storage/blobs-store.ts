@@ -1,0 +1,92 @@
+/** SQL of blobs themselves, for the sweeper and the scrubber. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+
+export interface GarbageRow {
+  readonly blob: number;
+  readonly name: string;
+}
+
+export interface BlobRow {
+  readonly id: number;
+  readonly name: string | null;
+  readonly size_bytes: number;
+  readonly data: Uint8Array | null;
+  readonly checksum: number | null;
+  readonly wrapped_key: Uint8Array | null;
+  readonly damaged_at: number | null;
+}
+
+/** An object version whose bytes are damaged. */
+export interface DamageRow {
+  readonly object_id: string;
+  readonly version_id: string;
+  readonly bucket: string;
+  readonly name: string;
+  readonly account_id: number;
+}
+
+export class BlobsStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  dueGarbage(now: number, limit: number): Awaitable<GarbageRow[]> {
+    return this.#reads.all(
+      `SELECT g.blob, b.name FROM blob_garbage g JOIN blobs b ON b.id = g.blob
+       WHERE g.not_before <= ? ORDER BY g.not_before LIMIT ?`,
+      now,
+      limit,
+    );
+  }
+
+  /** Refuses unless nothing names the blob any more. */
+  deleteGarbage(blob: number): Statement[] {
+    return [
+      { sql: 'DELETE FROM blob_garbage WHERE blob = ?', params: [blob], expectChanges: 1 },
+      { sql: 'DELETE FROM blobs WHERE id = ? AND refs = 0', params: [blob], expectChanges: 1 },
+    ];
+  }
+
+  async isKnown(name: string): Promise<boolean> {
+    return (await this.#reads.get('SELECT 1 AS known FROM blobs WHERE name = ?', name)) !== undefined;
+  }
+
+  /** Blobs that something names, by row id, those after `after`. */
+  page(after: number, limit: number): Awaitable<BlobRow[]> {
+    return this.#reads.all(
+      `SELECT id, name, size_bytes, data, checksum, wrapped_key, damaged_at FROM blobs
+       WHERE id > ? AND refs > 0 ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  async stillNamed(id: number): Promise<boolean> {
+    return (
+      (await this.#reads.get('SELECT 1 AS named FROM blobs WHERE id = ? AND refs > 0', id)) !== undefined
+    );
+  }
+
+  setDamaged(id: number, at: number | null): Statement {
+    return { sql: 'UPDATE blobs SET damaged_at = ? WHERE id = ?', params: [at, id] };
+  }
+
+  async countDamaged(): Promise<number> {
+    const row = await this.#reads.get<{ count: number }>(
+      'SELECT count(*) AS count FROM blobs WHERE damaged_at IS NOT NULL AND refs > 0',
+    );
+    return row?.count ?? 0;
+  }
+
+  damage(limit: number): Awaitable<DamageRow[]> {
+    return this.#reads.all(
+      `SELECT o.object_id, v.version_id, k.name AS bucket, o.name, k.account_id
+       FROM blobs b JOIN versions v ON v.blob = b.id JOIN objects o ON o.id = v.object
+       JOIN buckets k ON k.id = o.bucket_id
+       WHERE b.damaged_at IS NOT NULL ORDER BY v.id LIMIT ?`,
+      limit,
+    );
+  }
+}

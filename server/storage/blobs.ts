@@ -1,0 +1,73 @@
+/**
+ * What storage needs of a place for bytes. A blob is written once, under an unguessable name, and
+ * never changed; the row that names it is the commit point, so a blob without a row is an orphan
+ * for the sweeper and a crash needs no repair.
+ */
+
+export interface BlobRef {
+  /** As returned by BlobWriter.name: `blob-` + 26 characters. */
+  readonly name: string;
+  /** Length of the plaintext, bytes. */
+  readonly sizeBytes: number;
+  /** 32-byte data key when the blob is encrypted, else null. */
+  readonly dataKey: Uint8Array | null;
+}
+
+/** The end of a finished write. */
+export interface WrittenBlob {
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** MD5 of the plaintext, lower-case hex. */
+  readonly md5: string;
+}
+
+export interface BlobWriter {
+  readonly name: string;
+  /**
+   * Takes the bytes (they are copied before the call returns). Returns undefined while there is room,
+   * else a promise that resolves when the caller may write again. Throws or rejects with AppError
+   * `out_of_space`, `read_only`; the writer must then be aborted.
+   */
+  write(chunk: Uint8Array): Promise<void> | undefined;
+  /** Resolves when the bytes and the directory entry are on disk (fsync). Not callable after abort. */
+  finish(): Promise<WrittenBlob>;
+  /** Ends the write and removes what was written. Idempotent; allowed after a failed or a successful finish as long as no commit named the blob. */
+  abort(): Promise<void>;
+}
+
+/** Takes verified plaintext. The memory is valid only until the returned promise settles (or, if none is returned, until the call returns). */
+export type BlobSink = (chunk: Uint8Array) => Promise<void> | undefined;
+
+export interface BlobRange {
+  /** First byte. */
+  readonly start: number;
+  /** One past the last byte. */
+  readonly end: number;
+}
+
+export interface StoredBlob {
+  readonly name: string;
+  /** Bytes taken on disk. */
+  readonly storedBytes: number;
+  /** Last change, ms since 1970. */
+  readonly modifiedAt: number;
+}
+
+export interface Blobs {
+  /** Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error, `out_of_space` when the disk is nearly full. */
+  create(options: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter>;
+  /**
+   * Hands the bytes of `range` to `sink` in order. Every chunk is verified before it is handed over:
+   * on a flipped bit, a truncated or a swapped file rejects with AppError `data_corrupted` and the sink
+   * sees no byte of the bad chunk. Stops early when `signal` aborts (rejects with its reason).
+   */
+  read(ref: BlobRef, range: BlobRange, sink: BlobSink, signal?: AbortSignal): Promise<void>;
+  /** Removes a blob; a missing one is no error. */
+  remove(name: string): Promise<void>;
+  /** Every blob there is, finished or not, in no order, at constant memory. */
+  list(): AsyncIterable<StoredBlob>;
+  /** True while a writer of this process has the blob open. */
+  isBeingWritten(name: string): boolean;
+  /** Stops the worker threads. Writers still open are aborted. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,146 @@
+/** Buckets: made, found, changed and removed by their owner. */
+import { mayTouch, type Principal } from '../accounts/principal.ts';
+import { type Clock, formatTime } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { type Awaitable, CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import type { BucketRow, BucketStore } from './buckets-store.ts';
+import { formatSize } from './format-size.ts';
+import { requireBucketName } from './names.ts';
+import type { Bucket, BucketChange, NewBucket } from './schema.ts';
+
+export const DEFAULT_REGION = 'us-east-1';
+
+export interface BucketsDeps {
+  readonly metadata: Metadata;
+  readonly store: BucketStore;
+  readonly clock: Clock;
+  /** Throws `insufficient_credits` when the account has none left. */
+  readonly requireCredit: (accountId: number) => Awaitable<void>;
+}
+
+export class Buckets {
+  readonly #deps: BucketsDeps;
+
+  constructor(deps: BucketsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `invalid_bucket_name`, `bucket_exists`, `insufficient_credits`. */
+  async create(
+    principal: Principal,
+    input: NewBucket,
+    receipt: (answer: Bucket) => readonly Statement[] = () => [],
+  ): Promise<Bucket> {
+    requireBucketName(input.name);
+    if (principal.bucketLimits !== null) throw limitedKey();
+    await this.#deps.requireCredit(principal.accountId);
+    const row = {
+      account_id: principal.accountId,
+      name: input.name,
+      region: input.region ?? DEFAULT_REGION,
+      versioning: Number(input.versioning ?? false),
+      encryption: Number(input.encryption ?? false),
+      created_at: this.#deps.clock.now(),
+    };
+    const empty = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
+    const bucket = present({ ...row, ...empty });
+    try {
+      await this.#deps.metadata.commit([this.#deps.store.insert(row), ...receipt(bucket)]);
+    } catch (error) {
+      if (error instanceof CommitRejected && error.index === 0) {
+        throw new AppError('bucket_exists', `You already have a bucket named ${input.name}`);
+      }
+      throw error;
+    }
+    return bucket;
+  }
+
+  /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
+  async find(principal: Principal, name: string): Promise<BucketRow> {
+    const row = await this.#deps.store.find(principal.accountId, name);
+    const limits = principal.bucketLimits;
+    if (!row || (limits !== null && !limits.some((limit) => limit.bucket === name))) {
+      throw new AppError('bucket_not_found', `You have no bucket named ${name}`);
+    }
+    return row;
+  }
+
+  async describe(principal: Principal, name: string): Promise<Bucket> {
+    return present(await this.find(principal, name));
+  }
+
+  /** One page, oldest first, after row id `after`; `next` is the cursor of the following page. */
+  async page(
+    principal: Principal,
+    after: number,
+    limit: number,
+  ): Promise<{ buckets: Bucket[]; next: number | null }> {
+    const rows = await this.#deps.store.list(principal.accountId, after, limit + 1);
+    const shown = rows.slice(0, limit);
+    const visible = shown.filter(
+      ({ name }) => principal.bucketLimits === null || mayTouchAny(principal, name),
+    );
+    const next = rows.length > limit ? (shown.at(-1)?.id ?? null) : null;
+    return { buckets: visible.map(present), next };
+  }
+
+  /** Settings count for what is uploaded from now on; what is stored stays as it is. */
+  async change(principal: Principal, name: string, change: BucketChange): Promise<Bucket> {
+    if (principal.bucketLimits !== null) throw limitedKey();
+    const row = await this.find(principal, name);
+    const settings = {
+      versioning: change.versioning === undefined ? row.versioning : Number(change.versioning),
+      encryption: change.encryption === undefined ? row.encryption : Number(change.encryption),
+    };
+    await this.#deps.metadata.commit([this.#deps.store.update(row.id, settings)]);
+    return present({ ...row, ...settings });
+  }
+
+  /** Throws `bucket_not_empty` while anything is in it, versions and markers included. */
+  async removeEmpty(principal: Principal, name: string): Promise<Bucket> {
+    if (principal.bucketLimits !== null) throw limitedKey();
+    const row = await this.find(principal, name);
+    try {
+      await this.#deps.metadata.commit([this.#deps.store.delete(row.id)]);
+    } catch (error) {
+      if (!(error instanceof CommitRejected)) throw error;
+      if (error.reason === 'expectation')
+        throw new AppError('bucket_not_found', `You have no bucket named ${name}`);
+      throw new AppError(
+        'bucket_not_empty',
+        `The bucket ${name} still holds objects, old versions or delete markers`,
+        {
+          hint: 'Delete them first, or repeat the call with ?force=true to delete everything in it',
+        },
+      );
+    }
+    return present(row);
+  }
+}
+
+function mayTouchAny(principal: Principal, bucket: string): boolean {
+  const prefix = principal.bucketLimits?.find((limit) => limit.bucket === bucket)?.prefix;
+  return prefix !== undefined && mayTouch(principal, bucket, prefix);
+}
+
+function limitedKey(): AppError {
+  return new AppError(
+    'scope_required',
+    'This key is limited to some buckets and may not create, change or delete any',
+  );
+}
+
+function present(row: BucketRow): Bucket {
+  return {
+    name: row.name,
+    region: row.region,
+    versioning: row.versioning === 1,
+    encryption: row.encryption === 1,
+    created_at: formatTime(row.created_at),
+    object_count: row.object_count,
+    size: row.size_bytes,
+    size_formatted: formatSize(row.size_bytes),
+    version_count: row.version_count,
+    total_size: row.total_bytes,
+  };
+}

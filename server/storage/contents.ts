@@ -1,0 +1,95 @@
+/** The bytes of objects: found for whoever may read them, verified, sent in ranges. */
+import { mayTouch, type Principal } from '../accounts/principal.ts';
+import { AppError } from '../errors.ts';
+import type { AccessTimes } from './access-times.ts';
+import type { BlobRange, BlobSink, Blobs } from './blobs.ts';
+import { notFound } from './objects.ts';
+import type { ContentRow, ObjectStore } from './store.ts';
+import { openInline } from './upload.ts';
+
+export interface ContentsDeps {
+  readonly store: ObjectStore;
+  readonly blobs: Blobs;
+  readonly accessTimes: AccessTimes;
+  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+}
+
+/** A version whose bytes may be sent. */
+export interface Content {
+  readonly row: ContentRow;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly etag: string;
+  readonly mimeType: string;
+  /** ms since 1970. */
+  readonly createdAt: number;
+  /** The verified plaintext, when it is kept in the row. */
+  readonly inline: Uint8Array | null;
+}
+
+export class Contents {
+  readonly #deps: ContentsDeps;
+
+  constructor(deps: ContentsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The caller's object, current or one version. Throws `object_not_found`, `version_not_found`, `data_corrupted`. */
+  async find(principal: Principal, objectId: string, versionId?: string): Promise<Content> {
+    const row = await this.#row(objectId, versionId);
+    if (row?.account_id === principal.accountId && mayTouch(principal, row.bucket, row.name))
+      return this.#open(row);
+    if (versionId === undefined) throw notFound(objectId);
+    const object = await this.#deps.store.findById(objectId);
+    if (object?.account_id !== principal.accountId || !mayTouch(principal, object.bucket, object.name)) {
+      throw notFound(objectId);
+    }
+    throw new AppError('version_not_found', `The object has no version ${versionId} with bytes`);
+  }
+
+  /** For the holder of a checked link: nobody's rights are asked but the owner's account must be active. */
+  async findForLink(objectId: string, versionId?: string): Promise<Content> {
+    const row = await this.#row(objectId, versionId);
+    if (row?.is_active !== 1) throw notFound(objectId);
+    return this.#open(row);
+  }
+
+  #row(objectId: string, versionId: string | undefined) {
+    const { store } = this.#deps;
+    return versionId === undefined
+      ? store.currentContent(objectId)
+      : store.versionContent(objectId, versionId);
+  }
+
+  #open(row: ContentRow): Content {
+    return {
+      row,
+      name: row.name,
+      sizeBytes: row.size_bytes,
+      etag: row.etag,
+      mimeType: row.mime_type,
+      createdAt: row.created_at,
+      inline: row.data === null ? null : openInline(row.data, row.checksum, this.#dataKey(row)),
+    };
+  }
+
+  #dataKey(row: ContentRow): Uint8Array | null {
+    return row.wrapped_key === null ? null : this.#deps.unwrapKey(row.wrapped_key);
+  }
+
+  /** Hands the verified bytes of `range` to `sink`; see Blobs.read. */
+  async read(content: Content, range: BlobRange, sink: BlobSink, signal: AbortSignal): Promise<void> {
+    const { row } = content;
+    if (content.inline) {
+      await sink(content.inline.subarray(range.start, range.end));
+    } else if (row.blob_name !== null) {
+      const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: this.#dataKey(row) };
+      await this.#deps.blobs.read(blob, range, sink, signal);
+    }
+  }
+
+  /** Remembers that the object was downloaded. */
+  touch(content: Content): void {
+    this.#deps.accessTimes.touch(content.row.object);
+  }
+}

@@ -1,0 +1,34 @@
+/** Deletes everything in a bucket, version by version, so that each step is an ordinary durable delete. */
+import type { Principal } from '../accounts/principal.ts';
+import { isAppError } from '../errors.ts';
+import type { Buckets } from './buckets.ts';
+import type { Objects } from './objects.ts';
+import type { ObjectStore } from './store.ts';
+
+const AT_ONCE = 64;
+
+export class Emptying {
+  readonly #deps: { buckets: Buckets; objects: Objects; store: ObjectStore };
+
+  constructor(deps: { buckets: Buckets; objects: Objects; store: ObjectStore }) {
+    this.#deps = deps;
+  }
+
+  /** Interrupted, it has deleted some and may be called again. */
+  async empty(principal: Principal, bucketName: string): Promise<void> {
+    const { buckets, objects, store } = this.#deps;
+    const bucket = await buckets.find(principal, bucketName);
+    for (;;) {
+      const rows = await store.allEntries(bucket.id, { name: '', after: false }, AT_ONCE);
+      if (rows.length === 0) return;
+      await Promise.all(
+        rows.map((row) => objects.remove(principal, row.object_id, row.version_id).catch(ignoreGone)),
+      );
+    }
+  }
+}
+
+/** Someone else deleted it first. */
+function ignoreGone(error: unknown): void {
+  if (!isAppError(error, 'object_not_found') && !isAppError(error, 'version_not_found')) throw error;
+}

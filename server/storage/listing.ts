@@ -1,0 +1,129 @@
+/** Listings of a bucket: by pages with a cursor, or all of it as a stream at constant memory. */
+import type { Principal } from '../accounts/principal.ts';
+import { AppError } from '../errors.ts';
+import type { AccessTimes } from './access-times.ts';
+import type { Buckets } from './buckets.ts';
+import type { BucketRow } from './buckets-store.ts';
+import { presentEntry } from './entries.ts';
+import type { ObjectEntry } from './schema.ts';
+import type { EntryRow, ObjectStore } from './store.ts';
+
+export interface ListingDeps {
+  readonly store: ObjectStore;
+  readonly buckets: Buckets;
+  readonly accessTimes: AccessTimes;
+}
+
+export interface ListingQuery {
+  readonly prefix: string;
+  readonly versions: boolean;
+}
+
+/** The last entry shown. In listings without versions only the name counts. */
+interface Position {
+  readonly name: string;
+  /** Row ids. */
+  readonly object: number;
+  readonly version: number;
+}
+
+const STREAM_PAGE = 1000;
+
+export class Listing {
+  readonly #deps: ListingDeps;
+
+  constructor(deps: ListingDeps) {
+    this.#deps = deps;
+  }
+
+  /** At most `limit` entries by name (UTF-8 byte order); `cursor` continues an earlier page. Throws `invalid_cursor`. */
+  async page(
+    principal: Principal,
+    bucketName: string,
+    query: ListingQuery & { limit: number; cursor?: string },
+  ): Promise<{ entries: ObjectEntry[]; next: string | null }> {
+    const bucket = await this.#bucketFor(principal, bucketName, query.prefix);
+    const from = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
+    const rows = await this.#rows(bucket, query, from, query.limit + 1);
+    const shown = rows.slice(0, query.limit);
+    const last = shown.at(-1);
+    return {
+      entries: shown.map((row) => presentEntry(row, this.#deps.accessTimes, query.versions)),
+      next: rows.length > query.limit && last ? encodeCursor(positionOf(last)) : null,
+    };
+  }
+
+  /** Every entry as JSON text. Checks the bucket at once, then reads page by page as the consumer asks. */
+  async *stream(principal: Principal, bucketName: string, query: ListingQuery): AsyncGenerator<string> {
+    const bucket = await this.#bucketFor(principal, bucketName, query.prefix);
+    let from: Position | undefined;
+    for (;;) {
+      const rows = await this.#rows(bucket, query, from, STREAM_PAGE);
+      for (const row of rows) yield JSON.stringify(presentEntry(row, this.#deps.accessTimes, query.versions));
+      const last = rows.at(-1);
+      if (rows.length < STREAM_PAGE || !last) return;
+      from = positionOf(last);
+      // Reads are synchronous: others get their turn between pages.
+      await new Promise(setImmediate);
+    }
+  }
+
+  async #bucketFor(principal: Principal, name: string, prefix: string): Promise<BucketRow> {
+    const bucket = await this.#deps.buckets.find(principal, name);
+    const limits = principal.bucketLimits?.filter((limit) => limit.bucket === name);
+    if (limits && !limits.some((limit) => prefix.startsWith(limit.prefix))) {
+      const prefixes = limits.map((limit) => limit.prefix).join(', ');
+      throw new AppError('scope_required', `This key may only list names that begin with: ${prefixes}`, {
+        hint: 'Send that as ?prefix=',
+      });
+    }
+    return bucket;
+  }
+
+  async #rows(
+    bucket: BucketRow,
+    query: ListingQuery,
+    from: Position | undefined,
+    limit: number,
+  ): Promise<EntryRow[]> {
+    const { store } = this.#deps;
+    const start = from ? { name: from.name, after: true } : { name: query.prefix, after: false };
+    if (!query.versions) return withPrefix(await store.liveEntries(bucket.id, start, limit), query.prefix);
+    // The rest of the name the last page ended in comes first.
+    const rest = from ? await store.versionsOf(from.object, from.version, limit) : [];
+    if (rest.length === limit) return rest;
+    const more = await store.allEntries(bucket.id, start, limit - rest.length);
+    return [...rest, ...withPrefix(more, query.prefix)];
+  }
+}
+
+/** Rows come in byte order, so those with the prefix stand together at the front. */
+function withPrefix(rows: EntryRow[], prefix: string): EntryRow[] {
+  if (prefix === '' || rows.at(-1)?.name.startsWith(prefix)) return rows;
+  return rows.filter((row) => row.name.startsWith(prefix));
+}
+
+function positionOf(row: EntryRow): Position {
+  return { name: row.name, object: row.object, version: row.id };
+}
+
+function encodeCursor({ name, object, version }: Position): string {
+  return Buffer.from(JSON.stringify([name, object, version])).toString('base64url');
+}
+
+function decodeCursor(text: string): Position {
+  try {
+    const parts = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown;
+    if (Array.isArray(parts) && parts.length === 3) {
+      const [name, object, version] = parts as unknown[];
+      if (typeof name === 'string' && Number.isSafeInteger(object) && Number.isSafeInteger(version)) {
+        return { name, object: object as number, version: version as number };
+      }
+    }
+  } catch {
+    // Not ours: refused below.
+  }
+  throw new AppError('invalid_cursor', 'The cursor is not one that this listing gave', {
+    hint: 'Follow the Link header of the previous page as it is',
+  });
+}

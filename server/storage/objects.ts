@@ -1,0 +1,280 @@
+/**
+ * Objects and their versions. An object id stands for (bucket, name); each upload is a version. Every
+ * change is one commit that also moves the counters; work on the same name is done in turn, and each
+ * commit states what it expects to find, so that nothing is lost if that ever were not enough.
+ */
+import { mayTouch, type Principal } from '../accounts/principal.ts';
+import { type Clock, formatTime } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import {
+  type Awaitable,
+  CommitRejected,
+  type Metadata,
+  type RowIdOf,
+  type Statement,
+} from '../metadata/metadata.ts';
+import type { Blobs } from './blobs.ts';
+import type { Buckets } from './buckets.ts';
+import type { BucketDelta, BucketRow, BucketStore } from './buckets-store.ts';
+import { formatSize } from './format-size.ts';
+import { KeyLocks } from './key-locks.ts';
+import { requireObjectName } from './names.ts';
+import type { Deleted, Uploaded } from './schema.ts';
+import type { ObjectRow, ObjectStore, VersionRow } from './store.ts';
+import { type ReceivedBytes, Upload } from './upload.ts';
+
+export interface ObjectsDeps {
+  readonly metadata: Metadata;
+  readonly store: ObjectStore;
+  readonly bucketStore: BucketStore;
+  readonly buckets: Buckets;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
+  readonly requireCredit: (accountId: number) => Awaitable<void>;
+  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  readonly maxObjectBytes: number;
+  /** How long the file of a removed blob is kept, for downloads under way. */
+  readonly garbageGraceMs: number;
+}
+
+/** What a version is called and what the caller wants remembered of it. */
+export interface Naming {
+  readonly name: string;
+  readonly mimeType: string;
+  /** Text of a JSON object, or null. */
+  readonly metadata: string | null;
+}
+
+const ATTEMPTS = 5;
+
+export class Objects {
+  readonly #deps: ObjectsDeps;
+  readonly #locks = new KeyLocks();
+
+  constructor(deps: ObjectsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `bucket_not_found`, `insufficient_credits`. The caller publishes or aborts what it gets. */
+  async beginUpload(
+    principal: Principal,
+    bucketName: string,
+  ): Promise<{ bucket: BucketRow; upload: Upload }> {
+    const bucket = await this.#deps.buckets.find(principal, bucketName);
+    await this.#deps.requireCredit(bucket.account_id);
+    const { blobs, wrapKey, assertRoom, maxObjectBytes: maxBytes } = this.#deps;
+    return { bucket, upload: new Upload({ blobs, wrapKey, assertRoom, encrypt: bucket.encryption === 1, maxBytes }) };
+  }
+
+  /** Throws `invalid_object_name`, or `scope_required` when the key's limits do not cover the name. */
+  checkName(principal: Principal, bucket: BucketRow, name: string): void {
+    requireObjectName(name);
+    if (mayTouch(principal, bucket.name, name)) return;
+    throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
+  }
+
+  /** Makes received bytes the current version of a name. The answer is durable when this resolves. */
+  publish(
+    bucket: BucketRow,
+    received: ReceivedBytes,
+    naming: Naming,
+    receipt: (answer: Uploaded) => readonly Statement[] = () => [],
+  ): Promise<Uploaded> {
+    return this.#inTurn(bucket.id, naming.name, async () => {
+      const { store, clock } = this.#deps;
+      const fresh = await this.#deps.bucketStore.find(bucket.account_id, bucket.name);
+      if (fresh?.id !== bucket.id)
+        throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
+      const object = await store.findByName(bucket.id, naming.name);
+      const previous = object?.current == null ? undefined : await store.version(object.current);
+      const version = { versionId: newId('ver', clock), createdAt: clock.now(), ...naming, received };
+      const objectId = object?.object_id ?? newId('obj', clock);
+      const answer = presentUpload(bucket, objectId, version);
+      const replaced = fresh.versioning === 1 ? undefined : previous;
+      await this.#deps.metadata.commit([
+        ...this.#addVersion(object ?? { objectId, bucketId: bucket.id, name: naming.name }, version),
+        ...(replaced ? this.#dropVersion(replaced) : []),
+        ...this.#deps.bucketStore.count(bucket, {
+          objects: previous ? 0 : 1,
+          bytes: received.sizeBytes - (previous?.size_bytes ?? 0),
+          versions: replaced ? 0 : 1,
+          totalBytes: received.sizeBytes - (replaced?.size_bytes ?? 0),
+        }),
+        ...receipt(answer),
+      ]);
+      return answer;
+    });
+  }
+
+  #addVersion(
+    object: ObjectRow | { objectId: string; bucketId: number; name: string },
+    version: Naming & { versionId: string; createdAt: number; received: ReceivedBytes },
+  ): Statement[] {
+    const { store } = this.#deps;
+    const statements: Statement[] = [];
+    const add = (statement: Statement): RowIdOf => ({ rowIdOf: statements.push(statement) - 1 });
+    const blob = add(store.insertBlob(version.received.blob));
+    const exists = 'id' in object;
+    const objectRow = exists ? object.id : add(store.insertObject(object));
+    const versionRow = add(
+      store.insertVersion({
+        ...version,
+        object: objectRow,
+        blob,
+        sizeBytes: version.received.sizeBytes,
+        etag: version.received.md5,
+        storageClass: 'STANDARD',
+      }),
+    );
+    add(store.setCurrent(objectRow, exists ? object.current : null, versionRow));
+    return statements;
+  }
+
+  #dropVersion(version: VersionRow): Statement[] {
+    const { store, clock, garbageGraceMs } = this.#deps;
+    const release =
+      version.blob === null ? [] : store.releaseBlob(version.blob, clock.now() + garbageGraceMs);
+    return [store.deleteVersion(version.id), ...release];
+  }
+
+  /**
+   * Without a version id: in a versioned bucket a delete marker is put on top, elsewhere the object goes
+   * (if older versions remain from versioned times, they stay behind a marker). With one: that version or
+   * marker goes for good. Throws `object_not_found`, `version_not_found`.
+   */
+  async remove(principal: Principal, objectId: string, versionId?: string): Promise<Deleted> {
+    const found = await this.findFor(principal, objectId);
+    return this.#inTurn(found.bucket_id, found.name, async () => {
+      const object = await this.findFor(principal, objectId);
+      const bucket = await this.#deps.buckets.find(principal, object.bucket);
+      if (versionId !== undefined) return this.#removeVersion(bucket, object, versionId);
+      if (object.current === null) throw notFound(objectId);
+      return this.#removeCurrent(bucket, object, object.current);
+    });
+  }
+
+  async #removeCurrent(bucket: BucketRow, object: ObjectRow, current: number): Promise<Deleted> {
+    const { store, metadata, bucketStore } = this.#deps;
+    const version = await this.#requireVersion(current, object.object_id);
+    const older = await store.newestVersion(object.id, current);
+    const keeps = bucket.versioning === 1;
+    const marker = keeps || older !== undefined;
+    const delta: BucketDelta = {
+      objects: -1,
+      bytes: -version.size_bytes,
+      versions: keeps ? 0 : -1,
+      totalBytes: keeps ? 0 : -version.size_bytes,
+    };
+    const markerId = newId('ver', this.#deps.clock);
+    await metadata.commit([
+      store.setCurrent(object.id, current, null),
+      ...(marker ? [store.insertVersion(this.#marker(object.id, markerId))] : []),
+      ...(keeps ? [] : this.#dropVersion(version)),
+      ...(marker ? [] : [store.deleteObject(object.id)]),
+      ...bucketStore.count(bucket, delta),
+    ]);
+    return {
+      id: object.object_id,
+      deleted: true,
+      version_id: marker ? markerId : null,
+      is_delete_marker: marker,
+    };
+  }
+
+  #marker(object: number, versionId: string) {
+    const createdAt = this.#deps.clock.now();
+    const nothing = {
+      blob: null,
+      sizeBytes: 0,
+      etag: '',
+      mimeType: '',
+      storageClass: 'STANDARD',
+      metadata: null,
+    };
+    return { versionId, object, createdAt, ...nothing };
+  }
+
+  async #removeVersion(bucket: BucketRow, object: ObjectRow, versionId: string): Promise<Deleted> {
+    const { store, metadata, bucketStore } = this.#deps;
+    const version = await store.versionById(object.id, versionId);
+    if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
+    const rest = await store.newestVersion(object.id, version.id);
+    // What is then on top is live, unless it is a marker.
+    const current = rest === undefined || rest.blob === null ? null : rest.id;
+    const before = object.current === null ? undefined : await store.version(object.current);
+    const after = current === null ? undefined : await store.version(current);
+    const bytes = version.blob === null ? 0 : -version.size_bytes;
+    await metadata.commit([
+      ...(current === object.current ? [] : [store.setCurrent(object.id, object.current, current)]),
+      ...this.#dropVersion(version),
+      ...(rest ? [] : [store.deleteObject(object.id)]),
+      ...bucketStore.count(bucket, {
+        objects: Number(after !== undefined) - Number(before !== undefined),
+        bytes: (after?.size_bytes ?? 0) - (before?.size_bytes ?? 0),
+        versions: version.blob === null ? 0 : -1,
+        totalBytes: bytes,
+      }),
+    ]);
+    return { id: object.object_id, deleted: true, version_id: versionId, is_delete_marker: false };
+  }
+
+  async #requireVersion(id: number, objectId: string): Promise<VersionRow> {
+    const version = await this.#deps.store.version(id);
+    if (!version) throw notFound(objectId);
+    return version;
+  }
+
+  /** The caller's object, live or behind a marker. Throws `object_not_found`, also when it is someone else's. */
+  async findFor(
+    principal: Principal,
+    objectId: string,
+  ): Promise<ObjectRow & { account_id: number; bucket: string }> {
+    const object = await this.#deps.store.findById(objectId);
+    if (!object || object.account_id !== principal.accountId) throw notFound(objectId);
+    if (!mayTouch(principal, object.bucket, object.name)) throw notFound(objectId);
+    return object;
+  }
+
+  /** Tries again when another writer was faster: the next attempt sees what it did. */
+  #inTurn<T>(bucketId: number, name: string, work: () => Promise<T>): Promise<T> {
+    return this.#locks.run(`${bucketId}/${name}`, async () => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await work();
+        } catch (error) {
+          if (!(error instanceof CommitRejected)) throw error;
+          if (attempt === ATTEMPTS)
+            throw new AppError('write_conflict', `${name} is being changed by others`, { cause: error });
+        }
+      }
+    });
+  }
+}
+
+/** One text for a missing object and for another account's. */
+export function notFound(objectId: string): AppError {
+  return new AppError('object_not_found', `There is no object ${objectId}`);
+}
+
+function presentUpload(
+  bucket: BucketRow,
+  objectId: string,
+  version: Naming & { versionId: string; createdAt: number; received: ReceivedBytes },
+): Uploaded {
+  return {
+    object_id: objectId,
+    version_id: version.versionId,
+    etag: version.received.md5,
+    name: version.name,
+    bucket: bucket.name,
+    size: version.received.sizeBytes,
+    size_formatted: formatSize(version.received.sizeBytes),
+    mime_type: version.mimeType,
+    storage_class: 'STANDARD',
+    metadata: version.metadata === null ? null : JSON.parse(version.metadata),
+    created_at: formatTime(version.createdAt),
+  };
+}

@@ -1,0 +1,105 @@
+/** What storage looks like from outside. */
+import { type Static, Type } from 'typebox';
+
+export const Bucket = Type.Object({
+  name: Type.String(),
+  region: Type.String(),
+  versioning: Type.Boolean(),
+  encryption: Type.Boolean(),
+  created_at: Type.String(),
+  object_count: Type.Integer({ description: 'Live objects' }),
+  size: Type.Integer({ description: 'Bytes of live objects' }),
+  size_formatted: Type.String(),
+  version_count: Type.Integer({ description: 'Versions with bytes, live ones included' }),
+  total_size: Type.Integer({ description: 'Bytes of all versions' }),
+});
+export type Bucket = Static<typeof Bucket>;
+
+export const NewBucket = Type.Object({
+  name: Type.String({
+    description:
+      '3 to 63 lower-case letters, digits, dots and hyphens; starts and ends with a letter or digit',
+  }),
+  region: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,32}$', default: 'us-east-1' })),
+  versioning: Type.Optional(Type.Boolean({ default: false })),
+  encryption: Type.Optional(Type.Boolean({ default: false })),
+});
+export type NewBucket = Static<typeof NewBucket>;
+
+export const BucketChange = Type.Object({
+  versioning: Type.Optional(Type.Boolean()),
+  encryption: Type.Optional(Type.Boolean({ description: 'For objects uploaded from now on' })),
+});
+export type BucketChange = Static<typeof BucketChange>;
+
+const Metadata = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]);
+
+const entryMembers = {
+  id: Type.String({ description: 'obj-…; stands for (bucket, name)' }),
+  name: Type.String(),
+  size: Type.Integer(),
+  size_formatted: Type.String(),
+  mime_type: Type.String(),
+  created_at: Type.String(),
+  last_accessed: Type.Union([Type.String(), Type.Null()]),
+  etag: Type.String({ description: 'MD5 of the bytes, hex' }),
+  storage_class: Type.String(),
+  metadata: Metadata,
+};
+
+export const ObjectEntry = Type.Object({
+  ...entryMembers,
+  version_id: Type.Optional(Type.String({ description: 'With include_versions' })),
+  is_latest: Type.Optional(Type.Boolean({ description: 'With include_versions' })),
+  is_delete_marker: Type.Optional(Type.Boolean({ description: 'With include_versions' })),
+});
+export type ObjectEntry = Static<typeof ObjectEntry>;
+
+export const ObjectDetails = Type.Object({
+  ...entryMembers,
+  bucket: Type.String(),
+  version_id: Type.String(),
+  is_delete_marker: Type.Boolean(),
+  versions: Type.Array(ObjectEntry, { description: 'Newest first; at most 1,000, the rest by the listing' }),
+});
+export type ObjectDetails = Static<typeof ObjectDetails>;
+
+export const UploadForm = Type.Object({
+  file: Type.String({ format: 'binary', description: 'The bytes' }),
+  name: Type.Optional(
+    Type.String({ description: 'Object name; may hold "/". Default: the name of the file' }),
+  ),
+  metadata: Type.Optional(Type.String({ description: 'A JSON object, as text, of at most 8 KiB' })),
+  storage_class: Type.Optional(Type.String({ enum: ['STANDARD'] })),
+});
+
+export const Uploaded = Type.Object({
+  object_id: Type.String(),
+  version_id: Type.String(),
+  etag: Type.String(),
+  name: Type.String(),
+  bucket: Type.String(),
+  size: Type.Integer(),
+  size_formatted: Type.String(),
+  mime_type: Type.String(),
+  storage_class: Type.String(),
+  metadata: Metadata,
+  created_at: Type.String(),
+});
+export type Uploaded = Static<typeof Uploaded>;
+
+export const Deleted = Type.Object({
+  id: Type.String(),
+  deleted: Type.Literal(true),
+  version_id: Type.Union([Type.String(), Type.Null()], {
+    description: 'The delete marker that was made, or the version that was removed',
+  }),
+  is_delete_marker: Type.Boolean({ description: 'True when a marker was made' }),
+});
+export type Deleted = Static<typeof Deleted>;
+
+export const CdnLink = Type.Object({
+  cdn_url: Type.String({ description: 'Needs no header; serves GET and HEAD, ranges and ETags' }),
+  expires_at: Type.String(),
+});
+export type CdnLink = Static<typeof CdnLink>;

@@ -1,0 +1,172 @@
+/**
+ * Reads every stored byte and verifies it, so that damage is found while a copy may still exist.
+ * Progress survives a restart. What is damaged is marked, named in the status, and never sent.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, formatTimeOrNull } from '../clock.ts';
+import { AppError, isAppError } from '../errors.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { Alarms } from '../system/alarms.ts';
+import type { JobRuns } from '../system/job-runs.ts';
+import type { Blobs } from './blobs.ts';
+import type { BlobRow, BlobsStore, DamageRow } from './blobs-store.ts';
+import { openInline } from './upload.ts';
+
+export interface ScrubberDeps {
+  readonly metadata: Metadata;
+  readonly store: BlobsStore;
+  readonly blobs: Blobs;
+  readonly runs: JobRuns;
+  readonly alarms: Alarms;
+  readonly clock: Clock;
+  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+}
+
+interface Progress {
+  readonly checkedBlobs: number;
+  readonly checkedBytes: number;
+  readonly damagedBlobs: number;
+}
+
+export interface ScrubStatus {
+  readonly running: boolean;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly checked_blobs: number;
+  readonly checked_bytes: number;
+  readonly damaged_blobs: number;
+}
+
+const JOB = 'scrub';
+const PAGE = 100;
+const DAMAGE_SHOWN = 100;
+
+export class Scrubber {
+  readonly #deps: ScrubberDeps;
+  #running = false;
+  readonly #stop = new AbortController();
+
+  constructor(deps: ScrubberDeps) {
+    this.#deps = deps;
+  }
+
+  /** Ends a run under way; the next one goes on where it was. */
+  stop(): void {
+    this.#stop.abort(new AppError('shutting_down', 'Cloudlet is stopping'));
+  }
+
+  /** Raises the alarm again for what an earlier run found. */
+  async start(): Promise<void> {
+    await this.#tellAlarm();
+  }
+
+  /** When the last full run finished, ms, or null. */
+  async lastFinishedAt(): Promise<number | null> {
+    return (await this.#deps.runs.read<Progress>(JOB))?.finishedAt ?? null;
+  }
+
+  async status(): Promise<ScrubStatus> {
+    const run = await this.#deps.runs.read<Progress>(JOB);
+    return {
+      running: this.#running,
+      started_at: formatTimeOrNull(run?.startedAt ?? null),
+      finished_at: formatTimeOrNull(run?.finishedAt ?? null),
+      checked_blobs: run?.state.checkedBlobs ?? 0,
+      checked_bytes: run?.state.checkedBytes ?? 0,
+      damaged_blobs: await this.#deps.store.countDamaged(),
+    };
+  }
+
+  /** The object versions known to be damaged, at most 100. */
+  async damage(): Promise<DamageRow[]> {
+    return this.#deps.store.damage(DAMAGE_SHOWN);
+  }
+
+  /**
+   * Verifies everything at no more than `bytesPerSecond`. Resolves at the end. Throws `job_running`.
+   * `fresh` begins anew even when an interrupted run could go on.
+   */
+  async run(options: { bytesPerSecond: number; fresh: boolean }): Promise<void> {
+    if (this.#running) throw new AppError('job_running', 'A scrub is running already; see the system status');
+    this.#running = true;
+    try {
+      await this.#walk(options);
+    } finally {
+      this.#running = false;
+      await this.#tellAlarm();
+    }
+  }
+
+  async #walk({ bytesPerSecond, fresh }: { bytesPerSecond: number; fresh: boolean }): Promise<void> {
+    const { runs, store, clock } = this.#deps;
+    const earlier = await runs.read<Progress>(JOB);
+    const resumes = !fresh && earlier !== undefined && earlier.finishedAt === null;
+    const startedAt = resumes ? earlier.startedAt : clock.now();
+    let after = resumes ? Number(earlier.cursor ?? 0) : 0;
+    let progress: Progress = resumes ? earlier.state : { checkedBlobs: 0, checkedBytes: 0, damagedBlobs: 0 };
+    const began = clock.monotonic();
+    let paced = 0;
+    for (;;) {
+      await runs.write(JOB, { startedAt, finishedAt: null, state: progress, cursor: String(after) });
+      const page = await store.page(after, PAGE);
+      for (const blob of page) {
+        const sound = await this.#check(blob);
+        progress = {
+          checkedBlobs: progress.checkedBlobs + 1,
+          checkedBytes: progress.checkedBytes + blob.size_bytes,
+          damagedBlobs: progress.damagedBlobs + (sound ? 0 : 1),
+        };
+        after = blob.id;
+        paced += blob.size_bytes;
+        const aheadMs = (paced / bytesPerSecond) * 1000 - (clock.monotonic() - began);
+        if (aheadMs > 0) await sleep(aheadMs, undefined, { signal: this.#stop.signal });
+      }
+      if (page.length === 0) break;
+      await new Promise(setImmediate);
+      this.#stop.signal.throwIfAborted();
+    }
+    await runs.write(JOB, { startedAt, finishedAt: clock.now(), state: progress, cursor: null });
+  }
+
+  /** True when the blob is sound, or was deleted meanwhile. Keeps its mark right. */
+  async #check(blob: BlobRow): Promise<boolean> {
+    const { metadata, store, clock } = this.#deps;
+    const sound = await this.#verify(blob);
+    if (!sound && !(await store.stillNamed(blob.id))) return true;
+    if (sound !== (blob.damaged_at === null)) {
+      await metadata.commit([store.setDamaged(blob.id, sound ? null : clock.now())]);
+    }
+    return sound;
+  }
+
+  async #verify(blob: BlobRow): Promise<boolean> {
+    try {
+      const dataKey = blob.wrapped_key && this.#deps.unwrapKey(blob.wrapped_key);
+      if (blob.data) {
+        openInline(blob.data, blob.checksum, dataKey);
+      } else if (blob.name !== null) {
+        const ref = { name: blob.name, sizeBytes: blob.size_bytes, dataKey };
+        await this.#deps.blobs.read(
+          ref,
+          { start: 0, end: blob.size_bytes },
+          () => undefined,
+          this.#stop.signal,
+        );
+      }
+      return true;
+    } catch (error) {
+      if (isAppError(error, 'data_corrupted')) return false;
+      throw error;
+    }
+  }
+
+  async #tellAlarm(): Promise<void> {
+    const damaged = await this.#deps.store.countDamaged();
+    if (damaged === 0) this.#deps.alarms.clear('damaged_objects');
+    else
+      this.#deps.alarms.raise(
+        'damaged_objects',
+        `${damaged} stored blobs are damaged; \`cloudlet scrub\` names them`,
+      );
+  }
+}

@@ -1,0 +1,245 @@
+/** SQL of objects, versions and blobs. (Buckets: buckets-store.ts.) */
+import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+
+/** An object's identity and what it points at now. */
+export interface ObjectRow {
+  readonly id: number;
+  readonly object_id: string;
+  readonly bucket_id: number;
+  readonly name: string;
+  /** Row id of the live version; null behind a delete marker. */
+  readonly current: number | null;
+}
+
+export interface VersionRow {
+  readonly id: number;
+  readonly version_id: string;
+  /** Row id of the blob; null for a delete marker. */
+  readonly blob: number | null;
+  readonly size_bytes: number;
+  readonly etag: string;
+  readonly mime_type: string;
+  readonly storage_class: string;
+  readonly metadata: string | null;
+  readonly created_at: number;
+}
+
+/** A version with the object it belongs to, as listings show it. */
+export interface EntryRow extends VersionRow {
+  /** Row id of the object. */
+  readonly object: number;
+  readonly object_id: string;
+  readonly name: string;
+  readonly last_accessed: number | null;
+  /** 1 when no later version or marker exists. */
+  readonly is_latest: number;
+}
+
+/** Everything a download needs, in one read. */
+export interface ContentRow extends EntryRow {
+  readonly account_id: number;
+  readonly is_active: number;
+  readonly bucket: string;
+  readonly blob_name: string | null;
+  readonly data: Uint8Array | null;
+  readonly checksum: number | null;
+  readonly wrapped_key: Uint8Array | null;
+}
+
+export interface NewBlob {
+  readonly name: string | null;
+  readonly sizeBytes: number;
+  readonly data: Uint8Array | null;
+  readonly checksum: number | null;
+  readonly wrappedKey: Uint8Array | null;
+}
+
+export interface NewVersion {
+  readonly versionId: string;
+  readonly object: number | RowIdOf;
+  readonly blob: number | RowIdOf | null;
+  readonly sizeBytes: number;
+  readonly etag: string;
+  readonly mimeType: string;
+  readonly storageClass: string;
+  readonly metadata: string | null;
+  readonly createdAt: number;
+}
+
+const VERSION_COLUMNS =
+  'v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class, v.metadata, v.created_at';
+const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name, o.last_accessed`;
+const IS_LATEST = '(v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id)) AS is_latest';
+const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, b.account_id, a.is_active, b.name AS bucket,
+  bl.name AS blob_name, bl.data, bl.checksum, bl.wrapped_key`;
+const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
+  JOIN blobs bl ON bl.id = v.blob`;
+
+export class ObjectStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  findByName(bucketId: number, name: string): Awaitable<ObjectRow | undefined> {
+    return this.#reads.get(
+      'SELECT id, object_id, bucket_id, name, current FROM objects WHERE bucket_id = ? AND name = ?',
+      bucketId,
+      name,
+    );
+  }
+
+  /** With its bucket's name and owner, for the permission check. */
+  findById(objectId: string): Awaitable<(ObjectRow & { account_id: number; bucket: string }) | undefined> {
+    return this.#reads.get(
+      `SELECT o.id, o.object_id, o.bucket_id, o.name, o.current, b.account_id, b.name AS bucket
+       FROM objects o JOIN buckets b ON b.id = o.bucket_id WHERE o.object_id = ?`,
+      objectId,
+    );
+  }
+
+  /** The live content of an object. */
+  currentContent(objectId: string): Awaitable<ContentRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current ${CONTENT_JOINS}
+       WHERE o.object_id = ?`,
+      objectId,
+    );
+  }
+
+  /** The content of one version; undefined also for a delete marker. */
+  versionContent(objectId: string, versionId: string): Awaitable<ContentRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${CONTENT_COLUMNS} FROM versions v JOIN objects o ON o.id = v.object ${CONTENT_JOINS}
+       WHERE v.version_id = ? AND o.object_id = ?`,
+      versionId,
+      objectId,
+    );
+  }
+
+  version(id: number): Awaitable<VersionRow | undefined> {
+    return this.#reads.get(`SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.id = ?`, id);
+  }
+
+  versionById(object: number, versionId: string): Awaitable<VersionRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? AND v.version_id = ?`,
+      object,
+      versionId,
+    );
+  }
+
+  /** The newest version or marker of an object besides `except`. */
+  newestVersion(object: number, except: number): Awaitable<VersionRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? AND v.id <> ? ORDER BY v.id DESC LIMIT 1`,
+      object,
+      except,
+    );
+  }
+
+  /** Newest first, those older than `before` (a row id). */
+  versionsOf(object: number, before: number, limit: number): Awaitable<EntryRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, ${IS_LATEST} FROM versions v JOIN objects o ON o.id = v.object
+       WHERE v.object = ? AND v.id < ? ORDER BY v.id DESC LIMIT ?`,
+      object,
+      before,
+      limit,
+    );
+  }
+
+  /** Live objects by name (UTF-8 byte order), those after `after`. */
+  liveEntries(
+    bucketId: number,
+    from: { name: string; after: boolean },
+    limit: number,
+  ): Awaitable<EntryRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, 1 AS is_latest FROM objects o JOIN versions v ON v.id = o.current
+       WHERE o.bucket_id = ? AND o.current IS NOT NULL AND o.name ${from.after ? '>' : '>='} ?
+       ORDER BY o.name LIMIT ?`,
+      bucketId,
+      from.name,
+      limit,
+    );
+  }
+
+  /** All versions and markers, by name and then newest first; starts with whole names. */
+  allEntries(bucketId: number, from: { name: string; after: boolean }, limit: number): Awaitable<EntryRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, ${IS_LATEST} FROM objects o JOIN versions v ON v.object = o.id
+       WHERE o.bucket_id = ? AND o.name ${from.after ? '>' : '>='} ? ORDER BY o.name, v.id DESC LIMIT ?`,
+      bucketId,
+      from.name,
+      limit,
+    );
+  }
+
+  insertBlob(blob: NewBlob): Statement {
+    return {
+      sql: 'INSERT INTO blobs (name, size_bytes, data, checksum, wrapped_key) VALUES (?, ?, ?, ?, ?)',
+      params: [blob.name, blob.sizeBytes, blob.data, blob.checksum, blob.wrappedKey],
+    };
+  }
+
+  insertObject(object: { objectId: string; bucketId: number; name: string }): Statement {
+    return {
+      sql: 'INSERT INTO objects (object_id, bucket_id, name) VALUES (?, ?, ?)',
+      params: [object.objectId, object.bucketId, object.name],
+    };
+  }
+
+  insertVersion(version: NewVersion): Statement {
+    return {
+      sql: `INSERT INTO versions (version_id, object, blob, size_bytes, etag, mime_type, storage_class, metadata, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        version.versionId,
+        version.object,
+        version.blob,
+        version.sizeBytes,
+        version.etag,
+        version.mimeType,
+        version.storageClass,
+        version.metadata,
+        version.createdAt,
+      ],
+    };
+  }
+
+  /** Points an object at another version; refuses unless it still points at `from`. */
+  setCurrent(object: number | RowIdOf, from: number | null, to: number | RowIdOf | null): Statement {
+    return {
+      sql: 'UPDATE objects SET current = ? WHERE id = ? AND current IS ?',
+      params: [to, object, from],
+      expectChanges: 1,
+    };
+  }
+
+  deleteVersion(id: number): Statement {
+    return { sql: 'DELETE FROM versions WHERE id = ?', params: [id], expectChanges: 1 };
+  }
+
+  /** Refuses (foreign key) while the object still has a version. */
+  deleteObject(id: number): Statement {
+    return { sql: 'DELETE FROM objects WHERE id = ?', params: [id], expectChanges: 1 };
+  }
+
+  /** One version fewer names the blob. At none, bytes in the row go at once, a file after `notBefore`. */
+  releaseBlob(blob: number, notBefore: number): Statement[] {
+    return [
+      { sql: 'UPDATE blobs SET refs = refs - 1 WHERE id = ?', params: [blob], expectChanges: 1 },
+      { sql: 'DELETE FROM blobs WHERE id = ? AND refs = 0 AND name IS NULL', params: [blob] },
+      {
+        sql: 'INSERT INTO blob_garbage (blob, not_before) SELECT id, ? FROM blobs WHERE id = ? AND refs = 0',
+        params: [notBefore, blob],
+      },
+    ];
+  }
+
+  setLastAccessed(object: number, at: number): Statement {
+    return { sql: 'UPDATE objects SET last_accessed = ? WHERE id = ?', params: [at, object] };
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Removes bytes that no object names: blobs whose last version was deleted, once their grace is over,
+ * and orphans, files without a row, which an upload leaves when the process dies before its commit.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../clock.ts';
+import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import type { Blobs } from './blobs.ts';
+import type { BlobsStore } from './blobs-store.ts';
+
+export interface SweeperDeps {
+  readonly metadata: Metadata;
+  readonly store: BlobsStore;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  /** A file younger than this may belong to an upload about to be committed. */
+  readonly graceMs: number;
+}
+
+const PAGE = 200;
+/** Between this many files of an orphan walk others get their turn. */
+const WALK_STEP = 200;
+
+export class Sweeper {
+  readonly #deps: SweeperDeps;
+  #stopped = false;
+
+  constructor(deps: SweeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Ends a sweep under way soon. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Removes blobs whose grace is over; returns how many. The row goes first: a crash then leaves an orphan, never a row without bytes. */
+  async sweepGarbage(): Promise<number> {
+    const { metadata, store, blobs, clock } = this.#deps;
+    let removed = 0;
+    for (;;) {
+      const due = await store.dueGarbage(clock.now(), PAGE);
+      if (due.length === 0 || this.#stopped) return removed;
+      for (const { blob, name } of due) {
+        try {
+          await metadata.commit(store.deleteGarbage(blob));
+        } catch (error) {
+          if (error instanceof CommitRejected) continue;
+          throw error;
+        }
+        await blobs.remove(name);
+        removed++;
+      }
+    }
+  }
+
+  /** Removes files that no row names and that are older than the grace; returns how many. */
+  async sweepOrphans(): Promise<number> {
+    const { store, blobs, clock, graceMs } = this.#deps;
+    let removed = 0;
+    let seen = 0;
+    for await (const { name, modifiedAt } of blobs.list()) {
+      if (this.#stopped) break;
+      if (++seen % WALK_STEP === 0) await sleep(10);
+      if (modifiedAt > clock.now() - graceMs || blobs.isBeingWritten(name)) continue;
+      if (await store.isKnown(name)) continue;
+      await blobs.remove(name);
+      removed++;
+    }
+    return removed;
+  }
+}

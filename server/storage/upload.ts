@@ -1,0 +1,120 @@
+/**
+ * One upload: bytes first, name later (a form may name the object after its file). Up to
+ * INLINE_MAX_BYTES the bytes are kept in memory and will live in the database row; beyond, they go to a
+ * blob as they come. Nothing is visible until publish() has committed.
+ */
+import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { AppError } from '../errors.ts';
+import { randomSecret } from '../ids.ts';
+import type { Blobs, BlobWriter } from './blobs.ts';
+import type { NewBlob } from './store.ts';
+
+export const INLINE_MAX_BYTES = 16 * 1024;
+/** Of the rows and index entries of one version, generously. */
+const ROW_OVERHEAD_BYTES = 4096;
+
+export interface UploadDeps {
+  readonly blobs: Blobs;
+  readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
+  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  readonly encrypt: boolean;
+  readonly maxBytes: number;
+}
+
+/** The received bytes: what the row will say of them. */
+export interface ReceivedBytes {
+  readonly sizeBytes: number;
+  /** Of the plaintext, hex. */
+  readonly md5: string;
+  readonly blob: NewBlob;
+}
+
+export class Upload {
+  readonly #deps: UploadDeps;
+  readonly #dataKey: Buffer | null;
+  #head: Buffer[] = [];
+  #sizeBytes = 0;
+  #writer: BlobWriter | undefined;
+
+  constructor(deps: UploadDeps) {
+    this.#deps = deps;
+    this.#dataKey = deps.encrypt ? randomSecret(32) : null;
+  }
+
+  /** Copies the chunk. A promise asks the caller to wait before the next. Throws `payload_too_large` and what BlobWriter.write does. */
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    this.#sizeBytes += chunk.length;
+    if (this.#sizeBytes > this.#deps.maxBytes) {
+      throw new AppError('payload_too_large', `An object may have at most ${this.#deps.maxBytes} bytes`);
+    }
+    if (this.#writer) return this.#writer.write(chunk);
+    this.#head.push(Buffer.from(chunk));
+    return this.#sizeBytes > INLINE_MAX_BYTES ? this.#spill() : undefined;
+  }
+
+  async #spill(): Promise<void> {
+    this.#writer = await this.#deps.blobs.create({ dataKey: this.#dataKey });
+    const head = this.#head;
+    this.#head = [];
+    for (const chunk of head) await this.#writer.write(chunk);
+  }
+
+  /** All bytes are here: makes them durable (a blob) or ready to be committed (inline). */
+  async finish(): Promise<ReceivedBytes> {
+    if (!this.#writer) return this.#finishInline();
+    const { name, sizeBytes, md5 } = await this.#writer.finish();
+    const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
+    return { sizeBytes, md5, blob: { name, sizeBytes, data: null, checksum: null, wrappedKey } };
+  }
+
+  // At most 16 KiB: hashing here costs less than handing it to a thread.
+  #finishInline(): ReceivedBytes {
+    // A row is written twice: to the log and, later, to the database.
+    this.#deps.assertRoom(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
+    const bytes = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
+    const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
+    const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
+    const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), wrappedKey };
+    return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob };
+  }
+
+  /** Removes what was received. Not after a commit that may have named the blob. */
+  async abort(): Promise<void> {
+    this.#head = [];
+    await this.#writer?.abort();
+  }
+}
+
+// The data key is used for this one message only, so a constant nonce is safe.
+const INLINE_NONCE = Buffer.alloc(12);
+const TAG_BYTES = 16;
+
+function sealInline(bytes: Uint8Array, dataKey: Uint8Array): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', dataKey, INLINE_NONCE);
+  return Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** The plaintext of an inline blob, verified. Throws `data_corrupted`. */
+export function openInline(
+  data: Uint8Array,
+  checksum: number | null,
+  dataKey: Uint8Array | null,
+): Uint8Array {
+  if (crc32(data) !== checksum) throw damaged();
+  if (!dataKey) return data;
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', dataKey, INLINE_NONCE);
+    decipher.setAuthTag(data.subarray(data.length - TAG_BYTES));
+    return Buffer.concat([decipher.update(data.subarray(0, data.length - TAG_BYTES)), decipher.final()]);
+  } catch (cause) {
+    throw damaged(cause);
+  }
+}
+
+function damaged(cause?: unknown): AppError {
+  return new AppError('data_corrupted', 'The stored bytes do not match their checksum; none were sent', {
+    cause,
+  });
+}

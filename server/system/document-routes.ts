@@ -1,0 +1,55 @@
+/** The API describing itself, and the page of the one-time set-up link. */
+import { Type } from 'typebox';
+import { docsPage } from '../http/docs-page.ts';
+import { openApi } from '../http/openapi.ts';
+import { pageHeaders } from '../http/page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { SETUP_PAGE } from '../http/setup-page.ts';
+import { VERSION } from '../version.ts';
+
+/** `routes`: all others; these three are documented beside them. */
+export function documentRoutes(routes: readonly Route[]): Route[] {
+  const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
+  let document: ReturnType<typeof openApi> | undefined;
+  let page: string | undefined;
+  const all = (): ReturnType<typeof openApi> => {
+    document ??= openApi([...routes, ...own], VERSION);
+    return document;
+  };
+  const own: Route[] = [
+    defineRoute({
+      ...common,
+      path: '/api/openapi.json',
+      name: 'getOpenApi',
+      summary: 'This API as OpenAPI 3.1',
+      responses: { 200: Type.Record(Type.String(), Type.Unknown()) },
+      handler: () => all(),
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/docs',
+      name: 'getDocs',
+      summary: 'This API as a page',
+      responses: { 200: Type.String() },
+      produces: 'html',
+      handler: ({ request }) => {
+        page ??= docsPage(all());
+        Object.assign(request.answerHeaders, pageHeaders(page));
+        return page;
+      },
+    }),
+    defineRoute({
+      ...common,
+      path: '/setup',
+      name: 'getSetupPage',
+      summary: 'Page of the one-time set-up link',
+      responses: { 200: Type.String() },
+      produces: 'html',
+      handler: ({ request }) => {
+        Object.assign(request.answerHeaders, pageHeaders(SETUP_PAGE));
+        return SETUP_PAGE;
+      },
+    }),
+  ];
+  return own;
+}

@@ -1,0 +1,134 @@
+/**
+ * Idempotency-Key: one effect and one answer, however often a POST is repeated within 24 h.
+ *
+ * The answer is stored in the same commit as the effect (the domain appends `receipt(answer)` to its
+ * commit), so a crash between the two cannot happen. Races are decided in memory: the data directory has one process.
+ * Bodies may hold secrets (a new API key) and are therefore sealed.
+ */
+import type { Sealer } from '../accounts/sealer.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import type { Metadata, Statement } from '../metadata/metadata.ts';
+import type { IdempotencyStore } from './idempotency-store.ts';
+
+export interface StoredAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
+
+export interface IdempotencyDeps {
+  readonly metadata: Metadata;
+  readonly store: IdempotencyStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+}
+
+export interface AttemptName {
+  /** Who and which route. */
+  readonly scope: string;
+  readonly key: string;
+}
+
+export class Idempotency {
+  readonly #deps: IdempotencyDeps;
+  readonly #running = new Set<string>();
+
+  constructor(deps: IdempotencyDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `idempotency_in_flight` while the first request with this key runs. The caller must end() what it gets. */
+  async begin(name: AttemptName): Promise<Attempt> {
+    const id = `${name.scope} ${name.key}`;
+    if (this.#running.has(id)) {
+      throw new AppError(
+        'idempotency_in_flight',
+        'The first request with this Idempotency-Key is still running',
+      );
+    }
+    this.#running.add(id);
+    const attempt = new Attempt(this.#deps, name, () => this.#running.delete(id));
+    try {
+      await attempt.load();
+    } catch (error) {
+      attempt.end();
+      throw error;
+    }
+    return attempt;
+  }
+
+  /** Forgets answers older than 24 h. */
+  async sweep(): Promise<void> {
+    await this.#deps.metadata.commit([
+      this.#deps.store.deleteOlderThan(this.#deps.clock.now() - IDEMPOTENCY_TTL_MS),
+    ]);
+  }
+}
+
+interface Known extends StoredAnswer {
+  readonly fingerprint: string;
+}
+
+class Attempt {
+  readonly #deps: IdempotencyDeps;
+  readonly #name: AttemptName;
+  readonly #release: () => void;
+  #known: Known | undefined;
+  #fingerprint: string | undefined;
+  #recorded = false;
+
+  constructor(deps: IdempotencyDeps, name: AttemptName, release: () => void) {
+    this.#deps = deps;
+    this.#name = name;
+    this.#release = release;
+  }
+
+  async load(): Promise<void> {
+    const row = await this.#deps.store.find(this.#name, this.#deps.clock.now() - IDEMPOTENCY_TTL_MS);
+    if (!row) return;
+    const body = this.#deps.sealer.unseal(row.sealed_body, this.#context).toString('utf8');
+    this.#known = { fingerprint: row.fingerprint, status: row.status, body };
+  }
+
+  get #context(): string {
+    return `idempotency:${this.#name.scope}:${this.#name.key}`;
+  }
+
+  /** The stored answer to the same request, if any. Throws `idempotency_mismatch` when the request differs. */
+  settle(fingerprint: string): StoredAnswer | undefined {
+    this.#fingerprint = fingerprint;
+    if (this.#known && this.#known.fingerprint !== fingerprint) {
+      throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used with a different request');
+    }
+    return this.#known;
+  }
+
+  /** To be part of the commit that has the effect. */
+  receipt(answer: StoredAnswer): Statement[] {
+    if (this.#fingerprint === undefined) throw new Error('settle() comes before receipt()');
+    this.#recorded = true;
+    const { clock, sealer, store } = this.#deps;
+    const sealed = sealer.seal(Buffer.from(answer.body, 'utf8'), this.#context);
+    const { fingerprint, status, now } = {
+      fingerprint: this.#fingerprint,
+      status: answer.status,
+      now: clock.now(),
+    };
+    return [
+      store.deleteExpired(this.#name, now - IDEMPOTENCY_TTL_MS),
+      store.insert({ ...this.#name, fingerprint, status, sealedBody: sealed, createdAt: now }),
+    ];
+  }
+
+  /** Stores the answer of a request whose domain had no commit to attach it to. */
+  async complete(answer: StoredAnswer): Promise<void> {
+    if (!this.#recorded) await this.#deps.metadata.commit(this.receipt(answer));
+  }
+
+  /** Lets the next request with this key in. */
+  end(): void {
+    this.#release();
+  }
+}

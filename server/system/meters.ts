@@ -1,0 +1,82 @@
+/** Counters, gauges and histograms in Prometheus' text format 0.0.4. */
+
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+
+interface Histogram {
+  /** Not cumulative; one more than BUCKETS_SECONDS for what is beyond the last. */
+  readonly counts: number[];
+  sum: number;
+  count: number;
+}
+
+interface Gauge {
+  readonly help: string;
+  readonly type: 'gauge' | 'counter';
+  readonly read: () => number;
+}
+
+export class Meters {
+  readonly #requests = new Map<string, Map<number, number>>();
+  readonly #durations = new Map<string, Histogram>();
+  readonly #gauges = new Map<string, Gauge>();
+
+  /** One finished request of a named operation. `status` 499: the client went away before an answer. */
+  observeRequest(route: string, status: number, seconds: number): void {
+    let statuses = this.#requests.get(route);
+    if (!statuses) {
+      statuses = new Map();
+      this.#requests.set(route, statuses);
+    }
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    let histogram = this.#durations.get(route);
+    if (!histogram) {
+      histogram = { counts: new Array<number>(BUCKETS_SECONDS.length + 1).fill(0), sum: 0, count: 0 };
+      this.#durations.set(route, histogram);
+    }
+    let slot = 0;
+    while (slot < BUCKETS_SECONDS.length && seconds > (BUCKETS_SECONDS[slot] as number)) slot++;
+    histogram.counts[slot] = (histogram.counts[slot] as number) + 1;
+    histogram.sum += seconds;
+    histogram.count++;
+  }
+
+  /** A value read when /metrics is. `name` as Prometheus wants it, unit last. */
+  gauge(name: string, gauge: Gauge): void {
+    this.#gauges.set(name, gauge);
+  }
+
+  render(): string {
+    const lines: string[] = [];
+    for (const [name, { help, type, read }] of this.#gauges) {
+      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${read()}`);
+    }
+    lines.push(
+      '# HELP cloudlet_http_requests_total Requests answered',
+      '# TYPE cloudlet_http_requests_total counter',
+    );
+    for (const [route, statuses] of this.#requests) {
+      for (const [status, count] of statuses) {
+        lines.push(`cloudlet_http_requests_total{route="${route}",status="${status}"} ${count}`);
+      }
+    }
+    const name = 'cloudlet_http_request_duration_seconds';
+    lines.push(`# HELP ${name} Time from request to the end of the answer`, `# TYPE ${name} histogram`);
+    for (const [route, histogram] of this.#durations) lines.push(...renderHistogram(name, route, histogram));
+    return `${lines.join('\n')}\n`;
+  }
+}
+
+function renderHistogram(name: string, route: string, histogram: Histogram): string[] {
+  const lines: string[] = [];
+  let cumulative = 0;
+  for (const [slot, bound] of BUCKETS_SECONDS.entries()) {
+    cumulative += histogram.counts[slot] as number;
+    lines.push(`${name}_bucket{route="${route}",le="${bound}"} ${cumulative}`);
+  }
+  lines.push(`${name}_bucket{route="${route}",le="+Inf"} ${histogram.count}`);
+  lines.push(
+    `${name}_sum{route="${route}"} ${histogram.sum}`,
+    `${name}_count{route="${route}"} ${histogram.count}`,
+  );
+  return lines;
+}

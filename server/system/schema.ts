@@ -1,0 +1,45 @@
+/** What the system tells of itself. */
+import { Type } from 'typebox';
+
+const Percent = Type.Number({ minimum: 0, maximum: 100 });
+const Time = Type.Union([Type.String(), Type.Null()]);
+
+export const ScrubStatus = Type.Object({
+  running: Type.Boolean(),
+  started_at: Time,
+  finished_at: Time,
+  checked_blobs: Type.Integer(),
+  checked_bytes: Type.Integer(),
+  damaged_blobs: Type.Integer(),
+});
+
+export const SystemStatus = Type.Object({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
+  version: Type.String(),
+  uptime_seconds: Type.Number(),
+  metrics: Type.Object(
+    { cpu: Percent, memory: Percent, disk: Type.Union([Percent, Type.Null()]) },
+    { description: 'Percent, measured on the host; disk is null while its file system does not answer' },
+  ),
+  components: Type.Object({
+    metadata: Type.Object({ status: Type.String() }),
+    storage: Type.Object({ status: Type.String(), scrub: ScrubStatus }),
+  }),
+  alarms: Type.Array(Type.Object({ code: Type.String(), detail: Type.String(), since: Type.String() })),
+});
+
+export const ScrubReport = Type.Object({
+  ...ScrubStatus.properties,
+  damaged: Type.Array(
+    Type.Object({
+      object_id: Type.String(),
+      version_id: Type.String(),
+      bucket: Type.String(),
+      name: Type.String(),
+      account_id: Type.Integer(),
+    }),
+    { description: 'At most 100' },
+  ),
+});
+
+export const KeyRotation = Type.Object({ key_id: Type.String(), resealed: Type.Integer() });

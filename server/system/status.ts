@@ -1,0 +1,49 @@
+/** The state of the cloud as a whole. */
+import type { Clock } from '../clock.ts';
+import type { Alarm, Alarms } from './alarms.ts';
+
+export interface StatusDeps<Scrub> {
+  readonly clock: Clock;
+  readonly alarms: Alarms;
+  readonly version: string;
+  readonly metrics: () => { cpu: number; memory: number; disk: number | null };
+  readonly scrub: () => Promise<Scrub>;
+}
+
+/** Alarms by the component they tell of. */
+const STORAGE_ALARMS = new Set(['blob_fsync_failed', 'damaged_objects', 'blob_worker_died']);
+const METADATA_ALARMS = new Set(['metadata_write_failed']);
+
+export class Status<Scrub> {
+  readonly #deps: StatusDeps<Scrub>;
+  readonly #startedAt: number;
+
+  constructor(deps: StatusDeps<Scrub>) {
+    this.#deps = deps;
+    this.#startedAt = deps.clock.monotonic();
+  }
+
+  async read() {
+    const alarms = this.#deps.alarms.list();
+    return {
+      status: alarms.length === 0 ? ('ok' as const) : ('degraded' as const),
+      version: this.#deps.version,
+      uptime_seconds: Math.round((this.#deps.clock.monotonic() - this.#startedAt) / 1000),
+      metrics: this.#deps.metrics(),
+      components: {
+        metadata: { status: stateOf(alarms, METADATA_ALARMS) },
+        storage: { status: stateOf(alarms, STORAGE_ALARMS), scrub: await this.#deps.scrub() },
+      },
+      alarms,
+    };
+  }
+
+  /** True when reads and writes can be served. */
+  isReady(): boolean {
+    return !this.#deps.alarms.list().some(({ code }) => code === 'metadata_write_failed' || code === 'blob_fsync_failed');
+  }
+}
+
+function stateOf(alarms: readonly Alarm[], codes: ReadonlySet<string>): string {
+  return alarms.some(({ code }) => codes.has(code)) ? 'degraded' : 'ok';
+}

@@ -1,0 +1,78 @@
+/** Everything of accounts on a real database in a temporary directory, with a clock that obeys. For tests. */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AccessKeys } from '../accounts/access-keys.ts';
+import { Accounts } from '../accounts/accounts.ts';
+import { Administration } from '../accounts/administration.ts';
+import { ApiKeys } from '../accounts/api-keys.ts';
+import { Authenticator } from '../accounts/authenticator.ts';
+import { LoginThrottle } from '../accounts/login-throttle.ts';
+import { type PasswordCost, Passwords } from '../accounts/passwords.ts';
+import type { Sealer } from '../accounts/sealer.ts';
+import { Sessions } from '../accounts/sessions.ts';
+import { SetupLinks } from '../accounts/setup-links.ts';
+import { AccountStore } from '../accounts/store.ts';
+import { transferStatements } from '../billing/ledger.ts';
+import { FakeClock } from '../clock.ts';
+import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { randomSecret } from '../ids.ts';
+import { Alarms } from '../system/alarms.ts';
+
+/** AES-256-GCM with the context authenticated: as the master key does it. */
+export function testSealer(key = randomSecret(32)): Sealer {
+  return {
+    seal(plaintext, context) {
+      const nonce = randomSecret(12);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
+      return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+    },
+    unseal(sealed, context) {
+      const bytes = Buffer.from(sealed);
+      const cipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12));
+      cipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(-16));
+      return Buffer.concat([cipher.update(bytes.subarray(12, -16)), cipher.final()]);
+    },
+  };
+}
+
+/** Cheap hashes, so that tests of rules do not wait for memory. */
+const CHEAP: PasswordCost = { memoryKib: 64, passes: 1 };
+
+export interface AccountHouseOptions {
+  readonly cost?: PasswordCost;
+  readonly loginFailures?: number;
+}
+
+export type AccountHouse = Awaited<ReturnType<typeof openAccountHouse>>;
+
+export async function openAccountHouse(options: AccountHouseOptions = {}) {
+  const directory = await mkdtemp(join(tmpdir(), 'cloudlet-accounts-'));
+  const clock = new FakeClock();
+  const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
+  const store = new AccountStore({ reads: metadata });
+  const sealer = testSealer();
+  const passwords = new Passwords({ cost: options.cost ?? CHEAP });
+  const throttle = new LoginThrottle({ clock, freeFailures: options.loginFailures ?? 10 });
+  const authenticator = new Authenticator({ store, metadata, clock });
+  const base = { store, metadata, clock, sealer, passwords, throttle, cache: authenticator };
+  const apiKeys = new ApiKeys(base);
+  const transfer = transferStatements;
+  const accounts = new Accounts({ ...base, apiKeys, transfer, signupMicro: 10_000_000 });
+  return {
+    ...base,
+    directory,
+    authenticator,
+    apiKeys,
+    accounts,
+    accessKeys: new AccessKeys(base),
+    sessions: new Sessions({ ...base, apiKeys }),
+    setupLinks: new SetupLinks({ ...base, accounts }),
+    administration: new Administration({ ...base, accounts, apiKeys, authenticator, transfer }),
+    async close() {
+      await metadata.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * The architecture and the house style, held by a test. Each rule is one function in test/tidy/, says
+ * what to do instead, and has its own test there that shows it complaining.
+ */
+import assert from 'node:assert/strict';
+import { dirname } from 'node:path';
+import { describe, test } from 'node:test';
+import { checkBands } from './tidy/band-rules.ts';
+import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
+import { checkDefaultExports, checkPlaces, checkShells, checkSql } from './tidy/place-rules.ts';
+import {
+  checkFileLength,
+  checkFunctionLength,
+  checkLineLength,
+  checkParameters,
+} from './tidy/shape-rules.ts';
+import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
+import { checkFileNames, checkFocus, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
+
+const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]>> = {
+  'imports stay within their bands': checkBands,
+  'environment, time and randomness have one home each': checkPlaces,
+  'no shell is called': checkShells,
+  'SQL lives in stores and the metadata engine': checkSql,
+  'nothing is exported by default': checkDefaultExports,
+  'files are at most 400 lines': checkFileLength,
+  'functions are at most 70 lines': (files) => checkFunctionLength(files),
+  'functions take at most 3 positional parameters': checkParameters,
+  'lines are at most 110 characters': checkLineLength,
+  'migrations are numbered without gaps': checkMigrations,
+  'every file is reached': checkDeadFiles,
+  'every export is imported': checkDeadExports,
+  'file names are kebab-case nouns': checkFileNames,
+  'no leftovers': checkLeftovers,
+  'no test is focused': checkFocus,
+  'no traces of a registry or a machine': checkMachineTraces,
+};
+
+describe('tidy', () => {
+  const files = repositoryFiles(dirname(import.meta.dirname));
+
+  test('there is something to check', () => assert.ok(files.some(({ path }) => path === 'server/config.ts')));
+
+  for (const [name, rule] of Object.entries(RULES)) {
+    test(name, () => {
+      const said = rule(files).map(({ path, line, message }) => `${path}:${line}  ${message}`);
+      assert.equal(said.join('\n'), '');
+    });
+  }
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { checkBands } from './band-rules.ts';
+import { places, sample } from './sample.ts';
+
+/** One import from one place of another: refused or not. */
+const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
+  ['server/storage/objects.ts', '../drivers/blobs-file.ts', true],
+  ['server/storage/objects.ts', '../http/problem.ts', true],
+  ['server/storage/objects.ts', '../http/route.ts', true],
+  ['server/storage/routes.ts', '../http/route.ts', false],
+  ['server/storage/schema.ts', '../http/route.ts', false],
+  ['server/storage/routes.ts', '../http/problem.ts', true],
+  ['server/storage/objects.ts', '../accounts/store.ts', true],
+  ['server/storage/objects.ts', '../accounts/accounts.ts', false],
+  ['server/storage/objects.ts', './store.ts', false],
+  ['server/system/idempotency.ts', './idempotency-store.ts', false],
+  ['server/storage/objects.ts', '../errors.ts', false],
+  ['server/http/edge.ts', '../drivers/blobs-file.ts', true],
+  ['server/http/edge.ts', '../accounts/store.ts', true],
+  ['server/http/edge.ts', '../system/idempotency-store.ts', true],
+  ['server/http/edge.ts', '../accounts/principal.ts', false],
+  ['server/http/edge.ts', 'fastify', false],
+  ['server/storage/routes.ts', 'fastify', true],
+  ['server/storage/objects.ts', 'better-sqlite3', true],
+  ['server/drivers/metadata-sqlite/writer.ts', 'better-sqlite3', false],
+  ['server/drivers/blobs-file.ts', '../storage/blobs.ts', false],
+  ['server/drivers/blobs-file.ts', '../storage/routes.ts', true],
+  ['server/drivers/blobs-file.ts', '../http/edge.ts', true],
+  ['server/metadata/migrate.ts', '../storage/objects.ts', true],
+  ['server/errors.ts', './storage/objects.ts', true],
+  ['server/main.ts', './drivers/blobs-file.ts', true],
+  ['server/main.ts', './commands/doctor.ts', false],
+  ['server/build.ts', './drivers/blobs-file.ts', false],
+  ['server/commands/scrub.ts', '../drivers/blobs-file.ts', false],
+  ['server/testing/cloud.ts', '../drivers/blobs-file.ts', false],
+  ['server/storage/objects.test.ts', '../drivers/blobs-file.ts', false],
+  ['server/storage/objects.ts', '../../test/acceptance/client.ts', true],
+  ['test/acceptance/upload.test.ts', '../../server/errors.ts', true],
+  ['sdk/index.ts', '../server/errors.ts', true],
+  ['scripts/openapi.ts', '../server/build.ts', false],
+];
+
+describe('imports between bands', () => {
+  for (const [from, specifier, refused] of CASES) {
+    test(`${from} → ${specifier} is ${refused ? 'refused' : 'allowed'}`, () => {
+      const files = sample({ [from]: `// first line\nimport { thing } from '${specifier}';\n` });
+      assert.deepEqual(places(checkBands(files)), refused ? [`${from}:2`] : []);
+    });
+  }
+
+  test('types, re-exports, dynamic and many-line imports count as well', () => {
+    const path = 'server/storage/objects.ts';
+    const driver = '../drivers/x.ts';
+    for (const text of [
+      `import type { X } from '${driver}';`,
+      `export { X } from '${driver}';`,
+      `const x = await import('${driver}');`,
+      `import {\n  X,\n  type Y,\n} from '${driver}';`,
+      `import '${driver}';`,
+    ]) {
+      assert.equal(checkBands(sample({ [path]: text })).length, 1, text);
+    }
+    assert.deepEqual(checkBands(sample({ [path]: `// import { X } from '${driver}';` })), []);
+  });
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkDeadExports, checkDeadFiles, checkMigrations } from './dead-code.ts';
+import { places, sample } from './sample.ts';
+
+test('files are reached by imports, workers, package.json and tests; the rest is dead', () => {
+  const files = sample({
+    'package.json': '{"scripts": {"bench": "node bench/run.ts"}}',
+    'bench/run.ts': '',
+    'bench/old.ts': '',
+    'server/main.ts': "import './build.ts';",
+    'server/build.ts': "new Worker(new URL('./drivers/worker.ts', import.meta.url));",
+    'server/drivers/worker.ts': "const lazy = await import('./lazy.ts');",
+    'server/drivers/lazy.ts': '',
+    'server/forgotten.ts': '',
+    'server/only-tested.ts': '',
+    'server/only-tested.test.ts': "import './only-tested.ts'; import './testing/cloud.ts';",
+    'server/testing/cloud.ts': '',
+  });
+  const dead = ['bench/old.ts:1', 'server/forgotten.ts:1', 'server/only-tested.ts:1'];
+  assert.deepEqual(places(checkDeadFiles(files)), dead);
+});
+
+test('exports that nobody imports are dead, whichever way they are exported', () => {
+  const files = sample({
+    'server/main.ts':
+      "import { used, type Used } from './a.ts';\nimport * as all from './b.ts';\nexport { again } from './c.ts';",
+    'server/a.ts':
+      'export function used() {}\nexport const unused = 1;\nexport interface Used {}\nexport type Unused = 1;\nconst listed = 2;\nexport { listed };',
+    'server/b.ts': 'export class Whatever {}',
+    'server/c.ts': 'export const again = 1;\nexport async function never() {}',
+  });
+  const dead = ['server/a.ts:2', 'server/a.ts:4', 'server/a.ts:6', 'server/c.ts:2'];
+  assert.deepEqual(places(checkDeadExports(files)), dead);
+});
+
+test('a type that the file itself uses is part of a signature', () => {
+  const text = 'export interface Options {}\nexport function open(options: Options) {}';
+  const files = sample({ 'server/main.ts': "import { open } from './a.ts';", 'server/a.ts': text });
+  assert.deepEqual(checkDeadExports(files), []);
+});
+
+test('migrations with a gap, a double or another form are refused', () => {
+  const at = (...names: string[]) =>
+    sample(Object.fromEntries(names.map((name) => [`server/metadata/migrations/${name}`, ''])));
+  assert.deepEqual(checkMigrations(at('0001-initial.ts', '0002-more.ts', 'migrations.ts')), []);
+  assert.equal(checkMigrations(at('0001-initial.ts', '0003-more.ts')).length, 1);
+  assert.equal(checkMigrations(at('0001-initial.ts', '0001-other.ts')).length, 1);
+  assert.equal(checkMigrations(at('0001-initial.ts', '0002_more.ts')).length, 1);
+});

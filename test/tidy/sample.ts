@@ -1,0 +1,12 @@
+/** Small made-up repositories that the rules are shown. */
+import type { Finding, SourceFile } from './source-files.ts';
+
+/** Path → text. */
+export function sample(files: Readonly<Record<string, string>>): SourceFile[] {
+  return Object.entries(files).map(([path, text]) => ({ path, text }));
+}
+
+/** `path:line` of each finding. */
+export function places(findings: readonly Finding[]): string[] {
+  return findings.map(({ path, line }) => `${path}:${line}`);
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { places, sample } from './sample.ts';
+import { checkFileNames, checkFocus, checkLeftovers, checkMachineTraces } from './text-rules.ts';
+
+// What must not stand in a file does not stand in this one either: it is put together here.
+const word = (...parts: string[]) => parts.join('');
+
+test('notes to oneself are found in any kind of file', () => {
+  const files = sample({
+    'a.ts': `x();\n// ${word('TO', 'DO')} later`,
+    'b.md': word('FIX', 'ME'),
+    'c.ts': `throw new Error('${word('not imple', 'mented')}')`,
+    'd.ts': 'const todos = method();',
+  });
+  assert.deepEqual(places(checkLeftovers(files)), ['a.ts:2', 'b.md:1', 'c.ts:1']);
+});
+
+test('registries and absolute paths of a machine are found, ordinary paths are not', () => {
+  const files = sample({
+    'a.md': `npm --registry https://${word('regis', 'try')}.example.org/`,
+    'package-lock.json': `"${word('resol', 'ved')}": "https://example.org/x.tgz"`,
+    'b.ts': `open('/${word('ho', 'me')}/someone/x')`,
+    'c.sh': `cd /${word('wo', 'rk')}/main`,
+    'd.ts': "open('/tmp/x'); import './work/x.ts'; get('/api/home/x'); url('https://example.org/root/x')",
+  });
+  assert.deepEqual(places(checkMachineTraces(files)), ['a.md:1', 'package-lock.json:1', 'b.ts:1', 'c.sh:1']);
+});
+
+test('focused tests and breakpoints are found', () => {
+  const files = sample({
+    'a.test.ts': `test.${word('on', 'ly')}('x', () => {});`,
+    'b.test.ts': `test('x', { ${word('on', 'ly')}: true }, () => {});`,
+    'c.ts': `${word('debug', 'ger')};`,
+    'd.test.ts': "test('the only one', () => {});",
+  });
+  assert.deepEqual(places(checkFocus(files)), ['a.test.ts:1', 'b.test.ts:1', 'c.ts:1']);
+});
+
+test('file names that are no kebab-case nouns are found', () => {
+  const bad = [
+    'server/apiKeys.ts',
+    'server/api_keys.ts',
+    'server/utils/x.ts',
+    'server/http/index.ts',
+    'a/helpers.ts',
+  ];
+  const good = ['server/api-keys.ts', 'server/api-keys.test.ts', 'sdk/index.ts', 'console/vite.config.ts'];
+  const files = sample(Object.fromEntries([...bad, ...good].map((path) => [path, ''])));
+  assert.deepEqual(
+    places(checkFileNames(files)),
+    bad.map((path) => `${path}:1`),
+  );
+});
