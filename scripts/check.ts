@@ -28,7 +28,11 @@ interface TestStep {
 
 const COMMANDS: readonly Command[] = [
   { label: 'type check', program: 'tsc', args: ['-p', '.'] },
-  { label: 'lint', program: 'biome', args: ['check', '--error-on-warnings', '--colors=off'] },
+  {
+    label: 'lint',
+    program: 'biome',
+    args: ['check', '--error-on-warnings', '--colors=off', '--max-diagnostics=100'],
+  },
 ];
 
 const FAULTS: TestStep = {

@@ -14,7 +14,9 @@ const MODULES = join(ROOT, 'node_modules');
 const STAMP = join(MODULES, '.cloudlet-setup');
 const PINNED_NODE = join(MODULES, '.bin', 'node');
 
-/** Programs the tests call, and the Debian package of each. Tests skip, with the reason, what is not there. */
+/**
+ * Programs the tests call, and the Debian package of each. Tests skip, with the reason, what is not there.
+ */
 const TEST_PROGRAMS = [
   { program: 'chromium', debianPackage: 'chromium', neededFor: 'browser tests' },
   { program: 'strace', debianPackage: 'strace', neededFor: 'fsync fault tests' },
@@ -24,8 +26,7 @@ const TEST_PROGRAMS = [
 /** What npm says, and what it means. The first that matches is printed. */
 const NPM_FAILURES = [
   {
-    pattern:
-      /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT)\b/,
+    pattern: /\b(ENOTFOUND|EAI_AGAIN|ECONN(REFUSED|RESET)|ETIMEDOUT|E(NET|HOST)UNREACH|ERR_SOCKET_TIMEOUT)\b/,
     message:
       'the package registry cannot be reached; connect to the network (or set its proxy) and run this again',
   },
@@ -102,7 +103,10 @@ function readJson(path) {
   return JSON.parse(readFileSync(path, 'utf8'));
 }
 
-/** True when someone already ran `npm ci` or `npm install`: npm's own record of what is there equals the lock file. */
+/**
+ * True when someone already ran `npm ci` or `npm install`: npm's own record of what is there equals the lock
+ * file.
+ */
 function installedMatches(lock) {
   try {
     const installed = readJson(join(MODULES, '.package-lock.json')).packages;

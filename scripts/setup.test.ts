@@ -44,7 +44,10 @@ interface Clone {
 
 let clones = 0;
 
-/** A repository whose only dependency is a "Node" package kept inside it, so that real npm installs it without a network. */
+/**
+ * A repository whose only dependency is a "Node" package kept inside it, so that real npm installs it
+ * without a network.
+ */
 function makeClone(
   extra: Readonly<Record<string, LockEntry>> = {},
   dependencies: Record<string, string> = {},

@@ -1,4 +1,6 @@
-/** One node:test run over a list of files, each in its own process, reduced to what a person wants to read. */
+/**
+ * One node:test run over a list of files, each in its own process, reduced to what a person wants to read.
+ */
 import { run } from 'node:test';
 import { inspect } from 'node:util';
 
@@ -42,7 +44,10 @@ const OUTPUT_LINES_KEPT = 40;
 /** A test that takes too long is named first; then its process, which may never end by itself, is ended. */
 const GRACE_MS = 2000;
 
-/** Runs the files and counts tests, not suites. A file without any test, or one that dies, counts as a failure. */
+/**
+ * Runs the files and counts tests, not suites. A file without any test, or one that dies, counts as a
+ * failure.
+ */
 export async function runTests(options: TestRunOptions): Promise<TestOutcome> {
   const tally = new Tally();
   const waiting = [...options.files];
@@ -105,6 +110,8 @@ class Tally {
         name: this.#fullName(test),
         reason: typeof test.skip === 'string' ? test.skip : 'no reason',
       });
+    } else if (test.todo !== undefined && test.todo !== false) {
+      this.#fail(test, 'a test that is still to be written');
     } else if (test.nesting === 0 && test.name === test.file) {
       this.#fail(test, 'this file contains no test');
     } else {

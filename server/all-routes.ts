@@ -2,7 +2,7 @@
 import { type AdminRoutesDeps, adminRoutes } from './accounts/admin-routes.ts';
 import { type AccountRoutesDeps, accountRoutes } from './accounts/routes.ts';
 import type { Route } from './http/route.ts';
-import { cdnRoutes } from './storage/cdn-routes.ts';
+import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
 import { documentRoutes } from './system/document-routes.ts';
 import { type SystemRoutesDeps, systemRoutes } from './system/routes.ts';

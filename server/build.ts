@@ -27,6 +27,7 @@ import { createEdge, type EdgeDeps } from './http/edge.ts';
 import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
 import { RateLimiter } from './http/rate-limit.ts';
 import type { Metadata } from './metadata/metadata.ts';
+import { SealedColumnsStore } from './metadata/sealed-columns-store.ts';
 import { AccessTimes } from './storage/access-times.ts';
 import type { Blobs } from './storage/blobs.ts';
 import { BlobsStore } from './storage/blobs-store.ts';
@@ -92,7 +93,9 @@ interface Foundations {
   readonly linkSecret: Uint8Array;
 }
 
-/** Opens the data directory and puts the cloud together. Throws StartupError, or an Error of one clear line. */
+/**
+ * Opens the data directory and puts the cloud together. Throws StartupError, or an Error of one clear line.
+ */
 export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const { config, clock, log } = options;
   const base = await openFoundations(options);
@@ -135,7 +138,11 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     type: 'gauge',
     read: () => edges.guard.connections,
   });
-  meters.gauge('cloudlet_alarms', { help: 'Active alarms', type: 'gauge', read: () => base.alarms.list().length });
+  meters.gauge('cloudlet_alarms', {
+    help: 'Active alarms',
+    type: 'gauge',
+    read: () => base.alarms.list().length,
+  });
   await startJobs(jobs, { config, clock, storage, accounts, idempotency });
   const close = async () => {
     edges.guard.close();
@@ -145,19 +152,28 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await flushAll(storage.accessTimes, accounts.authenticator, log);
     await closeFoundations(base);
   };
-  return { config, api: edges.api, data: edges.data, control, setupLinks: accounts.setupLinks, addresses, close };
+  return {
+    config,
+    api: edges.api,
+    data: edges.data,
+    control,
+    setupLinks: accounts.setupLinks,
+    addresses,
+    close,
+  };
 }
 
 async function openFoundations({ config, clock, step }: BuildOptions): Promise<Foundations> {
   const alarms = new Alarms(clock);
-  const { path: dataDir, isNew } = openDataDirectory(config.dataDir);
+  const dataDir = openDataDirectory(config.dataDir);
   const lock = lockDirectory(dataDir);
   try {
-    const keys = MasterKeys.open({ dataDir, mayCreate: isNew });
     const room = new DiskRoom({ clock, directory: dataDir });
     await room.start();
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
     const metadata = new ReserveCommits(sqlite, () => room.releaseReserve());
+    const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
+    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed });
     const secrets = new Secrets({ metadata, keys });
     const linkSecret = await secrets.get('links');
     const directory = join(dataDir, 'blobs');
@@ -221,7 +237,13 @@ function buildStorage(
   const accessTimes = new AccessTimes(shared);
   const buckets = new Buckets({ ...shared, store: bucketStore });
   const assertRoom = (bytes: number) => room.assertRoom(bytes);
-  const objects = new Objects({ ...shared, buckets, assertRoom, maxObjectBytes: config.maxObjectBytes, garbageGraceMs });
+  const objects = new Objects({
+    ...shared,
+    buckets,
+    assertRoom,
+    maxObjectBytes: config.maxObjectBytes,
+    garbageGraceMs,
+  });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
   return {
     accessTimes,
@@ -249,7 +271,10 @@ function buildEdges(
   const { clock } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
   const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
-  const limiter = new RateLimiter({ name: 'requests', requests: config.requestsPerWindow, windowSeconds: 10 }, clock);
+  const limiter = new RateLimiter(
+    { name: 'requests', requests: config.requestsPerWindow, windowSeconds: 10 },
+    clock,
+  );
   const registrations = new RateLimiter(
     { name: 'registrations', requests: config.registrationsPerWindow, windowSeconds: 600 },
     clock,
@@ -269,7 +294,11 @@ function buildEdges(
     routes: deps.dataRoutes,
     headers: { ...DATA_HEADERS, ...hsts },
   });
-  const guard = new ConnectionGuard({ clock, maxConnections: config.maxConnections, slowSeconds: config.slowBodySeconds });
+  const guard = new ConnectionGuard({
+    clock,
+    maxConnections: config.maxConnections,
+    slowSeconds: config.slowBodySeconds,
+  });
   guard.watch(api.server);
   guard.watch(data.server);
   return { api, data, guard };
@@ -286,12 +315,16 @@ interface JobParts {
 const FLUSH_MS = 5000;
 const HOUR_MS = 3_600_000;
 
-async function startJobs(jobs: Jobs, { config, clock, storage, accounts, idempotency }: JobParts): Promise<void> {
+async function startJobs(
+  jobs: Jobs,
+  { config, clock, storage, accounts, idempotency }: JobParts,
+): Promise<void> {
   const graceMs = config.sweepGraceSeconds * 1000;
   jobs.every('flush access times', FLUSH_MS, () => storage.accessTimes.flush());
   jobs.every('flush key use', FLUSH_MS, () => accounts.authenticator.flush());
   jobs.every('sweep garbage', Math.min(graceMs, 60_000), () => storage.sweeper.sweepGarbage());
   jobs.every('sweep orphans', graceMs * 6, () => storage.sweeper.sweepOrphans());
+  jobs.every('sweep sessions', HOUR_MS, () => accounts.sessions.sweep());
   jobs.every('sweep idempotency keys', HOUR_MS, () => idempotency.sweep());
   await storage.scrubber.start();
   if (config.scrubDays === 0) return;

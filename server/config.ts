@@ -164,7 +164,8 @@ export type Config = {
 
 /**
  * Reads the settings from `environment` (process.env by default). `dataDir` comes out absolute.
- * Throws an Error naming the variable and the rule when one is invalid or an unknown CLOUDLET_ variable is set.
+ * Throws an Error naming the variable and the rule when one is invalid or an unknown CLOUDLET_ variable is
+ * set.
  */
 export function loadConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
   const known = new Set(Object.values(SETTINGS).map((setting) => setting.env));

@@ -11,7 +11,10 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const pool = Buffer.alloc(4096);
 let poolUsed = pool.length;
 
-/** 10 random bytes as 16 base32 characters, drawn from a pool because a call to the CSPRNG costs more than the id. */
+/**
+ * 10 random bytes as 16 base32 characters, drawn from a pool because a call to the CSPRNG costs more than
+ * the id.
+ */
 function random80Bits(): string {
   if (poolUsed + 16 > pool.length) {
     randomFillSync(pool);

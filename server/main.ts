@@ -28,8 +28,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   scrub: (args) => runScrub(loadConfig(), args),
   keys: (args) => runKeys(loadConfig(), args),
   doctor: async (args) => {
-    if (args.length === 0) return runDoctor({ config: loadConfig(), print: (line: string) => console.log(line) });
-    console.log('Usage: cloudlet doctor\n\nChecks what Cloudlet needs on this machine and says the fix for each problem.');
+    if (args.length === 0)
+      return runDoctor({ config: loadConfig(), print: (line: string) => console.log(line) });
+    console.log(
+      'Usage: cloudlet doctor\n\nChecks what Cloudlet needs on this machine and says the fix for each problem.',
+    );
     return args.includes('--help') ? 0 : 2;
   },
 };

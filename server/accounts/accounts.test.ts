@@ -130,7 +130,7 @@ test('rotation: without overlap the old key ends at once', async () => {
   assert.equal((await principalOf(rotated.api_key ?? '')).accountId, account.id);
 });
 
-test('rotation with overlap: both keys work until it ends; the old one cannot see or change the new one', async () => {
+test('rotation with overlap: both keys work until it ends; the old one cannot see the new one', async () => {
   const { account, key } = await register();
   const rotated = await house.apiKeys.rotate(await principalOf(key), 60, noReceipt);
   const old = await principalOf(key);

@@ -56,6 +56,12 @@ test('parallel withdrawals never overdraw', async () => {
   assert.equal((await new Ledger({ metadata: house.metadata }).verify()).problem, null);
 });
 
+test('parallel grants: every answer shows a balance that was', async () => {
+  const { id } = await register();
+  const answers = await Promise.all(Array.from({ length: 6 }, () => credit(id, 1)));
+  assert.deepEqual(answers.map((answer) => answer.credits).sort(), [11, 12, 13, 14, 15, 16]);
+});
+
 test('reasons are plain text', async () => {
   const { id } = await register();
   for (const reason of ['', ' ', 'a\0b', 'a\nb', '\ud800']) {
@@ -116,7 +122,7 @@ test('showing a key makes one only when there is none', async () => {
   assert.equal((await principalOf(shown.api_key)).accountId, id);
 });
 
-test('the preset key: any string, idempotent, replaced when changed, never another user’s account', async () => {
+test('the preset key: any string, idempotent, replaced when changed, never a user’s account', async () => {
   const squatter = await register('ADMIN');
   const first = 'operator chosen key / 24+';
   await house.administration.ensureAdminKey(first);

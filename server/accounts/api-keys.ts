@@ -121,7 +121,7 @@ export class ApiKeys {
     throw new AppError('write_conflict', 'The key is being rotated by another request');
   }
 
-  /** Statements that make `text`, or a new key, the only one of the account. Forget the account after the commit. */
+  /** Statements that make `text`, or a new key, the account's only one. Forget the account after it. */
   replaceAll(accountId: number, text?: string): { readonly text: string; readonly statements: Statement[] } {
     const issued = this.issue(accountId, text);
     return { text: issued.text, statements: [this.#store.deleteMainKeys(accountId), issued.statement] };

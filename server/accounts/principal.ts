@@ -34,7 +34,9 @@ export type Permission =
   | 'billing:read'
   | 'admin';
 
-/** A bucket that an access key is limited to, and within it the names that begin with `prefix` (empty: all). */
+/**
+ * A bucket that an access key is limited to, and within it the names that begin with `prefix` (empty: all).
+ */
 export interface BucketLimit {
   readonly bucket: string;
   readonly prefix: string;

@@ -58,10 +58,18 @@ let made = 0;
 
 async function register(username = `user-${++made}`) {
   const { status, body } = await call('POST /api/register', {
-    body: { username, email: `${username}@example.com`, password, is_admin: true, credits: 1e6, id: 1, plan: 'gold' },
+    body: {
+      username,
+      email: `${username}@example.com`,
+      password,
+      is_admin: true,
+      credits: 1e6,
+      id: 1,
+      plan: 'gold',
+    },
   });
   assert.equal(status, 201);
-  return body as { id: number; username: string; api_key: string };
+  return body as { id: number; username: string; api_key: string; credits: number };
 }
 
 async function administrator() {
@@ -83,10 +91,10 @@ test('register: 201 with the contract’s members and no more; unknown members c
     'created_at',
     'last_login',
   ]);
+  assert.equal(account.credits, 10);
   const { body } = await call('GET /api/account', { key: account.api_key });
   assert.deepEqual(body, { ...account, is_admin: false });
   assert.deepEqual((await call('GET /api/profile', { key: account.api_key })).body, body);
-  assert.equal(body.credits, 10);
 });
 
 test('register: every wrong field in one answer; wrong types; taken', async () => {
@@ -192,7 +200,10 @@ test('access keys over HTTP: created, scoped, paged, revoked', async () => {
   assert.equal((await call('GET /api/account', { key: scoped })).body.api_key, null);
   assert.equal((await call('POST /api/account/api-key', { key: scoped })).body.code, 'scope_required');
   const all = await call('GET /api/account/access-keys', { key });
-  assert.deepEqual(all.body.map((entry: { name: string }) => entry.name), ['one', 'two', 'three']);
+  assert.deepEqual(
+    all.body.map((entry: { name: string }) => entry.name),
+    ['one', 'two', 'three'],
+  );
   assert.equal(JSON.stringify(all.body).includes(created[0].secret_access_key), false);
   const page = await call('GET /api/account/access-keys?limit=2', { key });
   const next = /^<([^>]+)>; rel="next"$/.exec(String(page.headers.link))?.[1];
@@ -202,9 +213,19 @@ test('access keys over HTTP: created, scoped, paged, revoked', async () => {
   assert.equal((await call('GET /api/account/access-keys?cursor=x', { key })).body.code, 'invalid_cursor');
   assert.equal((await call(`DELETE /api/account/access-keys/${created[0].id}`, { key })).status, 200);
   assert.equal((await call('GET /api/account', { key: scoped })).status, 401);
-  const bad = [{}, { name: '', scopes: ['*'] }, { name: 'x', scopes: [] }, { name: 'x', scopes: ['root'] }, { name: 'x', scopes: '*' }];
+  const bad = [
+    {},
+    { name: '', scopes: ['*'] },
+    { name: 'x', scopes: [] },
+    { name: 'x', scopes: ['root'] },
+    { name: 'x', scopes: '*' },
+  ];
   for (const body of bad) {
-    assert.equal((await call('POST /api/account/access-keys', { key, body })).status, 400, JSON.stringify(body));
+    assert.equal(
+      (await call('POST /api/account/access-keys', { key, body })).status,
+      400,
+      JSON.stringify(body),
+    );
   }
 });
 
@@ -253,7 +274,10 @@ test('administration over HTTP', async () => {
     next = /^<([^>]+)>/.exec(String(page.headers.link ?? ''))?.[1];
   }
   const all = await call('GET /api/admin/accounts', { key });
-  assert.deepEqual(ids, all.body.map((account: { id: number }) => account.id));
+  assert.deepEqual(
+    ids,
+    all.body.map((account: { id: number }) => account.id),
+  );
 });
 
 test('set-up over HTTP', async () => {

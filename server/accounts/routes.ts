@@ -1,13 +1,12 @@
 /** The account's own endpoints (contract §3). */
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AppError } from '../errors.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import { invalidCursor, listPage } from '../http/list-page.ts';
+import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { isId } from '../ids.ts';
 import { type AccessKeys, MAX_ACCESS_KEYS } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
-import { invalidCursor, listPage } from './list-page.ts';
 import * as shapes from './schema.ts';
 import { readSessionCookie, renderEndedSessionCookie, renderSessionCookie } from './session-cookie.ts';
 import { SESSION_MAX_MS, type Sessions } from './sessions.ts';
@@ -25,7 +24,7 @@ export interface AccountRoutesDeps {
 
 /** Everything under /api/register, /api/login, /api/logout, /api/setup and /api/account. */
 export function accountRoutes(deps: AccountRoutesDeps): Route[] {
-  return [...doorRoutes(deps), ...ownAccountRoutes(deps), ...accessKeyRoutes(deps)];
+  return [...doorRoutes(deps), ...ownAccountRoutes(deps), ...ownKeyRoutes(deps), ...accessKeyRoutes(deps)];
 }
 
 /** For who has no key yet. */
@@ -52,7 +51,7 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       tag: 'accounts',
       summary: 'Log in with a password',
       description:
-        'Give `username` (a user name or an e-mail address) or `email`. Sets the session cookie of the console.',
+        'Give `username` (a user name or an e-mail address) or `email`. Sets the console’s session cookie.',
       permission: 'public',
       body: shapes.LoginBody,
       responses: { 200: shapes.Account },
@@ -96,7 +95,7 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
   ];
 }
 
-function ownAccountRoutes({ accounts, apiKeys, secureCookies }: AccountRoutesDeps): Route[] {
+function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route[] {
   const profile = (path: string, name: string) =>
     defineRoute({
       method: 'GET',
@@ -150,6 +149,11 @@ function ownAccountRoutes({ accounts, apiKeys, secureCookies }: AccountRoutesDep
         return closed;
       },
     }),
+  ];
+}
+
+function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
+  return [
     defineRoute({
       method: 'POST',
       path: '/api/account/api-key',
@@ -224,6 +228,6 @@ function loginName(body: { username?: string; email?: string }): string {
   throw new AppError('invalid_request', 'username or email is required', { fields });
 }
 
-function setCookie(request: FastifyRequest, cookie: string): void {
+function setCookie(request: RouteInput<unknown, unknown, unknown>['request'], cookie: string): void {
   request.answerHeaders['set-cookie'] = cookie;
 }

@@ -40,7 +40,7 @@ test('anything else is no session', () => {
     `x=${token}`,
   ];
   const odd = [`xcloudlet_session=${token}`, `cloudlet_session=${token}x`, `cloudlet_session="${token}"`];
-  for (const header of [...none, ...odd]) assert.equal(readSessionCookie(header), undefined, header);
+  for (const header of [...none, ...odd]) assert.equal(readSessionCookie(header), undefined, String(header));
   fc.assert(
     fc.property(fc.string(), (text) => {
       readSessionCookie(`cloudlet_session${text}`);

@@ -55,7 +55,7 @@ export class Sessions {
 
   /**
    * Begins a session. An unknown name and a wrong password cannot be told apart. Throws
-   * `invalid_credentials`, `rate_limited`, `account_suspended` (only to who knows the password), `overloaded`.
+   * `invalid_credentials`, `rate_limited`, `account_suspended` (to who knows the password), `overloaded`.
    */
   async login(
     login: Login,

@@ -38,7 +38,7 @@ export class SetupLinks {
     return token;
   }
 
-  /** Throws `invalid_link` (unknown, used, expired) and what Accounts.create does; those leave the link good. */
+  /** Throws `invalid_link` (unknown, used, expired) and, with the link still good, as Accounts.create. */
   async setUp(token: string, fields: NewAccount, receipt: Receipt): Promise<Account> {
     const { store, clock, accounts } = this.#deps;
     const hash = hashSecret(token);

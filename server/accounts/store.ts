@@ -1,4 +1,4 @@
-/** All SQL of accounts, keys, sessions and set-up links. Methods that change things return statements to commit. */
+/** All SQL of accounts, keys, sessions and set-up links. What changes things is returned as statements. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface AccountRow {
@@ -73,8 +73,8 @@ export interface NewAccessKeyRow {
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
   credits_micro, storage_bytes, created_at, last_login FROM accounts WHERE closed_at IS NULL`;
-const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits, s3_access_key,
-  created_at, expires_at, last_used_at FROM api_keys`;
+const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
+  s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
 const HOLDER = 'a.id AS account_id, a.username, a.is_admin, a.is_active, a.suspended_reason';
 
 export class AccountStore {
@@ -178,7 +178,7 @@ export class AccountStore {
     };
   }
 
-  /** Refused when the password is no longer the one that was checked, or the account was suspended or closed. */
+  /** Refused when the password is not the one checked any more, or the account not active. */
   recordLogin(id: number, login: { readonly passwordHash: string; readonly at: number }): Statement {
     return {
       sql: `UPDATE accounts SET last_login = ?
@@ -269,8 +269,8 @@ export class AccountStore {
   /** Refused when the account has `max` already. */
   insertAccessKey(row: NewAccessKeyRow, max: number): Statement {
     return {
-      sql: `INSERT INTO api_keys (key_hash, account_id, key_id, kind, name, scopes, bucket_limits, s3_access_key,
-        s3_sealed_secret, created_at, expires_at) SELECT ?, ?, ?, 'access', ?, ?, ?, ?, ?, ?, ?
+      sql: `INSERT INTO api_keys (key_hash, account_id, key_id, kind, name, scopes, bucket_limits,
+        s3_access_key, s3_sealed_secret, created_at, expires_at) SELECT ?, ?, ?, 'access', ?, ?, ?, ?, ?, ?, ?
         WHERE (SELECT count(*) FROM api_keys WHERE account_id = ? AND kind = 'access') < ?`,
       params: [
         row.keyHash,

@@ -13,8 +13,12 @@ export class Credit {
   async require(accountId: number): Promise<void> {
     const balance = await this.#store.balanceMicro(accountId);
     if (balance !== undefined && balance > 0) return;
-    throw new AppError('insufficient_credits', 'Your account has no credits left: nothing new can be created or stored', {
-      hint: 'Reading, exporting and deleting still work; ask your administrator for credits',
-    });
+    throw new AppError(
+      'insufficient_credits',
+      'Your account has no credits left: nothing new can be created or stored',
+      {
+        hint: 'Reading, exporting and deleting still work; ask your administrator for credits',
+      },
+    );
   }
 }

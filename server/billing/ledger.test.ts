@@ -66,7 +66,7 @@ test('an empty ledger is sound', async (t) => {
   assert.deepEqual(await ledger.verify(), { problem: null, head: { seq: 0n, hash: '0'.repeat(64) } });
 });
 
-test('a transfer moves the cached balances, and the chain computed in SQL is the one computed here', async (t) => {
+test('a transfer moves the cached balances, and SQL hashes as verify does', async (t) => {
   const { ledger, book, balance } = await makeFixture(t);
   await book({ id: 'one', amountMicro: 10_000_000n });
   await book({ id: 'two', debit: 'account:1', credit: 'account:2', amountMicro: 3n });

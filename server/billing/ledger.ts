@@ -33,7 +33,10 @@ export interface Transfer {
   readonly at: number;
 }
 
-/** Σ over all sides stays far inside 64 bits whatever is granted: 9.2 billion credits in one transfer at most. */
+/**
+ * Σ over all sides stays far inside 64 bits whatever is granted: 9.2 billion credits in one transfer at
+ * most.
+ */
 const MAX_AMOUNT_MICRO = 2n ** 53n;
 const SIDE = /^(account:[1-9][0-9]{0,15}|system:[a-z][a-z0-9-]*)$/;
 
@@ -75,7 +78,8 @@ export function transferStatements(transfer: Transfer): Statement[] {
 }
 
 /**
- * What is hashed of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each as
+ * What is hashed of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each
+ * as
  * `<bytes in UTF-8>:<text>,`, numbers in decimal. The same is computed in SQL when the row is inserted.
  */
 export function canonicalText(row: Omit<TransferRow, 'hash'>): string {
@@ -154,7 +158,8 @@ export class Ledger {
       for (const { accountId, cachedMicro, summedMicro } of rows) {
         after = accountId;
         if (cachedMicro !== summedMicro) {
-          return `account ${accountId} shows ${cachedMicro} micro-credits, its transfers sum up to ${summedMicro}`;
+          const shown = `account ${accountId} shows ${cachedMicro} micro-credits`;
+          return `${shown}, its transfers sum up to ${summedMicro}`;
         }
       }
       if (rows.length < PAGE_ACCOUNTS) break;

@@ -24,8 +24,23 @@ export interface BalanceRow {
 
 export const FIRST_PREV_HASH = '0'.repeat(64);
 
-/** A field of the text that is hashed, as netstring: its length in bytes keeps two fields from running together. */
+/**
+ * A field of the text that is hashed, as netstring: its length in bytes keeps two fields from running
+ * together.
+ */
 const netstring = (field: string) => `octet_length(${field}) || ':' || ${field} || ','`;
+
+const HASHED_FIELDS = [
+  'prev_hash',
+  "(seq || '')",
+  'id',
+  'debit',
+  'credit',
+  "(amount_micro || '')",
+  'code',
+  'reference',
+  "(created_at || '')",
+];
 
 /**
  * Number and hashes are computed where there is one writer, so that no two commits see the same head.
@@ -33,18 +48,21 @@ const netstring = (field: string) => `octet_length(${field}) || ':' || ${field} 
  * The hashed text is that of canonicalText() in ledger.ts.
  */
 const INSERT_TRANSFER = `
-INSERT INTO ledger_transfers (seq, id, debit, credit, amount_micro, code, reference, created_at, prev_hash, hash)
+INSERT INTO ledger_transfers
+  (seq, id, debit, credit, amount_micro, code, reference, created_at, prev_hash, hash)
 SELECT seq, id, debit, credit, amount_micro, code, reference, created_at, prev_hash, sha256_hex(
-  ${['prev_hash', "(seq || '')", 'id', 'debit', 'credit', "(amount_micro || '')", 'code', 'reference', "(created_at || '')"].map(netstring).join(' || ')})
+  ${HASHED_FIELDS.map(netstring).join(' || ')})
 FROM (
   SELECT
     coalesce((SELECT max(seq) FROM ledger_transfers), 0) + 1 AS seq,
-    coalesce((SELECT hash FROM ledger_transfers ORDER BY seq DESC LIMIT 1), '${FIRST_PREV_HASH}') AS prev_hash,
+    coalesce((SELECT hash FROM ledger_transfers ORDER BY seq DESC LIMIT 1), '${FIRST_PREV_HASH}')
+      AS prev_hash,
     id,
     CASE typeof(debit) WHEN 'integer' THEN 'account:' || debit ELSE debit END AS debit,
     CASE typeof(credit) WHEN 'integer' THEN 'account:' || credit ELSE credit END AS credit,
     amount_micro, code, reference, created_at
-  FROM (SELECT ? AS id, ? AS debit, ? AS credit, ? AS amount_micro, ? AS code, ? AS reference, ? AS created_at)
+  FROM (SELECT ? AS id, ? AS debit, ? AS credit, ? AS amount_micro, ? AS code, ? AS reference,
+    ? AS created_at)
 )`;
 
 export interface NewTransferRow {
@@ -110,8 +128,10 @@ export class LedgerStore {
   async balancesAfter(after: number, limit: number): Promise<BalanceRow[]> {
     const rows = await this.#metadata.all<Raw>(
       `SELECT id, credits_micro AS cached,
-         coalesce((SELECT sum(amount_micro) FROM ledger_transfers WHERE credit = 'account:' || accounts.id), 0)
-         - coalesce((SELECT sum(amount_micro) FROM ledger_transfers WHERE debit = 'account:' || accounts.id), 0)
+         coalesce((SELECT sum(amount_micro) FROM ledger_transfers
+           WHERE credit = 'account:' || accounts.id), 0)
+         - coalesce((SELECT sum(amount_micro) FROM ledger_transfers
+           WHERE debit = 'account:' || accounts.id), 0)
          AS summed
        FROM accounts WHERE id > ? ORDER BY id LIMIT ?`,
       after,

@@ -51,7 +51,14 @@ function parse(args: string[]): { positionals: string[]; values: Values } {
     return parseArgs({
       args,
       allowPositionals: true,
-      options: { username: text, email: text, password: text, amount: text, reason: text, help: { type: 'boolean' } },
+      options: {
+        username: text,
+        email: text,
+        password: text,
+        amount: text,
+        reason: text,
+        help: { type: 'boolean' },
+      },
     });
   } catch (error) {
     throw new UsageError(`admin: ${(error as Error).message}`);
@@ -60,7 +67,12 @@ function parse(args: string[]): { positionals: string[]; values: Values } {
 
 async function create(call: CallAsOperator, username: string, values: Values): Promise<number> {
   const password = values.password === undefined ? {} : { password: values.password };
-  const body = { username, email: values.email ?? `${username}@localhost.localdomain`, is_admin: true, ...password };
+  const body = {
+    username,
+    email: values.email ?? `${username}@localhost.localdomain`,
+    is_admin: true,
+    ...password,
+  };
   const account = await call<Account>({ method: 'POST', path: '/api/admin/accounts', body });
   console.log(`Administrator ${account.username} (account ${account.id})\nAPI key: ${account.api_key}`);
   return 0;

@@ -138,7 +138,9 @@ async function answersHttp(host: string, port: number): Promise<boolean> {
   }
 }
 
-/** The year, and whether wall time passes as fast as real time: signatures and expiry dates depend on both. */
+/**
+ * The year, and whether wall time passes as fast as real time: signatures and expiry dates depend on both.
+ */
 export async function checkClock(clock: Clock): Promise<Finding[]> {
   const before = { wall: clock.now(), monotonic: clock.monotonic() };
   await sleep(200);

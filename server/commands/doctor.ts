@@ -4,7 +4,10 @@ import type { Config } from '../config.ts';
 import { checkClock, checkDataDirectory, checkDescriptors, checkPorts, checkRuntime } from './doctor-host.ts';
 import { checkEngines, checkKvm, checkQemu } from './doctor-programs.ts';
 
-/** One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its end. */
+/**
+ * One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its
+ * end.
+ */
 export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail';
   readonly subject: string;

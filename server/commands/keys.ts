@@ -14,7 +14,8 @@ export async function runKeys(config: Config, args: readonly string[]): Promise<
     console.log(HELP);
     return 0;
   }
-  if (args.length !== 1 || args[0] !== 'rotate') throw new UsageError('keys: expected rotate; see cloudlet keys --help');
+  if (args.length !== 1 || args[0] !== 'rotate')
+    throw new UsageError('keys: expected rotate; see cloudlet keys --help');
   const path = '/api/admin/master-key/rotate';
   const { key_id, resealed } = await asOperator(config, (call) =>
     call<{ key_id: string; resealed: number }>({ method: 'POST', path }),

@@ -1,4 +1,7 @@
-/** Calls the API as the operator of this machine: over the running server's control socket, or over one of its own. */
+/**
+ * Calls the API as the operator of this machine: over the running server's control socket, or over one of
+ * its own.
+ */
 import { request } from 'node:http';
 import { pino } from 'pino';
 import { buildCloud } from '../build.ts';
@@ -46,7 +49,10 @@ function answers(socketPath: string): Promise<boolean> {
 function callSocket<T>(socketPath: string, { method, path, body }: OperatorCall): Promise<T> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? '' : JSON.stringify(body);
-    const headers = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+    const headers =
+      body === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
     const outgoing = request({ socketPath, method, path, headers, agent: false }, (response) => {
       let answer = '';
       response.setEncoding('utf8');

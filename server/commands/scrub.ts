@@ -14,7 +14,13 @@ interface Report {
   readonly checked_blobs: number;
   readonly checked_bytes: number;
   readonly damaged_blobs: number;
-  readonly damaged: readonly { bucket: string; name: string; object_id: string; version_id: string; account_id: number }[];
+  readonly damaged: readonly {
+    bucket: string;
+    name: string;
+    object_id: string;
+    version_id: string;
+    account_id: number;
+  }[];
 }
 
 const POLL_MS = 300;
@@ -34,7 +40,9 @@ async function scrub(call: CallAsOperator): Promise<number> {
     await sleep(POLL_MS);
     report = await call<Report>({ method: 'GET', path: '/api/admin/scrub' });
   }
-  console.log(`${report.checked_blobs} blobs, ${report.checked_bytes} bytes verified; ${report.damaged_blobs} damaged`);
+  console.log(
+    `${report.checked_blobs} blobs, ${report.checked_bytes} bytes verified; ${report.damaged_blobs} damaged`,
+  );
   for (const { bucket, name, object_id, version_id, account_id } of report.damaged) {
     console.log(`damaged: ${bucket}/${name} (account ${account_id}, ${object_id}, ${version_id})`);
   }

@@ -34,7 +34,7 @@ export async function runStart(config: Config, args: readonly string[]): Promise
   return 0;
 }
 
-export interface RunningCloud {
+interface RunningCloud {
   readonly cloud: Cloud;
   readonly apiUrl: string;
   readonly dataUrl: string;
@@ -42,7 +42,7 @@ export interface RunningCloud {
 }
 
 /** Builds the cloud and listens on both ports and the control socket. */
-export async function startCloud(config: Config): Promise<RunningCloud> {
+async function startCloud(config: Config): Promise<RunningCloud> {
   const log = pino(
     { level: config.logLevel, redact: ['key', 'password', 'token', 'headers'] },
     pino.destination({ fd: 2, sync: false }),
@@ -50,8 +50,12 @@ export async function startCloud(config: Config): Promise<RunningCloud> {
   const cloud = await buildCloud({ config, clock: systemClock, log, step });
   try {
     const control = await startControl(cloud);
-    const api = await listen(cloud.api, config.host, config.port, 'CLOUDLET_PORT');
-    const data = await listen(cloud.data, config.host, config.dataPort, 'CLOUDLET_DATA_PORT');
+    const api = await listen(cloud.api, { host: config.host, port: config.port, setting: 'CLOUDLET_PORT' });
+    const data = await listen(cloud.data, {
+      host: config.host,
+      port: config.dataPort,
+      setting: 'CLOUDLET_DATA_PORT',
+    });
     const dataUrl = config.dataUrl || data;
     cloud.addresses.dataUrl = dataUrl;
     process.on('unhandledRejection', (error) => log.error({ err: error }, 'a promise was not handled'));
@@ -79,14 +83,24 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-async function listen(app: FastifyInstance, host: string, port: number, setting: string): Promise<string> {
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  /** What to change when the port cannot be had. */
+  readonly setting: string;
+}
+
+async function listen(app: FastifyInstance, { host, port, setting }: Place): Promise<string> {
   try {
     await app.listen({ host, port });
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : '';
-    if (code === 'EADDRINUSE') throw new StartupError(`Port ${port} on ${host} is taken: stop what uses it or set ${setting}`);
-    if (code === 'EACCES') throw new StartupError(`Port ${port} needs more rights: set ${setting} to 1024 or above`);
-    if (code === 'EADDRNOTAVAIL') throw new StartupError(`${host} is no address of this machine: set CLOUDLET_HOST`);
+    if (code === 'EADDRINUSE')
+      throw new StartupError(`Port ${port} on ${host} is taken: stop what uses it or set ${setting}`);
+    if (code === 'EACCES')
+      throw new StartupError(`Port ${port} needs more rights: set ${setting} to 1024 or above`);
+    if (code === 'EADDRNOTAVAIL')
+      throw new StartupError(`${host} is no address of this machine: set CLOUDLET_HOST`);
     throw error;
   }
   const { port: actual } = app.server.address() as AddressInfo;
@@ -126,7 +140,11 @@ async function stop(cloud: Cloud, control: Server): Promise<void> {
   const cut = setTimeout(() => {
     for (const server of [cloud.api.server, cloud.data.server, control]) server.closeAllConnections();
   }, STOP_SECONDS * 1000);
-  await Promise.all([cloud.api.close(), cloud.data.close(), new Promise((resolve) => control.close(resolve))]);
+  await Promise.all([
+    cloud.api.close(),
+    cloud.data.close(),
+    new Promise((resolve) => control.close(resolve)),
+  ]);
   clearTimeout(cut);
   await cloud.close();
 }

@@ -7,8 +7,15 @@ import { createServer, type Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import type { ControlSockets } from './credentials.ts';
 
-/** Listens on `path`, replacing what an earlier process left there: the data directory's lock says it is gone. */
-export async function listenOnControlSocket(app: FastifyInstance, path: string, control: ControlSockets): Promise<Server> {
+/**
+ * Listens on `path`, replacing what an earlier process left there: the data directory's lock says it is
+ * gone.
+ */
+export async function listenOnControlSocket(
+  app: FastifyInstance,
+  path: string,
+  control: ControlSockets,
+): Promise<Server> {
   const server = createServer((request, response) => app.routing(request, response));
   server.on('connection', (socket) => control.add(socket));
   rmSync(path, { force: true });

@@ -18,7 +18,13 @@ interface Operation {
   readonly description?: string;
   readonly tags: readonly string[];
   readonly 'x-permission': string;
-  readonly parameters: readonly { name: string; in: string; required: boolean; description?: string; schema: Schema }[];
+  readonly parameters: readonly {
+    name: string;
+    in: string;
+    required: boolean;
+    description?: string;
+    schema: Schema;
+  }[];
   readonly requestBody?: { content: Record<string, { schema: Schema }> };
   readonly responses: Record<string, { description: string }>;
 }
@@ -42,7 +48,11 @@ interface Entry {
 /** A whole HTML page. */
 export function docsPage(document: OpenApiDocument): string {
   const entries = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation: operation as unknown as Operation })),
+    Object.entries(item).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation: operation as unknown as Operation,
+    })),
   );
   const sections = document.tags.map(({ name }) => {
     const own = entries.filter(({ operation }) => operation.tags.includes(name));
@@ -75,14 +85,19 @@ ${sections.join('\n')}
 
 function renderErrors(): string {
   return Object.entries(ERRORS)
-    .map(([code, { http, title }]) => `<tr id="error-${code}"><td><code>${code}</code></td><td>${http}</td><td>${escapeHtml(title)}</td></tr>`)
+    .map(
+      ([code, { http, title }]) =>
+        `<tr id="error-${code}"><td><code>${code}</code></td><td>${http}</td><td>${escapeHtml(title)}</td></tr>`,
+    )
     .join('');
 }
 
 function renderEntry(entry: Entry): string {
   const { method, path, operation } = entry;
   const failures = Object.entries(operation.responses).filter(([status]) => Number(status) >= 300);
-  const rows = failures.map(([status, { description }]) => `<tr><td>${status}</td><td>${escapeHtml(description)}</td></tr>`);
+  const rows = failures.map(
+    ([status, { description }]) => `<tr><td>${status}</td><td>${escapeHtml(description)}</td></tr>`,
+  );
   return `<details id="${operation.operationId}"><summary><b>${method}</b><code>${escapeHtml(path)}</code>
 <span class="soft">${escapeHtml(operation.summary)}</span></summary><div>
 ${operation.description ? `<p>${escapeHtml(operation.description)}</p>` : ''}
@@ -103,11 +118,19 @@ function renderParameters({ parameters, requestBody }: Operation): string {
     description: schema.description ?? '',
     schema,
   }));
-  const rows = [...parameters, ...body].map(
-    ({ name, in: place, required: must, description, schema }) =>
-      `<tr><td><code>${escapeHtml(name)}</code>${must ? '' : ' <span class="soft">optional</span>'}</td><td>${place}</td><td>${escapeHtml(typeOf(schema))}</td><td>${escapeHtml(description ?? '')}</td></tr>`,
-  );
-  return rows.length === 0 ? '' : `<table><tr><th>name</th><th>in</th><th>type</th><th></th></tr>${rows.join('')}</table>`;
+  const rows = [...parameters, ...body].map(({ name, in: place, required: must, description, schema }) => {
+    const optional = must ? '' : ' <span class="soft">optional</span>';
+    const cells = [
+      `<code>${escapeHtml(name)}</code>${optional}`,
+      place,
+      escapeHtml(typeOf(schema)),
+      escapeHtml(description ?? ''),
+    ];
+    return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+  });
+  return rows.length === 0
+    ? ''
+    : `<table><tr><th>name</th><th>in</th><th>type</th><th></th></tr>${rows.join('')}</table>`;
 }
 
 function typeOf(schema: Schema): string {

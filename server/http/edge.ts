@@ -3,21 +3,22 @@
  * credentials → rate limit → permission → body → validation → idempotency → handler → answer or problem.
  * No rules live here.
  */
-import type { Server } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { NOBODY, type Permission, type Principal, permits } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { JSON_MAX_BYTES, parseJson } from '../json.ts';
 import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
 import { type Authenticates, type ControlSockets, identify } from './credentials.ts';
 import { type Answer, handleRoute } from './handle.ts';
-import { JSON_MAX_BYTES, parseJson } from './json-body.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
+
+const LINGER_MS = 5000;
 
 export interface EdgeDeps {
   readonly clock: Clock;
@@ -74,10 +75,8 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     done();
   });
   for (const route of deps.routes) mount(app, deps, route);
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(deps, request, reply, unknownPath(deps.routes, request)),
-  );
-  app.setErrorHandler((error, request, reply) => sendProblem(deps, request, reply, error));
+  app.setNotFoundHandler((request, reply) => sendProblem(deps, reply, unknownPath(deps.routes, request)));
+  app.setErrorHandler((error, _request, reply) => sendProblem(deps, reply, error));
   return app;
 }
 
@@ -115,14 +114,14 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       try {
         waiting = gate(request);
       } catch (error) {
-        sendProblem(deps, request, reply, error);
+        sendProblem(deps, reply, error);
         return;
       }
       if (waiting === undefined) done();
       else
         waiting.then(
           () => done(),
-          (error) => sendProblem(deps, request, reply, error),
+          (error) => sendProblem(deps, reply, error),
         );
     },
     handler: async (request, reply) => {
@@ -136,37 +135,42 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
 /** Who, how often, and may they. Synchronous when the key is known already. */
 function admit(deps: EdgeDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
   if (route.permission === 'public') {
-    limit(deps, route, request, NOBODY);
+    limit(deps, route, request);
     return undefined;
   }
   let found: ReturnType<typeof identify>;
   try {
     found = identify(request.raw, deps.accounts, deps.control);
   } catch (error) {
-    limit(deps, route, request, NOBODY);
+    limit(deps, route, request);
     throw error;
   }
   if (!(found instanceof Promise)) {
-    enter(deps, route, request, found);
+    request.principal = found;
+    enter(deps, route, request);
     return undefined;
   }
   return found.then(
-    (principal) => enter(deps, route, request, principal),
+    (principal) => {
+      request.principal = principal;
+      enter(deps, route, request);
+    },
     (error) => {
-      limit(deps, route, request, NOBODY);
+      limit(deps, route, request);
       throw error;
     },
   );
 }
 
-function enter(deps: EdgeDeps, route: Route, request: FastifyRequest, principal: Principal): void {
-  limit(deps, route, request, principal);
-  request.principal = principal;
+function enter(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
+  const { principal } = request;
+  limit(deps, route, request);
   if (principal.via === 'nobody' && route.acceptsLink?.(request)) return;
   demand(principal, route.permission);
 }
 
-function limit(deps: EdgeDeps, route: Route, request: FastifyRequest, principal: Principal): void {
+function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
+  const { principal } = request;
   if (deps.limiter === null || principal.via === 'control') return;
   const caller = principal.via === 'nobody' ? `address:${request.ip}` : principal.credentialId;
   deps.limiter.take(caller, request.answerHeaders);
@@ -206,7 +210,8 @@ function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer
   reply.send(answer.body);
 }
 
-function sendProblem(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
+function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void {
+  const { request } = reply;
   const error = toAppError(thrown);
   if (error.code === 'internal_error' || error.code === 'data_corrupted') {
     deps.log.error({ request_id: request.id, err: error.cause ?? error }, error.message);
@@ -219,11 +224,19 @@ function sendProblem(deps: EdgeDeps, request: FastifyRequest, reply: FastifyRepl
   const problem = toProblem(error, request.id);
   reply.headers({ ...request.answerHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
   if (!request.raw.complete) {
-    // The rest of the body is read and dropped for a while, so that the client gets to see this answer.
-    reply.header('connection', 'close');
-    request.raw.resume();
+    linger(request);
   }
   reply.code(problem.status).send(JSON.stringify(problem));
+}
+
+/**
+ * The rest of a refused body is read and dropped for a while: a client that is still sending when its
+ * connection closes sees a broken pipe instead of the answer.
+ */
+function linger({ raw }: FastifyRequest): void {
+  const cut = setTimeout(() => raw.socket.destroy(), LINGER_MS).unref();
+  raw.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
+  raw.resume();
 }
 
 function record(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
@@ -246,9 +259,4 @@ function record(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): v
     },
     'request',
   );
-}
-
-/** The Node server under the edge. */
-export function serverOf(app: FastifyInstance): Server {
-  return app.server as Server;
 }

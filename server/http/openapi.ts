@@ -3,18 +3,29 @@ import { Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import type { Route } from './route.ts';
 
+const CREDENTIAL_ERRORS = [
+  'missing_api_key',
+  'invalid_api_key',
+  'invalid_session',
+  'account_suspended',
+] as const;
+
 /** What any route may answer besides its own errors, by what it takes. */
 export function errorsOf(route: Route): ErrorCode[] {
   const errors = new Set<ErrorCode>(route.errors);
   errors.add('rate_limited');
   errors.add('internal_error');
   errors.add('shutting_down');
-  if (route.permission !== 'public') for (const code of ['missing_api_key', 'invalid_api_key', 'account_suspended'] as const) errors.add(code);
+  if (route.permission !== 'public') for (const code of CREDENTIAL_ERRORS) errors.add(code);
+  if (route.permission !== 'public' && route.method !== 'GET') errors.add('cross_site_request');
   if (route.permission === 'admin') errors.add('admin_required');
   else if (route.permission !== 'public') errors.add('scope_required');
-  if (route.params || route.query || route.body) errors.add('invalid_request');
-  if (route.body && route.consumes !== 'multipart') for (const code of ['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const) errors.add(code);
-  if (route.method === 'POST') for (const code of ['idempotency_in_flight', 'idempotency_mismatch'] as const) errors.add(code);
+  if (route.params || route.query || route.body || route.method === 'POST') errors.add('invalid_request');
+  if (route.body && route.consumes !== 'multipart')
+    for (const code of ['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)
+      errors.add(code);
+  if (route.method === 'POST')
+    for (const code of ['idempotency_in_flight', 'idempotency_mismatch'] as const) errors.add(code);
   return [...errors].sort();
 }
 
@@ -60,7 +71,8 @@ export function openApi(routes: readonly Route[], version: string): OpenApiDocum
     info: {
       title: 'Cloudlet',
       version,
-      description: 'A whole cloud in one process. Every answer that is not 2xx is problem details with a stable `code`.',
+      description:
+        'A whole cloud in one process. Every answer that is not 2xx is problem details with a stable `code`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ apiKey: [] }, { bearer: [] }],
@@ -76,6 +88,11 @@ export function openApi(routes: readonly Route[], version: string): OpenApiDocum
   };
 }
 
+/** The document as the committed file openapi.json holds it. */
+export function renderOpenApi(document: OpenApiDocument): string {
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
 function operation(route: Route): Record<string, unknown> {
   return {
     operationId: route.name,
@@ -84,7 +101,11 @@ function operation(route: Route): Record<string, unknown> {
     ...(route.description === undefined ? {} : { description: route.description }),
     'x-permission': route.permission,
     ...(route.permission === 'public' ? { security: [] } : {}),
-    parameters: [...parameters(route.params, 'path'), ...parameters(route.query, 'query'), ...headerParameters(route)],
+    parameters: [
+      ...parameters(route.params, 'path'),
+      ...parameters(route.query, 'query'),
+      ...headerParameters(route),
+    ],
     ...(route.body === undefined ? {} : { requestBody: requestBody(route) }),
     responses: { ...successes(route), ...failures(route) },
   };
@@ -104,7 +125,15 @@ function parameters(schema: unknown, place: 'path' | 'query'): unknown[] {
 function headerParameters(route: Route): unknown[] {
   if (route.method !== 'POST') return [];
   const description = 'The same key within 24 h: one effect, the same answer';
-  return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema: { type: 'string', maxLength: 255 } }];
+  return [
+    {
+      name: 'Idempotency-Key',
+      in: 'header',
+      required: false,
+      description,
+      schema: { type: 'string', maxLength: 255 },
+    },
+  ];
 }
 
 function requestBody(route: Route): unknown {
@@ -113,7 +142,13 @@ function requestBody(route: Route): unknown {
   return { required, content: { [type]: { schema: route.body } } };
 }
 
-const MEDIA = { json: 'application/json', list: 'application/json', bytes: '*/*', html: 'text/html', text: 'text/plain' };
+const MEDIA = {
+  json: 'application/json',
+  list: 'application/json',
+  bytes: '*/*',
+  html: 'text/html',
+  text: 'text/plain',
+};
 
 function successes(route: Route): Record<string, unknown> {
   const media = MEDIA[route.produces ?? 'json'];
@@ -133,6 +168,8 @@ function failures(route: Route): Record<string, unknown> {
   }
   const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
   return Object.fromEntries(
-    [...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, { description: codes.join(', '), content }]),
+    [...byStatus]
+      .sort(([a], [b]) => a - b)
+      .map(([status, codes]) => [status, { description: codes.join(', '), content }]),
   );
 }

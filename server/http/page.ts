@@ -5,7 +5,10 @@ import { createHash } from 'node:crypto';
 export function pageHeaders(html: string): Record<string, string> {
   const hashes = (tag: string) =>
     [...html.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, 'g'))].map(
-      ([, content]) => `'sha256-${createHash('sha256').update(content as string).digest('base64')}'`,
+      ([, content]) =>
+        `'sha256-${createHash('sha256')
+          .update(content as string)
+          .digest('base64')}'`,
     );
   const sources = (list: string[]) => (list.length === 0 ? "'none'" : list.join(' '));
   const policy = [
@@ -21,7 +24,13 @@ export function pageHeaders(html: string): Record<string, string> {
   return { 'content-security-policy': policy.join('; ') };
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 
 /** Text as HTML text or attribute value. */
 export function escapeHtml(text: string): string {

@@ -52,7 +52,9 @@ const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_ASYNC_CONSTRAINT: ['bad_http', 'Malformed request'],
 };
 
-/** Any thrown value as an AppError; what is not known becomes `internal_error` with the value as its cause. */
+/**
+ * Any thrown value as an AppError; what is not known becomes `internal_error` with the value as its cause.
+ */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -50,11 +50,14 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
   readonly consumes?: 'json' | 'multipart';
   /**
    * Status → schema. The first status is the one a returned value is sent with.
-   * `bytes`: the handler writes to `reply` itself; `list`: it returns an async iterable of entries, streamed as a JSON array.
+   * `bytes`: the handler writes to `reply` itself; `list`: it returns an async iterable of entries,
+   * streamed as a JSON array.
    */
   readonly responses: Readonly<Record<number, TSchema>>;
   readonly produces?: 'json' | 'bytes' | 'list' | 'html' | 'text';
-  /** A caller without a credential is let through when this says so; the handler then checks the signed link. */
+  /**
+   * A caller without a credential is let through when this says so; the handler then checks the signed link.
+   */
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
   /** Beyond those every route may give (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];

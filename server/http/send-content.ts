@@ -34,33 +34,34 @@ export async function sendContent(
     'accept-ranges': 'bytes',
   };
   if (notModified(request, etag, content.createdAt)) {
-    end(reply, 304, headers);
+    end(reply, { status: 304, headers });
     return;
   }
-  const range = requestedRange(request, content, etag, lastModified);
+  const range = requestedRange(request, content.sizeBytes, [etag, lastModified]);
   const { start, end: stop } = range ?? { start: 0, end: content.sizeBytes };
   headers['content-type'] = content.mimeType;
   headers['content-length'] = String(stop - start);
   if (range) headers['content-range'] = `bytes ${start}-${stop - 1}/${content.sizeBytes}`;
-  const status = range ? 206 : 200;
-  if (request.method === 'HEAD') end(reply, status, headers);
-  else if (content.inline) end(reply, status, headers, content.inline.subarray(start, stop));
-  else
-    await stream(reply, status, headers, (sink, signal) => content.read({ start, end: stop }, sink, signal));
+  const head = { status: range ? 206 : 200, headers };
+  if (request.method === 'HEAD') end(reply, head);
+  else if (content.inline) end(reply, head, content.inline.subarray(start, stop));
+  else await stream(reply, head, (sink, signal) => content.read({ start, end: stop }, sink, signal));
 }
 
-function end(reply: FastifyReply, status: number, headers: Record<string, string>, body?: Uint8Array): void {
+interface Head {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+}
+
+function end(reply: FastifyReply, { status, headers }: Head, body?: Uint8Array): void {
   reply.hijack();
   reply.raw.writeHead(status, headers);
   reply.raw.end(body);
 }
 
-async function stream(
-  reply: FastifyReply,
-  status: number,
-  headers: Record<string, string>,
-  read: (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
+type Read = (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>;
+
+async function stream(reply: FastifyReply, { status, headers }: Head, read: Read): Promise<void> {
   const { raw } = reply;
   const gone = new AbortController();
   const onClose = () => gone.abort(new AppError('bad_http', 'The client went away'));
@@ -110,17 +111,17 @@ function notModified(request: FastifyRequest, etag: string, createdAt: number): 
   return created <= Date.parse(headers['if-modified-since'] ?? '');
 }
 
+/** `validators`: what If-Range may name for the range to count. */
 function requestedRange(
   request: FastifyRequest,
-  content: SentContent,
-  etag: string,
-  lastModified: string,
+  sizeBytes: number,
+  validators: readonly string[],
 ): ByteRange | undefined {
   const condition = request.raw.headers['if-range'];
-  if (condition !== undefined && condition !== etag && condition !== lastModified) return undefined;
-  const range = parseRange(request.raw.headers.range, content.sizeBytes);
+  if (typeof condition === 'string' && !validators.includes(condition)) return undefined;
+  const range = parseRange(request.raw.headers.range, sizeBytes);
   if (range !== 'unsatisfiable') return range;
-  throw new AppError('range_not_satisfiable', `The object has ${content.sizeBytes} bytes`, {
-    headers: { 'content-range': `bytes */${content.sizeBytes}` },
+  throw new AppError('range_not_satisfiable', `The object has ${sizeBytes} bytes`, {
+    headers: { 'content-range': `bytes */${sizeBytes}` },
   });
 }

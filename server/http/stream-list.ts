@@ -41,7 +41,7 @@ export async function streamList(
 }
 
 /** Resolves when the response can take more, or is closed. */
-export function drained(raw: FastifyReply['raw']): Promise<void> {
+function drained(raw: FastifyReply['raw']): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       raw.off('drain', done);

@@ -29,7 +29,10 @@ export interface StatementResult {
   readonly lastRowId: number;
 }
 
-/** A commit was rolled back by a rule of its own: nothing of it is stored, and it may be built anew and tried again. */
+/**
+ * A commit was rolled back by a rule of its own: nothing of it is stored, and it may be built anew and tried
+ * again.
+ */
 export class CommitRejected extends Error {
   /** Index of the statement that refused. */
   readonly index: number;

@@ -73,7 +73,8 @@ test('a migration that fails, or leaves a dangling reference, leaves no trace', 
   const dangling = {
     number: 2,
     name: 'dangling',
-    sql: 'CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (p REFERENCES p(id)); INSERT INTO c VALUES (5);',
+    sql: `CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (p REFERENCES p(id));
+      INSERT INTO c VALUES (5);`,
   };
   assert.throws(() => migrate(database, [first, dangling], 0), /dangling reference/);
   assert.equal(renderSchema(database), before);

@@ -52,7 +52,10 @@ export class SealedColumnsStore {
     this.#metadata = deps.metadata;
   }
 
-  /** True when the database holds any sealed value, so that a missing key file is a loss and not a first start. */
+  /**
+   * True when the database holds any sealed value, so that a missing key file is a loss and not a first
+   * start.
+   */
   async holdsSealedValues(): Promise<boolean> {
     for (const { table, column } of SEALED_COLUMNS) {
       const found = await this.#metadata.get(`SELECT 1 FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`);
@@ -61,7 +64,9 @@ export class SealedColumnsStore {
     return false;
   }
 
-  /** The next rows after `after` (null: the first), in key order, whether they need to be sealed anew or not. */
+  /**
+   * The next rows after `after` (null: the first), in key order, whether they need to be sealed anew or not.
+   */
   async page(column: SealedColumn, after: SealedRow | null, limit: number): Promise<SealedRow[]> {
     const keys = column.key.map((name, i) => `${name} AS k${i}`).join(', ');
     const names = column.key.join(', ');

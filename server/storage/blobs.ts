@@ -31,11 +31,17 @@ export interface BlobWriter {
   write(chunk: Uint8Array): Promise<void> | undefined;
   /** Resolves when the bytes and the directory entry are on disk (fsync). Not callable after abort. */
   finish(): Promise<WrittenBlob>;
-  /** Ends the write and removes what was written. Idempotent; allowed after a failed or a successful finish as long as no commit named the blob. */
+  /**
+   * Ends the write and removes what was written. Idempotent; allowed after a failed or a successful
+   * finish as long as no commit named the blob.
+   */
   abort(): Promise<void>;
 }
 
-/** Takes verified plaintext. The memory is valid only until the returned promise settles (or, if none is returned, until the call returns). */
+/**
+ * Takes verified plaintext. The memory is valid only until the returned promise settles or, if none is
+ * returned, until the call returns.
+ */
 export type BlobSink = (chunk: Uint8Array) => Promise<void> | undefined;
 
 export interface BlobRange {
@@ -43,6 +49,12 @@ export interface BlobRange {
   readonly start: number;
   /** One past the last byte. */
   readonly end: number;
+}
+
+export interface BlobReader {
+  readonly sink: BlobSink;
+  /** Ends the read early. */
+  readonly signal?: AbortSignal;
 }
 
 export interface StoredBlob {
@@ -54,14 +66,17 @@ export interface StoredBlob {
 }
 
 export interface Blobs {
-  /** Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error, `out_of_space` when the disk is nearly full. */
+  /**
+   * Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error and
+   * `out_of_space` when the disk is nearly full.
+   */
   create(options: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter>;
   /**
    * Hands the bytes of `range` to `sink` in order. Every chunk is verified before it is handed over:
    * on a flipped bit, a truncated or a swapped file rejects with AppError `data_corrupted` and the sink
    * sees no byte of the bad chunk. Stops early when `signal` aborts (rejects with its reason).
    */
-  read(ref: BlobRef, range: BlobRange, sink: BlobSink, signal?: AbortSignal): Promise<void>;
+  read(ref: BlobRef, range: BlobRange, reader: BlobReader): Promise<void>;
   /** Removes a blob; a missing one is no error. */
   remove(name: string): Promise<void>;
   /** Every blob there is, finished or not, in no order, at constant memory. */

@@ -1,5 +1,5 @@
 /** Buckets: made, found, changed and removed by their owner. */
-import { mayTouch, type Principal } from '../accounts/principal.ts';
+import type { Principal } from '../accounts/principal.ts';
 import { type Clock, formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { type Awaitable, CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
@@ -8,7 +8,8 @@ import { formatSize } from './format-size.ts';
 import { requireBucketName } from './names.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
 
-export const DEFAULT_REGION = 'us-east-1';
+const DEFAULT_REGION = 'us-east-1';
+const LIST_STEP = 1000;
 
 export interface BucketsDeps {
   readonly metadata: Metadata;
@@ -58,8 +59,7 @@ export class Buckets {
   /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
   async find(principal: Principal, name: string): Promise<BucketRow> {
     const row = await this.#deps.store.find(principal.accountId, name);
-    const limits = principal.bucketLimits;
-    if (!row || (limits !== null && !limits.some((limit) => limit.bucket === name))) {
+    if (!row || !mayEnter(principal, name)) {
       throw new AppError('bucket_not_found', `You have no bucket named ${name}`);
     }
     return row;
@@ -69,19 +69,21 @@ export class Buckets {
     return present(await this.find(principal, name));
   }
 
-  /** One page, oldest first, after row id `after`; `next` is the cursor of the following page. */
-  async page(
-    principal: Principal,
-    after: number,
-    limit: number,
-  ): Promise<{ buckets: Bucket[]; next: number | null }> {
-    const rows = await this.#deps.store.list(principal.accountId, after, limit + 1);
-    const shown = rows.slice(0, limit);
-    const visible = shown.filter(
-      ({ name }) => principal.bucketLimits === null || mayTouchAny(principal, name),
-    );
-    const next = rows.length > limit ? (shown.at(-1)?.id ?? null) : null;
-    return { buckets: visible.map(present), next };
+  /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
+  async *list(principal: Principal, after: number, limit: number): AsyncGenerator<ListedBucket> {
+    let last = after;
+    let left = limit;
+    while (left > 0) {
+      const rows = await this.#deps.store.list(principal.accountId, last, LIST_STEP);
+      for (const row of rows) {
+        if (left === 0 || !mayEnter(principal, row.name)) continue;
+        left--;
+        yield new ListedBucket(row);
+      }
+      const end = rows.at(-1);
+      if (rows.length < LIST_STEP || !end) return;
+      last = end.id;
+    }
   }
 
   /** Settings count for what is uploaded from now on; what is stored stays as it is. */
@@ -118,9 +120,23 @@ export class Buckets {
   }
 }
 
-function mayTouchAny(principal: Principal, bucket: string): boolean {
-  const prefix = principal.bucketLimits?.find((limit) => limit.bucket === bucket)?.prefix;
-  return prefix !== undefined && mayTouch(principal, bucket, prefix);
+/** A bucket with its place in the list. */
+class ListedBucket {
+  readonly id: number;
+  readonly #bucket: Bucket;
+
+  constructor(row: BucketRow) {
+    this.id = row.id;
+    this.#bucket = present(row);
+  }
+
+  toJSON(): Bucket {
+    return this.#bucket;
+  }
+}
+
+function mayEnter({ bucketLimits }: Principal, bucket: string): boolean {
+  return bucketLimits === null || bucketLimits.some((limit) => limit.bucket === bucket);
 }
 
 function limitedKey(): AppError {

@@ -27,6 +27,12 @@ export interface Content {
   readonly inline: Uint8Array | null;
 }
 
+export interface ContentRead {
+  readonly range: BlobRange;
+  readonly sink: BlobSink;
+  readonly signal: AbortSignal;
+}
+
 export class Contents {
   readonly #deps: ContentsDeps;
 
@@ -34,7 +40,10 @@ export class Contents {
     this.#deps = deps;
   }
 
-  /** The caller's object, current or one version. Throws `object_not_found`, `version_not_found`, `data_corrupted`. */
+  /**
+   * The caller's object, current or one version. Throws `object_not_found`, `version_not_found`,
+   * `data_corrupted`.
+   */
   async find(principal: Principal, objectId: string, versionId?: string): Promise<Content> {
     const row = await this.#row(objectId, versionId);
     if (row?.account_id === principal.accountId && mayTouch(principal, row.bucket, row.name))
@@ -78,13 +87,13 @@ export class Contents {
   }
 
   /** Hands the verified bytes of `range` to `sink`; see Blobs.read. */
-  async read(content: Content, range: BlobRange, sink: BlobSink, signal: AbortSignal): Promise<void> {
+  async read(content: Content, { range, sink, signal }: ContentRead): Promise<void> {
     const { row } = content;
     if (content.inline) {
       await sink(content.inline.subarray(range.start, range.end));
     } else if (row.blob_name !== null) {
       const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: this.#dataKey(row) };
-      await this.#deps.blobs.read(blob, range, sink, signal);
+      await this.#deps.blobs.read(blob, range, { sink, signal });
     }
   }
 

@@ -36,7 +36,10 @@ export class Links {
     return { query: `${version}expires=${expires}&signature=${signature}`, expiresAt: expires * 1000 };
   }
 
-  /** Throws `invalid_link` unless the query was made by sign() for this object and has not expired. Returns the seconds left. */
+  /**
+   * Throws `invalid_link` unless the query was made by sign() for this object and has not expired. Returns
+   * the seconds left.
+   */
   check(objectId: string, query: LinkQuery): number {
     const expires = query.expires ?? 0;
     const given = Buffer.from(query.signature ?? '', 'base64url');

@@ -27,6 +27,12 @@ interface Position {
   readonly version: number;
 }
 
+/** Where to go on, and how far. */
+interface Step {
+  readonly from: Position | undefined;
+  readonly limit: number;
+}
+
 const STREAM_PAGE = 1000;
 
 export class Listing {
@@ -36,7 +42,10 @@ export class Listing {
     this.#deps = deps;
   }
 
-  /** At most `limit` entries by name (UTF-8 byte order); `cursor` continues an earlier page. Throws `invalid_cursor`. */
+  /**
+   * At most `limit` entries by name (UTF-8 byte order); `cursor` continues an earlier page. Throws
+   * `invalid_cursor`.
+   */
   async page(
     principal: Principal,
     bucketName: string,
@@ -44,7 +53,7 @@ export class Listing {
   ): Promise<{ entries: ObjectEntry[]; next: string | null }> {
     const bucket = await this.#bucketFor(principal, bucketName, query.prefix);
     const from = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
-    const rows = await this.#rows(bucket, query, from, query.limit + 1);
+    const rows = await this.#rows(bucket, query, { from, limit: query.limit + 1 });
     const shown = rows.slice(0, query.limit);
     const last = shown.at(-1);
     return {
@@ -58,7 +67,7 @@ export class Listing {
     const bucket = await this.#bucketFor(principal, bucketName, query.prefix);
     let from: Position | undefined;
     for (;;) {
-      const rows = await this.#rows(bucket, query, from, STREAM_PAGE);
+      const rows = await this.#rows(bucket, query, { from, limit: STREAM_PAGE });
       for (const row of rows) yield JSON.stringify(presentEntry(row, this.#deps.accessTimes, query.versions));
       const last = rows.at(-1);
       if (rows.length < STREAM_PAGE || !last) return;
@@ -80,12 +89,7 @@ export class Listing {
     return bucket;
   }
 
-  async #rows(
-    bucket: BucketRow,
-    query: ListingQuery,
-    from: Position | undefined,
-    limit: number,
-  ): Promise<EntryRow[]> {
+  async #rows(bucket: BucketRow, query: ListingQuery, { from, limit }: Step): Promise<EntryRow[]> {
     const { store } = this.#deps;
     const start = from ? { name: from.name, after: true } : { name: query.prefix, after: false };
     if (!query.versions) return withPrefix(await store.liveEntries(bucket.id, start, limit), query.prefix);

@@ -12,7 +12,7 @@ export function requireBucketName(name: string): void {
   });
 }
 
-export const OBJECT_NAME_MAX_BYTES = 1024;
+const OBJECT_NAME_MAX_BYTES = 1024;
 
 /**
  * 1 to 1,024 bytes of UTF-8 without control characters or lone surrogates. Anything else is just a

@@ -48,6 +48,14 @@ export interface Naming {
   readonly metadata: string | null;
 }
 
+export interface Publication {
+  readonly bucket: BucketRow;
+  readonly received: ReceivedBytes;
+  readonly naming: Naming;
+  /** Joins the commit. */
+  readonly receipt?: (answer: Uploaded) => readonly Statement[];
+}
+
 const ATTEMPTS = 5;
 
 export class Objects {
@@ -66,7 +74,10 @@ export class Objects {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
     await this.#deps.requireCredit(bucket.account_id);
     const { blobs, wrapKey, assertRoom, maxObjectBytes: maxBytes } = this.#deps;
-    return { bucket, upload: new Upload({ blobs, wrapKey, assertRoom, encrypt: bucket.encryption === 1, maxBytes }) };
+    return {
+      bucket,
+      upload: new Upload({ blobs, wrapKey, assertRoom, encrypt: bucket.encryption === 1, maxBytes }),
+    };
   }
 
   /** Throws `invalid_object_name`, or `scope_required` when the key's limits do not cover the name. */
@@ -77,12 +88,7 @@ export class Objects {
   }
 
   /** Makes received bytes the current version of a name. The answer is durable when this resolves. */
-  publish(
-    bucket: BucketRow,
-    received: ReceivedBytes,
-    naming: Naming,
-    receipt: (answer: Uploaded) => readonly Statement[] = () => [],
-  ): Promise<Uploaded> {
+  publish({ bucket, received, naming, receipt = () => [] }: Publication): Promise<Uploaded> {
     return this.#inTurn(bucket.id, naming.name, async () => {
       const { store, clock } = this.#deps;
       const fresh = await this.#deps.bucketStore.find(bucket.account_id, bucket.name);
@@ -227,7 +233,9 @@ export class Objects {
     return version;
   }
 
-  /** The caller's object, live or behind a marker. Throws `object_not_found`, also when it is someone else's. */
+  /**
+   * The caller's object, live or behind a marker. Throws `object_not_found`, also when it is someone else's.
+   */
   async findFor(
     principal: Principal,
     objectId: string,

@@ -103,3 +103,12 @@ export const CdnLink = Type.Object({
   expires_at: Type.String(),
 });
 export type CdnLink = Static<typeof CdnLink>;
+
+export const BucketPath = Type.Object({ name: Type.String() });
+export const ObjectPath = Type.Object({ id: Type.String() });
+export const Paging = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
+  ),
+};

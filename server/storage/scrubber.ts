@@ -145,13 +145,9 @@ export class Scrubber {
       if (blob.data) {
         openInline(blob.data, blob.checksum, dataKey);
       } else if (blob.name !== null) {
+        const reader = { sink: () => undefined, signal: this.#stop.signal };
         const ref = { name: blob.name, sizeBytes: blob.size_bytes, dataKey };
-        await this.#deps.blobs.read(
-          ref,
-          { start: 0, end: blob.size_bytes },
-          () => undefined,
-          this.#stop.signal,
-        );
+        await this.#deps.blobs.read(ref, { start: 0, end: blob.size_bytes }, reader);
       }
       return true;
     } catch (error) {

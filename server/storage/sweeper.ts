@@ -34,7 +34,10 @@ export class Sweeper {
     this.#stopped = true;
   }
 
-  /** Removes blobs whose grace is over; returns how many. The row goes first: a crash then leaves an orphan, never a row without bytes. */
+  /**
+   * Removes blobs whose grace is over; returns how many. The row goes first: a crash then leaves an orphan,
+   * never a row without bytes.
+   */
   async sweepGarbage(): Promise<number> {
     const { metadata, store, blobs, clock } = this.#deps;
     let removed = 0;

@@ -43,7 +43,10 @@ export class Upload {
     this.#dataKey = deps.encrypt ? randomSecret(32) : null;
   }
 
-  /** Copies the chunk. A promise asks the caller to wait before the next. Throws `payload_too_large` and what BlobWriter.write does. */
+  /**
+   * Copies the chunk. A promise asks the caller to wait before the next. Throws `payload_too_large` and what
+   * BlobWriter.write does.
+   */
   write(chunk: Uint8Array): Promise<void> | undefined {
     this.#sizeBytes += chunk.length;
     if (this.#sizeBytes > this.#deps.maxBytes) {

@@ -53,7 +53,15 @@ const DISKS: readonly Disk[] = [
       writeFileSync(image, '');
       truncateSync(image, DISK_BYTES);
       execFileSync('mkfs.ext4', ['-q', '-m', '0', image], { stdio: 'pipe' });
-      execFileSync('mount', ['-o', 'loop', image, directory], { stdio: 'pipe' });
+      const device = execFileSync('losetup', ['--find', '--show', image], { encoding: 'utf8' }).trim();
+      try {
+        // Whoever had the device before may have left it read-only: the flag outlives its file.
+        execFileSync('blockdev', ['--setrw', device], { stdio: 'pipe' });
+        execFileSync('mount', [device, directory], { stdio: 'pipe' });
+      } finally {
+        // Detaches it now, or when it is unmounted.
+        execFileSync('losetup', ['--detach', device], { stdio: 'pipe' });
+      }
     },
   },
 ];

@@ -51,7 +51,10 @@ export class DiskRoom {
     this.#reservePath = join(deps.directory, 'reserve');
   }
 
-  /** Looks for the first time, makes the reserve if there is room, and goes on looking. Throws when the directory cannot be asked. */
+  /**
+   * Looks for the first time, makes the reserve if there is room, and goes on looking. Throws when the
+   * directory cannot be asked.
+   */
   async start(): Promise<void> {
     this.#applyFigures(await statfs(this.#deps.directory));
     await this.#keepReserve();
@@ -100,7 +103,10 @@ export class DiskRoom {
     if (this.#admittedBytes > available / 8) void this.refresh();
   }
 
-  /** Promises `bytes` to work that will write them over time, such as an upload of known length. Throws as assertRoom does. */
+  /**
+   * Promises `bytes` to work that will write them over time, such as an upload of known length. Throws as
+   * assertRoom does.
+   */
   hold(bytes: number): RoomHold {
     const available = this.availableBytes();
     if (bytes > available) throw outOfSpace(bytes, available);
@@ -139,7 +145,9 @@ export class DiskRoom {
     return this.#hasReserve;
   }
 
-  /** Looks at the disk now. Calls while a look is under way share it; one that fails leaves the old figures. */
+  /**
+   * Looks at the disk now. Calls while a look is under way share it; one that fails leaves the old figures.
+   */
   refresh(): Promise<void> {
     this.#look ??= this.#lookAgain().finally(() => {
       this.#look = undefined;
@@ -156,7 +164,8 @@ export class DiskRoom {
       this.#applyFigures(figures);
       await this.#keepReserve();
     } catch {
-      // Admissions go on counting against the last figure, so that a disk that hangs ends in a refusal, not in a lie.
+      // Admissions go on counting against the last figure, so that a disk that hangs ends in a refusal, not
+      // in a lie.
     }
   }
 

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { FakeClock, systemClock } from '../clock.ts';
-import { HostMetrics } from './host-metrics.ts';
+import { HostMetrics, parseCpuTicks } from './host-metrics.ts';
 
 async function started(clock = systemClock): Promise<HostMetrics> {
   const metrics = new HostMetrics({ clock, dataDir: tmpdir() });
@@ -47,6 +47,11 @@ describe('host metrics', () => {
       assert.ok(cpu > (100 / cores) * 0.7, `${cpu} does not show a busy core of ${cores}`);
     },
   );
+
+  test('iowait is idle, stolen time busy, guests are not counted twice', () => {
+    const stat = 'cpu  10 20 30 400 500 6 7 8 5 4\ncpu0 1 2 3 4 5 6 7 8 9 10\n';
+    assert.deepEqual(parseCpuTicks(stat), { busy: 81, total: 981 });
+  });
 
   test('memory is what /proc/meminfo says is not available', onLinux, async () => {
     const metrics = await started();

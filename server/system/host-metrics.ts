@@ -1,4 +1,7 @@
-/** How busy the machine under Cloudlet is: all of it, not only this process. Nothing here blocks the event loop. */
+/**
+ * How busy the machine under Cloudlet is: all of it, not only this process. Nothing here blocks the event
+ * loop.
+ */
 import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus, freemem, totalmem } from 'node:os';
@@ -9,7 +12,10 @@ export interface HostUsage {
   readonly cpu: number;
   /** Memory that no program could get without swapping, 0–100, one decimal. */
   readonly memory: number;
-  /** Of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null when it does not answer. */
+  /**
+   * Of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null when it
+   * does not answer.
+   */
   readonly disk: number | null;
 }
 
@@ -18,10 +24,8 @@ export interface HostMetricsDeps {
   readonly dataDir: string;
 }
 
-interface CpuSample {
+interface CpuSample extends CpuTicks {
   readonly at: number;
-  readonly busy: number;
-  readonly total: number;
 }
 
 const SAMPLE_MS = 1000;
@@ -118,21 +122,30 @@ function percent(part: number, whole: number): number {
   return Math.min(100, Math.max(0, Math.round((part / whole) * 1000) / 10));
 }
 
-/** Time all cores spent since the machine started. Waiting for a disk counts as idle, time stolen by a hypervisor as busy. */
-function readCpuTicks(): { busy: number; total: number } {
-  if (process.platform !== 'linux') return portableCpuTicks();
-  // proc(5): cpu user nice system idle iowait irq softirq steal guest guest_nice; guests are part of user and nice.
-  const line = readFileSync('/proc/stat', 'latin1').split('\n', 1)[0] ?? '';
-  const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] = line
-    .trim()
-    .split(/\s+/)
-    .slice(1)
-    .map(Number);
+interface CpuTicks {
+  /** Time all cores spent since the machine started, in whatever unit the system counts. */
+  readonly busy: number;
+  readonly total: number;
+}
+
+/**
+ * Reads the first line of /proc/stat (proc(5)): cpu user nice system idle iowait irq softirq steal guest
+ * guest_nice, where both guests are part of user and nice. Waiting for a disk counts as idle, time stolen
+ * by a hypervisor as busy.
+ */
+export function parseCpuTicks(stat: string): CpuTicks {
+  const fields = (stat.split('\n', 1)[0] ?? '').trim().split(/\s+/).slice(1).map(Number);
+  const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] = fields;
   const busy = user + nice + system + irq + softirq + steal;
   return { busy, total: busy + idle + iowait };
 }
 
-function portableCpuTicks(): { busy: number; total: number } {
+function readCpuTicks(): CpuTicks {
+  if (process.platform !== 'linux') return portableCpuTicks();
+  return parseCpuTicks(readFileSync('/proc/stat', 'latin1'));
+}
+
+function portableCpuTicks(): CpuTicks {
   const times = cpus().map((cpu) => cpu.times);
   const idle = times.reduce((sum, time) => sum + time.idle, 0);
   const busy = times.reduce((sum, time) => sum + time.user + time.nice + time.sys + time.irq, 0);

@@ -2,7 +2,8 @@
  * Idempotency-Key: one effect and one answer, however often a POST is repeated within 24 h.
  *
  * The answer is stored in the same commit as the effect (the domain appends `receipt(answer)` to its
- * commit), so a crash between the two cannot happen. Races are decided in memory: the data directory has one process.
+ * commit), so a crash between the two cannot happen. Races are decided in memory: the data directory has
+ * one process.
  * Bodies may hold secrets (a new API key) and are therefore sealed.
  */
 import type { Sealer } from '../accounts/sealer.ts';
@@ -16,7 +17,7 @@ export interface StoredAnswer {
   readonly body: string;
 }
 
-export const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
+const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 export interface IdempotencyDeps {
   readonly metadata: Metadata;
@@ -39,7 +40,10 @@ export class Idempotency {
     this.#deps = deps;
   }
 
-  /** Throws `idempotency_in_flight` while the first request with this key runs. The caller must end() what it gets. */
+  /**
+   * Throws `idempotency_in_flight` while the first request with this key runs. The caller must end() what it
+   * gets.
+   */
   async begin(name: AttemptName): Promise<Attempt> {
     const id = `${name.scope} ${name.key}`;
     if (this.#running.has(id)) {
@@ -96,7 +100,9 @@ class Attempt {
     return `idempotency:${this.#name.scope}:${this.#name.key}`;
   }
 
-  /** The stored answer to the same request, if any. Throws `idempotency_mismatch` when the request differs. */
+  /**
+   * The stored answer to the same request, if any. Throws `idempotency_mismatch` when the request differs.
+   */
   settle(fingerprint: string): StoredAnswer | undefined {
     this.#fingerprint = fingerprint;
     if (this.#known && this.#known.fingerprint !== fingerprint) {

@@ -42,7 +42,8 @@ function rowsOf(keys: MasterKeys): Statement[] {
   const rows = Array.from({ length: ROWS }, (_, i): Statement[] => [
     { sql: 'INSERT INTO secrets (name, sealed) VALUES (?, ?)', params: [`s${i}`, seal(`secret:s${i}`)] },
     {
-      sql: `INSERT INTO api_keys (key_hash, account_id, key_id, kind, sealed_key, s3_sealed_secret, created_at)
+      sql: `INSERT INTO api_keys
+              (key_hash, account_id, key_id, kind, sealed_key, s3_sealed_secret, created_at)
             VALUES (?, 1, ?, 'main', ?, ?, 0)`,
       params: [
         `h${i}`,
@@ -52,7 +53,8 @@ function rowsOf(keys: MasterKeys): Statement[] {
       ],
     },
     {
-      sql: "INSERT INTO idempotency (scope, key, fingerprint, status, sealed_body, created_at) VALUES (?, ?, '', 200, ?, 0)",
+      sql: `INSERT INTO idempotency (scope, key, fingerprint, status, sealed_body, created_at)
+            VALUES (?, ?, '', 200, ?, 0)`,
       params: [`scope${i % 5}`, `key${i}`, seal(`idempotency:scope${i % 5}:key${i}`)],
     },
     {
@@ -165,7 +167,8 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
       import { rotateMasterKey } from ${url('./key-rotation.ts')};
       const directory = ${JSON.stringify(dataDir)};
       const keys = MasterKeys.open({ dataDir: directory, mayCreate: false });
-      const metadata = await SqliteMetadata.open({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
+      const alarms = new Alarms(systemClock);
+      const metadata = await SqliteMetadata.open({ directory, clock: systemClock, alarms });
       let batches = 0;
       const die = () => process.kill(process.pid, 'SIGKILL');
       if (${killAfter} === 7) keys.retire = die;

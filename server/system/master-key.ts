@@ -2,7 +2,8 @@
  * The keys that seal every secret in the database. They are kept beside it, never in it: the database
  * alone opens nothing, and a backup without `master.key` is worthless for what is sealed.
  *
- * A sealed value is `version (1) · key id (8) · nonce (12) · ciphertext · tag (16)`: AES-256-GCM with a random
+ * A sealed value is `version (1) · key id (8) · nonce (12) · ciphertext · tag (16)`: AES-256-GCM with a
+ * random
  * nonce; the additional data is the header and the context, so a value moved to another row does not open.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
@@ -18,7 +19,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 /** Version and key id: what names the key at the front of every sealed value. */
-export const SEALED_HEADER_BYTES = 1 + KEY_ID_BYTES;
+const SEALED_HEADER_BYTES = 1 + KEY_ID_BYTES;
 const CIPHERTEXT_AT = SEALED_HEADER_BYTES + NONCE_BYTES;
 
 interface KeyFile {
@@ -82,7 +83,10 @@ function fsyncPath(path: string): void {
 
 export interface MasterKeysOptions {
   readonly dataDir: string;
-  /** False when the database already holds sealed values, so that a lost file is not papered over by a new one. */
+  /**
+   * False when the database already holds sealed values, so that a lost file is not papered over by a new
+   * one.
+   */
   readonly mayCreate: boolean;
 }
 
@@ -97,7 +101,10 @@ export class MasterKeys {
     this.#keys = keys;
   }
 
-  /** Reads `<dataDir>/master.key`, or makes it. Throws an Error of one clear line when it is missing, open to others or damaged. */
+  /**
+   * Reads `<dataDir>/master.key`, or makes it. Throws an Error of one clear line when it is missing, open to
+   * others or damaged.
+   */
   static open({ dataDir, mayCreate }: MasterKeysOptions): MasterKeys {
     const path = join(dataDir, KEY_FILE);
     const found = readKeyFile(path);

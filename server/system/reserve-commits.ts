@@ -24,7 +24,8 @@ export class ReserveCommits implements Metadata {
 
   commit(statements: readonly Statement[]): Promise<StatementResult[]> {
     return this.#metadata.commit(statements).catch(async (error: unknown) => {
-      if (isAppError(error, 'out_of_space') && (await this.#releaseReserve())) return this.#metadata.commit(statements);
+      if (isAppError(error, 'out_of_space') && (await this.#releaseReserve()))
+        return this.#metadata.commit(statements);
       throw error;
     });
   }

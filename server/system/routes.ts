@@ -54,7 +54,9 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       errors: ['read_only'],
       handler: () => {
         if (status.isReady()) return { status: 'ok' };
-        throw new AppError('read_only', 'Writes are refused after a disk error', { hint: 'See GET /api/system/status' });
+        throw new AppError('read_only', 'Writes are refused after a disk error', {
+          hint: 'See GET /api/system/status',
+        });
       },
     }),
     defineRoute({
@@ -82,7 +84,8 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
       responses: { 200: ScrubReport },
       errors: ['job_running'],
       handler: async () => {
-        if ((await scrubber.status()).running) throw new AppError('job_running', 'A scrub is running already');
+        if ((await scrubber.status()).running)
+          throw new AppError('job_running', 'A scrub is running already');
         scrubber
           .run({ bytesPerSecond: Number.POSITIVE_INFINITY, fresh: true })
           .catch((error) => onJobError('scrub', error));

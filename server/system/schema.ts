@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 const Percent = Type.Number({ minimum: 0, maximum: 100 });
 const Time = Type.Union([Type.String(), Type.Null()]);
 
-export const ScrubStatus = Type.Object({
+const ScrubStatus = Type.Object({
   running: Type.Boolean(),
   started_at: Time,
   finished_at: Time,

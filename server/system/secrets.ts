@@ -16,7 +16,10 @@ export class Secrets {
     this.#keys = deps.keys;
   }
 
-  /** The 32 bytes of that name, made at the first call ever. Throws AppError `data_corrupted` when they do not open. */
+  /**
+   * The 32 bytes of that name, made at the first call ever. Throws AppError `data_corrupted` when they do
+   * not open.
+   */
   get(name: string): Promise<Buffer> {
     let secret = this.#known.get(name);
     if (secret === undefined) {

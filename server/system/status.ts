@@ -40,7 +40,9 @@ export class Status<Scrub> {
 
   /** True when reads and writes can be served. */
   isReady(): boolean {
-    return !this.#deps.alarms.list().some(({ code }) => code === 'metadata_write_failed' || code === 'blob_fsync_failed');
+    return !this.#deps.alarms
+      .list()
+      .some(({ code }) => code === 'metadata_write_failed' || code === 'blob_fsync_failed');
   }
 }
 

@@ -48,7 +48,7 @@ export async function readBlob(
     seen.push(Buffer.from(chunk));
     return undefined;
   };
-  const error = await blobs.read(ref, range, sink).then(
+  const error = await blobs.read(ref, range, { sink }).then(
     () => undefined,
     (reason: unknown) => reason,
   );
@@ -213,13 +213,14 @@ function testReading(blobs: () => Blobs): void {
     const ref = await storeBlob(blobs(), randomSecret(2 * MIB + 5), { dataKey: randomSecret(32) });
     const seen: Buffer[] = [];
     let busy = false;
-    await blobs().read(ref, { start: 3, end: ref.sizeBytes }, async (chunk) => {
+    const sink = async (chunk: Uint8Array) => {
       assert.ok(!busy, 'two chunks at once');
       busy = true;
       await sleep(seen.length === 1 ? 250 : 2);
       seen.push(Buffer.from(chunk));
       busy = false;
-    });
+    };
+    await blobs().read(ref, { start: 3, end: ref.sizeBytes }, { sink });
     assert.ok(Buffer.concat(seen).equals(ref.content.subarray(3)));
   });
 
@@ -228,11 +229,14 @@ function testReading(blobs: () => Blobs): void {
     const range = { start: 0, end: ref.sizeBytes };
     const never = () => new Promise<void>(() => {});
     const reason = new Error('gone away');
-    await assert.rejects(blobs().read(ref, range, never, AbortSignal.abort(reason)), reason);
+    await assert.rejects(
+      blobs().read(ref, range, { sink: never, signal: AbortSignal.abort(reason) }),
+      reason,
+    );
     const inside = new AbortController();
     setTimeout(() => inside.abort(reason), 30);
     const started = performance.now();
-    await assert.rejects(blobs().read(ref, range, never, inside.signal), reason);
+    await assert.rejects(blobs().read(ref, range, { sink: never, signal: inside.signal }), reason);
     assert.ok(performance.now() - started < 1000);
     const between = new AbortController();
     let calls = 0;
@@ -240,7 +244,7 @@ function testReading(blobs: () => Blobs): void {
       if (++calls === 2) between.abort(reason);
       return undefined;
     };
-    await assert.rejects(blobs().read(ref, range, sink, between.signal), reason);
+    await assert.rejects(blobs().read(ref, range, { sink, signal: between.signal }), reason);
     assert.equal(calls, 2);
   });
 
@@ -251,11 +255,8 @@ function testReading(blobs: () => Blobs): void {
     const throwing = () => {
       throw failure;
     };
-    await assert.rejects(blobs().read(ref, range, throwing), failure);
-    await assert.rejects(
-      blobs().read(ref, range, () => Promise.reject(failure)),
-      failure,
-    );
+    await assert.rejects(blobs().read(ref, range, { sink: throwing }), failure);
+    await assert.rejects(blobs().read(ref, range, { sink: () => Promise.reject(failure) }), failure);
   });
 
   test('a range outside of the blob is refused', async () => {

@@ -3,7 +3,10 @@ import { readCode } from './code-text.ts';
 import { mentionedFiles, readImports } from './imports.ts';
 import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
 
-/** Files that start something by being named here or, for people and tools, in package.json, bin/, .ci/ or an HTML page. */
+/**
+ * Files that start something by being named here or, for people and tools, in package.json, bin/, .ci/ or an
+ * HTML page.
+ */
 const ENTRIES = ['server/main.ts', 'sdk/index.ts', 'cli/main.ts'];
 
 /** Every path with a code ending that the text names, from the root. */
@@ -101,7 +104,9 @@ export function checkDeadExports(files: readonly SourceFile[]): Finding[] {
     });
 }
 
-/** Migrations are 0001-, 0002-, … without a gap or a double, so that two branches cannot both add one unseen. */
+/**
+ * Migrations are 0001-, 0002-, … without a gap or a double, so that two branches cannot both add one unseen.
+ */
 export function checkMigrations(files: readonly SourceFile[]): Finding[] {
   const paths = files
     .map(({ path }) => path)

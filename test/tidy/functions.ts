@@ -55,7 +55,10 @@ function isSuiteCallback(code: string, open: number): boolean {
   return /(?<![.\w])(?:describe|suite)\s*\(/.test(line);
 }
 
-/** The types are blanked first, so that a return type cannot hide a body. JSX is not understood: `.tsx` is read as it is. */
+/**
+ * The types are blanked first, so that a return type cannot hide a body. JSX is not understood: `.tsx` is
+ * read as it is.
+ */
 export function findFunctions(text: string): FunctionShape[] {
   const { code } = readCode(text);
   return [...code.matchAll(/\(/g)].flatMap(({ index: open }) => {

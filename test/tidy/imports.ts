@@ -48,7 +48,10 @@ export function readImports(file: SourceFile): Import[] {
   });
 }
 
-/** Files named by a relative string that is no import, such as a worker's `new URL('./x.ts', import.meta.url)`. */
+/**
+ * Files named by a relative string that is no import, such as a worker's `new URL('./x.ts',
+ * import.meta.url)`.
+ */
 export function mentionedFiles(file: SourceFile): string[] {
   return readCode(file.text).strings.flatMap(({ value }) =>
     /^\.{1,2}\/[\w./-]+\.(?:ts|tsx|js)$/.test(value) ? [resolveTarget(file.path, value) ?? ''] : [],

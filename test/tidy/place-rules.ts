@@ -18,6 +18,22 @@ const RANDOMNESS_ALLOWED: Readonly<Record<string, string>> = {
 
 const isServerCode = (path: string) => path.startsWith('server/') && isCode(path) && !isTest(path);
 
+const TIME = new RegExp(
+  [
+    /\bDate\s*\.\s*now\b/,
+    /\bnew\s+Date\s*(?:\(\s*\)|(?!\s*[(\w]))/,
+    /(?<!new\s+)(?<![.\w])Date\s*\(/,
+    /\bperformance\s*\.\s*now\b/,
+    /\bprocess\s*\.\s*(?:hrtime|uptime)\b/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+);
+
+const RANDOMNESS =
+  /\bMath\s*\.\s*random\b|\b(?:random(?:Bytes|UUID|Int|Fill|FillSync)|getRandomValues|generateKeySync)\s*\(/g;
+
 const RULES: readonly PlaceRule[] = [
   {
     pattern: /\bprocess\s*\.\s*env\b/g,
@@ -25,14 +41,12 @@ const RULES: readonly PlaceRule[] = [
     message: 'process.env is read in server/config.ts only; take the setting from Config',
   },
   {
-    pattern:
-      /\bDate\s*\.\s*now\b|\bnew\s+Date\s*(?:\(\s*\)|(?!\s*[(\w]))|(?<!new\s+)(?<![.\w])Date\s*\(|\bperformance\s*\.\s*now\b|\bprocess\s*\.\s*(?:hrtime|uptime)\b/g,
+    pattern: TIME,
     home: (path) => path === 'server/clock.ts' || !isServerCode(path),
     message: 'the time comes from a Clock (server/clock.ts)',
   },
   {
-    pattern:
-      /\bMath\s*\.\s*random\b|\b(?:randomBytes|randomUUID|randomInt|randomFill|randomFillSync|getRandomValues|generateKeySync)\s*\(/g,
+    pattern: RANDOMNESS,
     home: (path) => path in RANDOMNESS_ALLOWED || !isServerCode(path),
     message: 'randomness comes from server/ids.ts (randomSecret, randomBase62, newId)',
   },
@@ -70,8 +84,21 @@ function isShell(name: string): boolean {
   return name === 'exec' || name === 'execSync' || name === '*';
 }
 
-const SQL =
-  /^\s*(?:SELECT\s[\s\S]*?(?:\bFROM\b|\()|INSERT\s+(?:OR\s+\w+\s+)?INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|CREATE\s+(?:TABLE|INDEX|UNIQUE)\s|WITH\s+\w+\s+AS\s|PRAGMA\s|BEGIN\b\s*(?:IMMEDIATE|;|$)|SAVEPOINT\s)/i;
+const SQL = new RegExp(
+  [
+    /SELECT\s[\s\S]*?(?:\bFROM\b|\()/,
+    /INSERT\s+(?:OR\s+\w+\s+)?INTO\s/,
+    /UPDATE\s+\S+\s+SET\s/,
+    /DELETE\s+FROM\s/,
+    /CREATE\s+(?:TABLE|INDEX|UNIQUE)\s/,
+    /WITH\s+\w+\s+AS\s/,
+    /(?:PRAGMA|SAVEPOINT)\s/,
+    /BEGIN\s*(?:IMMEDIATE|;|$)/,
+  ]
+    .map(({ source }) => `^\\s*${source}`)
+    .join('|'),
+  'i',
+);
 
 function isSqlHome(path: string): boolean {
   return /(?:\/|-)store\.ts$/.test(path) || /^server\/(?:metadata\/|drivers\/metadata-)/.test(path);

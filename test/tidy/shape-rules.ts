@@ -3,10 +3,13 @@ import { readCode, type StringLiteral } from './code-text.ts';
 import { findFunctions, withoutTypes } from './functions.ts';
 import { type Finding, isCode, type SourceFile } from './source-files.ts';
 
-export const LIMITS = { fileLines: 400, functionLines: 70, parameters: 3, lineCharacters: 110 } as const;
+const LIMITS = { fileLines: 400, functionLines: 70, parameters: 3, lineCharacters: 110 } as const;
 
-/** Longer than the limit today: `path#name` → lines. Lower or remove an entry as the function shrinks; add none. */
-export const LONG_FUNCTIONS: Readonly<Record<string, number>> = {};
+/**
+ * Longer than the limit today: `path#name` → lines. Lower or remove an entry as the function shrinks; add
+ * none.
+ */
+const LONG_FUNCTIONS: Readonly<Record<string, number>> = {};
 
 /** Files longer than LIMITS.fileLines. */
 export function checkFileLength(files: readonly SourceFile[]): Finding[] {
@@ -21,7 +24,9 @@ export function checkFileLength(files: readonly SourceFile[]): Finding[] {
     });
 }
 
-/** Lines too wide to read, when it is code or comment that makes them so and not one long string or address. */
+/**
+ * Lines too wide to read, when it is code or comment that makes them so and not one long string or address.
+ */
 export function checkLineLength(files: readonly SourceFile[]): Finding[] {
   return files
     .filter(({ path }) => isCode(path))
@@ -47,7 +52,10 @@ function overlap({ index, value }: StringLiteral, span: { start: number; end: nu
   return Math.max(0, Math.min(index + value.length, span.end) - Math.max(index, span.start));
 }
 
-/** Functions longer than LIMITS.functionLines; `allowed` is the ratchet, and an entry that is too generous is a finding too. */
+/**
+ * Functions longer than LIMITS.functionLines; `allowed` is the ratchet, and an entry that is too generous is
+ * a finding too.
+ */
 export function checkFunctionLength(
   files: readonly SourceFile[],
   allowed: Readonly<Record<string, number>> = LONG_FUNCTIONS,
@@ -77,7 +85,10 @@ const MANY_PARAMETERS: Readonly<Record<string, string>> = {
   'server/config.ts#oneOf': 'one row of the table of settings',
 };
 
-/** Functions whose calls cannot be read because of their many positional arguments. Whoever calls a callback decides on its. */
+/**
+ * Functions whose calls cannot be read because of their many positional arguments. Whoever calls a callback
+ * decides on its.
+ */
 export function checkParameters(files: readonly SourceFile[]): Finding[] {
   return shapes(files).flatMap(({ path, shape }) => {
     const isCallback = shape.name === '<anonymous>';

@@ -4,9 +4,10 @@ import { readCode } from './code-text.ts';
 import { type Finding, findAll, isCode, type SourceFile } from './source-files.ts';
 
 // Classes of one letter keep this file from complaining about itself.
-const LEFTOVER = /\b(?:T[O]DO|FI[X]ME|X[X]X|HA[C]K)\b|\bnot (?:yet )?implemente[d]\b/gi;
+const LEFTOVER = /\b(?:T[O]DO|FI[X]ME|X[X]X|HA[C]K)\b|\b[Nn]ot (?:yet )?implemente[d]\b/g;
 const REGISTRY =
-  /\b(?:registr[y]|de[b]|securit[y]|pyp[i]|proxy\.golan[g])\.[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|io|dev)\b|"resolve[d]":\s*"https?:/gi;
+  /\b(?:registr[y]|de[b]|securit[y]|pyp[i]|proxy\.golan[g])(?:\.[a-z0-9-]+)+\.(?:com|org|net|io|dev)\b/gi;
+const RESOLVED = /"resolve[d]":\s*"https?:/g;
 const MACHINE_PATH = /(?<![\w./~$}-])\/(?:work|root|home\/[a-z][\w-]*|Users\/[A-Za-z][\w-]*)\/[\w.]/g;
 const FOCUS = /(?<![.\w])(?:test|it|describe|suite)\s*\.\s*only\b|\bonly\s*:\s*true\b|(?<![.\w])debugger\b/g;
 
@@ -21,6 +22,7 @@ export function checkLeftovers(files: readonly SourceFile[]): Finding[] {
 export function checkMachineTraces(files: readonly SourceFile[]): Finding[] {
   return files.flatMap((file) => [
     ...findAll(file, REGISTRY, 'names a package registry: which one is the matter of the machine'),
+    ...findAll(file, RESOLVED, 'an address in the lock file; see omit-lockfile-registry-resolved'),
     ...findAll(file, MACHINE_PATH, 'an absolute path of one machine'),
   ]);
 }

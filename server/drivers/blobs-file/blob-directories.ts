@@ -49,7 +49,9 @@ export class BlobDirectories {
     this.#durable.add(directory);
   }
 
-  /** Callers that come while an fsync runs share the next one: the running one may have missed their entry. */
+  /**
+   * Callers that come while an fsync runs share the next one: the running one may have missed their entry.
+   */
   #share(path: string): Promise<void> {
     const shared = this.#syncs.get(path);
     if (shared === undefined) {

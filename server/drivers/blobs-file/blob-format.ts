@@ -1,7 +1,8 @@
 /**
  * How a blob lies on disk: frames of 64 KiB of plaintext (the last may be shorter, or empty for an empty
  * blob), each followed by a tail. Plain: the bytes, then a CRC-32 (zlib's, little-endian). Encrypted:
- * AES-256-GCM ciphertext, then the 16-byte tag. Lengths follow from BlobRef.sizeBytes, so no header is needed.
+ * AES-256-GCM ciphertext, then the 16-byte tag. Lengths follow from BlobRef.sizeBytes, so no header is
+ * needed.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';

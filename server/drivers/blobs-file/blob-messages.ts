@@ -1,4 +1,7 @@
-/** What the event loop asks of a worker thread, and what it answers. Bytes travel in shared slots, never in messages. */
+/**
+ * What the event loop asks of a worker thread, and what it answers. Bytes travel in shared slots, never in
+ * messages.
+ */
 import type { FaultRecord } from './blob-fault.ts';
 
 /** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */

@@ -1,4 +1,7 @@
-/** The event loop's side of one read: it asks threads for verified chunks and hands them to the sink in order. */
+/**
+ * The event loop's side of one read: it asks threads for verified chunks and hands them to the sink in
+ * order.
+ */
 import type { BlobRange, BlobRef, BlobSink } from '../../storage/blobs.ts';
 import { asFault, damaged, faultError } from './blob-fault.ts';
 import { CHUNK_BYTES, chunkCount } from './blob-format.ts';
@@ -52,7 +55,10 @@ export class BlobReading {
     }
   }
 
-  /** Resolves when the sink has taken everything. Rejects with an AppError, the sink's error or the signal's reason. */
+  /**
+   * Resolves when the sink has taken everything. Rejects with an AppError, the sink's error or the signal's
+   * reason.
+   */
   async run(): Promise<void> {
     const { signal } = this.#deps;
     signal?.throwIfAborted();

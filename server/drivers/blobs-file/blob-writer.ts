@@ -6,7 +6,10 @@ import type { BlobReply } from './blob-messages.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
 import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from './worker-pool.ts';
 
-/** Slots on their way to the disk before the caller is asked to wait: 2 MiB, or the slower thread starves at times. */
+/**
+ * Slots on their way to the disk before the caller is asked to wait: 2 MiB, or the slower thread starves at
+ * times.
+ */
 const MAX_IN_FLIGHT = 8;
 
 /** What decides over the disk's space. */

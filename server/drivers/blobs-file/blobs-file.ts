@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import { isId, newId } from '../../ids.ts';
-import type { BlobRange, BlobRef, BlobSink, Blobs, BlobWriter, StoredBlob } from '../../storage/blobs.ts';
+import type { BlobRange, BlobReader, BlobRef, Blobs, BlobWriter, StoredBlob } from '../../storage/blobs.ts';
 import type { Alarms } from '../../system/alarms.ts';
 import { BlobFault } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from './blob-format.ts';
@@ -73,14 +73,15 @@ export class FileBlobs implements Blobs {
     return writer;
   }
 
-  async read(ref: BlobRef, range: BlobRange, sink: BlobSink, signal?: AbortSignal): Promise<void> {
+  async read(ref: BlobRef, range: BlobRange, { sink, signal }: BlobReader): Promise<void> {
     this.#assertOpen();
     const { start, end } = range;
     if (!(start >= 0 && start <= end && end <= ref.sizeBytes)) {
       throw new AppError('range_not_satisfiable', `Bytes ${start}–${end} of ${ref.sizeBytes} do not exist.`);
     }
     signal?.throwIfAborted();
-    // Nothing to hand over; but an empty blob has a frame, and whoever reads it wants to know that it is good.
+    // Nothing to hand over; but an empty blob has a frame, and whoever reads it wants to know that it is
+    // good.
     if (start === end && ref.sizeBytes > 0) return;
     await new BlobReading({ ref, range, sink, signal, workers: this.#workers, slots: this.#slots }).run();
   }
@@ -112,7 +113,7 @@ export class FileBlobs implements Blobs {
   }
 
   #onFault(error: unknown): void {
-    if (!(error instanceof BlobFault && error.kind === 'sync') || isFull(error)) return;
+    if (!(error instanceof BlobFault) || !isDiskFailure(error)) return;
     this.#syncFailed = true;
     this.#deps.alarms.raise(
       'blob_fsync_failed',
@@ -130,9 +131,9 @@ export class FileBlobs implements Blobs {
   }
 }
 
-/** A sync that found the disk full loses its own file only; that ends when there is space again. */
-function isFull({ code }: BlobFault): boolean {
-  return code === 'ENOSPC' || code === 'EDQUOT';
+/** A failed fsync or write. A full disk, though, loses only the file it hit, and ends by itself. */
+function isDiskFailure({ kind, code }: BlobFault): boolean {
+  return (kind === 'sync' && code !== 'ENOSPC' && code !== 'EDQUOT') || (kind === 'write' && code === 'EIO');
 }
 
 function ignoreMissing(error: unknown): undefined {

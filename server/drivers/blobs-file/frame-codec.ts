@@ -14,7 +14,10 @@ export interface FrameCodec {
   readonly tailBytes: number;
   /** Body and tail in the order they are written. The body may share memory with `plain`. */
   seal(plain: Uint8Array, place: FramePlace): readonly [Uint8Array, Uint8Array];
-  /** Verifies a frame and leaves the plaintext in `body`. False when it was altered; `body` is then not to be used. */
+  /**
+   * Verifies a frame and leaves the plaintext in `body`. False when it was altered; `body` is then not to be
+   * used.
+   */
   open(body: Uint8Array, tail: Buffer, place: FramePlace): boolean;
 }
 

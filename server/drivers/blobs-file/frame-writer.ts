@@ -28,7 +28,9 @@ export class FrameWriter {
     this.#codec = codec;
   }
 
-  /** Seals and writes `plain`: whole chunks, unless `last`. Throws the BlobFault of this or any earlier call. */
+  /**
+   * Seals and writes `plain`: whole chunks, unless `last`. Throws the BlobFault of this or any earlier call.
+   */
   append(plain: Uint8Array, last: boolean): void {
     if (this.#failure !== null) throw this.#failure;
     const count = Math.max(1, Math.ceil(plain.length / CHUNK_BYTES));

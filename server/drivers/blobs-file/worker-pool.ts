@@ -8,7 +8,9 @@ import type { Answer, BlobReply, BlobRequest, BlobThreadSetup, Numbered } from '
 /** A thread that dies before it ever answered would die again at once. */
 const RESTART_DELAY_MS = 1000;
 
-/** How much of a thread one request takes, and a stream that is open there (MD5 is the slowest part by far). */
+/**
+ * How much of a thread one request takes, and a stream that is open there (MD5 is the slowest part by far).
+ */
 const REQUEST_LOAD = 1;
 export const STORE_LOAD = 2;
 export const HASH_LOAD = 5;
@@ -101,7 +103,10 @@ export class WorkerPool {
     return [...this.#threads];
   }
 
-  /** The least loaded thread, `other` only if there is no second one. Throws AppError `overloaded` when none is alive. */
+  /**
+   * The least loaded thread, `other` only if there is no second one. Throws AppError `overloaded` when none
+   * is alive.
+   */
   pick(other?: BlobThread): BlobThread {
     let best: BlobThread | undefined;
     for (const thread of this.#threads) {

@@ -42,7 +42,9 @@ export interface BatchFailure {
 export type WriterReply =
   | { readonly kind: 'ready' }
   | { readonly kind: 'unusable'; readonly message: string }
-  /** `results`: changes and last row id of each statement of each commit in order; failed commits have none. */
+  /**
+   * `results`: changes and last row id of each statement of each commit in order; failed commits have none.
+   */
   | { readonly kind: 'stored'; readonly results: Float64Array; readonly failures: readonly CommitFailure[] }
   | { readonly kind: 'failed'; readonly failure: BatchFailure }
   /** After a checkpoint was due: bytes that still wait in the log, and what went wrong, if anything. */
@@ -50,7 +52,10 @@ export type WriterReply =
 
 const MAX_SQL_TEXTS = 1000;
 
-/** Numbers the SQL texts. Statements are constant text, so this stays small; a program that makes texts is bounded all the same. */
+/**
+ * Numbers the SQL texts. Statements are constant text, so this stays small; a program that makes texts is
+ * bounded all the same.
+ */
 export class SqlNumbers {
   readonly #numbers = new Map<string, number>();
   #fresh: string[] = [];

@@ -7,10 +7,13 @@ import Database from 'better-sqlite3';
 /** Below this SQLite has the WAL-reset race, which corrupts a database written by two connections. */
 const LEAST_SQLITE = [3, 51, 3];
 
-export const DATABASE_FILE = 'metadata.db';
+const DATABASE_FILE = 'metadata.db';
 const WAL_BYTES_KEPT = 64 * 2 ** 20;
 
-/** Memory mapping stays off: an I/O error on a mapped page is SIGBUS and ends the process, where a read is an error to answer. */
+/**
+ * Memory mapping stays off: an I/O error on a mapped page is SIGBUS and ends the process, where a read is an
+ * error to answer.
+ */
 const WRITER_PRAGMAS: readonly (readonly [string, number | string])[] = [
   ['busy_timeout', 5000],
   ['journal_mode', 'wal'],
@@ -57,12 +60,17 @@ function sqliteVersion(database: Database.Database): string {
   return String(database.prepare('SELECT sqlite_version()').pluck().get());
 }
 
-/** Lower-case hex SHA-256 of a text in UTF-8, null of null: the ledger's hash chain is computed in SQL by it. */
+/**
+ * Lower-case hex SHA-256 of a text in UTF-8, null of null: the ledger's hash chain is computed in SQL by it.
+ */
 function sha256Hex(text: unknown): string | null {
   return text === null ? null : createHash('sha256').update(String(text), 'utf8').digest('hex');
 }
 
-/** Makes an empty file and its directory entry durable, readable by the owner alone; SQLite gives its log the same mode. */
+/**
+ * Makes an empty file and its directory entry durable, readable by the owner alone; SQLite gives its log the
+ * same mode.
+ */
 function createFile(directory: string): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, DATABASE_FILE);

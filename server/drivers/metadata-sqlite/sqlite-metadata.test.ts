@@ -105,7 +105,8 @@ test('RowIdOf stands for the id an earlier statement of the commit was given', a
     params: ['rowid'],
   };
   const bucket = {
-    sql: "INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at) VALUES (?, ?, 'r', 0, 0, 0)",
+    sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at)
+          VALUES (?, ?, 'r', 0, 0, 0)`,
     params: [{ rowIdOf: 0 }, 'mine'],
   };
   const [first, second] = await metadata.commit([account, bucket]);

@@ -65,7 +65,10 @@ export class SqliteMetadata implements Metadata {
     });
   }
 
-  /** Opens or creates the database and brings it to the newest schema. Rejects with an Error of one clear line. */
+  /**
+   * Opens or creates the database and brings it to the newest schema. Rejects with an Error of one clear
+   * line.
+   */
   static async open(deps: SqliteMetadataDeps): Promise<SqliteMetadata> {
     const options: WriterOptions = { directory: deps.directory, nowMs: deps.clock.now() };
     const writer = new Worker(new URL('./writer.ts', import.meta.url), {
@@ -250,7 +253,10 @@ export class SqliteMetadata implements Metadata {
     }
   }
 
-  /** Nothing is written from now on: after a failed fsync nobody knows what the disk holds, and a second one may lie. */
+  /**
+   * Nothing is written from now on: after a failed fsync nobody knows what the disk holds, and a second one
+   * may lie.
+   */
   #break(detail: string): void {
     if (this.#broken === null) {
       this.#broken = detail;

@@ -1,4 +1,7 @@
-/** The writer thread: migrates, then stores batches in the order in which they come. It alone waits for fsync. */
+/**
+ * The writer thread: migrates, then stores batches in the order in which they come. It alone waits for
+ * fsync.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { migrate } from '../../metadata/migrate.ts';
@@ -54,7 +57,8 @@ function serve(database: Database.Database, port: NonNullable<typeof parentPort>
   let broken = false;
   port.on('message', (request: WriterRequest) => {
     if (request.kind === 'close') {
-      // A broken database is not closed: closing would write its log back with an fsync that already failed once.
+      // A broken database is not closed: closing would write its log back with an fsync that already failed
+      // once.
       if (!broken) database.close();
       port.close();
       return;

@@ -88,8 +88,10 @@ CREATE TABLE ledger_transfers (
 -- With the amount, so that a balance is summed from the index alone.
 CREATE INDEX ledger_debit ON ledger_transfers(debit, seq, amount_micro);
 CREATE INDEX ledger_credit ON ledger_transfers(credit, seq, amount_micro);
-CREATE TRIGGER ledger_no_update BEFORE UPDATE ON ledger_transfers BEGIN SELECT RAISE(ABORT, 'the ledger is insert-only'); END;
-CREATE TRIGGER ledger_no_delete BEFORE DELETE ON ledger_transfers BEGIN SELECT RAISE(ABORT, 'the ledger is insert-only'); END;
+CREATE TRIGGER ledger_no_update BEFORE UPDATE ON ledger_transfers
+BEGIN SELECT RAISE(ABORT, 'the ledger is insert-only'); END;
+CREATE TRIGGER ledger_no_delete BEFORE DELETE ON ledger_transfers
+BEGIN SELECT RAISE(ABORT, 'the ledger is insert-only'); END;
 
 CREATE TABLE buckets (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,7 +1,7 @@
 /** The lists of accounts and keys: whole, or by pages whose next one is named in the Link header. */
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
-import { linkHeader } from '../http/link-header.ts';
+import { linkHeader } from './link-header.ts';
 
 export interface ListPage<T> {
   readonly request: FastifyRequest;
@@ -31,6 +31,7 @@ export function invalidCursor(): AppError {
   return new AppError('invalid_cursor', 'The cursor is not one that this list gave');
 }
 
-async function* jsonTexts(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
+/** Items as JSON texts. */
+export async function* jsonTexts(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
   for await (const item of items) yield JSON.stringify(item);
 }

@@ -1,8 +1,11 @@
-/** Parses JSON bodies under limits: valid UTF-8, at most 64 levels, no key that could reach a prototype. */
-import { AppError } from '../errors.ts';
+/**
+ * Parses JSON that strangers sent, under limits: valid UTF-8, at most 64 levels, no key that could reach a
+ * prototype.
+ */
+import { AppError } from './errors.ts';
 
 export const JSON_MAX_BYTES = 2 ** 20;
-export const JSON_MAX_DEPTH = 64;
+const JSON_MAX_DEPTH = 64;
 
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });

@@ -1,38 +1,18 @@
-/** The multipart upload: a form in any order becomes a published version. */
+/** What the fields of an upload form say of the object. */
 import mime from 'mime';
 import { AppError, invalidField } from '../errors.ts';
-import { parseJson } from '../http/json-body.ts';
-import { type Form, readForm } from '../http/multipart.ts';
-import type { RouteInput } from '../http/route.ts';
-import type { Naming, Objects } from './objects.ts';
-import type { Uploaded } from './schema.ts';
+import { parseJson } from '../json.ts';
+import type { Naming } from './objects.ts';
 
-export const METADATA_MAX_BYTES = 8 * 1024;
+const METADATA_MAX_BYTES = 8 * 1024;
 
-type UploadInput = RouteInput<{ name: string }, unknown, unknown>;
-
-/** Stores the file part of the request, or nothing at all. */
-export async function receiveUpload(objects: Objects, input: UploadInput): Promise<Uploaded> {
-  const { principal, params, request, receipt, identify } = input;
-  const { bucket, upload } = await objects.beginUpload(principal, params.name);
-  let publishing = false;
-  try {
-    const form = await readForm(request.raw, upload);
-    const naming = readNaming(form);
-    objects.checkName(principal, bucket, naming.name);
-    const received = await upload.finish();
-    identify(JSON.stringify([naming, received.sizeBytes, received.md5]));
-    publishing = true;
-    return await objects.publish(bucket, received, naming, receipt);
-  } catch (error) {
-    // Once a commit was tried its outcome may be unknown: the sweeper decides, by what the database says.
-    if (!publishing) await upload.abort();
-    throw error;
-  }
+export interface UploadFields {
+  readonly fields: ReadonlyMap<string, string>;
+  readonly file: { readonly fileName: string; readonly mimeType: string } | undefined;
 }
 
-/** Throws `invalid_request` with all problems of the fields. */
-function readNaming({ fields, file }: Form): Naming {
+/** Throws `invalid_request`, naming the field. */
+export function readNaming({ fields, file }: UploadFields): Naming {
   if (!file) {
     throw new AppError('invalid_request', 'file: the form has no file part', {
       fields: [{ field: 'file', message: 'is required, as a part with a file name' }],

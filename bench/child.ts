@@ -1,0 +1,73 @@
+/** The bench's own processes: yardsticks and load generators never share a process with what is measured. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+}
+
+/** Runs a program to its end. Rejects with what it said when it fails. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, ...env },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}: ${stderr || stdout}`);
+  return stdout;
+}
+
+/** Runs a file of this folder on the pinned Node with one JSON argument and reads its one line of JSON. */
+export async function runChild<Result>(
+  script: URL,
+  input: object,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Result> {
+  const output = await runProgram(process.execPath, [fileURLToPath(script), JSON.stringify(input)], env);
+  return JSON.parse(output) as Result;
+}
+
+/** A process that serves until it is stopped. */
+export class Server {
+  readonly #child: ChildProcess;
+  readonly port: number;
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  /** The file prints the port it listens on as its first line. */
+  static async start(script: URL, args: readonly string[]): Promise<Server> {
+    const child = spawn(process.execPath, [fileURLToPath(script), ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [text] = await once(child.stdout, 'data');
+    return new Server(child, Number(String(text).trim()));
+  }
+
+  async stop(): Promise<void> {
+    const exit = once(this.#child, 'exit');
+    this.#child.kill('SIGTERM');
+    await exit;
+  }
+}
+
+/** What a child was told on its command line. */
+export function childInput<Input>(): Input {
+  return JSON.parse(process.argv[2] ?? '{}') as Input;
+}

@@ -1,0 +1,8 @@
+/** Writes openapi.json: the API as its routes declare it. Run it after changing a route or a schema. */
+import { writeFileSync } from 'node:fs';
+import { declaredRoutes } from '../server/all-routes.ts';
+import { openApi, renderOpenApi } from '../server/http/openapi.ts';
+import { VERSION } from '../server/version.ts';
+
+const text = renderOpenApi(openApi(declaredRoutes(), VERSION));
+writeFileSync(new URL('../openapi.json', import.meta.url), text);

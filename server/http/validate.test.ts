@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Type } from 'typebox';
+import { type AppError, isAppError } from '../errors.ts';
+import { bodyCheck, textCheck } from './validate.ts';
+
+const body = bodyCheck(
+  Type.Object({
+    name: Type.String({ minLength: 2 }),
+    count: Type.Optional(Type.Integer({ minimum: 1 })),
+    on: Type.Optional(Type.Boolean()),
+    owner: Type.Optional(Type.Object({ id: Type.Integer() })),
+  }),
+);
+
+/** The fields that `check` complains of. */
+function fieldsOf(check: () => unknown): string[] {
+  try {
+    check();
+  } catch (error) {
+    assert.ok(isAppError(error, 'invalid_request'), String(error));
+    const { fields = [], message } = error as AppError;
+    assert.ok(message.startsWith(`${fields[0]?.field}: `), message);
+    for (const { message: said } of fields) assert.ok(said.length > 0);
+    return fields.map(({ field }) => field).sort();
+  }
+  return [];
+}
+
+test('a good body passes, with members the schema does not name', () => {
+  const given = { name: 'ab', count: 1, on: false, extra: [1] };
+  assert.equal(body(given), given);
+});
+
+test('JSON types are strict: nothing is read from text', () => {
+  assert.deepEqual(
+    fieldsOf(() => body({ name: 'ab', count: '5' })),
+    ['count'],
+  );
+  assert.deepEqual(
+    fieldsOf(() => body({ name: 'ab', on: 'true' })),
+    ['on'],
+  );
+  assert.deepEqual(
+    fieldsOf(() => body({ name: 'ab', on: 1 })),
+    ['on'],
+  );
+  assert.deepEqual(
+    fieldsOf(() => body({ name: 12 })),
+    ['name'],
+  );
+  assert.deepEqual(
+    fieldsOf(() => body({ name: null })),
+    ['name'],
+  );
+  assert.deepEqual(
+    fieldsOf(() => body({ name: 'ab', count: 1.5 })),
+    ['count'],
+  );
+});
+
+test('all problems are told at once, each field once', () => {
+  assert.deepEqual(
+    fieldsOf(() => body({ count: 0, on: 'x', owner: { id: 'a' } })),
+    ['count', 'name', 'on', 'owner.id'],
+  );
+  assert.deepEqual(
+    fieldsOf(() => body({ name: 'ab', owner: {} })),
+    ['owner.id'],
+  );
+});
+
+test('a body that is not an object is refused; none at all counts as an empty one', () => {
+  for (const given of [null, [], 'text', 7, true]) assert.notEqual(fieldsOf(() => body(given)).length, 0);
+  assert.deepEqual(
+    fieldsOf(() => body(undefined)),
+    ['name'],
+  );
+  const optional = bodyCheck(Type.Object({ a: Type.Optional(Type.String()) }));
+  assert.deepEqual(optional(undefined), {});
+  assert.equal(bodyCheck(undefined)('anything'), 'anything');
+});
+
+const query = textCheck(
+  Type.Object({
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    force: Type.Optional(Type.Boolean()),
+    prefix: Type.Optional(Type.String()),
+  }),
+  'query',
+);
+
+test('query parameters are read from text, and only those the schema names are kept', () => {
+  assert.deepEqual(query({ limit: '10', force: 'true', prefix: '5', other: 'x' }), {
+    limit: 10,
+    force: true,
+    prefix: '5',
+  });
+  assert.deepEqual(query({ force: 'false' }), { force: false });
+});
+
+test('text that is no integer or boolean, or is given twice, is refused', () => {
+  const bad = ['0', '1001', '-1', '1.0', '1e2', '0x10', ' 5', '5 ', '', 'x', '99999999999999999999', ['1', '2']];
+  for (const limit of bad) assert.deepEqual(fieldsOf(() => query({ limit })), ['limit'], String(limit));
+  for (const force of ['1', 'yes', 'TRUE', '', 'true ']) {
+    assert.deepEqual(fieldsOf(() => query({ force })), ['force'], force);
+  }
+  assert.deepEqual(fieldsOf(() => query({ prefix: ['a', 'b'] })), ['prefix']);
+});

@@ -1,0 +1,102 @@
+/** Buckets over REST. */
+import { Type } from 'typebox';
+import { invalidCursor, listPage } from '../http/list-page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Buckets } from './buckets.ts';
+import type { Emptying } from './emptying.ts';
+import { Bucket, BucketChange, BucketPath, NewBucket, Paging } from './schema.ts';
+
+export interface BucketRoutesDeps {
+  readonly buckets: Buckets;
+  readonly emptying: Emptying;
+}
+
+const BUCKET = '/api/buckets/{name}';
+
+export function bucketRoutes(deps: BucketRoutesDeps): Route[] {
+  return [...findRoutes(deps), ...changeRoutes(deps)];
+}
+
+function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/buckets',
+      name: 'createBucket',
+      tag: 'storage',
+      summary: 'Create a bucket',
+      permission: 'storage:write',
+      body: NewBucket,
+      responses: { 201: Bucket },
+      errors: ['invalid_bucket_name', 'bucket_exists', 'insufficient_credits'],
+      handler: ({ principal, body, receipt }) => buckets.create(principal, body, receipt),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/buckets',
+      name: 'listBuckets',
+      tag: 'storage',
+      summary: 'List your buckets, oldest first',
+      permission: 'storage:read',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(Bucket) },
+      errors: ['invalid_cursor'],
+      produces: 'list',
+      handler: ({ principal, query, request }) => {
+        const { limit, cursor } = query;
+        const after = cursor === undefined ? 0 : Number(cursor);
+        if (!Number.isSafeInteger(after)) throw invalidCursor();
+        const entries = buckets.list(principal, after, limit === undefined ? Infinity : limit + 1);
+        return listPage({ request, limit, entries, cursorOf: (bucket) => String(bucket.id) });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: BUCKET,
+      name: 'getBucket',
+      tag: 'storage',
+      summary: 'Read a bucket',
+      permission: 'storage:read',
+      params: BucketPath,
+      responses: { 200: Bucket },
+      errors: ['bucket_not_found'],
+      handler: ({ principal, params }) => buckets.describe(principal, params.name),
+    }),
+  ];
+}
+
+function changeRoutes({ buckets, emptying }: BucketRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'PATCH',
+      path: BUCKET,
+      name: 'changeBucket',
+      tag: 'storage',
+      summary: 'Turn versioning or encryption on or off, for later uploads',
+      permission: 'storage:write',
+      params: BucketPath,
+      body: BucketChange,
+      responses: { 200: Bucket },
+      errors: ['bucket_not_found'],
+      handler: ({ principal, params, body }) => buckets.change(principal, params.name, body),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: BUCKET,
+      name: 'deleteBucket',
+      tag: 'storage',
+      summary: 'Delete a bucket',
+      description:
+        'Refused while anything is in it, unless `force=true`, which deletes every object and version first.',
+      permission: 'storage:write',
+      params: BucketPath,
+      query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
+      responses: { 200: Bucket },
+      errors: ['bucket_not_found', 'bucket_not_empty'],
+      handler: async ({ principal, params, query }) => {
+        if (query.force === true) await emptying.empty(principal, params.name);
+        return buckets.removeEmpty(principal, params.name);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,148 @@
+/** Bytes of objects over REST: downloads, and signed links on both origins. */
+import { Type } from 'typebox';
+import { formatTime } from '../clock.ts';
+import { contentDisposition } from '../http/content-disposition.ts';
+import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { sendContent } from '../http/send-content.ts';
+import type { Content, Contents } from './contents.ts';
+import type { Links } from './links.ts';
+import { CdnLink, ObjectPath } from './schema.ts';
+
+export interface ContentRoutesDeps {
+  readonly contents: Contents;
+  readonly links: Links;
+  /** Where the data origin is reached, `http://host:port`. */
+  readonly dataUrl: () => string;
+}
+
+const LINK_SECONDS_DEFAULT = 24 * 3600;
+const LINK_SECONDS_MAX = 365 * 24 * 3600;
+/** Caches may keep the current bytes this long before they ask again whether they changed. */
+const CURRENT_MAX_AGE_SECONDS = 60;
+const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });
+const LinkQuery = Type.Object({
+  version_id: Type.Optional(Type.String()),
+  expires: Type.Optional(Type.Integer()),
+  signature: Type.Optional(Type.String()),
+});
+
+/** On the API origin. */
+export function contentRoutes(deps: ContentRoutesDeps): Route[] {
+  return [downloadRoute(deps), linkRoute(deps)];
+}
+
+/** On the data origin: users' files by signed link, apart from where sessions live. */
+export function cdnRoutes({ contents, links }: Pick<ContentRoutesDeps, 'contents' | 'links'>): Route[] {
+  const route = defineRoute({
+    method: 'GET',
+    path: '/cdn/{id}/{fileName}',
+    name: 'cdnDownload',
+    tag: 'storage',
+    summary: 'Read an object by its signed link',
+    permission: 'public',
+    params: Type.Object({ id: Type.String(), fileName: Type.String() }),
+    query: LinkQuery,
+    responses: { 200: Bytes },
+    produces: 'bytes',
+    errors: ['invalid_link', 'object_not_found'],
+    handler: async (input) => {
+      const { params, query } = input;
+      const secondsLeft = links.check(params.id, query);
+      const content = await contents.findForLink(params.id, query.version_id);
+      const caching =
+        query.version_id === undefined
+          ? `public, max-age=${Math.min(CURRENT_MAX_AGE_SECONDS, secondsLeft)}`
+          : `public, max-age=${secondsLeft}, immutable`;
+      const kind = SHOWN.test(content.mimeType) ? 'inline' : 'attachment';
+      await send(input, { contents, content, caching, kind });
+    },
+  });
+  return [route];
+}
+
+function downloadRoute({ contents, links }: ContentRoutesDeps): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/storage/{id}/download',
+    name: 'downloadObject',
+    tag: 'storage',
+    summary: 'Download the current bytes, or one version',
+    description:
+      'Serves HEAD, Range, If-None-Match and If-Range. Without a key a signed link or the session cookie is needed.',
+    permission: 'storage:read',
+    params: ObjectPath,
+    query: LinkQuery,
+    responses: { 200: Bytes },
+    produces: 'bytes',
+    acceptsLink: (request) => (request.query as { signature?: unknown }).signature !== undefined,
+    errors: [
+      'object_not_found',
+      'version_not_found',
+      'invalid_link',
+      'precondition_failed',
+      'range_not_satisfiable',
+      'data_corrupted',
+    ],
+    handler: async (input) => {
+      const { principal, params, query } = input;
+      const byLink = principal.via === 'nobody';
+      if (byLink) links.check(params.id, query);
+      const content = byLink
+        ? await contents.findForLink(params.id, query.version_id)
+        : await contents.find(principal, params.id, query.version_id);
+      await send(input, { contents, content, caching: 'private, no-cache', kind: 'attachment' });
+    },
+  });
+}
+
+function linkRoute({ contents, links, dataUrl }: ContentRoutesDeps): Route {
+  const seconds = { minimum: 1, maximum: LINK_SECONDS_MAX, description: 'Seconds; default one day' };
+  return defineRoute({
+    method: 'GET',
+    path: '/api/storage/{id}/cdn-url',
+    name: 'getCdnUrl',
+    tag: 'storage',
+    summary: 'Get a signed address on the data origin that needs no key',
+    permission: 'storage:read',
+    params: ObjectPath,
+    query: Type.Object({
+      expires_in: Type.Optional(Type.Integer(seconds)),
+      version_id: Type.Optional(Type.String()),
+    }),
+    responses: { 200: CdnLink },
+    errors: ['object_not_found', 'version_not_found'],
+    handler: async ({ principal, params, query }) => {
+      const content = await contents.find(principal, params.id, query.version_id);
+      const target = { objectId: params.id, versionId: query.version_id };
+      const signed = links.sign(target, query.expires_in ?? LINK_SECONDS_DEFAULT);
+      const fileName = content.name.slice(content.name.lastIndexOf('/') + 1) || 'file';
+      return {
+        cdn_url: `${dataUrl()}/cdn/${params.id}/${encodeURIComponent(fileName)}?${signed.query}`,
+        expires_at: formatTime(signed.expiresAt),
+      };
+    },
+  });
+}
+
+interface Download {
+  readonly contents: Contents;
+  readonly content: Content;
+  /** Cache-Control. */
+  readonly caching: string;
+  readonly kind: 'attachment' | 'inline';
+}
+
+/** Types a browser shows without running anything; all others are saved, not opened. */
+const SHOWN = /^(image\/(?!svg)|audio\/|video\/|text\/plain\b|text\/css\b|font\/|application\/(json|wasm)\b)/;
+
+async function send(
+  { request, reply }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>,
+  { contents, content, caching, kind }: Download,
+): Promise<void> {
+  if (request.method === 'GET') contents.touch(content);
+  await sendContent(request, reply, {
+    ...content,
+    headers: { 'content-disposition': contentDisposition(kind, content.name), 'cache-control': caching },
+    read: (range, sink, signal) => contents.read(content, { range, sink, signal }),
+  });
+}

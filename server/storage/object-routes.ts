@@ -1,0 +1,74 @@
+/** Objects over REST: listed, described, deleted. */
+import { Type } from 'typebox';
+import { linkHeader } from '../http/link-header.ts';
+import { jsonTexts } from '../http/list-page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Inspection } from './inspection.ts';
+import type { Listing } from './listing.ts';
+import type { Objects } from './objects.ts';
+import { BucketPath, Deleted, ObjectDetails, ObjectEntry, ObjectPath, Paging } from './schema.ts';
+
+export interface ObjectRoutesDeps {
+  readonly objects: Objects;
+  readonly listing: Listing;
+  readonly inspection: Inspection;
+}
+
+export function objectRoutes({ objects, listing, inspection }: ObjectRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/buckets/{name}/files',
+      name: 'listObjects',
+      tag: 'storage',
+      summary: 'List the objects of a bucket',
+      description:
+        'By name, in UTF-8 byte order; with versions newest first within a name. Without `limit` the whole list is streamed.',
+      permission: 'storage:read',
+      params: BucketPath,
+      query: Type.Object({
+        include_versions: Type.Optional(Type.Boolean()),
+        prefix: Type.Optional(Type.String()),
+        ...Paging,
+      }),
+      responses: { 200: Type.Array(ObjectEntry) },
+      errors: ['bucket_not_found', 'invalid_cursor'],
+      produces: 'list',
+      handler: async ({ principal, params, query, request }) => {
+        const wanted = { prefix: query.prefix ?? '', versions: query.include_versions === true };
+        if (query.limit === undefined && query.cursor === undefined)
+          return listing.stream(principal, params.name, wanted);
+        const limit = query.limit ?? 1000;
+        const cursor = query.cursor === undefined ? {} : { cursor: query.cursor };
+        const page = await listing.page(principal, params.name, { ...wanted, limit, ...cursor });
+        if (page.next !== null) linkHeader(request, { ...query, limit, cursor: page.next });
+        return jsonTexts(page.entries);
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/storage/{id}',
+      name: 'getObject',
+      tag: 'storage',
+      summary: 'Read the record of an object and its versions',
+      permission: 'storage:read',
+      params: ObjectPath,
+      responses: { 200: ObjectDetails },
+      errors: ['object_not_found'],
+      handler: ({ principal, params }) => inspection.describe(principal, params.id),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/storage/{id}',
+      name: 'deleteObject',
+      tag: 'storage',
+      summary: 'Delete an object, or one version for good',
+      permission: 'storage:write',
+      params: ObjectPath,
+      query: Type.Object({ version_id: Type.Optional(Type.String()) }),
+      responses: { 200: Deleted },
+      errors: ['object_not_found', 'version_not_found', 'write_conflict'],
+      handler: ({ principal, params, query }) => objects.remove(principal, params.id, query.version_id),
+    }),
+  ];
+}

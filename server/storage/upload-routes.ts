@@ -1,0 +1,57 @@
+/** Uploads over REST: a form in any order becomes a published version. */
+import { readForm } from '../http/multipart.ts';
+import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import type { Objects } from './objects.ts';
+import { BucketPath, Uploaded, UploadForm } from './schema.ts';
+import { readNaming } from './upload-fields.ts';
+
+export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/buckets/{name}/upload',
+      name: 'uploadObject',
+      tag: 'storage',
+      summary: 'Upload a file',
+      description:
+        'Fields may come in any order. The answer means that bytes and record are on disk. A name that exists gets a new version in a versioned bucket and is replaced elsewhere.',
+      permission: 'storage:write',
+      params: BucketPath,
+      consumes: 'multipart',
+      body: UploadForm,
+      responses: { 200: Uploaded },
+      errors: [
+        'bucket_not_found',
+        'invalid_multipart',
+        'invalid_object_name',
+        'insufficient_credits',
+        'payload_too_large',
+        'out_of_space',
+        'read_only',
+        'write_conflict',
+      ],
+      handler: (input) => receive(objects, input),
+    }),
+  ];
+}
+
+type UploadInput = RouteInput<{ name: string }, unknown, unknown>;
+
+/** Stores the file part of the request, or nothing at all. */
+async function receive(objects: Objects, input: UploadInput): Promise<Uploaded> {
+  const { principal, params, request, receipt, identify } = input;
+  const { bucket, upload } = await objects.beginUpload(principal, params.name);
+  let publishing = false;
+  try {
+    const naming = readNaming(await readForm(request.raw, upload));
+    objects.checkName(principal, bucket, naming.name);
+    const received = await upload.finish();
+    identify(JSON.stringify([naming, received.sizeBytes, received.md5]));
+    publishing = true;
+    return await objects.publish({ bucket, received, naming, receipt });
+  } catch (error) {
+    // Once a commit was tried its outcome may be unknown: the sweeper decides, by what the database says.
+    if (!publishing) await upload.abort();
+    throw error;
+  }
+}

@@ -1,0 +1,94 @@
+/** Everything of storage on a real database and real files in a temporary directory. For tests. */
+import { join } from 'node:path';
+import type { Principal } from '../accounts/principal.ts';
+import { Credit } from '../billing/credit.ts';
+import { CreditStore } from '../billing/credit-store.ts';
+import { FileBlobs } from '../drivers/blobs-file/blobs-file.ts';
+import { randomSecret } from '../ids.ts';
+import { AccessTimes } from '../storage/access-times.ts';
+import { BlobsStore } from '../storage/blobs-store.ts';
+import { Buckets } from '../storage/buckets.ts';
+import { BucketStore } from '../storage/buckets-store.ts';
+import { Contents } from '../storage/contents.ts';
+import { Emptying } from '../storage/emptying.ts';
+import { Inspection } from '../storage/inspection.ts';
+import { Links } from '../storage/links.ts';
+import { Listing } from '../storage/listing.ts';
+import { type Naming, Objects } from '../storage/objects.ts';
+import { Scrubber } from '../storage/scrubber.ts';
+import { ObjectStore } from '../storage/store.ts';
+import { Sweeper } from '../storage/sweeper.ts';
+import { Alarms } from '../system/alarms.ts';
+import { JobRuns } from '../system/job-runs.ts';
+import { JobRunsStore } from '../system/job-runs-store.ts';
+import { openAccountHouse, testSealer } from './account-house.ts';
+
+export interface StorageHouseOptions {
+  readonly maxObjectBytes?: number;
+}
+
+export const TEST_GRACE_MS = 600_000;
+
+export type StorageHouse = Awaited<ReturnType<typeof openStorageHouse>>;
+
+/** Opens all of it. The one setting that moves is `room.freeBytes`: how much the disk is said to take. */
+export async function openStorageHouse(options: StorageHouseOptions = {}) {
+  const house = await openAccountHouse();
+  const { metadata, clock, accounts, directory } = house;
+  const alarms = new Alarms(clock);
+  const room = { freeBytes: Number.POSITIVE_INFINITY, assertRoom: (bytes: number) => assertFree(room, bytes) };
+  const blobs = await FileBlobs.open({ directory: join(directory, 'blobs'), threads: 1, clock, alarms, room });
+  const sealer = testSealer();
+  const credit = new Credit({ store: new CreditStore(metadata) });
+  const store = new ObjectStore(metadata);
+  const bucketStore = new BucketStore(metadata);
+  const blobsStore = new BlobsStore(metadata);
+  const shared = {
+    ...{ metadata, clock, blobs, bucketStore, alarms },
+    wrapKey: (key: Uint8Array) => sealer.seal(key, 'blob-key'),
+    unwrapKey: (wrapped: Uint8Array) => sealer.unseal(wrapped, 'blob-key'),
+    requireCredit: (accountId: number) => credit.require(accountId),
+    assertRoom: room.assertRoom,
+    maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
+    garbageGraceMs: TEST_GRACE_MS,
+  };
+  const accessTimes = new AccessTimes({ ...shared, store });
+  const buckets = new Buckets({ ...shared, store: bucketStore });
+  const objects = new Objects({ ...shared, store, buckets });
+  const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
+  const openScrubber = () => new Scrubber({ ...shared, store: blobsStore, runs });
+  return {
+    ...{ metadata, clock, directory, alarms, blobs, room, store, bucketStore, blobsStore },
+    ...{ accounts, accessTimes, buckets, objects, runs },
+    /** As after a restart: nothing is remembered but what is stored. */
+    ...{ openScrubber, openSweeper: () => new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS }) },
+    contents: new Contents({ ...shared, store, accessTimes }),
+    listing: new Listing({ store, buckets, accessTimes }),
+    inspection: new Inspection({ objects, store, accessTimes }),
+    emptying: new Emptying({ buckets, objects, store }),
+    links: new Links(randomSecret(32), clock),
+    /** A new account, as its own key's principal. */
+    async newPrincipal(username: string): Promise<Principal> {
+      const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
+      const { id } = await accounts.register(fields, () => []);
+      const key = { isAdmin: false, scopes: ['*'], bucketLimits: null, via: 'key', credentialId: `k-${id}` } as const;
+      return { accountId: id, username, ...key };
+    },
+    /** Uploads `bytes` under `name`, in one piece. */
+    async put(principal: Principal, bucketName: string, { bytes, ...naming }: NewObject) {
+      const { bucket, upload } = await objects.beginUpload(principal, bucketName);
+      await upload.write(bytes);
+      const received = await upload.finish();
+      return objects.publish(bucket, received, { mimeType: 'text/plain', metadata: null, ...naming });
+    },
+    async close() {
+      await blobs.close();
+      await house.close();
+    },
+  };
+}
+
+export interface NewObject extends Partial<Naming> {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}

@@ -1,0 +1,242 @@
+/** Walks every operation of a running cloud's openapi.json with the wrong credential of every kind. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { CheckedClient, type Entry } from '../harness/checked-client.ts';
+import type { Call } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+
+/** May be called by anybody, and why. A new public route must be added here by hand. */
+const PUBLIC: Readonly<Record<string, string>> = {
+  register: 'there is no account yet',
+  login: 'there is no key yet',
+  logout: 'clears the cookie of a session that may be over',
+  setUp: 'the link is the permission',
+  getSystemStatus: 'seed §5.6',
+  getHealth: 'for supervisors',
+  getReadiness: 'for load balancers',
+  getMetrics: 'for Prometheus',
+  getOpenApi: 'documentation',
+  getDocs: 'documentation',
+  getSetupPage: 'shows a form; the link is the permission',
+};
+
+interface Case {
+  /** A body the operation would accept, so that only the credential can be what is refused. */
+  readonly json?: unknown;
+  readonly form?: boolean;
+  /** With the ids of another account: the code of the 404. Absent: the path names nothing of an account. */
+  readonly foreign?: string;
+}
+
+/** Every operation that needs a credential. A new route must be added here by hand. */
+const CASES: Readonly<Record<string, Case>> = {
+  getAccount: {},
+  getProfile: {},
+  updateAccount: { json: {} },
+  closeAccount: {},
+  rotateApiKey: { json: {} },
+  listAccessKeys: {},
+  createAccessKey: { json: { name: 'k', scopes: ['storage:read'] } },
+  deleteAccessKey: { foreign: 'access_key_not_found' },
+  createBucket: { json: { name: 'a-new-bucket' } },
+  listBuckets: {},
+  getBucket: { foreign: 'bucket_not_found' },
+  changeBucket: { json: { versioning: true }, foreign: 'bucket_not_found' },
+  deleteBucket: { foreign: 'bucket_not_found' },
+  uploadObject: { form: true, foreign: 'bucket_not_found' },
+  listObjects: { foreign: 'bucket_not_found' },
+  getObject: { foreign: 'object_not_found' },
+  deleteObject: { foreign: 'object_not_found' },
+  downloadObject: { foreign: 'object_not_found' },
+  getCdnUrl: { foreign: 'object_not_found' },
+  adminListAccounts: {},
+  adminCreateAccount: { json: { username: 'someone', email: 'someone@example.org' } },
+  adminAdjustCredits: { json: { amount: 1, reason: 'test' } },
+  adminSuspendAccount: { json: { reason: 'test' } },
+  adminResumeAccount: {},
+  adminShowApiKey: {},
+  startScrub: {},
+  getScrub: {},
+  rotateMasterKey: {},
+};
+
+/** What the owner has, by the place it has in paths. */
+interface Property {
+  readonly bucket: string;
+  readonly object: string;
+  readonly accessKey: string;
+  readonly account: number;
+}
+
+const cloud = await CloudProcess.start();
+after(() => cloud.stop());
+const anyone = await CheckedClient.open(cloud.api);
+const entries = anyone.declaration.operations;
+const guarded = entries.filter(({ operation }) => operation['x-permission'] !== 'public');
+const admin = anyone.as(ADMIN_KEY);
+let owned: Property;
+
+before(async () => {
+  const account = await anyone.register();
+  const owner = anyone.as(account.api_key);
+  await owner.expect(201, '/api/buckets', { json: { name: 'owned-bucket' } });
+  const { body } = await owner.upload('owned-bucket', 'a.txt', 'mine');
+  const json = { name: 'k', scopes: ['storage:read'] };
+  const key = await owner.expect(201, '/api/account/access-keys', { json });
+  owned = { bucket: 'owned-bucket', object: body.object_id, accessKey: key.id, account: account.id };
+});
+
+/** The call with the owner's ids in its path. */
+function callOf({ method, path, operation }: Entry): [string, Call] {
+  const id = path.startsWith('/api/admin/')
+    ? String(owned.account)
+    : path.startsWith('/api/storage/')
+      ? owned.object
+      : owned.accessKey;
+  const url = path.replace('{name}', owned.bucket).replace('{id}', id);
+  const { json, form } = CASES[operation.operationId] ?? {};
+  if (!form) return [url, { method, json }];
+  const body = new FormData();
+  body.set('file', new Blob(['x']), 'x.txt');
+  return [url, { method, body }];
+}
+
+/** A problem without the names that were asked for. */
+function worded(problem: object, names: readonly string[]): string {
+  const text = JSON.stringify({ ...problem, request_id: '' });
+  return names.reduce((rest, name) => rest.replaceAll(name, '…'), text);
+}
+
+test('every operation is a case here, and every case is an operation', () => {
+  const names = entries.map(({ operation }) => operation.operationId);
+  const known = [...Object.keys(PUBLIC), ...Object.keys(CASES)];
+  assert.deepEqual([...names].sort(), known.sort());
+  for (const { operation } of guarded) assert.ok(operation.operationId in CASES, operation.operationId);
+});
+
+test('public operations ask for no key', async () => {
+  for (const { method, path, operation } of entries) {
+    if (operation['x-permission'] !== 'public') continue;
+    const call = operation.requestBody ? { method, json: {} } : { method };
+    const { status, body } = await anyone.call(path, call);
+    assert.notEqual(body.code, 'missing_api_key', `${path} → ${status}`);
+    assert.ok(status === 200 || (status === 400 && operation.requestBody), `${path} → ${status}`);
+  }
+});
+
+describe('without a key', () => {
+  for (const entry of guarded) {
+    test(`${entry.method} ${entry.path}`, async () => {
+      await anyone.refused(401, 'missing_api_key', callOf(entry));
+    });
+  }
+});
+
+describe('with a key that is none', () => {
+  const garbage = [
+    '',
+    'x',
+    `clk_${'A'.repeat(38)}`,
+    'clk_é',
+    `${ADMIN_KEY}x`,
+    'a'.repeat(5000),
+    "' OR 1=1 --",
+  ];
+  for (const entry of guarded) {
+    test(`${entry.method} ${entry.path}`, async () => {
+      const [url, call] = callOf(entry);
+      for (const key of garbage) {
+        const { status, body, headers } = await anyone.as(key).call(url, call);
+        assert.equal(status, 401, key);
+        assert.equal(body.code, 'invalid_api_key', key);
+        assert.match(headers.get('www-authenticate') ?? '', /^Bearer /);
+      }
+    });
+  }
+});
+
+describe('with the key of a plain user', () => {
+  test('operations of administrators are refused', async () => {
+    const user = anyone.as((await anyone.register()).api_key);
+    const operations = entries.filter(({ operation }) => operation['x-permission'] === 'admin');
+    assert.ok(operations.length >= 9);
+    for (const entry of operations) await user.refused(403, 'admin_required', callOf(entry));
+  });
+
+  test('what another account owns is not there, in the same words as what never was', async () => {
+    const stranger = anyone.as((await anyone.register()).api_key);
+    const foreign = guarded.filter(({ operation }) => CASES[operation.operationId]?.foreign);
+    assert.ok(foreign.length >= 9);
+    const other = (id: string) => id.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
+    const absent = {
+      [owned.bucket]: 'never-was-here',
+      [owned.object]: other(owned.object),
+      [owned.accessKey]: other(owned.accessKey),
+    };
+    for (const entry of foreign) {
+      const [url, call] = callOf(entry);
+      const code = CASES[entry.operation.operationId]?.foreign ?? '';
+      const theirs = await stranger.refused(404, code, [url, call]);
+      const missing = Object.entries(absent).reduce((path, [from, to]) => path.replace(from, to), url);
+      const none = await stranger.refused(404, code, [missing, callOf(entry)[1]]);
+      assert.equal(worded(theirs, Object.keys(absent)), worded(none, Object.values(absent)), url);
+    }
+  });
+});
+
+describe('with an access key', () => {
+  const SCOPES = ['account:read', 'account:write', 'storage:read', 'storage:write', 'billing:read'];
+
+  test('an operation whose scope is not granted is refused, and only the scope is the reason', async () => {
+    const account = await anyone.register();
+    const owner = anyone.as(account.api_key);
+    for (const entry of guarded) {
+      const permission = entry.operation['x-permission'];
+      const others = permission === 'admin' ? ['storage:*'] : SCOPES.filter((scope) => scope !== permission);
+      const json = { name: 'lacks one', scopes: others };
+      const { id, api_key } = await owner.expect(201, '/api/account/access-keys', { json });
+      const code = permission === 'admin' ? 'admin_required' : 'scope_required';
+      await anyone.as(api_key).refused(403, code, callOf(entry));
+      await owner.expect(200, `/api/account/access-keys/${id}`, { method: 'DELETE' });
+    }
+  });
+
+  test("an administrator's limited key is no administrator's key", async () => {
+    const json = { name: 'limited', scopes: ['account:*', 'storage:*', 'compute:*', 'billing:*'] };
+    const { api_key } = await admin.expect(201, '/api/account/access-keys', { json });
+    for (const entry of entries) {
+      if (entry.operation['x-permission'] !== 'admin') continue;
+      await anyone.as(api_key).refused(403, 'admin_required', callOf(entry));
+    }
+  });
+});
+
+test('a suspended account is refused everywhere, its access keys too, and none of it was lost', async () => {
+  const account = await anyone.register();
+  const user = anyone.as(account.api_key);
+  const json = { name: 'k', scopes: ['*'] };
+  const { api_key } = await user.expect(201, '/api/account/access-keys', { json });
+  await admin.expect(200, `/api/admin/accounts/${account.id}/suspend`, { json: { reason: 'test' } });
+  for (const entry of guarded) {
+    await user.refused(403, 'account_suspended', callOf(entry));
+    await anyone.as(api_key).refused(403, 'account_suspended', callOf(entry));
+  }
+  await admin.expect(200, `/api/admin/accounts/${account.id}/resume`, { method: 'POST' });
+  assert.equal((await user.expect(200, '/api/account')).is_active, true);
+  assert.equal((await anyone.as(api_key).expect(200, '/api/account')).username, account.username);
+});
+
+test('after all these refusals the owner has what was there before', async () => {
+  const accounts = await admin.expect(200, '/api/admin/accounts');
+  const owner = accounts.find(({ id }: { id: number }) => id === owned.account);
+  assert.equal(owner.credits, 10);
+  assert.equal(owner.is_active, true);
+  const { api_key } = await admin.expect(200, `/api/admin/accounts/${owned.account}/api-key`, {
+    method: 'POST',
+  });
+  const user = anyone.as(api_key);
+  const [bucket] = await user.expect(200, '/api/buckets');
+  assert.deepEqual([bucket.name, bucket.object_count, bucket.versioning], ['owned-bucket', 1, false]);
+  assert.equal((await user.expect(200, '/api/account/access-keys')).length, 1);
+  assert.equal(String(await user.download(owned.object)), 'mine');
+});

@@ -1,0 +1,123 @@
+/**
+ * The memory of a fault test: what was sent and what was answered, kept away from the disk that is hurt.
+ * Acknowledged: must be there. Never acknowledged: wholly there or wholly absent, and the same ever after.
+ * Refused (4xx): absent. Each upload carries its number in its metadata, so that what is read names its writer.
+ */
+import { createCipheriv, createHash } from 'node:crypto';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type Outcome = 'acked' | 'unknown' | 'refused';
+
+/** One write. `began` and `ended` are places in the one order of all starts and answers. */
+export interface Write {
+  readonly number: number;
+  readonly kind: 'put' | 'delete' | 'delete-version';
+  readonly bucket: string;
+  readonly name: string;
+  readonly size: number;
+  readonly md5: string;
+  /** Of a delete-version: the number of the put whose version it removes. */
+  readonly target: number | null;
+  readonly began: number;
+  ended: number;
+  outcome: Outcome;
+  versionId: string | null;
+}
+
+export type Intent = Pick<Write, 'kind' | 'bucket' | 'name'> & { size?: number; target?: number };
+
+/** What the log keeps of an answer: 2xx acknowledges, 4xx refuses, anything else leaves it open. */
+export interface Reply {
+  readonly status: number;
+  readonly versionId?: string | null | undefined;
+}
+
+const ZEROS = Buffer.alloc(65_536);
+
+/** The bytes of put `number`: like random, but the same whenever they are asked for. */
+export function contentOf(number: number, size: number): Buffer {
+  const key = createHash('sha256').update(`content ${number}`).digest();
+  const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
+  const parts: Buffer[] = [];
+  for (let left = size; left > 0; left -= ZEROS.length) {
+    parts.push(stream.update(left < ZEROS.length ? ZEROS.subarray(0, left) : ZEROS));
+  }
+  return Buffer.concat(parts);
+}
+
+export function md5Of(bytes: Uint8Array): string {
+  return createHash('md5').update(bytes).digest('hex');
+}
+
+export class Oracle {
+  /** All writes, by number. */
+  readonly writes: Write[] = [];
+  readonly #directory = mkdtempSync(join(tmpdir(), 'cloudlet-oracle-'));
+  readonly #log: number;
+  #clock = 0;
+
+  constructor() {
+    this.#log = openSync(join(this.#directory, 'writes.log'), 'a');
+  }
+
+  /** Before the request goes out. */
+  begin(intent: Intent): Write {
+    const number = this.writes.length;
+    const size = intent.size ?? 0;
+    const md5 = intent.kind === 'put' ? md5Of(contentOf(number, size)) : '';
+    const write: Write = {
+      ...intent,
+      number,
+      size,
+      md5,
+      target: intent.target ?? null,
+      began: this.#clock++,
+      ended: Number.POSITIVE_INFINITY,
+      outcome: 'unknown',
+      versionId: null,
+    };
+    this.writes.push(write);
+    this.#note('start', write);
+    return write;
+  }
+
+  /** After the answer; not at all when none came. */
+  end(write: Write, { status, versionId }: Reply): void {
+    write.ended = this.#clock++;
+    write.versionId = versionId ?? null;
+    if (status >= 200 && status < 300) write.outcome = 'acked';
+    else if (status >= 400 && status < 500) write.outcome = 'refused';
+    else write.ended = Number.POSITIVE_INFINITY;
+    this.#note(`${status}`, write);
+  }
+
+  /** Pins what a look at the quiet cloud showed of a write whose outcome was open. */
+  settle(write: Write, outcome: Exclude<Outcome, 'unknown'>, versionId: string | null = null): void {
+    if (write.outcome !== 'unknown') return;
+    write.outcome = outcome;
+    write.ended = this.#clock++;
+    if (versionId !== null) write.versionId = versionId;
+    this.#note(`settled ${outcome}`, write);
+  }
+
+  count(outcome: Outcome): number {
+    return this.writes.filter((write) => write.outcome === outcome).length;
+  }
+
+  /** A moment after everything so far. */
+  now(): number {
+    return this.#clock++;
+  }
+
+  /** Removes the log; a test that fails leaves it to be read. */
+  close(): void {
+    closeSync(this.#log);
+    rmSync(this.#directory, { recursive: true });
+  }
+
+  #note(what: string, { number, kind, bucket, name, size, versionId }: Write): void {
+    writeSync(this.#log, `${JSON.stringify({ what, number, kind, bucket, name, size, versionId })}\n`);
+  }
+}

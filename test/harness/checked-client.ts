@@ -1,0 +1,143 @@
+/** A Client that holds every answer against the cloud's own openapi.json. */
+import assert from 'node:assert/strict';
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type Answer, type Call, Client } from './client.ts';
+
+interface Declared {
+  readonly description: string;
+  readonly content: Readonly<Record<string, { schema: TSchema }>>;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  readonly 'x-permission': string;
+  readonly parameters: readonly { name: string; in: string; required: boolean }[];
+  readonly requestBody?: { content: Readonly<Record<string, { schema: TSchema }>> };
+  readonly responses: Readonly<Record<string, Declared>>;
+}
+
+export interface Entry {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+/** Given by the edge before any operation is known or entered, so that no operation lists them. */
+const EDGE_CODES = new Set(['bad_http', 'headers_too_large', 'request_timeout', 'overloaded']);
+
+/** What a cloud's openapi.json says, with its schemas compiled once. */
+export class Declaration {
+  readonly operations: readonly Entry[];
+  readonly #problem: ReturnType<typeof Compile>;
+  readonly #compiled = new Map<TSchema, ReturnType<typeof Compile>>();
+
+  // biome-ignore lint/suspicious/noExplicitAny: a document read from outside
+  constructor(document: any) {
+    const paths = document.paths as Record<string, Record<string, Operation>>;
+    this.operations = Object.entries(paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+    );
+    this.#problem = Compile(document.components.schemas.Problem);
+  }
+
+  /** The operation a request reaches, if any; fixed paths win over `{}`. */
+  find(method: string, url: string): Entry | undefined {
+    const path = url.split('?', 1)[0] ?? '';
+    return this.operations
+      .filter((entry) => entry.method === (method === 'HEAD' ? 'GET' : method) && matches(entry.path, path))
+      .sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
+  }
+
+  /** Fails unless the operation declares this status, code and shape. */
+  check(method: string, url: string, { status, headers, body }: Answer): void {
+    const where = `${method} ${url} → ${status}`;
+    const entry = this.find(method, url);
+    if (status >= 400) {
+      this.checkProblem(where, { status, headers, body });
+      if (entry === undefined || EDGE_CODES.has(body.code)) return;
+      const codes = entry.operation.responses[status]?.description.split(', ') ?? [];
+      assert.ok(codes.includes(body.code), `${where}: ${body.code} is not declared`);
+      return;
+    }
+    assert.ok(entry, `${where}: no such operation is declared`);
+    const [media = '', declared] = Object.entries(entry.operation.responses[status]?.content ?? {})[0] ?? [];
+    assert.ok(declared, `${where}: the status is not declared`);
+    if (media !== 'application/json') return;
+    assert.match(headers.get('content-type') ?? '', /^application\/json; charset=utf-8$/, where);
+    this.#demand(this.#validator(declared.schema), body, where);
+  }
+
+  /** Fails unless it is problem details as contract §2 has them. */
+  checkProblem(where: string, { status, headers, body }: Answer): void {
+    assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/, `${where}: ${body}`);
+    this.#demand(this.#problem, body, where);
+    assert.equal(body.status, status, where);
+    assert.equal(body.error, body.detail, where);
+    assert.equal(body.request_id, headers.get('x-request-id'), where);
+    assert.doesNotMatch(JSON.stringify(body), /\.ts\b|node_modules|\bat .*:\d+|SQLITE|SELECT /, where);
+    if (status === 401) assert.ok(headers.get('www-authenticate'), `${where}: WWW-Authenticate`);
+    if (status === 429 || status === 503) assert.match(headers.get('retry-after') ?? '', /^\d+$/, where);
+  }
+
+  #validator(schema: TSchema): ReturnType<typeof Compile> {
+    const known = this.#compiled.get(schema) ?? Compile(schema);
+    this.#compiled.set(schema, known);
+    return known;
+  }
+
+  #demand(validator: ReturnType<typeof Compile>, value: unknown, where: string): void {
+    if (validator.Check(value)) return;
+    const problems = [...validator.Errors(value)].map((error) => `${error.instancePath} ${error.message}`);
+    assert.fail(`${where}: ${problems.join('; ')}\n${JSON.stringify(value)}`);
+  }
+}
+
+function matches(template: string, path: string): boolean {
+  const [steps, given] = [template.split('/'), path.split('/')];
+  return steps.length === given.length && steps.every((step, i) => step === given[i] || step.startsWith('{'));
+}
+
+export class CheckedClient extends Client {
+  readonly declaration: Declaration;
+
+  constructor(client: Client, declaration: Declaration) {
+    super(client.base, client.key);
+    this.declaration = declaration;
+  }
+
+  /** A checked client of the cloud at `base`. */
+  static async open(base: string, key?: string): Promise<CheckedClient> {
+    const client = new Client(base, key);
+    const { status, body } = await client.call('/api/openapi.json');
+    assert.equal(status, 200);
+    return new CheckedClient(client, new Declaration(body));
+  }
+
+  override as(key: string | undefined): CheckedClient {
+    return new CheckedClient(super.as(key), this.declaration);
+  }
+
+  override async call(path: string, call: Call = {}): Promise<Answer> {
+    const answer = await super.call(path, call);
+    const method = call.method ?? (call.json === undefined && call.body === undefined ? 'GET' : 'POST');
+    this.declaration.check(method, path, answer);
+    return answer;
+  }
+
+  /** The answer's body, when it has this status; a failure shows what came instead. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+  async expect(status: number, path: string, call: Call = {}): Promise<any> {
+    const { status: actual, body } = await this.call(path, call);
+    assert.equal(actual, status, `${path}: ${JSON.stringify(body)}`);
+    return body;
+  }
+
+  /** The problem, when the call is refused with this status and code. */
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  async refused(status: number, code: string, [path, call = {}]: [string, Call?]): Promise<any> {
+    const body = await this.expect(status, path, call);
+    assert.equal(body.code, code, `${path}: ${JSON.stringify(body)}`);
+    return body;
+  }
+}

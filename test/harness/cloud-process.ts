@@ -1,0 +1,111 @@
+/** A real Cloudlet in a process of its own, for tests that know it by HTTP only. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
+const START_MS = 30_000;
+
+/** Of an administrator that every test cloud has. */
+export const ADMIN_KEY = 'test-administrator-key-0123456789';
+
+export interface CloudOptions {
+  /** Kept when given; else a temporary one that stop() removes. */
+  readonly dataDir?: string;
+  /** Further CLOUDLET_ settings. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Put before the launcher, e.g. strace and its arguments. */
+  readonly wrapper?: readonly string[];
+}
+
+export class CloudProcess {
+  readonly dataDir: string;
+  readonly #options: CloudOptions;
+  #child: ChildProcess | undefined;
+  #output = '';
+  api = '';
+  data = '';
+
+  private constructor(options: CloudOptions) {
+    this.#options = options;
+    this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+  }
+
+  /** Resolves when both ports answer. Rejects with the output when it does not come up. */
+  static async start(options: CloudOptions = {}): Promise<CloudProcess> {
+    const cloud = new CloudProcess(options);
+    await cloud.start();
+    return cloud;
+  }
+
+  /** Starts (again) on the same data directory, on new free ports. */
+  async start(): Promise<void> {
+    const [command = LAUNCHER, ...args] = [...(this.#options.wrapper ?? []), LAUNCHER, 'start'];
+    const env = {
+      PATH: process.env.PATH,
+      CLOUDLET_DATA_DIR: this.dataDir,
+      CLOUDLET_PORT: '0',
+      CLOUDLET_DATA_PORT: '0',
+      CLOUDLET_ADMIN_KEY: ADMIN_KEY,
+      CLOUDLET_LOG_LEVEL: 'warn',
+      ...this.#options.env,
+    };
+    this.#output = '';
+    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.#output += text;
+      });
+    }
+    const deadline = performance.now() + START_MS;
+    while (!this.#output.includes('Ready in')) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        this.kill();
+        throw new Error(`Cloudlet did not start (exit ${child.exitCode}):\n${this.#output}`);
+      }
+      await sleep(10);
+    }
+    this.api = /API +(\S+)\/api$/m.exec(this.#output)?.[1] ?? '';
+    this.data = /Data origin +(\S+)/.exec(this.#output)?.[1] ?? '';
+  }
+
+  /** Everything printed since the last start, both streams. */
+  get output(): string {
+    return this.#output;
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** SIGKILL to the process and its wrapper, now. */
+  kill(): void {
+    const child = this.#child;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    process.kill(-child.pid, 'SIGKILL');
+  }
+
+  /** SIGKILL, and resolves when it is gone. */
+  async crash(): Promise<void> {
+    const child = this.#child;
+    this.kill();
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+
+  /** SIGTERM; resolves with the exit code. Removes a temporary data directory. */
+  async stop(): Promise<number | null> {
+    const child = this.#child;
+    if (child && child.exitCode === null && child.signalCode === null) {
+      const exit = once(child, 'exit');
+      process.kill(-(child.pid as number), 'SIGTERM');
+      await exit;
+    }
+    if (this.#options.dataDir === undefined) rmSync(this.dataDir, { recursive: true, force: true });
+    return child?.exitCode ?? null;
+  }
+}
