@@ -3,11 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-export interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-}
-
 /** Runs a program to its end. Rejects with what it said when it fails. */
 export async function runProgram(
   program: string,
@@ -49,6 +44,7 @@ export class Server {
   private constructor(child: ChildProcess, port: number) {
     this.#child = child;
     this.port = port;
+    process.once('exit', () => child.kill());
   }
 
   /** The file prints the port it listens on as its first line. */
@@ -60,7 +56,12 @@ export class Server {
     return new Server(child, Number(String(text).trim()));
   }
 
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   async stop(): Promise<void> {
+    if (!this.isRunning) return;
     const exit = once(this.#child, 'exit');
     this.#child.kill('SIGTERM');
     await exit;

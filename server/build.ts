@@ -35,6 +35,7 @@ import { Buckets } from './storage/buckets.ts';
 import { BucketStore } from './storage/buckets-store.ts';
 import { Contents } from './storage/contents.ts';
 import { Emptying } from './storage/emptying.ts';
+import { HotContents } from './storage/hot-contents.ts';
 import { Inspection } from './storage/inspection.ts';
 import { Links } from './storage/links.ts';
 import { Listing } from './storage/listing.ts';
@@ -45,6 +46,7 @@ import { Sweeper } from './storage/sweeper.ts';
 import { Alarms } from './system/alarms.ts';
 import { openDataDirectory } from './system/data-directory.ts';
 import { DiskRoom } from './system/disk-room.ts';
+import { EventLoopDelay } from './system/event-loop-delay.ts';
 import { HostMetrics } from './system/host-metrics.ts';
 import { Idempotency } from './system/idempotency.ts';
 import { IdempotencyStore } from './system/idempotency-store.ts';
@@ -143,12 +145,14 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     type: 'gauge',
     read: () => base.alarms.list().length,
   });
+  const loopDelay = gaugeLoopDelay(meters);
   await startJobs(jobs, { config, clock, storage, accounts, idempotency });
   const close = async () => {
     edges.guard.close();
     storage.sweeper.stop();
     storage.scrubber.stop();
     await jobs.stop();
+    loopDelay.stop();
     await flushAll(storage.accessTimes, accounts.authenticator, log);
     await closeFoundations(base);
   };
@@ -161,6 +165,22 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     addresses,
     close,
   };
+}
+
+function gaugeLoopDelay(meters: Meters): EventLoopDelay {
+  const delay = new EventLoopDelay();
+  delay.start();
+  meters.gauge('cloudlet_event_loop_delay_p99_seconds', {
+    help: 'How late the event loop ran, 99th percentile since the start',
+    type: 'gauge',
+    read: () => delay.p99Seconds,
+  });
+  meters.gauge('cloudlet_event_loop_delay_max_seconds', {
+    help: 'How late the event loop ran at worst since the start',
+    type: 'gauge',
+    read: () => delay.maxSeconds,
+  });
+  return delay;
 }
 
 async function openFoundations({ config, clock, step }: BuildOptions): Promise<Foundations> {
@@ -234,11 +254,13 @@ function buildStorage(
   const bucketStore = new BucketStore(metadata);
   const blobsStore = new BlobsStore(metadata);
   const shared = { metadata, store, bucketStore, blobs, clock, wrapKey, unwrapKey, requireCredit };
+  const hot = new HotContents();
   const accessTimes = new AccessTimes(shared);
   const buckets = new Buckets({ ...shared, store: bucketStore });
   const assertRoom = (bytes: number) => room.assertRoom(bytes);
   const objects = new Objects({
     ...shared,
+    hot,
     buckets,
     assertRoom,
     maxObjectBytes: config.maxObjectBytes,
@@ -249,7 +271,7 @@ function buildStorage(
     accessTimes,
     buckets,
     objects,
-    contents: new Contents({ ...shared, accessTimes }),
+    contents: new Contents({ ...shared, accessTimes, hot }),
     listing: new Listing({ store, buckets, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),

@@ -45,6 +45,8 @@ function oneOf<T extends string>(env: string, fallback: T, choices: readonly T[]
   return { env, fallback, help: `${help} (${choices.join(', ')})`, parse };
 }
 
+/** An empty address would mean all addresses, an empty path the working directory: nobody asks for that so. */
+const notEmpty = (value: string) => (value === '' ? 'must not be empty' : undefined);
 const url = (value: string) =>
   value === '' || /^https?:\/\/[^/]+$/.test(value)
     ? undefined
@@ -55,7 +57,7 @@ const adminKey = (value: string) =>
     : 'must be 24 or more visible ASCII characters';
 
 const SETTINGS = {
-  host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on'),
+  host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on', notEmpty),
   port: integer(
     'CLOUDLET_PORT',
     8080,
@@ -70,7 +72,7 @@ const SETTINGS = {
     65535,
     'Port of the data origin: CDN links; 0 picks a free one',
   ),
-  dataDir: text('CLOUDLET_DATA_DIR', './data', 'Where everything is kept'),
+  dataDir: text('CLOUDLET_DATA_DIR', './data', 'Where everything is kept', notEmpty),
   publicUrl: text(
     'CLOUDLET_PUBLIC_URL',
     '',
@@ -116,7 +118,13 @@ const SETTINGS = {
     1e6,
     'Failed logins of one account from one network before it is slowed',
   ),
-  maxConnections: integer('CLOUDLET_MAX_CONNECTIONS', 4000, 10, 1e6, 'Open connections per port before 503'),
+  maxConnections: integer(
+    'CLOUDLET_MAX_CONNECTIONS',
+    4000,
+    10,
+    1e6,
+    'Open connections, of both ports together, before 503',
+  ),
   maxObjectBytes: integer('CLOUDLET_MAX_OBJECT_BYTES', 5 * 2 ** 40, 1, 2 ** 50, 'Largest object, bytes'),
   slowBodySeconds: integer(
     'CLOUDLET_SLOW_BODY_SECONDS',

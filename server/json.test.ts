@@ -27,7 +27,11 @@ test('an empty body is undefined', () => {
 test('what is not JSON in UTF-8 is refused', () => {
   const bad = ['{', '{"a":1,}', "{'a':1}", 'undefined', '{"a":1}x', ' ', 'NaN', '[1 2]', '\u0000'];
   for (const text of bad) assert.throws(() => parseJson(bytes(text)), isRefused, text);
-  const notUtf8 = [Buffer.from([0x22, 0xff, 0x22]), Buffer.from([0x22, 0xc3, 0x22]), Buffer.from('"a"', 'utf16le')];
+  const notUtf8 = [
+    Buffer.from([0x22, 0xff, 0x22]),
+    Buffer.from([0x22, 0xc3, 0x22]),
+    Buffer.from('"a"', 'utf16le'),
+  ];
   for (const body of notUtf8) assert.throws(() => parseJson(body), isRefused);
 });
 

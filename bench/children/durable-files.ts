@@ -1,8 +1,12 @@
-/** The plain way to keep a small object: a file of its own, fdatasync, and an fsync of the directory. */
+/**
+ * The plain way to keep a small object: a file of its own, fdatasync, and an fsync of the directory. Threads
+ * with synchronous calls, because they were several times faster here than fs/promises at the same concurrency.
+ */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { once } from 'node:events';
+import { closeSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { childInput } from '../child.ts';
 
 interface Input {
@@ -12,31 +16,37 @@ interface Input {
   readonly bytes: number;
 }
 
-const { directory, seconds, writers, bytes } = childInput<Input>();
-const content = randomBytes(bytes);
-let written = 0;
-
-async function writeOne(path: string, parent: FileHandle): Promise<void> {
-  const file = await open(path, 'wx');
-  await file.write(content);
-  await file.datasync();
-  await file.close();
-  await parent.sync();
-  written++;
+async function runAll(input: Input): Promise<void> {
+  mkdirSync(input.directory);
+  const script = new URL(import.meta.url);
+  const rates = await Promise.all(
+    Array.from({ length: input.writers }, async (_, writer) => {
+      const [rate] = await once(new Worker(script, { workerData: { ...input, writer } }), 'message');
+      return rate as number;
+    }),
+  );
+  rmSync(input.directory, { recursive: true });
+  console.log(JSON.stringify({ perSecond: rates.reduce((sum, rate) => sum + rate, 0) }));
 }
 
-mkdirSync(directory);
-const parent = await open(directory, 'r');
-const began = performance.now();
-const end = began + seconds * 1000;
-await Promise.all(
-  Array.from({ length: writers }, async (_, writer) => {
-    for (let index = 0; performance.now() < end; index++) {
-      await writeOne(join(directory, `${writer}-${index}`), parent);
-    }
-  }),
-);
-const elapsed = (performance.now() - began) / 1000;
-await parent.close();
-rmSync(directory, { recursive: true });
-console.log(JSON.stringify({ perSecond: written / elapsed }));
+/** Objects per second of this thread. */
+function writeFiles({ directory, seconds, bytes, writer }: Input & { writer: number }): number {
+  const content = randomBytes(bytes);
+  const parent = openSync(directory, 'r');
+  const began = performance.now();
+  const end = began + seconds * 1000;
+  let written = 0;
+  while (performance.now() < end) {
+    const file = openSync(join(directory, `${writer}-${written}`), 'wx');
+    writeSync(file, content);
+    fdatasyncSync(file);
+    closeSync(file);
+    fsyncSync(parent);
+    written++;
+  }
+  closeSync(parent);
+  return (written * 1000) / (performance.now() - began);
+}
+
+if (isMainThread) await runAll(childInput<Input>());
+else parentPort?.postMessage(writeFiles(workerData));

@@ -1,6 +1,6 @@
 /**
  * From a key or session token to a Principal. Good credentials are remembered in memory, so that the
- * usual request costs one SHA-256 and one look-up; whoever revokes, rotates, suspends or closes calls
+ * usual request costs two look-ups; whoever revokes, rotates, suspends or closes calls
  * forget… after its commit, and the credential is refused from then on.
  */
 import type { Clock } from '../clock.ts';
@@ -61,6 +61,8 @@ export class Authenticator implements CredentialCache {
   // that is full the old one is dropped whole.
   #young = new Map<string, Entry>();
   #old = new Map<string, Entry>();
+  /** Of secrets seen lately, good or bad: a hash never becomes wrong. */
+  readonly #hashes = new Map<string, string>();
   #touched: Entry[] = [];
   #presetHash: string | undefined;
   /** Counts forgettings: what was read from the database before one must not be remembered after it. */
@@ -113,7 +115,7 @@ export class Authenticator implements CredentialCache {
 
   #byKey(key: string): Awaitable<Principal> {
     if (key.length > MAX_SECRET_LENGTH) throw invalidKey();
-    const hash = hashSecret(key);
+    const hash = this.#hashOf(key);
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'key') return known;
     if (hash !== this.#presetHash && !isApiKeyText(key)) throw invalidKey();
@@ -122,10 +124,20 @@ export class Authenticator implements CredentialCache {
 
   #bySession(token: string): Awaitable<Principal> {
     if (token.length > MAX_SECRET_LENGTH) throw invalidSession();
-    const hash = hashSecret(token);
+    const hash = this.#hashOf(token);
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'session') return known;
     return this.#lookUp('session', hash);
+  }
+
+  // Hashing costs more than all the rest of a usual look-up.
+  #hashOf(secret: string): string {
+    const known = this.#hashes.get(secret);
+    if (known !== undefined) return known;
+    const hash = hashSecret(secret);
+    if (this.#hashes.size >= this.#generationSize) this.#hashes.clear();
+    this.#hashes.set(secret, hash);
+    return hash;
   }
 
   #remembered(hash: string): Principal | undefined {

@@ -10,6 +10,7 @@ import type { Config } from '../config.ts';
 import { listenOnControlSocket } from '../http/control-server.ts';
 import { StartupError } from '../system/startup-error.ts';
 import { VERSION } from '../version.ts';
+import { UsageError } from './usage.ts';
 
 const HELP = `Usage: cloudlet start
 
@@ -24,6 +25,7 @@ export async function runStart(config: Config, args: readonly string[]): Promise
     console.log(HELP);
     return 0;
   }
+  if (args.length > 0) throw new UsageError('start takes no arguments; see cloudlet start --help');
   const began = systemClock.monotonic();
   console.log(`Cloudlet ${VERSION}`);
   const running = await startCloud(config);

@@ -3,6 +3,7 @@
  * read, and a proper problem for requests that Node's parser refuses before they are requests.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
@@ -19,18 +20,19 @@ export interface GuardDeps {
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1000;
 
+/** The latest request of a connection, and how far it had come when last looked at. */
 interface Transfer {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  request: IncomingMessage | undefined;
+  response: ServerResponse | undefined;
+  seen: IncomingMessage | undefined;
   bytes: number;
   since: number;
 }
 
 export class ConnectionGuard {
   readonly #deps: GuardDeps;
-  readonly #transfers = new Set<Transfer>();
+  readonly #transfers = new Map<Socket, Transfer>();
   readonly #timer: NodeJS.Timeout;
-  #connections = 0;
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
@@ -38,20 +40,31 @@ export class ConnectionGuard {
   }
 
   get connections(): number {
-    return this.#connections;
+    return this.#transfers.size;
   }
 
   /** Puts the guard on a server. */
   watch(server: Server): void {
-    server.on('connection', (socket) => {
-      this.#connections++;
-      socket.on('close', () => this.#connections--);
-      if (this.#connections > this.#deps.maxConnections) {
+    server.on('connection', (socket: Socket) => {
+      this.#transfers.set(socket, {
+        request: undefined,
+        response: undefined,
+        seen: undefined,
+        bytes: 0,
+        since: 0,
+      });
+      socket.on('close', () => this.#transfers.delete(socket));
+      if (this.#transfers.size > this.#deps.maxConnections) {
         const error = new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
         socket.end(rawProblem(error, newId('req', this.#deps.clock)));
       }
     });
-    server.on('request', (request, response) => this.#follow(request, response));
+    server.on('request', (request, response) => {
+      const transfer = this.#transfers.get(request.socket);
+      if (transfer === undefined) return;
+      transfer.request = request;
+      transfer.response = response;
+    });
     server.on('clientError', (error, socket) => this.#refuse(error, socket));
   }
 
@@ -59,32 +72,26 @@ export class ConnectionGuard {
     clearInterval(this.#timer);
   }
 
-  #follow(request: IncomingMessage, response: ServerResponse): void {
-    const transfer = { request, response, bytes: 0, since: this.#deps.clock.monotonic() };
-    this.#transfers.add(transfer);
-    response.on('close', () => this.#transfers.delete(transfer));
-  }
-
   #cutSlow(): void {
     const now = this.#deps.clock.monotonic();
     const slowMs = this.#deps.slowSeconds * 1000;
-    for (const transfer of this.#transfers) {
+    for (const [socket, transfer] of this.#transfers) {
       const { request, response } = transfer;
-      const { socket } = request;
+      if (request === undefined || response === undefined || response.closed) continue;
       const moved = socket.bytesRead + socket.bytesWritten - socket.writableLength;
       // Only waiting for the client counts: not the time we think, nor a body we have paused ourselves.
       const reading = !request.complete && !request.isPaused() && request.readableFlowing !== false;
       const sending = response.headersSent && socket.writableLength > 0;
-      if (!(reading || sending) || moved - transfer.bytes >= (MIN_BYTES_PER_SECOND * slowMs) / 1000) {
-        transfer.bytes = moved;
-        transfer.since = now;
+      const enough = moved - transfer.bytes >= (MIN_BYTES_PER_SECOND * slowMs) / 1000;
+      if (transfer.seen !== request || !(reading || sending) || enough) {
+        Object.assign(transfer, { seen: request, bytes: moved, since: now });
       } else if (now - transfer.since >= slowMs) {
-        this.#cut(transfer);
+        this.#cut(request, response);
       }
     }
   }
 
-  #cut({ request, response }: Transfer): void {
+  #cut(request: IncomingMessage, response: ServerResponse): void {
     if (!response.headersSent) {
       const error = new AppError(
         'request_timeout',

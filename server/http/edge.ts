@@ -13,7 +13,7 @@ import { JSON_MAX_BYTES, parseJson } from '../json.ts';
 import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
 import { type Authenticates, type ControlSockets, identify } from './credentials.ts';
-import { type Answer, handleRoute } from './handle.ts';
+import { type Answer, handleRoute, requireMultipart } from './handle.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
@@ -61,6 +61,11 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     http: { maxHeaderSize: 16 * 1024, headersTimeout: 15_000, connectionsCheckingInterval: 5_000 },
     routerOptions: { maxParamLength: 4096 },
     logger: false,
+    // Paths that Fastify cannot route at all: no hook runs for them.
+    frameworkErrors: (error, request, reply) => {
+      open(deps, request, reply);
+      sendProblem(deps, reply, error);
+    },
   });
   app.decorateRequest('principal', null as never);
   app.decorateRequest('answerHeaders', null as never);
@@ -68,16 +73,20 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('routeName', '');
   acceptBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
-    request.startedAt = deps.clock.monotonic();
-    request.principal = NOBODY;
-    request.answerHeaders = { ...deps.headers, 'x-request-id': request.id };
-    reply.raw.on('close', () => record(deps, request, reply));
+    open(deps, request, reply);
     done();
   });
   for (const route of deps.routes) mount(app, deps, route);
   app.setNotFoundHandler((request, reply) => sendProblem(deps, reply, unknownPath(deps.routes, request)));
   app.setErrorHandler((error, _request, reply) => sendProblem(deps, reply, error));
   return app;
+}
+
+function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
+  request.startedAt = deps.clock.monotonic();
+  request.principal = NOBODY;
+  request.answerHeaders = { ...deps.headers, 'x-request-id': request.id };
+  reply.raw.on('close', () => record(deps, request, reply));
 }
 
 function acceptBodies(app: FastifyInstance): void {
@@ -92,6 +101,12 @@ function acceptBodies(app: FastifyInstance): void {
   });
   // Read by the handler, as a stream.
   app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
+}
+
+function refuseForms(request: FastifyRequest): void {
+  if (/^multipart\//i.test(request.headers['content-type'] ?? '')) {
+    throw new AppError('unsupported_media_type', 'The body must be application/json');
+  }
 }
 
 function refuseEncoding(request: FastifyRequest): void {
@@ -123,6 +138,11 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
           () => done(),
           (error) => sendProblem(deps, reply, error),
         );
+    },
+    preParsing: async (request, _reply, payload) => {
+      if (route.consumes === 'multipart') requireMultipart(request);
+      else refuseForms(request);
+      return payload;
     },
     handler: async (request, reply) => {
       const answer = await handle(request, reply);
@@ -224,6 +244,7 @@ function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void
   const problem = toProblem(error, request.id);
   reply.headers({ ...request.answerHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
   if (!request.raw.complete) {
+    reply.removeHeader('connection'); // Fastify would close at once
     linger(request);
   }
   reply.code(problem.status).send(JSON.stringify(problem));

@@ -43,7 +43,6 @@ export function handleRoute(route: Route, idempotency: Idempotency): Handle {
 
   const run = async (input: Omit<RouteInput<unknown, unknown, unknown>, 'params' | 'query' | 'body'>) => {
     const { request, reply } = input;
-    if (route.consumes === 'multipart') requireMultipart(request);
     const params = checkParams(request.params);
     const query = checkQuery(request.query);
     const body = checkBody(request.body);
@@ -111,7 +110,8 @@ function requireKey(key: string | string[]): string {
   throw new AppError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
 }
 
-function requireMultipart(request: FastifyRequest): void {
+/** Throws `unsupported_media_type` unless the body is a form. Before the body is read. */
+export function requireMultipart(request: FastifyRequest): void {
   const type = request.headers['content-type'] ?? '';
   if (!/^multipart\/form-data\s*;/i.test(type)) {
     throw new AppError('unsupported_media_type', 'The body must be multipart/form-data with a boundary');

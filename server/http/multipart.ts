@@ -30,6 +30,7 @@ const LIMITS = { fields: 20, files: 2, parts: 24, fieldNameSize: 256, fieldSize:
  */
 export function readForm(request: IncomingMessage, target: FileTarget): Promise<Form> {
   return new Promise((resolve, reject) => {
+    const parser = openParser(request);
     const fields = new Map<string, string>();
     let file: FilePart | undefined;
     let settled = false;
@@ -40,15 +41,10 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       request.unpipe(parser);
       reject(error);
     };
-    const malformed = (cause: unknown) => {
-      const why = cause instanceof Error ? cause.message : 'it is malformed';
-      fail(new AppError('invalid_multipart', `The form cannot be read: ${why}`, { cause }));
-    };
+    const malformed = (cause: unknown) => fail(unreadable(cause));
     const onClose = () => {
       if (!request.complete) fail(new AppError('bad_http', 'The client went away in the middle of the body'));
     };
-    const parser = openParser(request, malformed);
-    if (!parser) return;
     request.on('close', onClose);
     request.on('error', malformed);
     parser.on('error', malformed);
@@ -91,14 +87,19 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
   });
 }
 
-function openParser(request: IncomingMessage, malformed: (cause: unknown) => void) {
+/** Throws `invalid_multipart` when the Content-Type names no boundary. */
+function openParser(request: IncomingMessage) {
   try {
     const contentType = request.headers['content-type'] ?? '';
     return new Busboy({ headers: { 'content-type': contentType }, limits: LIMITS, defCharset: 'utf8' });
   } catch (cause) {
-    malformed(cause);
-    return undefined;
+    throw unreadable(cause);
   }
+}
+
+function unreadable(cause: unknown): AppError {
+  const why = cause instanceof Error ? cause.message : 'it is malformed';
+  return new AppError('invalid_multipart', `The form cannot be read: ${why}`, { cause });
 }
 
 function fileProblem(name: string, earlier: FilePart | undefined): AppError | undefined {

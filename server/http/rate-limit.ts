@@ -17,6 +17,9 @@ interface Bucket {
 /** Callers remembered at most; beyond it the oldest is forgotten, which only ever grants tokens. */
 const MAX_BUCKETS = 100_000;
 
+/** Sums of fractions end a hair below the whole; who waited as long as Retry-After said must not pay for that. */
+const ROUNDING = 1e-9;
+
 export class RateLimiter {
   readonly limit: RateLimit;
   readonly #clock: Clock;
@@ -38,10 +41,10 @@ export class RateLimiter {
   take(caller: string, headers: Record<string, string>): void {
     const now = this.#clock.monotonic();
     const bucket = this.#bucketOf(caller, now);
-    const allowed = bucket.tokens >= 1;
-    if (allowed) bucket.tokens -= 1;
+    const allowed = bucket.tokens >= 1 - ROUNDING;
+    if (allowed) bucket.tokens = Math.max(0, bucket.tokens - 1);
     const left = Math.floor(bucket.tokens);
-    const resetSeconds = Math.ceil((this.limit.requests - bucket.tokens) / this.#perMs / 1000);
+    const resetSeconds = Math.ceil(this.#secondsFor(this.limit.requests - bucket.tokens));
     headers['ratelimit-policy'] = this.#policy;
     headers.ratelimit = `"${this.limit.name}";r=${left};t=${resetSeconds}`;
     headers['x-ratelimit-limit'] = String(this.limit.requests);
@@ -50,13 +53,17 @@ export class RateLimiter {
     if (!allowed) throw this.#refusal(bucket);
   }
 
+  #secondsFor(tokens: number): number {
+    return (tokens * this.limit.windowSeconds) / this.limit.requests;
+  }
+
   #refusal(bucket: Bucket): AppError {
     const { name, requests, windowSeconds } = this.limit;
     return new AppError(
       'rate_limited',
       `More than ${requests} requests in ${windowSeconds} s (limit "${name}")`,
       {
-        retryAfterSeconds: (1 - bucket.tokens) / this.#perMs / 1000,
+        retryAfterSeconds: this.#secondsFor(1 - bucket.tokens),
         hint: 'Wait as long as Retry-After says; the operator may raise the limit',
       },
     );

@@ -12,8 +12,10 @@ export interface SentContent {
   readonly createdAt: number;
   /** The bytes, when they are in memory. */
   readonly inline: Uint8Array | null;
-  /** Content-Disposition, Cache-Control. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Content-Disposition. */
+  readonly disposition: string;
+  /** Cache-Control. */
+  readonly caching: string;
   /** Hands over verified bytes; each chunk's memory is free again when the sink's promise settles. */
   read(range: ByteRange, sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal): Promise<void>;
 }
@@ -26,13 +28,12 @@ export async function sendContent(
 ): Promise<void> {
   const etag = `"${content.etag}"`;
   const lastModified = new Date(content.createdAt).toUTCString();
-  const headers: Record<string, string> = {
-    ...request.answerHeaders,
-    ...content.headers,
-    etag,
-    'last-modified': lastModified,
-    'accept-ranges': 'bytes',
-  };
+  const headers = request.answerHeaders;
+  headers['content-disposition'] = content.disposition;
+  headers['cache-control'] = content.caching;
+  headers.etag = etag;
+  headers['last-modified'] = lastModified;
+  headers['accept-ranges'] = 'bytes';
   if (notModified(request, etag, content.createdAt)) {
     end(reply, { status: 304, headers });
     return;

@@ -43,6 +43,8 @@ export async function streamList(
 /** Resolves when the response can take more, or is closed. */
 function drained(raw: FastifyReply['raw']): Promise<void> {
   return new Promise((resolve) => {
+    // Closed while the next entry was awaited: neither event will come any more.
+    if (raw.destroyed) return resolve();
     const done = () => {
       raw.off('drain', done);
       raw.off('close', done);

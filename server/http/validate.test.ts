@@ -100,10 +100,35 @@ test('query parameters are read from text, and only those the schema names are k
 });
 
 test('text that is no integer or boolean, or is given twice, is refused', () => {
-  const bad = ['0', '1001', '-1', '1.0', '1e2', '0x10', ' 5', '5 ', '', 'x', '99999999999999999999', ['1', '2']];
-  for (const limit of bad) assert.deepEqual(fieldsOf(() => query({ limit })), ['limit'], String(limit));
+  const bad = [
+    '0',
+    '1001',
+    '-1',
+    '1.0',
+    '1e2',
+    '0x10',
+    ' 5',
+    '5 ',
+    '',
+    'x',
+    '99999999999999999999',
+    ['1', '2'],
+  ];
+  for (const limit of bad)
+    assert.deepEqual(
+      fieldsOf(() => query({ limit })),
+      ['limit'],
+      String(limit),
+    );
   for (const force of ['1', 'yes', 'TRUE', '', 'true ']) {
-    assert.deepEqual(fieldsOf(() => query({ force })), ['force'], force);
+    assert.deepEqual(
+      fieldsOf(() => query({ force })),
+      ['force'],
+      force,
+    );
   }
-  assert.deepEqual(fieldsOf(() => query({ prefix: ['a', 'b'] })), ['prefix']);
+  assert.deepEqual(
+    fieldsOf(() => query({ prefix: ['a', 'b'] })),
+    ['prefix'],
+  );
 });

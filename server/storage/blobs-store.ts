@@ -32,9 +32,10 @@ export class BlobsStore {
     this.#reads = reads;
   }
 
+  /** Blobs whose grace is over and that nothing names again. */
   dueGarbage(now: number, limit: number): Awaitable<GarbageRow[]> {
     return this.#reads.all(
-      `SELECT g.blob, b.name FROM blob_garbage g JOIN blobs b ON b.id = g.blob
+      `SELECT g.blob, b.name FROM blob_garbage g JOIN blobs b ON b.id = g.blob AND b.refs = 0
        WHERE g.not_before <= ? ORDER BY g.not_before LIMIT ?`,
       now,
       limit,

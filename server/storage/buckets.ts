@@ -123,15 +123,15 @@ export class Buckets {
 /** A bucket with its place in the list. */
 class ListedBucket {
   readonly id: number;
-  readonly #bucket: Bucket;
+  readonly bucket: Bucket;
 
   constructor(row: BucketRow) {
     this.id = row.id;
-    this.#bucket = present(row);
+    this.bucket = present(row);
   }
 
   toJSON(): Bucket {
-    return this.#bucket;
+    return this.bucket;
   }
 }
 
@@ -139,7 +139,8 @@ function mayEnter({ bucketLimits }: Principal, bucket: string): boolean {
   return bucketLimits === null || bucketLimits.some((limit) => limit.bucket === bucket);
 }
 
-function limitedKey(): AppError {
+/** For what changes or empties whole buckets. */
+export function limitedKey(): AppError {
   return new AppError(
     'scope_required',
     'This key is limited to some buckets and may not create, change or delete any',

@@ -115,7 +115,9 @@ function linkRoute({ contents, links, dataUrl }: ContentRoutesDeps): Route {
       const content = await contents.find(principal, params.id, query.version_id);
       const target = { objectId: params.id, versionId: query.version_id };
       const signed = links.sign(target, query.expires_in ?? LINK_SECONDS_DEFAULT);
-      const fileName = content.name.slice(content.name.lastIndexOf('/') + 1) || 'file';
+      const lastPart = content.name.slice(content.name.lastIndexOf('/') + 1);
+      // Clients resolve a path that ends in one of these.
+      const fileName = ['', '.', '..'].includes(lastPart) ? 'file' : lastPart;
       return {
         cdn_url: `${dataUrl()}/cdn/${params.id}/${encodeURIComponent(fileName)}?${signed.query}`,
         expires_at: formatTime(signed.expiresAt),
@@ -142,7 +144,8 @@ async function send(
   if (request.method === 'GET') contents.touch(content);
   await sendContent(request, reply, {
     ...content,
-    headers: { 'content-disposition': contentDisposition(kind, content.name), 'cache-control': caching },
+    disposition: contentDisposition(kind, content.name),
+    caching,
     read: (range, sink, signal) => contents.read(content, { range, sink, signal }),
   });
 }

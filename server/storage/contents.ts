@@ -3,6 +3,7 @@ import { mayTouch, type Principal } from '../accounts/principal.ts';
 import { AppError } from '../errors.ts';
 import type { AccessTimes } from './access-times.ts';
 import type { BlobRange, BlobSink, Blobs } from './blobs.ts';
+import type { HotContents } from './hot-contents.ts';
 import { notFound } from './objects.ts';
 import type { ContentRow, ObjectStore } from './store.ts';
 import { openInline } from './upload.ts';
@@ -11,6 +12,7 @@ export interface ContentsDeps {
   readonly store: ObjectStore;
   readonly blobs: Blobs;
   readonly accessTimes: AccessTimes;
+  readonly hot: HotContents;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
 }
 
@@ -45,9 +47,18 @@ export class Contents {
    * `data_corrupted`.
    */
   async find(principal: Principal, objectId: string, versionId?: string): Promise<Content> {
+    const { hot } = this.#deps;
+    const known = versionId === undefined ? hot.get(objectId) : undefined;
+    if (known && owns(principal, known.row)) return known;
+    const { epoch } = hot;
     const row = await this.#row(objectId, versionId);
-    if (row?.account_id === principal.accountId && mayTouch(principal, row.bucket, row.name))
-      return this.#open(row);
+    if (row && owns(principal, row)) {
+      const content = this.#open(row);
+      // What is encrypted at rest is not kept in the clear.
+      const keep = versionId === undefined && content.inline !== null && row.wrapped_key === null;
+      if (keep) hot.put(objectId, content, epoch);
+      return content;
+    }
     if (versionId === undefined) throw notFound(objectId);
     const object = await this.#deps.store.findById(objectId);
     if (object?.account_id !== principal.accountId || !mayTouch(principal, object.bucket, object.name)) {
@@ -101,4 +112,8 @@ export class Contents {
   touch(content: Content): void {
     this.#deps.accessTimes.touch(content.row.object);
   }
+}
+
+function owns(principal: Principal, row: ContentRow): boolean {
+  return row.account_id === principal.accountId && mayTouch(principal, row.bucket, row.name);
 }

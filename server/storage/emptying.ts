@@ -1,7 +1,7 @@
 /** Deletes everything in a bucket, version by version, so that each step is an ordinary durable delete. */
 import type { Principal } from '../accounts/principal.ts';
 import { isAppError } from '../errors.ts';
-import type { Buckets } from './buckets.ts';
+import { type Buckets, limitedKey } from './buckets.ts';
 import type { Objects } from './objects.ts';
 import type { ObjectStore } from './store.ts';
 
@@ -14,9 +14,11 @@ export class Emptying {
     this.#deps = deps;
   }
 
-  /** Interrupted, it has deleted some and may be called again. */
+  /** Interrupted, it has deleted some and may be called again. Throws `bucket_not_found`, `scope_required`. */
   async empty(principal: Principal, bucketName: string): Promise<void> {
     const { buckets, objects, store } = this.#deps;
+    // Before the first delete; and names beyond the key's limits would never go.
+    if (principal.bucketLimits !== null) throw limitedKey();
     const bucket = await buckets.find(principal, bucketName);
     for (;;) {
       const rows = await store.allEntries(bucket.id, { name: '', after: false }, AT_ONCE);

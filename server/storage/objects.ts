@@ -18,6 +18,7 @@ import type { Blobs } from './blobs.ts';
 import type { Buckets } from './buckets.ts';
 import type { BucketDelta, BucketRow, BucketStore } from './buckets-store.ts';
 import { formatSize } from './format-size.ts';
+import type { HotContents } from './hot-contents.ts';
 import { KeyLocks } from './key-locks.ts';
 import { requireObjectName } from './names.ts';
 import type { Deleted, Uploaded } from './schema.ts';
@@ -36,6 +37,7 @@ export interface ObjectsDeps {
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertRoom: (bytes: number) => void;
   readonly maxObjectBytes: number;
+  readonly hot: HotContents;
   /** How long the file of a removed blob is kept, for downloads under way. */
   readonly garbageGraceMs: number;
 }
@@ -100,7 +102,7 @@ export class Objects {
       const objectId = object?.object_id ?? newId('obj', clock);
       const answer = presentUpload(bucket, objectId, version);
       const replaced = fresh.versioning === 1 ? undefined : previous;
-      await this.#deps.metadata.commit([
+      await this.#commit(objectId, [
         ...this.#addVersion(object ?? { objectId, bucketId: bucket.id, name: naming.name }, version),
         ...(replaced ? this.#dropVersion(replaced) : []),
         ...this.#deps.bucketStore.count(bucket, {
@@ -163,7 +165,7 @@ export class Objects {
   }
 
   async #removeCurrent(bucket: BucketRow, object: ObjectRow, current: number): Promise<Deleted> {
-    const { store, metadata, bucketStore } = this.#deps;
+    const { store, bucketStore } = this.#deps;
     const version = await this.#requireVersion(current, object.object_id);
     const older = await store.newestVersion(object.id, current);
     const keeps = bucket.versioning === 1;
@@ -175,7 +177,7 @@ export class Objects {
       totalBytes: keeps ? 0 : -version.size_bytes,
     };
     const markerId = newId('ver', this.#deps.clock);
-    await metadata.commit([
+    await this.#commit(object.object_id, [
       store.setCurrent(object.id, current, null),
       ...(marker ? [store.insertVersion(this.#marker(object.id, markerId))] : []),
       ...(keeps ? [] : this.#dropVersion(version)),
@@ -204,7 +206,7 @@ export class Objects {
   }
 
   async #removeVersion(bucket: BucketRow, object: ObjectRow, versionId: string): Promise<Deleted> {
-    const { store, metadata, bucketStore } = this.#deps;
+    const { store, bucketStore } = this.#deps;
     const version = await store.versionById(object.id, versionId);
     if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
     const rest = await store.newestVersion(object.id, version.id);
@@ -213,7 +215,7 @@ export class Objects {
     const before = object.current === null ? undefined : await store.version(object.current);
     const after = current === null ? undefined : await store.version(current);
     const bytes = version.blob === null ? 0 : -version.size_bytes;
-    await metadata.commit([
+    await this.#commit(object.object_id, [
       ...(current === object.current ? [] : [store.setCurrent(object.id, object.current, current)]),
       ...this.#dropVersion(version),
       ...(rest ? [] : [store.deleteObject(object.id)]),
@@ -244,6 +246,15 @@ export class Objects {
     if (!object || object.account_id !== principal.accountId) throw notFound(objectId);
     if (!mayTouch(principal, object.bucket, object.name)) throw notFound(objectId);
     return object;
+  }
+
+  /** Whatever comes of it, what memory holds of the object is no longer sure. */
+  async #commit(objectId: string, statements: readonly Statement[]): Promise<void> {
+    try {
+      await this.#deps.metadata.commit(statements);
+    } finally {
+      this.#deps.hot.forget(objectId);
+    }
   }
 
   /** Tries again when another writer was faster: the next attempt sees what it did. */

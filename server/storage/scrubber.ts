@@ -119,13 +119,19 @@ export class Scrubber {
         after = blob.id;
         paced += blob.size_bytes;
         const aheadMs = (paced / bytesPerSecond) * 1000 - (clock.monotonic() - began);
-        if (aheadMs > 0) await sleep(aheadMs, undefined, { signal: this.#stop.signal });
+        if (aheadMs > 0) await this.#pause(aheadMs);
       }
       if (page.length === 0) break;
       await new Promise(setImmediate);
       this.#stop.signal.throwIfAborted();
     }
     await runs.write(JOB, { startedAt, finishedAt: clock.now(), state: progress, cursor: null });
+  }
+
+  /** Throws the reason of a stop that comes meanwhile. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#stop;
+    await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
   /** True when the blob is sound, or was deleted meanwhile. Keeps its mark right. */

@@ -44,6 +44,7 @@ export class Sweeper {
     for (;;) {
       const due = await store.dueGarbage(clock.now(), PAGE);
       if (due.length === 0 || this.#stopped) return removed;
+      const before = removed;
       for (const { blob, name } of due) {
         try {
           await metadata.commit(store.deleteGarbage(blob));
@@ -54,6 +55,8 @@ export class Sweeper {
         await blobs.remove(name);
         removed++;
       }
+      // None could go: asked again at once, the answer would be the same for ever.
+      if (removed === before) return removed;
     }
   }
 

@@ -11,8 +11,13 @@ export interface StatusDeps<Scrub> {
 }
 
 /** Alarms by the component they tell of. */
-const STORAGE_ALARMS = new Set(['blob_fsync_failed', 'damaged_objects', 'blob_worker_died']);
-const METADATA_ALARMS = new Set(['metadata_write_failed']);
+const STORAGE_ALARMS = new Set(['blob_fsync_failed', 'blob_thread_died', 'damaged_objects']);
+const METADATA_ALARMS = new Set([
+  'metadata_log_stuck',
+  'metadata_out_of_space',
+  'metadata_read_failed',
+  'metadata_write_failed',
+]);
 
 export class Status<Scrub> {
   readonly #deps: StatusDeps<Scrub>;

@@ -4,6 +4,7 @@ import type { Principal } from '../accounts/principal.ts';
 import { Credit } from '../billing/credit.ts';
 import { CreditStore } from '../billing/credit-store.ts';
 import { FileBlobs } from '../drivers/blobs-file/blobs-file.ts';
+import { AppError } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
 import { AccessTimes } from '../storage/access-times.ts';
 import { BlobsStore } from '../storage/blobs-store.ts';
@@ -11,6 +12,7 @@ import { Buckets } from '../storage/buckets.ts';
 import { BucketStore } from '../storage/buckets-store.ts';
 import { Contents } from '../storage/contents.ts';
 import { Emptying } from '../storage/emptying.ts';
+import { HotContents } from '../storage/hot-contents.ts';
 import { Inspection } from '../storage/inspection.ts';
 import { Links } from '../storage/links.ts';
 import { Listing } from '../storage/listing.ts';
@@ -31,13 +33,31 @@ export const TEST_GRACE_MS = 600_000;
 
 export type StorageHouse = Awaited<ReturnType<typeof openStorageHouse>>;
 
+interface TestRoom {
+  /** Of the disk, as far as uploads are told. */
+  freeBytes: number;
+}
+
+function assertFree(room: TestRoom, bytes: number): void {
+  if (bytes > room.freeBytes) throw new AppError('out_of_space', 'The disk is full; nothing was stored');
+}
+
 /** Opens all of it. The one setting that moves is `room.freeBytes`: how much the disk is said to take. */
 export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const house = await openAccountHouse();
   const { metadata, clock, accounts, directory } = house;
   const alarms = new Alarms(clock);
-  const room = { freeBytes: Number.POSITIVE_INFINITY, assertRoom: (bytes: number) => assertFree(room, bytes) };
-  const blobs = await FileBlobs.open({ directory: join(directory, 'blobs'), threads: 1, clock, alarms, room });
+  const room = {
+    freeBytes: Number.POSITIVE_INFINITY,
+    assertRoom: (bytes: number) => assertFree(room, bytes),
+  };
+  const blobs = await FileBlobs.open({
+    directory: join(directory, 'blobs'),
+    threads: 1,
+    clock,
+    alarms,
+    room,
+  });
   const sealer = testSealer();
   const credit = new Credit({ store: new CreditStore(metadata) });
   const store = new ObjectStore(metadata);
@@ -51,6 +71,7 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     assertRoom: room.assertRoom,
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
+    hot: new HotContents(),
   };
   const accessTimes = new AccessTimes({ ...shared, store });
   const buckets = new Buckets({ ...shared, store: bucketStore });
@@ -61,7 +82,10 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     ...{ metadata, clock, directory, alarms, blobs, room, store, bucketStore, blobsStore },
     ...{ accounts, accessTimes, buckets, objects, runs },
     /** As after a restart: nothing is remembered but what is stored. */
-    ...{ openScrubber, openSweeper: () => new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS }) },
+    ...{
+      openScrubber,
+      openSweeper: () => new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS }),
+    },
     contents: new Contents({ ...shared, store, accessTimes }),
     listing: new Listing({ store, buckets, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
@@ -71,7 +95,13 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     async newPrincipal(username: string): Promise<Principal> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
       const { id } = await accounts.register(fields, () => []);
-      const key = { isAdmin: false, scopes: ['*'], bucketLimits: null, via: 'key', credentialId: `k-${id}` } as const;
+      const key = {
+        isAdmin: false,
+        scopes: ['*'],
+        bucketLimits: null,
+        via: 'key',
+        credentialId: `k-${id}`,
+      } as const;
       return { accountId: id, username, ...key };
     },
     /** Uploads `bytes` under `name`, in one piece. */
@@ -79,7 +109,10 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
       const { bucket, upload } = await objects.beginUpload(principal, bucketName);
       await upload.write(bytes);
       const received = await upload.finish();
-      return objects.publish(bucket, received, { mimeType: 'text/plain', metadata: null, ...naming });
+      return objects.publish({
+        ...{ bucket, received },
+        naming: { mimeType: 'text/plain', metadata: null, ...naming },
+      });
     },
     async close() {
       await blobs.close();

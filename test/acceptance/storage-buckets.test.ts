@@ -318,6 +318,7 @@ test('names that could never be a bucket are simply not found', async () => {
     assertProblem(await user.call(`/api/buckets/${name}`), 404, 'bucket_not_found');
   }
   assertProblem(await user.call('/api/buckets/%zz'), 400, 'bad_http');
+  assertProblem(await user.call(`/api/buckets/${'a'.repeat(5000)}`), 404, 'not_found');
 });
 
 test('other methods are 405 and say which are allowed', async () => {

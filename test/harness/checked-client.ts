@@ -75,7 +75,7 @@ export class Declaration {
     assert.equal(body.status, status, where);
     assert.equal(body.error, body.detail, where);
     assert.equal(body.request_id, headers.get('x-request-id'), where);
-    assert.doesNotMatch(JSON.stringify(body), /\.ts\b|node_modules|\bat .*:\d+|SQLITE|SELECT /, where);
+    assert.doesNotMatch(JSON.stringify(body), /\.ts\b|node_modules|\\n +at |SQLITE|SELECT /, where);
     if (status === 401) assert.ok(headers.get('www-authenticate'), `${where}: WWW-Authenticate`);
     if (status === 429 || status === 503) assert.match(headers.get('retry-after') ?? '', /^\d+$/, where);
   }

@@ -32,7 +32,7 @@ class Refused extends Error {
  * What an error of SQLite means for the batch; null when it concerns one commit alone.
  * SQLITE_IOERR_SHMSIZE is a full disk too: the wal-index could not grow, and holds nothing durable.
  */
-function batchFailureOf(error: unknown): BatchFailure | null {
+export function batchFailureOf(error: unknown): BatchFailure | null {
   if (!(error instanceof Database.SqliteError)) return null;
   const detail = `${error.code}: ${error.message}`;
   if (error.code === 'SQLITE_FULL' || error.code === 'SQLITE_IOERR_SHMSIZE')

@@ -6,8 +6,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { migrate } from '../../metadata/migrate.ts';
 import { migrations } from '../../metadata/migrations/migrations.ts';
-import type { WriterReply, WriterRequest } from './batch.ts';
-import { BatchFailed, BatchRunner } from './batch-runner.ts';
+import type { BatchMessage, WriterReply, WriterRequest } from './batch.ts';
+import { BatchFailed, type BatchOutcome, BatchRunner, batchFailureOf } from './batch-runner.ts';
 import { openWriter } from './connection.ts';
 
 export interface WriterOptions {
@@ -51,6 +51,33 @@ function open(options: WriterOptions): Database.Database {
   }
 }
 
+/**
+ * On a full disk the log is written back and the batch tried once more: the log then begins anew in the
+ * blocks it has. Without this a delete would need room for a log that may grow for a long while yet.
+ */
+function runMakingRoom(runner: BatchRunner, database: Database.Database, batch: BatchMessage): BatchOutcome {
+  try {
+    return runner.run(batch);
+  } catch (error) {
+    if (!(error instanceof BatchFailed) || error.failure.reason !== 'full' || !writeBack(database))
+      throw error;
+    // The runner knows the SQL texts of this batch already.
+    return runner.run({ ...batch, resetSql: false, newSql: [] });
+  }
+}
+
+/** True when the whole log is in the database. */
+function writeBack(database: Database.Database): boolean {
+  try {
+    const [after] = database.pragma('wal_checkpoint(PASSIVE)') as LogState[];
+    return after !== undefined && after.log === after.checkpointed;
+  } catch (error) {
+    // Full here too, and nothing is lost by it; any other failure ends the batch as it would end a checkpoint.
+    if (batchFailureOf(error)?.reason === 'full') return false;
+    throw error;
+  }
+}
+
 function serve(database: Database.Database, port: NonNullable<typeof parentPort>): void {
   const runner = new BatchRunner(database);
   const send = (reply: WriterReply) => port.postMessage(reply);
@@ -64,7 +91,7 @@ function serve(database: Database.Database, port: NonNullable<typeof parentPort>
       return;
     }
     try {
-      const { results, failures } = runner.run(request);
+      const { results, failures } = runMakingRoom(runner, database, request);
       const packed = Float64Array.from(results);
       port.postMessage({ kind: 'stored', results: packed, failures } satisfies WriterReply, [packed.buffer]);
       checkpointWhenDue(database, send);

@@ -1,0 +1,57 @@
+/** `npm run bench`: every figure of the cloud as a ratio against a yardstick measured in the same run. */
+import { rmSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { describeMachine } from './machine.ts';
+import { LARGE_OBJECTS } from './rows/large-objects.ts';
+import { LISTING } from './rows/listing.ts';
+import { MEMORY } from './rows/memory.ts';
+import { SMALL_OBJECTS } from './rows/small-objects.ts';
+import { START_UP } from './rows/start-up.ts';
+import { renderRow, skippedRow, TABLE_HEAD } from './table.ts';
+import { makeFolder } from './workshop.ts';
+
+const MEASUREMENTS = [...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...MEMORY, ...START_UP];
+
+const NAMES = MEASUREMENTS.map(({ name }) => name);
+const HELP = `Usage: npm run bench -- [--quick] [--only <row>]...
+
+Measures every figure of the cloud on this machine and prints a Markdown table. Takes about 15 minutes, 20 GB of
+disk and a machine that does nothing else.
+
+  --quick        fewer and shorter rounds, smaller amounts: to see that it works, not to publish
+  --only <row>   one of ${NAMES.join(', ')}
+`;
+
+async function measureAll(names: readonly string[], quick: boolean): Promise<void> {
+  const folder = makeFolder();
+  // Runs also when the bench is interrupted; what it started ends with it.
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+  console.log(`${await describeMachine(folder)}\n\n${TABLE_HEAD}`);
+  for (const { name, run } of MEASUREMENTS.filter((measurement) => names.includes(measurement.name))) {
+    try {
+      for (const row of await run({ quick, folder })) console.log(renderRow(row));
+    } catch (error) {
+      process.exitCode = 1;
+      console.error(error);
+      console.log(renderRow(skippedRow(name, '', 'the measurement failed')));
+    }
+  }
+}
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: [] },
+    help: { type: 'boolean', default: false },
+  },
+});
+const unknown = values.only.filter((name) => !NAMES.includes(name));
+if (unknown.length > 0) {
+  console.error(`bench: no row ${unknown.join(', ')}; there are ${NAMES.join(', ')}`);
+  process.exitCode = 1;
+} else if (values.help) {
+  console.log(HELP);
+} else {
+  await measureAll(values.only.length > 0 ? values.only : NAMES, values.quick);
+}

@@ -1,0 +1,87 @@
+/** Where a run works: a folder on a real disk, and clouds in processes of their own with default settings. */
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '../test/harness/client.ts';
+import { CloudProcess } from '../test/harness/cloud-process.ts';
+
+const TMPFS_MAGIC = 0x01021994;
+/** Only what a load of thousands of requests per second from one key must have. */
+const RAISED = { CLOUDLET_RATE_REQUESTS: '1000000000', CLOUDLET_LOG_LEVEL: 'info' };
+
+export interface RunOptions {
+  readonly quick: boolean;
+  /** A new folder, removed at the end. */
+  readonly folder: string;
+}
+
+/** What was found for one row of the table. */
+export interface Row {
+  readonly work: string;
+  readonly target: string;
+  readonly reached: string;
+  /** undefined: not measured, and `detail` says why. */
+  readonly isMet: boolean | undefined;
+  readonly detail: string;
+}
+
+export interface Measurement {
+  /** For --only. */
+  readonly name: string;
+  readonly run: (options: RunOptions) => Promise<Row[]>;
+}
+
+/** A folder on a disk, not in memory: nothing here may be faster than what it stands for. */
+export function makeFolder(): string {
+  const places = [tmpdir(), '/var/tmp', process.cwd()];
+  const parent = places.find((place) => statfsSync(place).type !== TMPFS_MAGIC);
+  if (parent === undefined) throw new Error('no folder on a real disk: set TMPDIR to one');
+  return mkdtempSync(join(parent, 'cloudlet-bench-'));
+}
+
+export interface Cloud {
+  readonly process: CloudProcess;
+  /** With the key of an ordinary account. */
+  readonly client: Client;
+  readonly key: string;
+  readonly port: number;
+}
+
+/** Starts a cloud and registers an account. */
+async function openCloud(folder: string): Promise<Cloud> {
+  const cloud = await CloudProcess.start({ dataDir: join(folder, 'cloud'), env: RAISED });
+  process.once('exit', () => cloud.kill());
+  try {
+    const { api_key: key } = await new Client(cloud.api).register();
+    return { process: cloud, client: new Client(cloud.api, key), key, port: Number(new URL(cloud.api).port) };
+  } catch (error) {
+    cloud.kill();
+    throw error;
+  }
+}
+
+/** Opens a cloud for one piece of work, and afterwards stops it and frees its disk. */
+export async function withCloud<Result>(
+  options: RunOptions,
+  work: (cloud: Cloud) => Promise<Result>,
+): Promise<Result> {
+  const cloud = await openCloud(options.folder);
+  try {
+    return await work(cloud);
+  } finally {
+    await cloud.process.stop();
+    rmSync(cloud.process.dataDir, { recursive: true, force: true });
+  }
+}
+
+export async function createBucket(client: Client, bucket: Readonly<Record<string, unknown>>): Promise<void> {
+  const { status, body } = await client.call('/api/buckets', { json: bucket });
+  if (status !== 201) throw new Error(`creating a bucket was answered ${status}: ${JSON.stringify(body)}`);
+}
+
+/** Uploads one object and returns its id. */
+export async function uploadObject(client: Client, bucket: string, content: Uint8Array): Promise<string> {
+  const { status, body } = await client.upload(bucket, 'object', content);
+  if (status !== 200) throw new Error(`an upload was answered ${status}: ${JSON.stringify(body)}`);
+  return body.object_id;
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isAppError } from '../errors.ts';
+import { openAccountHouse } from '../testing/account-house.ts';
+import { Credit } from './credit.ts';
+import { CreditStore } from './credit-store.ts';
+
+test('an account pays while a micro-credit is left; an unknown one never', async () => {
+  const house = await openAccountHouse();
+  try {
+    const fields = { username: 'payer', email: 'payer@example.org', password: 'correct horse' };
+    const { id } = await house.accounts.register(fields, () => []);
+    const credit = new Credit({ store: new CreditStore(house.metadata) });
+    const set = (micro: number | bigint) =>
+      house.metadata.commit([
+        { sql: 'UPDATE accounts SET credits_micro = ? WHERE id = ?', params: [micro, id] },
+      ]);
+    for (const micro of [10_000_000, 1, 2n ** 60n]) {
+      await set(micro);
+      await credit.require(id);
+    }
+    const refused = (error: unknown) => isAppError(error, 'insufficient_credits');
+    for (const micro of [0, -1, -(2n ** 60n)]) {
+      await set(micro);
+      await assert.rejects(credit.require(id), refused, String(micro));
+    }
+    await assert.rejects(credit.require(id + 1), refused);
+  } finally {
+    await house.close();
+  }
+});

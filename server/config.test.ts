@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { isAbsolute } from 'node:path';
+import { test } from 'node:test';
+import { loadConfig, renderSettings } from './config.ts';
+
+test('without settings everything has its default, and nothing listens to the outside', () => {
+  const config = loadConfig({});
+  assert.deepEqual([config.host, config.port, config.dataPort], ['127.0.0.1', 8080, 9000]);
+  assert.equal(config.adminKey, '');
+  assert.ok(isAbsolute(config.dataDir) && config.dataDir.endsWith('data'));
+  assert.ok(Object.isFrozen(config));
+});
+
+test('a setting is read from its variable; variables of others are left alone', () => {
+  const config = loadConfig({ CLOUDLET_PORT: '0', CLOUDLET_LOG_LEVEL: 'debug', PATH: '/bin' });
+  assert.deepEqual([config.port, config.logLevel, config.dataPort], [0, 'debug', 9000]);
+});
+
+test('a bad value is refused with the name of its variable', () => {
+  const bad: readonly [string, string][] = [
+    ['CLOUDLET_PORT', ''],
+    ['CLOUDLET_PORT', '-1'],
+    ['CLOUDLET_PORT', '65536'],
+    ['CLOUDLET_PORT', '80.5'],
+    ['CLOUDLET_PORT', ' 80'],
+    ['CLOUDLET_PORT', '0x50'],
+    ['CLOUDLET_PORT', '1e3'],
+    ['CLOUDLET_MAX_CONNECTIONS', '9'],
+    ['CLOUDLET_HOST', ''],
+    ['CLOUDLET_DATA_DIR', ''],
+    ['CLOUDLET_LOG_LEVEL', 'loud'],
+    ['CLOUDLET_LOG_LEVEL', ''],
+    ['CLOUDLET_ADMIN_KEY', 'x'.repeat(23)],
+    ['CLOUDLET_ADMIN_KEY', `${'x'.repeat(30)} y`],
+    ['CLOUDLET_ADMIN_KEY', 'ü'.repeat(30)],
+    ['CLOUDLET_PUBLIC_URL', 'cloud.example'],
+    ['CLOUDLET_PUBLIC_URL', 'https://cloud.example/'],
+    ['CLOUDLET_DATA_URL', 'ftp://cloud.example'],
+  ];
+  for (const [name, value] of bad) {
+    assert.throws(
+      () => loadConfig({ [name]: value }),
+      new RegExp(`^\\w*Error: ${name}: must`),
+      `${name}=${value}`,
+    );
+  }
+});
+
+test('the edges of good values are accepted', () => {
+  const good: readonly [string, string][] = [
+    ['CLOUDLET_PORT', '65535'],
+    ['CLOUDLET_MAX_CONNECTIONS', '10'],
+    ['CLOUDLET_ADMIN_KEY', 'x'.repeat(24)],
+    ['CLOUDLET_ADMIN_KEY', ''],
+    ['CLOUDLET_PUBLIC_URL', 'https://cloud.example:8443'],
+    ['CLOUDLET_SCRUB_DAYS', '0'],
+  ];
+  for (const [name, value] of good)
+    assert.doesNotThrow(() => loadConfig({ [name]: value }), `${name}=${value}`);
+});
+
+test('a misspelt setting is refused', () => {
+  assert.throws(() => loadConfig({ CLOUDLET_PROT: '80' }), /unknown setting CLOUDLET_PROT/);
+});
+
+test('the table for README has every setting with its default', () => {
+  const table = renderSettings();
+  assert.ok(table.includes('| `CLOUDLET_PORT` | `8080` |'));
+  assert.ok(table.includes('| `CLOUDLET_ADMIN_KEY` |  |'));
+  const rows = table.split('\n').slice(2);
+  assert.equal(rows.length, Object.keys(loadConfig({})).length);
+  for (const row of rows) assert.match(row, /^\| `CLOUDLET_[A-Z_]+` \| .* \| .+ \|$/);
+});

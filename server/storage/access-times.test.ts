@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Principal } from '../accounts/principal.ts';
+import { AppError } from '../errors.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { AccessTimes } from './access-times.ts';
+
+const BUCKET = 'touched';
+let house: StorageHouse;
+let owner: Principal;
+before(async () => {
+  house = await openStorageHouse();
+  owner = await house.newPrincipal('owner');
+  await house.buckets.create(owner, { name: BUCKET });
+});
+after(() => house.close());
+
+async function put(name: string): Promise<{ id: string; row: number }> {
+  const { object_id: id } = await house.put(owner, BUCKET, { name, bytes: Buffer.from('x') });
+  return { id, row: (await house.store.findById(id))?.id ?? 0 };
+}
+
+async function shown(name: string): Promise<string | null | undefined> {
+  const query = { prefix: name, versions: false, limit: 1 };
+  return (await house.listing.page(owner, BUCKET, query)).entries[0]?.last_accessed;
+}
+
+async function stored(row: number): Promise<number | null | undefined> {
+  const sql = 'SELECT last_accessed AS at FROM objects WHERE id = ?';
+  return (await house.metadata.get<{ at: number | null }>(sql, row))?.at;
+}
+
+/** Commits fail while `broken` says so. */
+function breakable(): { metadata: Metadata; broken: boolean } {
+  const { metadata } = house;
+  const failing = {
+    broken: false,
+    metadata: {
+      get: metadata.get.bind(metadata),
+      all: metadata.all.bind(metadata),
+      close: () => metadata.close(),
+      commit: (statements) => {
+        if (failing.broken) return Promise.reject(new AppError('out_of_space', 'full'));
+        return metadata.commit(statements);
+      },
+    } as Metadata,
+  };
+  return failing;
+}
+
+test('a download shows in the next listing, before it is written and after', async () => {
+  const { id, row } = await put('a');
+  assert.equal(await shown('a'), null);
+  house.accessTimes.touch(row);
+  assert.equal(await shown('a'), '2026-01-01 00:00:00');
+  assert.equal((await house.inspection.describe(owner, id)).last_accessed, '2026-01-01 00:00:00');
+  assert.equal(await stored(row), null);
+  await house.accessTimes.flush();
+  assert.equal(await stored(row), house.clock.now());
+  assert.equal(house.accessTimes.latest(row), undefined);
+  assert.equal(await shown('a'), '2026-01-01 00:00:00');
+});
+
+test('while it is written the time still shows, and a later one wins', async () => {
+  const { row } = await put('b');
+  house.accessTimes.touch(row);
+  const first = house.clock.now();
+  const writing = house.accessTimes.flush();
+  assert.equal(house.accessTimes.latest(row), first);
+  house.clock.advance(1000);
+  house.accessTimes.touch(row);
+  await writing;
+  assert.equal(house.accessTimes.latest(row), first + 1000);
+  await house.accessTimes.flush();
+  assert.equal(await stored(row), first + 1000);
+});
+
+test('what could not be written is kept for the next time', async () => {
+  const { row } = await put('c');
+  const failing = breakable();
+  const times = new AccessTimes({ metadata: failing.metadata, store: house.store, clock: house.clock });
+  times.touch(row);
+  failing.broken = true;
+  await assert.rejects(times.flush());
+  assert.equal(times.latest(row), house.clock.now());
+  failing.broken = false;
+  await times.flush();
+  assert.equal(await stored(row), house.clock.now());
+});
+
+test('more than fit into one commit are all written; a deleted object is no obstacle', async () => {
+  const gone = await put('gone');
+  await house.objects.remove(owner, gone.id);
+  const names = Array.from({ length: 1101 }, (_, i) => `many/${i}`);
+  const rows = (await Promise.all(names.map(put))).map(({ row }) => row);
+  for (const row of [gone.row, ...rows]) house.accessTimes.touch(row);
+  await house.accessTimes.flush();
+  for (const row of rows) assert.equal(await stored(row), house.clock.now());
+});

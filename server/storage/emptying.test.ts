@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Principal } from '../accounts/principal.ts';
+import { isAppError } from '../errors.ts';
+import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+
+let house: StorageHouse;
+let owner: Principal;
+before(async () => {
+  house = await openStorageHouse();
+  owner = await house.newPrincipal('owner');
+});
+after(() => house.close());
+
+/** A bucket with `names`, three versions each and every second one behind a marker. */
+async function fill(bucket: string, names: readonly string[]): Promise<void> {
+  await house.buckets.create(owner, { name: bucket, versioning: true });
+  for (const [at, name] of names.entries()) {
+    let id = '';
+    for (let i = 0; i < 3; i++) {
+      ({ object_id: id } = await house.put(owner, bucket, { name, bytes: Buffer.alloc(20_000 * i) }));
+    }
+    if (at % 2 === 1) await house.objects.remove(owner, id);
+  }
+}
+
+const names = (count: number) => Array.from({ length: count }, (_, i) => `f/${i}`);
+
+test('all versions and markers go, the counters are zero, and other buckets are not touched', async () => {
+  await fill('emptied', names(40));
+  await fill('other', ['x']);
+  await house.emptying.empty(owner, 'emptied');
+  const { object_count, size, version_count, total_size } = await house.buckets.describe(owner, 'emptied');
+  assert.deepEqual([object_count, size, version_count, total_size], [0, 0, 0, 0]);
+  await house.buckets.removeEmpty(owner, 'emptied');
+  assert.equal((await house.buckets.describe(owner, 'other')).version_count, 3);
+});
+
+test('two at once, and an empty bucket, are no error', async () => {
+  await fill('twice', names(10));
+  await Promise.all([house.emptying.empty(owner, 'twice'), house.emptying.empty(owner, 'twice')]);
+  await house.emptying.empty(owner, 'twice');
+  await house.buckets.removeEmpty(owner, 'twice');
+});
+
+test("a limited key empties nothing, not even what it may touch, and another's bucket is not found", async () => {
+  await fill('guarded', ['a/1', 'b/1']);
+  for (const prefix of ['a/', '']) {
+    const limited = { ...owner, bucketLimits: [{ bucket: 'guarded', prefix }] };
+    const attempt = house.emptying.empty(limited, 'guarded');
+    await assert.rejects(attempt, (error) => isAppError(error, 'scope_required'));
+  }
+  assert.equal((await house.buckets.describe(owner, 'guarded')).version_count, 6);
+  const stranger = await house.newPrincipal('stranger');
+  const attempt = house.emptying.empty(stranger, 'guarded');
+  await assert.rejects(attempt, (error) => isAppError(error, 'bucket_not_found'));
+});

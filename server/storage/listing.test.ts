@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import type { Principal } from '../accounts/principal.ts';
+import { type ErrorCode, isAppError } from '../errors.ts';
+import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import type { ListingQuery } from './listing.ts';
+import type { ObjectEntry } from './schema.ts';
+
+/** U+FF61 sorts before U+1F600 in bytes and after it in UTF-16, the order of JavaScript. */
+const NAMES = ['a', 'a/', 'a/b', 'a/c', 'ab', 'b', 'A', '~', 'é', '｡', '😀', '%', '_', 'a%', 'a_'];
+const BUCKET = 'listed';
+const NOT_VERSIONED = { prefix: '', versions: false };
+
+let house: StorageHouse;
+let owner: Principal;
+before(async () => {
+  house = await openStorageHouse();
+  owner = await house.newPrincipal('owner');
+  await house.buckets.create(owner, { name: BUCKET, versioning: true });
+  for (const [at, name] of NAMES.entries()) {
+    for (let i = 0; i <= at % 3; i++) await house.put(owner, BUCKET, { name, bytes: Buffer.alloc(at + i) });
+  }
+  // Behind a marker: seen with versions only.
+  const { object_id } = await house.put(owner, BUCKET, { name: 'gone', bytes: Buffer.alloc(1) });
+  await house.objects.remove(owner, object_id);
+});
+after(() => house.close());
+
+async function all(query: ListingQuery, principal = owner): Promise<ObjectEntry[]> {
+  const texts = await Array.fromAsync(house.listing.stream(principal, BUCKET, query));
+  return texts.map((text) => JSON.parse(text));
+}
+
+async function paged(query: ListingQuery, limits: readonly number[]): Promise<ObjectEntry[]> {
+  const seen: ObjectEntry[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < 1000; page++) {
+    const limit = limits[page % limits.length] ?? 1;
+    const where = cursor === undefined ? {} : { cursor };
+    const { entries, next } = await house.listing.page(owner, BUCKET, { ...query, limit, ...where });
+    assert.ok(entries.length <= limit);
+    assert.ok(next === null || entries.length === limit, 'only the last page is short');
+    seen.push(...entries);
+    if (next === null) return seen;
+    cursor = next;
+  }
+  return assert.fail('the pages never end');
+}
+
+const inBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const refuses = (attempt: () => Promise<unknown>, code: ErrorCode) =>
+  assert.rejects(attempt, (error) => isAppError(error, code));
+
+test('names come in the order of their UTF-8 bytes, each once', async () => {
+  const names = (await all(NOT_VERSIONED)).map(({ name }) => name);
+  assert.deepEqual(names, NAMES.toSorted(inBytes));
+});
+
+test('with versions: newest first within a name, the newest marked, markers too', async () => {
+  const entries = await all({ prefix: '', versions: true });
+  const ab = entries.filter(({ name }) => name === 'ab');
+  assert.deepEqual(
+    ab.map(({ size, is_latest }) => [size, is_latest]),
+    [
+      [5, true],
+      [4, false],
+    ],
+  );
+  const gone = entries.filter(({ name }) => name === 'gone');
+  assert.deepEqual(
+    gone.map(({ is_delete_marker, is_latest }) => [is_delete_marker, is_latest]),
+    [
+      [true, true],
+      [false, false],
+    ],
+  );
+});
+
+test('pages of any sizes, with any prefix, add up to the whole list', async () => {
+  const limits = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
+  const prefix = fc.constantFrom('', 'a', 'a/', 'b', '%', '_', 'é', '😀', 'zzz');
+  await fc.assert(
+    fc.asyncProperty(limits, prefix, fc.boolean(), async (sizes, start, versions) => {
+      const query = { prefix: start, versions };
+      const whole = await all(query);
+      assert.deepEqual(await paged(query, sizes), whole);
+      const everything = await all({ prefix: '', versions });
+      assert.deepEqual(
+        whole,
+        everything.filter(({ name }) => name.startsWith(start)),
+      );
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a cursor goes on after its entry though that is deleted, and shows what is new behind it', async () => {
+  const name = 'moving';
+  await house.buckets.create(owner, { name });
+  for (const key of ['a', 'b', 'c']) await house.put(owner, name, { name: key, bytes: Buffer.alloc(1) });
+  const first = await house.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2 });
+  await house.objects.remove(owner, first.entries[1]?.id ?? '');
+  await house.put(owner, name, { name: 'bb', bytes: Buffer.alloc(1) });
+  const cursor = first.next ?? '';
+  const second = await house.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2, cursor });
+  assert.deepEqual(
+    second.entries.map((entry) => entry.name),
+    ['bb', 'c'],
+  );
+});
+
+test('what is no cursor is refused', async () => {
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const bad = [
+    '',
+    'x',
+    '!!!',
+    encode(null),
+    encode({}),
+    encode(['a', 1]),
+    encode([1, 1, 1]),
+    encode(['a', 1.5, 1]),
+  ];
+  for (const cursor of [...bad, encode(['a', 1, '1']), encode(['a', 1e300, 1])]) {
+    const query = { ...NOT_VERSIONED, limit: 1, cursor };
+    await refuses(() => house.listing.page(owner, BUCKET, query), 'invalid_cursor');
+  }
+});
+
+test('a forged cursor shows nothing of another bucket, account or prefix', async () => {
+  const stranger = await house.newPrincipal('stranger');
+  await house.buckets.create(stranger, { name: 'theirs' });
+  const secret = await house.put(stranger, 'theirs', { name: 'secret', bytes: Buffer.from('x') });
+  const foreign = await house.store.findById(secret.object_id);
+  const own = await house.store.findByName((await house.buckets.find(owner, BUCKET)).id, 'b');
+  const limited = { ...owner, bucketLimits: [{ bucket: BUCKET, prefix: 'a/' }] };
+  const cases = [
+    { principal: owner, prefix: '', object: foreign?.id },
+    { principal: owner, prefix: 'a/', object: own?.id },
+    { principal: limited, prefix: 'a/', object: own?.id },
+  ];
+  for (const { principal, prefix, object } of cases) {
+    const forged = JSON.stringify(['~~', object, Number.MAX_SAFE_INTEGER]);
+    const cursor = Buffer.from(forged).toString('base64url');
+    const query = { prefix, versions: true, limit: 1000, cursor };
+    const { entries } = await house.listing.page(principal, BUCKET, query);
+    const shown = entries.filter(({ name }) => name === 'secret' || !name.startsWith(prefix));
+    assert.deepEqual(shown, []);
+  }
+});
+
+test('a limited key lists below its prefix only', async () => {
+  const limited = { ...owner, bucketLimits: [{ bucket: BUCKET, prefix: 'a/' }] };
+  await refuses(() => all(NOT_VERSIONED, limited), 'scope_required');
+  await refuses(() => all({ prefix: 'a', versions: true }, limited), 'scope_required');
+  assert.deepEqual(
+    (await all({ prefix: 'a/', versions: false }, limited)).map(({ name }) => name),
+    ['a/', 'a/b', 'a/c'],
+  );
+});
+
+test('a stream goes on over many reads of the database', async () => {
+  const name = 'long-list';
+  await house.buckets.create(owner, { name });
+  const keys = Array.from({ length: 2001 }, (_, i) => `k${String(i).padStart(5, '0')}`);
+  await Promise.all(keys.map((key) => house.put(owner, name, { name: key, bytes: Buffer.alloc(1) })));
+  const texts = await Array.fromAsync(house.listing.stream(owner, name, NOT_VERSIONED));
+  assert.deepEqual(
+    texts.map((text) => JSON.parse(text).name),
+    keys,
+  );
+});

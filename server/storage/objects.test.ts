@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import type { Principal } from '../accounts/principal.ts';
+import { isAppError } from '../errors.ts';
+import { openStorageHouse, type StorageHouse, TEST_GRACE_MS } from '../testing/storage-house.ts';
+import type { ObjectEntry, Uploaded } from './schema.ts';
+import { INLINE_MAX_BYTES } from './upload.ts';
+
+let house: StorageHouse;
+let owner: Principal;
+before(async () => {
+  house = await openStorageHouse();
+  owner = await house.newPrincipal('owner');
+});
+after(() => house.close());
+
+/** What the rules say a bucket holds: the top of a name is live unless it is a marker. */
+interface ModelVersion {
+  readonly id: string;
+  /** null: a delete marker. */
+  readonly size: number | null;
+}
+interface Model {
+  readonly bucket: string;
+  versioning: boolean;
+  /** Oldest version first. */
+  readonly objects: Map<string, { readonly id: string; readonly versions: ModelVersion[] }>;
+  /** Files of dropped versions. */
+  garbage: number;
+}
+
+const SIZES = [0, 10, INLINE_MAX_BYTES, INLINE_MAX_BYTES + 1, 70_000];
+const name = fc.constantFrom('a', 'b/c', 'ü');
+const pick = fc.nat({ max: 5 });
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('put'), name, size: fc.constantFrom(...SIZES) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove'), name }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('removeVersion'), name, pick }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('toggle'), name }) },
+);
+type Step = { kind: string; name: string; size?: number; pick?: number };
+
+function drop(model: Model, { size }: ModelVersion): void {
+  if (size !== null && size > INLINE_MAX_BYTES) model.garbage++;
+}
+
+const top = (versions: readonly ModelVersion[]) => versions.at(-1);
+const isLive = (versions: readonly ModelVersion[]) => typeof top(versions)?.size === 'number';
+
+async function put(model: Model, { name, size = 0 }: Step): Promise<void> {
+  const answer = await house.put(owner, model.bucket, { name, bytes: Buffer.alloc(size, name) });
+  const object = model.objects.get(name) ?? { id: answer.object_id, versions: [] };
+  assert.equal(answer.object_id, object.id, 'a name keeps its id');
+  assert.equal(answer.size, size);
+  if (!model.versioning && isLive(object.versions)) drop(model, object.versions.pop() as ModelVersion);
+  object.versions.push({ id: answer.version_id, size });
+  model.objects.set(name, object);
+}
+
+async function remove(model: Model, { name }: Step): Promise<void> {
+  const object = model.objects.get(name);
+  const id = object?.id ?? 'obj-00000000000000000000000000';
+  if (!object || !isLive(object.versions)) {
+    await assert.rejects(house.objects.remove(owner, id), (error) => isAppError(error, 'object_not_found'));
+    return;
+  }
+  const answer = await house.objects.remove(owner, id);
+  if (!model.versioning) drop(model, object.versions.pop() as ModelVersion);
+  const marks = model.versioning || object.versions.length > 0;
+  assert.equal(answer.is_delete_marker, marks);
+  assert.equal(answer.version_id === null, !marks);
+  if (answer.version_id !== null) object.versions.push({ id: answer.version_id, size: null });
+  if (object.versions.length === 0) model.objects.delete(name);
+}
+
+async function removeVersion(model: Model, { name, pick = 0 }: Step): Promise<void> {
+  const object = model.objects.get(name);
+  const version = object?.versions[pick];
+  if (!object) return;
+  const id = version?.id ?? 'ver-00000000000000000000000000';
+  const removal = house.objects.remove(owner, object.id, id);
+  if (!version) {
+    await assert.rejects(removal, (error) => isAppError(error, 'version_not_found'));
+    return;
+  }
+  assert.deepEqual(await removal, { id: object.id, deleted: true, version_id: id, is_delete_marker: false });
+  drop(model, version);
+  object.versions.splice(pick, 1);
+  if (object.versions.length === 0) model.objects.delete(name);
+}
+
+async function toggle(model: Model): Promise<void> {
+  model.versioning = !model.versioning;
+  await house.buckets.change(owner, model.bucket, { versioning: model.versioning });
+}
+
+const STEPS: Readonly<Record<string, (model: Model, step: Step) => Promise<void>>> = {
+  put,
+  remove,
+  removeVersion,
+  toggle,
+};
+
+const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]) =>
+  Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+async function list(bucket: string, versions: boolean): Promise<ObjectEntry[]> {
+  const entries: ObjectEntry[] = [];
+  for await (const text of house.listing.stream(owner, bucket, { prefix: '', versions })) {
+    entries.push(JSON.parse(text));
+  }
+  return entries;
+}
+
+async function assertListings(model: Model): Promise<void> {
+  const objects = [...model.objects].sort(byName);
+  const live = objects.filter(([, { versions }]) => isLive(versions));
+  assert.deepEqual(
+    (await list(model.bucket, false)).map((entry) => [entry.name, entry.id, entry.size]),
+    live.map(([named, { id, versions }]) => [named, id, top(versions)?.size]),
+  );
+  assert.deepEqual(
+    (await list(model.bucket, true)).map((entry) => [
+      ...[entry.name, entry.version_id, entry.size],
+      ...[entry.is_latest, entry.is_delete_marker],
+    ]),
+    objects.flatMap(([named, { versions }]) =>
+      versions.toReversed().map(({ id, size }, at) => [named, id, size ?? 0, at === 0, size === null]),
+    ),
+  );
+}
+
+async function assertCounters(model: Model): Promise<void> {
+  const all = [...model.objects.values()].flatMap(({ versions }) => versions);
+  const live = [...model.objects.values()].flatMap(({ versions }) =>
+    isLive(versions) ? [top(versions)?.size ?? 0] : [],
+  );
+  const stored = all.flatMap(({ size }) => (size === null ? [] : [size]));
+  const sum = (sizes: number[]) => sizes.reduce((total, size) => total + size, 0);
+  const bucket = await house.buckets.describe(owner, model.bucket);
+  const { object_count, size, version_count, total_size } = bucket;
+  assert.deepEqual(
+    { object_count, size, version_count, total_size },
+    { object_count: live.length, size: sum(live), version_count: stored.length, total_size: sum(stored) },
+  );
+  const totals = await house.metadata.get<{ counted: number; kept: number }>(
+    `SELECT sum(b.total_bytes) AS counted, a.storage_bytes AS kept FROM accounts a JOIN buckets b ON b.account_id = a.id`,
+  );
+  assert.equal(totals?.kept, totals?.counted, 'the account is charged for what its buckets hold');
+}
+
+/** Every version has its blob, every blob its version; what was dropped is gone or waits to go. */
+async function assertBlobs(garbageSoFar: number): Promise<void> {
+  const wrong = await house.metadata.all(
+    `SELECT b.id FROM blobs b WHERE b.refs <> (SELECT count(*) FROM versions v WHERE v.blob = b.id)
+     UNION ALL SELECT v.id FROM versions v WHERE v.blob IS NOT NULL AND v.blob NOT IN (SELECT id FROM blobs)
+     UNION ALL SELECT b.id FROM blobs b WHERE b.refs = 0 AND b.name IS NULL
+     UNION ALL SELECT b.id FROM blobs b WHERE (b.refs = 0) <> (b.id IN (SELECT blob FROM blob_garbage))`,
+  );
+  assert.deepEqual(wrong, []);
+  const garbage = await house.metadata.all<{ not_before: number }>('SELECT not_before FROM blob_garbage');
+  assert.equal(garbage.length, garbageSoFar);
+  for (const { not_before } of garbage) assert.equal(not_before, house.clock.now() + TEST_GRACE_MS);
+}
+
+test('whatever is put, deleted and switched, listings, counters and blobs are what the rules say', async () => {
+  let runs = 0;
+  let garbageSoFar = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.boolean(), async (steps, versioning) => {
+      const model: Model = { bucket: `bucket-${runs++}`, versioning, objects: new Map(), garbage: 0 };
+      await house.buckets.create(owner, { name: model.bucket, versioning });
+      for (const each of steps) {
+        await STEPS[each.kind]?.(model, each);
+        await assertListings(model);
+        await assertCounters(model);
+      }
+      garbageSoFar += model.garbage;
+      await assertBlobs(garbageSoFar);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('every acknowledged version of 32 uploads at once is there once, the last on top', async () => {
+  const bucket = 'many-at-once';
+  await house.buckets.create(owner, { name: bucket, versioning: true });
+  const keys = ['k1', 'k2'];
+  const uploads = await Promise.all(
+    Array.from({ length: 32 }, (_, i) =>
+      house.put(owner, bucket, { name: keys[i % 2] ?? '', bytes: Buffer.from(`content ${i}`) }),
+    ),
+  );
+  const entries = await list(bucket, true);
+  assert.deepEqual(
+    entries.map(({ version_id }) => version_id).sort(),
+    uploads.map(({ version_id }) => version_id).sort(),
+  );
+  for (const key of keys) {
+    assert.equal(entries.filter((entry) => entry.name === key && entry.is_latest).length, 1);
+    assert.equal(new Set(entries.filter((entry) => entry.name === key).map(({ id }) => id)).size, 1);
+  }
+});
+
+test('an upload into a bucket that was deleted meanwhile stores nothing', async () => {
+  await house.buckets.create(owner, { name: 'short-lived' });
+  const { bucket, upload } = await house.objects.beginUpload(owner, 'short-lived');
+  await upload.write(Buffer.from('x'));
+  const received = await upload.finish();
+  await house.buckets.removeEmpty(owner, 'short-lived');
+  await house.buckets.create(owner, { name: 'short-lived' });
+  const naming = { name: 'x', mimeType: 'text/plain', metadata: null };
+  const publishing = house.objects.publish({ bucket, received, naming });
+  await assert.rejects(publishing, (error) => isAppError(error, 'bucket_not_found'));
+  assert.deepEqual(await list('short-lived', true), []);
+});
+
+test("another account's object is as good as none, and a key's limits hold", async () => {
+  await house.buckets.create(owner, { name: 'private' });
+  const { object_id: id, version_id: version }: Uploaded = await house.put(owner, 'private', {
+    name: 'docs/a',
+    bytes: Buffer.from('x'),
+  });
+  const stranger = await house.newPrincipal('stranger');
+  const limited = { ...owner, bucketLimits: [{ bucket: 'private', prefix: 'pictures/' }] };
+  for (const principal of [stranger, limited]) {
+    for (const attempt of [
+      () => house.objects.remove(principal, id),
+      () => house.objects.remove(principal, id, version),
+      () => house.inspection.describe(principal, id),
+      () => house.contents.find(principal, id),
+      () => house.contents.find(principal, id, version),
+      () => house.contents.find(principal, id, 'ver-none'),
+    ]) {
+      await assert.rejects(attempt, (error) => isAppError(error, 'object_not_found'));
+    }
+  }
+  const { bucket, upload } = await house.objects.beginUpload(limited, 'private');
+  await upload.abort();
+  const check = (named: string) => () => house.objects.checkName(limited, bucket, named);
+  assert.doesNotThrow(check('pictures/x'));
+  assert.throws(check('docs/a'), (error) => isAppError(error, 'scope_required'));
+  assert.throws(check('pictures/\0'), (error) => isAppError(error, 'invalid_object_name'));
+});

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import { AppError, isAppError } from '../errors.ts';
+import { randomSecret } from '../ids.ts';
+import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { INLINE_MAX_BYTES, openInline, type ReceivedBytes, Upload, type UploadDeps } from './upload.ts';
+
+let house: StorageHouse;
+before(async () => {
+  house = await openStorageHouse();
+});
+after(() => house.close());
+
+/** "Wraps" a data key by showing it, so that the test may use it. */
+const open = (deps: Partial<UploadDeps> = {}) =>
+  new Upload({
+    ...{ blobs: house.blobs, wrapKey: (key) => Buffer.from(key), assertRoom: () => {} },
+    ...{ encrypt: false, maxBytes: 2 ** 30 },
+    ...deps,
+  });
+
+async function receive(upload: Upload, bytes: Buffer, stepBytes: number): Promise<ReceivedBytes> {
+  for (let at = 0; at < bytes.length; at += stepBytes) {
+    const piece = Buffer.from(bytes.subarray(at, at + stepBytes));
+    const waiting = upload.write(piece);
+    // The caller may reuse its memory at once.
+    piece.fill(0xee);
+    await waiting;
+  }
+  return upload.finish();
+}
+
+/** The plaintext behind what the row would say. */
+async function bytesOf({ blob, sizeBytes }: ReceivedBytes): Promise<Buffer> {
+  if (blob.data) return Buffer.from(openInline(blob.data, blob.checksum, blob.wrappedKey));
+  assert.ok(blob.name !== null);
+  const seen: Buffer[] = [];
+  const ref = { name: blob.name, sizeBytes, dataKey: blob.wrappedKey };
+  const sink = (chunk: Uint8Array) => {
+    seen.push(Buffer.from(chunk));
+    return undefined;
+  };
+  await house.blobs.read(ref, { start: 0, end: sizeBytes }, { sink });
+  return Buffer.concat(seen);
+}
+
+async function storedNames(): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of house.blobs.list()) names.push(name);
+  return names;
+}
+
+for (const encrypt of [false, true]) {
+  describe(encrypt ? 'encrypted' : 'plain', () => {
+    const edges = [0, 1, INLINE_MAX_BYTES - 1, INLINE_MAX_BYTES, INLINE_MAX_BYTES + 1, 200_000];
+    for (const size of edges) {
+      test(`${size} bytes, in any pieces, are inline up to the limit and a file beyond`, async () => {
+        const bytes = randomSecret(size);
+        for (const stepBytes of [1000, INLINE_MAX_BYTES, 300_000]) {
+          const received = await receive(open({ encrypt }), bytes, stepBytes);
+          assert.equal(received.sizeBytes, size);
+          assert.equal(received.blob.sizeBytes, size);
+          assert.equal(received.md5, createHash('md5').update(bytes).digest('hex'));
+          assert.equal(received.blob.data !== null, size <= INLINE_MAX_BYTES);
+          assert.equal(received.blob.name === null, size <= INLINE_MAX_BYTES);
+          assert.equal(received.blob.wrappedKey !== null, encrypt);
+          assert.ok((await bytesOf(received)).equals(bytes));
+        }
+      });
+    }
+
+    test('damage of inline bytes, wherever it is, is found', async () => {
+      const { blob } = await receive(open({ encrypt }), randomSecret(500), 500);
+      const { data, checksum, wrappedKey } = blob;
+      assert.ok(data !== null);
+      for (let at = 0; at < data.length; at += 7) {
+        const bad = Buffer.from(data);
+        bad[at] = (bad[at] as number) ^ 1;
+        assert.throws(() => openInline(bad, checksum, wrappedKey), isDamage);
+      }
+      assert.throws(() => openInline(data.subarray(0, -1), checksum, wrappedKey), isDamage);
+      assert.throws(() => openInline(data, null, wrappedKey), isDamage);
+    });
+  });
+}
+
+const isDamage = (error: unknown) => isAppError(error, 'data_corrupted');
+
+test('encrypted inline bytes are not the plaintext, and open only under their own key', async () => {
+  const bytes = Buffer.from('a text that would be seen at once'.repeat(10));
+  const [one, two] = await Promise.all([1, 2].map(() => receive(open({ encrypt: true }), bytes, 1000)));
+  assert.ok(one?.blob.data && two?.blob.data);
+  assert.ok(!Buffer.from(one.blob.data).includes('text'));
+  assert.notDeepEqual(one.blob.data, two.blob.data);
+  assert.throws(
+    () => openInline(one.blob.data as Uint8Array, one.blob.checksum, two.blob.wrappedKey),
+    isDamage,
+  );
+});
+
+test('too many bytes are refused when they come, whatever the size of the pieces', async () => {
+  for (const maxBytes of [10, 50_000]) {
+    for (const stepBytes of [1, 1000, 60_000]) {
+      if (maxBytes / stepBytes > 100) continue;
+      await receive(open({ maxBytes }), randomSecret(maxBytes), stepBytes);
+      const upload = open({ maxBytes });
+      const tooLarge = (error: unknown) => isAppError(error, 'payload_too_large');
+      await assert.rejects(receive(upload, randomSecret(maxBytes + 1), stepBytes), tooLarge);
+      await upload.abort();
+    }
+  }
+});
+
+test('an aborted upload leaves nothing behind, at any stage', async () => {
+  const before = await storedNames();
+  for (const size of [0, 100, INLINE_MAX_BYTES + 1, 500_000]) {
+    for (const finishes of [false, true]) {
+      const upload = open();
+      if (size > 0) await upload.write(randomSecret(size));
+      if (finishes) await upload.finish();
+      await upload.abort();
+      await upload.abort();
+    }
+  }
+  assert.deepEqual(await storedNames(), before);
+});
+
+test('a full disk refuses inline bytes too', async () => {
+  const full = () => {
+    throw new AppError('out_of_space', 'full');
+  };
+  const isFull = (error: unknown) => isAppError(error, 'out_of_space');
+  await assert.rejects(receive(open({ assertRoom: full }), randomSecret(10), 10), isFull);
+});

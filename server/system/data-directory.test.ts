@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { openDataDirectory } from './data-directory.ts';
+import { StartupError } from './startup-error.ts';
+
+const scratch = mkdtempSync(join(tmpdir(), 'cloudlet-data-'));
+after(() => rmSync(scratch, { recursive: true }));
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+test('a missing directory is made, with its parents, for its owner only', () => {
+  const path = join(scratch, 'a', 'b');
+  assert.deepEqual(openDataDirectory(path), { path, isNew: true });
+  assert.equal(modeOf(path), 0o700);
+});
+
+test('one with a database is not new; one that others could read is closed to them', () => {
+  const path = join(scratch, 'old');
+  openDataDirectory(path);
+  writeFileSync(join(path, 'other'), '');
+  assert.equal(openDataDirectory(path).isNew, true);
+  writeFileSync(join(path, 'metadata.db'), '');
+  chmodSync(path, 0o755);
+  assert.equal(openDataDirectory(path).isNew, false);
+  assert.equal(modeOf(path), 0o700);
+});
+
+test('a place that cannot be a directory is refused in one clear line', () => {
+  const file = join(scratch, 'file');
+  writeFileSync(file, '');
+  for (const path of [file, join(file, 'below')]) {
+    assert.throws(
+      () => openDataDirectory(path),
+      (error) => {
+        assert.ok(error instanceof StartupError);
+        assert.ok(error.message.includes(path) && error.message.includes('CLOUDLET_DATA_DIR'));
+        assert.doesNotMatch(error.message, /\n/);
+        return true;
+      },
+    );
+  }
+});

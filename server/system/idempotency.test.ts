@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { AppError, isAppError } from '../errors.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { IDEMPOTENCY_TTL_MS, Idempotency } from './idempotency.ts';
+import { IdempotencyStore } from './idempotency-store.ts';
+
+let house: AccountHouse;
+before(async () => {
+  house = await openAccountHouse();
+});
+after(() => house.close());
+
+/** As after a restart: only what is stored is known. */
+const open = () => new Idempotency({ ...house, store: new IdempotencyStore(house.metadata) });
+const name = (key: string) => ({ scope: 'account:1 createBucket', key });
+const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
+
+async function first(key: string, fingerprint = 'print'): Promise<void> {
+  const attempt = await open().begin(name(key));
+  assert.equal(attempt.settle(fingerprint), undefined);
+  await attempt.complete(ANSWER);
+  attempt.end();
+}
+
+const isCode = (code: 'idempotency_in_flight' | 'idempotency_mismatch') => (error: unknown) =>
+  isAppError(error, code);
+
+test('the first answer is replayed, also after a restart', async () => {
+  await first('a');
+  const attempt = await open().begin(name('a'));
+  const { status, body } = attempt.settle('print') ?? assert.fail('not known');
+  assert.deepEqual({ status, body }, ANSWER);
+  attempt.end();
+});
+
+test('another request under the same key is refused; under another key or scope it is new', async () => {
+  await first('b');
+  const again = await open().begin(name('b'));
+  assert.throws(() => again.settle('another'), isCode('idempotency_mismatch'));
+  again.end();
+  for (const other of [name('b2'), { scope: 'account:2 createBucket', key: 'b' }]) {
+    const attempt = await open().begin(other);
+    assert.equal(attempt.settle('another'), undefined);
+    attempt.end();
+  }
+});
+
+test('while the first runs the second is refused, and let in when it has ended without an answer', async () => {
+  const idempotency = open();
+  const running = await idempotency.begin(name('c'));
+  await assert.rejects(idempotency.begin(name('c')), isCode('idempotency_in_flight'));
+  running.end();
+  const second = await idempotency.begin(name('c'));
+  assert.equal(second.settle('print'), undefined);
+  second.end();
+});
+
+test('the receipt is stored with the effect or not at all', async () => {
+  const attempt = await open().begin(name('d'));
+  attempt.settle('print');
+  const failing = { sql: 'UPDATE accounts SET plan = plan WHERE id = -1', params: [], expectChanges: 1 };
+  await assert.rejects(house.metadata.commit([...attempt.receipt(ANSWER), failing]));
+  attempt.end();
+  const again = await open().begin(name('d'));
+  assert.equal(again.settle('print'), undefined);
+  await house.metadata.commit(again.receipt(ANSWER));
+  // Recorded with the effect: there is nothing left to store.
+  await again.complete({ status: 500, body: 'other' });
+  again.end();
+  const third = await open().begin(name('d'));
+  assert.equal(third.settle('print')?.body, ANSWER.body);
+  third.end();
+});
+
+test('answers may hold secrets and are stored sealed', async () => {
+  await first('e');
+  const sql = 'SELECT sealed_body AS body FROM idempotency WHERE key = ?';
+  const row = await house.metadata.get<{ body: Uint8Array }>(sql, 'e');
+  assert.ok(row && !Buffer.from(row.body).includes('clk_x'));
+});
+
+test('after 24 hours the key is free again, swept or not', async () => {
+  await first('f');
+  house.clock.advance(IDEMPOTENCY_TTL_MS - 1);
+  const early = await open().begin(name('f'));
+  assert.ok(early.settle('print'));
+  early.end();
+  house.clock.advance(1);
+  const late = await open().begin(name('f'));
+  assert.equal(late.settle('another'), undefined);
+  await late.complete(ANSWER);
+  late.end();
+  house.clock.advance(1000);
+  await open().sweep();
+  const rows = await house.metadata.all<{ key: string }>('SELECT key FROM idempotency');
+  assert.deepEqual(rows, [{ key: 'f' }]);
+});
+
+test('a key whose stored answer cannot be read is not blocked for ever', async () => {
+  await first('g');
+  const idempotency = new Idempotency({
+    ...house,
+    store: new IdempotencyStore(house.metadata),
+    sealer: {
+      ...house.sealer,
+      unseal: () => {
+        throw new AppError('data_corrupted', 'damaged');
+      },
+    },
+  });
+  for (let i = 0; i < 2; i++) {
+    await assert.rejects(idempotency.begin(name('g')), (error) => isAppError(error, 'data_corrupted'));
+  }
+});

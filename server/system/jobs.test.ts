@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { pino } from 'pino';
+import { Jobs } from './jobs.ts';
+
+function open() {
+  const lines: { job?: string; msg: string }[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  return { jobs: new Jobs(log), lines };
+}
+
+async function until(done: () => boolean): Promise<void> {
+  for (let i = 0; i < 100_000 && !done(); i++) await turn();
+  assert.ok(done(), 'it never came to that');
+}
+
+test('a job runs again and again, and one that takes long never twice at once', async () => {
+  const { jobs } = open();
+  let runs = 0;
+  let busy = 0;
+  let release = () => {};
+  jobs.every('slow', 1, async () => {
+    busy++;
+    assert.equal(busy, 1);
+    runs++;
+    await new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    busy--;
+  });
+  let others = 0;
+  jobs.every('quick', 1, async () => ++others);
+  await until(() => others >= 5 && runs === 1);
+  assert.equal(runs, 1);
+  release();
+  await until(() => runs === 2);
+  release();
+  await jobs.stop();
+});
+
+test('a failure is logged with the name of the job, and the next run comes', async () => {
+  const { jobs, lines } = open();
+  let runs = 0;
+  jobs.every('flaky', 1, async () => {
+    if (++runs === 1) throw new Error('this time not');
+  });
+  await until(() => runs >= 3);
+  await jobs.stop();
+  assert.deepEqual(
+    lines.map(({ job }) => job),
+    ['flaky'],
+  );
+});
+
+test('stop waits for what runs, and nothing begins after it', async () => {
+  const { jobs } = open();
+  let runs = 0;
+  let ended = false;
+  let release = () => {};
+  jobs.every('last', 1, async () => {
+    runs++;
+    await new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    ended = true;
+  });
+  await until(() => runs === 1);
+  const stopping = jobs.stop().then(() => assert.ok(ended, 'stopped before the job had ended'));
+  await turn();
+  release();
+  await stopping;
+  for (let i = 0; i < 1000; i++) await turn();
+  assert.equal(runs, 1);
+});

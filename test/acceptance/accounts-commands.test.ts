@@ -1,0 +1,157 @@
+/** The operator's way in: the set-up link of the first start, and bin/cloudlet on the machine itself. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { type Ended, runCloudlet } from '../harness/command.ts';
+
+const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-commands-'));
+after(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const ENV = { CLOUDLET_DATA_DIR: dataDir, CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' };
+const run = (...args: string[]): Promise<Ended> => runCloudlet(args, { env: ENV });
+
+async function succeed(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(...args);
+  assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}`);
+  return stdout.trim();
+}
+
+/** Ends with this code and one line on stderr that says why. */
+async function fail(code: number, ...args: string[]): Promise<string> {
+  const ended = await run(...args);
+  assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
+  assert.match(ended.stderr, /^cloudlet: [^\n]+\n$/);
+  return ended.stderr;
+}
+
+describe('the set-up link', () => {
+  test('makes the first administrator, once', async () => {
+    const cloud = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
+    try {
+      const [, link = ''] = /^ +(http:\/\/\S+\/setup\?token=\S+)$/m.exec(cloud.output) ?? [];
+      const { pathname, searchParams } = new URL(link);
+      assert.equal(pathname, '/setup');
+      const token = searchParams.get('token') ?? '';
+      const client = await CheckedClient.open(cloud.api);
+      const page = await (await fetch(link)).text();
+      assert.match(page, /<form/);
+      assert.doesNotMatch(page, /(?:src|href|action)="(?:https?:)?\/\//, 'the page asks nobody else');
+
+      const fields = { username: 'chief', email: 'chief@example.org', password: 'correct horse battery' };
+      const setUp = (given: object): [string, { json: object }] => ['/api/setup', { json: given }];
+      for (const bad of ['', 'x', token.slice(1), `${token}x`])
+        await client.refused(403, 'invalid_link', setUp({ ...fields, token: bad }));
+      await client.refused(400, 'invalid_request', setUp(fields));
+      await client.refused(400, 'invalid_request', setUp({ ...fields, token, password: 'short' }));
+      const made = await client.expect(201, ...setUp({ ...fields, token }));
+      assert.equal(made.is_admin, true);
+      await client.as(made.api_key).expect(200, '/api/admin/accounts');
+      const other = { username: 'second', email: 'second@example.org', password: fields.password, token };
+      await client.refused(403, 'invalid_link', setUp(other));
+      await cloud.crash();
+      await cloud.start();
+      assert.doesNotMatch(cloud.output, /setup\?token/, 'there is an administrator now');
+    } finally {
+      await cloud.stop();
+    }
+  });
+
+  test('of an earlier start is over, and of two who use one at the same time one gets in', async () => {
+    const cloud = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
+    const tokenOf = () => /setup\?token=(\S+)/.exec(cloud.output)?.[1] ?? '';
+    try {
+      const earlier = tokenOf();
+      await cloud.crash();
+      await cloud.start();
+      const client = await CheckedClient.open(cloud.api);
+      const fields = (username: string, token: string) => ({
+        json: { username, email: `${username}@example.org`, password: 'correct horse battery', token },
+      });
+      await client.refused(403, 'invalid_link', ['/api/setup', fields('early', earlier)]);
+      const rivals = ['one', 'two', 'three'].map((name) =>
+        client.call('/api/setup', fields(name, tokenOf())),
+      );
+      const statuses = (await Promise.all(rivals)).map(({ status }) => status).sort();
+      assert.deepEqual(statuses, [201, 403, 403]);
+    } finally {
+      await cloud.stop();
+    }
+  });
+});
+
+/** The same story, told to a data directory with and without a server on it. */
+async function tellAdminStory(suffix: string): Promise<void> {
+  const [name, email] = [`boss-${suffix}`, `boss-${suffix}@example.org`];
+  const made = await succeed('admin', 'create', '--username', name, '--email', email);
+  const key = /clk_[0-9A-Za-z]{38}/.exec(made)?.[0];
+  assert.equal(await succeed('admin', 'key', '--username', name.toUpperCase()), key);
+  const more = await succeed('admin', 'credits', '--username', name, '--amount', '2.5', '--reason', 'thanks');
+  assert.match(more, /12\.5 credits/);
+  const less = await succeed('admin', 'credits', '--username', name, '--amount=-0.5', '--reason', 'oops');
+  assert.match(less, /12 credits/);
+  assert.match(await fail(1, 'admin', 'create', '--username', name), /taken/);
+  assert.match(await fail(1, 'admin', 'create', '--username', 'a b'), /username/);
+  assert.match(await fail(1, 'admin', 'key', '--username', 'nobody-here'), /nobody-here/);
+  await fail(1, 'admin', 'credits', '--username', name, '--amount=-1000', '--reason', 'too much');
+  await fail(2, 'admin', 'credits', '--username', name);
+  await fail(2, 'admin', 'credits', '--username', name, '--amount', 'much', '--reason', 'x');
+  assert.match(await succeed('keys', 'rotate'), /^Master key [0-9a-f]{16} is in use; \d+ secrets/);
+  assert.equal(await succeed('admin', 'key', '--username', name), key, 'secrets open under the new key');
+  assert.match(await succeed('scrub'), /^\d+ blobs, \d+ bytes verified; 0 damaged$/);
+}
+
+describe('bin/cloudlet', () => {
+  test('without a server', () => tellAdminStory('offline'));
+
+  test('beside a running server, which sees it at once', async () => {
+    const cloud = await CloudProcess.start({ dataDir });
+    try {
+      await tellAdminStory('online');
+      const key = await succeed('admin', 'key', '--username', 'boss-offline');
+      const boss = await CheckedClient.open(cloud.api, key);
+      assert.equal((await boss.expect(200, '/api/account')).credits, 12);
+      await boss.expect(201, '/api/buckets', { json: { name: 'encrypted', encryption: true } });
+      const { body } = await boss.upload('encrypted', 'a', 'x'.repeat(100_000));
+      assert.match(await succeed('keys', 'rotate'), /^Master key/);
+      assert.equal((await boss.download(body.object_id)).length, 100_000);
+      assert.match(await succeed('scrub'), /^1 blobs, 100000 bytes verified; 0 damaged$/);
+    } finally {
+      await cloud.stop();
+    }
+  });
+
+  test('doctor looks at everything and changes nothing', async () => {
+    const fresh = join(dataDir, 'not-made-yet');
+    const { code, stdout } = await runCloudlet(['doctor'], { env: { ...ENV, CLOUDLET_DATA_DIR: fresh } });
+    assert.ok(code === 0 || code === 1, stdout);
+    assert.match(stdout, /^\d+ failed, \d+ to look at, \d+ fine$/m);
+    assert.equal(code, / [1-9]\d* failed|^[1-9]\d* failed/m.test(stdout) ? 1 : 0);
+    for (const line of stdout.trim().split('\n').slice(0, -1)) assert.match(line, /^(ok|warn|fail) +\S/);
+    for (const subject of [/port/i, /clock/i, /qemu/i, /kvm/i, /disk|data/i]) assert.match(stdout, subject);
+  });
+
+  test('explains itself and every command', async () => {
+    const overview = await succeed('--help');
+    for (const command of ['start', 'admin', 'scrub', 'keys', 'doctor']) {
+      assert.ok(overview.includes(command), command);
+      assert.match(await succeed(command, '--help'), new RegExp(`^Usage: cloudlet ${command}`));
+    }
+  });
+
+  test('refuses what it does not know with exit code 2', async () => {
+    assert.match(await fail(2, 'fly'), /unknown command "fly"/);
+    await fail(2, 'constructor');
+    await fail(2, 'admin');
+    await fail(2, 'admin', 'fly');
+    await fail(2, 'admin', 'create', '--fly');
+    await fail(2, 'keys');
+    await fail(2, 'scrub', 'now');
+    await fail(2, 'start', 'now');
+    assert.equal((await run('doctor', 'now')).code, 2);
+    assert.equal((await run()).code, 2);
+  });
+});

@@ -1,0 +1,189 @@
+/** Contract §3: logging in and out, and the slowing of guesses. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { freePort } from '../harness/command.ts';
+
+const PASSWORD = 'correct horse battery';
+const cloud = await CloudProcess.start();
+after(() => cloud.stop());
+const client = await CheckedClient.open(cloud.api);
+const admin = client.as(ADMIN_KEY);
+
+const login = (json: unknown) => client.call('/api/login', { json });
+
+/** Logs in and gives the Cookie header a browser would send. */
+async function cookieOf(username: string, password = PASSWORD): Promise<string> {
+  const { status, headers } = await login({ username, password });
+  assert.equal(status, 200);
+  return (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+}
+
+const withCookie = (cookie: string, headers = {}) => ({ headers: { cookie, ...headers } });
+
+describe('logging in', () => {
+  test('by user name or e-mail address, in any case, gives the account and its key', async () => {
+    const { id, username, api_key } = await client.register();
+    const email = `${username}@example.org`;
+    const names = [{ username }, { username: username.toUpperCase() }, { username: email }, { email }];
+    for (const name of [...names, { email: email.toUpperCase() }]) {
+      const { status, body } = await login({ ...name, password: PASSWORD });
+      assert.equal(status, 200, JSON.stringify(name));
+      assert.deepEqual([body.id, body.username, body.api_key], [id, username, api_key]);
+      assert.match(body.last_login, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    }
+    assert.notEqual((await client.as(api_key).expect(200, '/api/account')).last_login, null);
+  });
+
+  test('sets a cookie that scripts and other sites cannot use', async () => {
+    const { username } = await client.register();
+    const { headers } = await login({ username, password: PASSWORD });
+    const [pair = '', ...flags] = (headers.get('set-cookie') ?? '').split('; ');
+    assert.match(pair, /^cloudlet_session=[A-Za-z0-9_-]{43}$/);
+    assert.deepEqual(
+      flags.map((flag) => flag.replace(/\d+$/, 'N')),
+      ['Path=/', 'Max-Age=N', 'HttpOnly', 'SameSite=Lax'],
+    );
+    assert.equal(headers.get('cache-control'), 'no-store');
+  });
+
+  test('by cookie the account is whole: its key is shown, and changes are possible', async () => {
+    const { username, api_key } = await client.register();
+    const cookie = await cookieOf(username);
+    assert.equal((await client.expect(200, '/api/account', withCookie(cookie))).api_key, api_key);
+    const json = { name: 'by-cookie' };
+    await client.expect(201, '/api/buckets', { ...withCookie(cookie), json });
+  });
+
+  test('behind https the cookie is Secure and bound to the host', async () => {
+    const port = String(await freePort());
+    const env = { CLOUDLET_PUBLIC_URL: 'https://cloud.example.org', CLOUDLET_PORT: port };
+    const other = await CloudProcess.start({ env });
+    try {
+      const user = await CheckedClient.open(`http://127.0.0.1:${port}`);
+      const { username } = await user.register();
+      const { headers } = await user.call('/api/login', { json: { username, password: PASSWORD } });
+      assert.match(headers.get('set-cookie') ?? '', /^__Host-cloudlet_session=.*; Secure$/);
+      assert.match(headers.get('strict-transport-security') ?? '', /max-age=\d{8}/);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('an unknown user and a wrong password', () => {
+  test('cannot be told apart', async () => {
+    const { username } = await client.register();
+    const wrong = await login({ username, password: 'wrong password' });
+    const unknown = await login({ username: 'nobody-of-that-name', password: 'wrong password' });
+    const mail = await login({ email: 'nobody@example.org', password: 'wrong password' });
+    for (const { status, body, headers } of [wrong, unknown, mail]) {
+      assert.equal(status, 401);
+      assert.deepEqual({ ...body, request_id: '' }, { ...wrong.body, request_id: '' });
+      assert.equal(headers.get('set-cookie'), null);
+      assert.equal(body.code, 'invalid_credentials');
+    }
+  });
+
+  test('wrong types and missing fields are said', async () => {
+    for (const json of [{}, { username: 'x' }, { password: PASSWORD }, { username: 5, password: PASSWORD }])
+      await client.refused(400, 'invalid_request', ['/api/login', { json }]);
+  });
+
+  test('an account without a password cannot be logged in to', async () => {
+    const json = { username: 'keys-only', email: 'keys-only@example.org' };
+    await admin.expect(201, '/api/admin/accounts', { json });
+    for (const password of ['', 'undefined', 'null'])
+      await client.refused(401, 'invalid_credentials', [
+        '/api/login',
+        { json: { username: 'keys-only', password } },
+      ]);
+  });
+});
+
+describe('logging out', () => {
+  test('ends the session and clears the cookie', async () => {
+    const { username } = await client.register();
+    const [cookie, other] = [await cookieOf(username), await cookieOf(username)];
+    const call = { method: 'POST', ...withCookie(cookie) };
+    const { status, body, headers } = await client.call('/api/logout', call);
+    assert.equal(status, 200);
+    assert.deepEqual(body, {});
+    assert.match(headers.get('set-cookie') ?? '', /^cloudlet_session=; Path=\/; Max-Age=0/);
+    await client.refused(401, 'invalid_session', ['/api/account', withCookie(cookie)]);
+    await client.expect(200, '/api/account', withCookie(other));
+    assert.equal((await client.call('/api/logout', call)).status, 200);
+    assert.equal((await client.call('/api/logout', { method: 'POST' })).status, 200);
+  });
+
+  test('sessions survive a restart', async () => {
+    const own = await CloudProcess.start();
+    try {
+      const first = await CheckedClient.open(own.api);
+      const { username } = await first.register();
+      const { headers } = await first.call('/api/login', { json: { username, password: PASSWORD } });
+      const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+      await own.crash();
+      await own.start();
+      const second = await CheckedClient.open(own.api);
+      assert.equal((await second.expect(200, '/api/account', withCookie(cookie))).username, username);
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('a session cookie with a change', () => {
+  test('is refused when another site sends it', async () => {
+    const { username } = await client.register();
+    const cookie = await cookieOf(username);
+    const json = { name: 'cross-site' };
+    const foreign = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+    ];
+    for (const headers of foreign)
+      await client.refused(403, 'cross_site_request', [
+        '/api/buckets',
+        { ...withCookie(cookie, headers), json },
+      ]);
+    await client.refused(403, 'cross_site_request', [
+      '/api/account',
+      { method: 'DELETE', ...withCookie(cookie, { 'sec-fetch-site': 'cross-site' }) },
+    ]);
+    const own = { origin: cloud.api, 'sec-fetch-site': 'same-origin' };
+    await client.expect(201, '/api/buckets', { ...withCookie(cookie, own), json });
+  });
+});
+
+describe('ten failures of one account', () => {
+  test('slow its logins, and hurt neither its key nor any other account', async () => {
+    const victim = await client.register();
+    const other = await client.register();
+    const wrong = { username: victim.username, password: 'wrong password' };
+    for (let i = 0; i < 10; i++) assert.equal((await login(wrong)).status, 401, `failure ${i + 1}`);
+    const slowed = await login({ username: victim.username.toUpperCase(), password: PASSWORD });
+    assert.equal(slowed.status, 429);
+    assert.equal(slowed.body.code, 'rate_limited');
+    assert.ok(Number(slowed.headers.get('retry-after')) >= 1);
+    assert.equal((await client.as(victim.api_key).call('/api/account')).status, 200);
+    assert.equal((await login({ username: other.username, password: PASSWORD })).status, 200);
+  });
+
+  test('are forgiven by waiting as long as Retry-After says', async () => {
+    const { username } = await client.register();
+    for (let i = 0; i < 10; i++) await login({ username, password: 'wrong password' });
+    for (;;) {
+      const { status, headers } = await login({ username, password: PASSWORD });
+      if (status === 200) break;
+      assert.equal(status, 429);
+      const seconds = Number(headers.get('retry-after'));
+      assert.ok(seconds >= 1 && seconds <= 2, `${seconds}`);
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    }
+    assert.equal((await login({ username, password: 'wrong password' })).status, 401);
+  });
+});

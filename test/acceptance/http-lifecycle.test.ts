@@ -1,0 +1,151 @@
+/** Starting, refusing to start, and stopping without losing what is under way. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { Client } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { runCloudlet } from '../harness/command.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'cloudlet-lifecycle-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const directory = (name: string) => join(root, name);
+
+/** Starting ends with one clear line on stderr, and exit code 1. */
+async function refusesToStart(env: Record<string, string>, reason: RegExp): Promise<void> {
+  const defaults = { CLOUDLET_DATA_DIR: directory('refused'), CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' };
+  const { code, stdout, stderr } = await runCloudlet(['start'], { env: { ...defaults, ...env } });
+  assert.equal(code, 1, stdout + stderr);
+  assert.match(stderr, /^cloudlet: [^\n]+\n$/);
+  assert.match(stderr, reason);
+  assert.doesNotMatch(stdout, /Ready/);
+}
+
+describe('a start is refused', () => {
+  test('when a port is taken', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const port = String((server.address() as AddressInfo).port);
+    try {
+      await refusesToStart({ CLOUDLET_PORT: port }, /Port \d+ .* taken.*CLOUDLET_PORT/);
+      await refusesToStart({ CLOUDLET_DATA_PORT: port }, /Port \d+ .* taken.*CLOUDLET_DATA_PORT/);
+    } finally {
+      server.close();
+    }
+  });
+
+  test('when a file lies where the data directory should be', async () => {
+    writeFileSync(directory('file'), '');
+    await refusesToStart({ CLOUDLET_DATA_DIR: directory('file') }, /not writable.*CLOUDLET_DATA_DIR/);
+    await refusesToStart({ CLOUDLET_DATA_DIR: directory('file/below') }, /not writable/);
+  });
+
+  test('when the data directory belongs to somebody else', async () => {
+    const dataDir = directory('readonly');
+    mkdirSync(dataDir, { mode: 0o755 });
+    chmodSync(root, 0o755);
+    chmodSync(dataDir, 0o555);
+    const isRoot = process.getuid?.() === 0;
+    const env = { CLOUDLET_DATA_DIR: dataDir, CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' };
+    const identity = isRoot ? { uid: 65534, gid: 65534 } : {};
+    const { code, stderr } = await runCloudlet(['start'], { env, ...identity });
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /^cloudlet: The data directory \S+ is not writable [^\n]+\n$/);
+  });
+
+  test('for settings that are unknown or invalid', async () => {
+    await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT/);
+    await refusesToStart({ CLOUDLET_PORT: '80a' }, /CLOUDLET_PORT.*whole number/);
+    await refusesToStart({ CLOUDLET_PORT: '65536' }, /CLOUDLET_PORT/);
+    await refusesToStart({ CLOUDLET_ADMIN_KEY: 'short' }, /CLOUDLET_ADMIN_KEY.*24/);
+    await refusesToStart({ CLOUDLET_LOG_LEVEL: 'loud' }, /CLOUDLET_LOG_LEVEL.*debug/);
+    await refusesToStart({ CLOUDLET_PUBLIC_URL: 'cloud.example.org' }, /CLOUDLET_PUBLIC_URL/);
+  });
+
+  test('on a data directory that another process has, which goes on', async () => {
+    const cloud = await CloudProcess.start({ dataDir: directory('shared') });
+    try {
+      await refusesToStart({ CLOUDLET_DATA_DIR: cloud.dataDir }, /another|in use|running/i);
+      assert.equal((await fetch(`${cloud.api}/readyz`)).status, 200);
+    } finally {
+      await cloud.stop();
+    }
+  });
+
+  test('on a data directory of a newer version, which is left as it was', async () => {
+    const dataDir = directory('newer');
+    await (await CloudProcess.start({ dataDir })).stop();
+    const database = new Database(join(dataDir, 'metadata.db'));
+    database.prepare("INSERT INTO migrations VALUES (9999, 'future', 'x', 0)").run();
+    database.close();
+    await refusesToStart({ CLOUDLET_DATA_DIR: dataDir }, /schema version 9999/);
+  });
+
+  test('when the master key is missing, damaged or open to others', async () => {
+    const dataDir = directory('keyless');
+    await (await CloudProcess.start({ dataDir })).stop();
+    const path = join(dataDir, 'master.key');
+    const key = readFileSync(path);
+    chmodSync(path, 0o644);
+    await refusesToStart({ CLOUDLET_DATA_DIR: dataDir }, /master\.key.*chmod 600/);
+    chmodSync(path, 0o600);
+    writeFileSync(path, key.subarray(0, 20));
+    await refusesToStart({ CLOUDLET_DATA_DIR: dataDir }, /master\.key.*backup/);
+    rmSync(path);
+    await refusesToStart({ CLOUDLET_DATA_DIR: dataDir }, /master\.key is missing/);
+  });
+});
+
+test('a second start finds everything, and a taken control socket is no obstacle after a crash', async () => {
+  const cloud = await CloudProcess.start({ dataDir: directory('again') });
+  try {
+    const user = await new Client(cloud.api).newUser();
+    await user.call('/api/buckets', { json: { name: 'kept' } });
+    await cloud.crash();
+    await cloud.start();
+    assert.match(cloud.output, /^Ready in \d+\.\d\d s/m);
+    const later = new Client(cloud.api, user.key);
+    assert.equal((await later.call('/api/buckets/kept')).status, 200);
+  } finally {
+    assert.equal(await cloud.stop(), 0);
+  }
+});
+
+test('SIGTERM lets an upload of 20 MiB finish, takes no new connection, and exits with 0', async () => {
+  const cloud = await CloudProcess.start({ dataDir: directory('graceful') });
+  const admin = new Client(cloud.api, ADMIN_KEY);
+  assert.equal((await admin.call('/api/buckets', { json: { name: 'late' } })).status, 201);
+  const bytes = Buffer.alloc(20 * 2 ** 20, 'cloudlet');
+  const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="late.bin"\r\n\r\n';
+  const upload = request(`${cloud.api}/api/buckets/late/upload`, {
+    method: 'POST',
+    headers: { 'x-api-key': ADMIN_KEY, 'content-type': 'multipart/form-data; boundary=b' },
+  });
+  const answered = once(upload, 'response');
+  upload.write(head);
+  upload.write(bytes.subarray(0, 10 * 2 ** 20));
+  await sleep(300);
+  const stopped = cloud.stop();
+  await sleep(300);
+  await assert.rejects(fetch(`${cloud.api}/healthz`));
+  upload.write(bytes.subarray(10 * 2 ** 20));
+  upload.end('\r\n--b--\r\n');
+  const [response] = await answered;
+  const body = JSON.parse(Buffer.concat(await response.toArray()).toString());
+  assert.equal(response.statusCode, 200, JSON.stringify(body));
+  assert.equal(await stopped, 0);
+
+  const again = await CloudProcess.start({ dataDir: cloud.dataDir });
+  try {
+    assert.ok(bytes.equals(await new Client(again.api, ADMIN_KEY).download(body.object_id)));
+  } finally {
+    await again.stop();
+  }
+});

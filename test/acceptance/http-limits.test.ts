@@ -1,0 +1,149 @@
+/** reliability H5–H12: what one caller may cost the others. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { openSocket, parseResponse, readToEnd } from '../harness/raw-http.ts';
+
+const cloud = await CloudProcess.start({ env: { CLOUDLET_SLOW_BODY_SECONDS: '2' } });
+const tight = await CloudProcess.start({
+  env: { CLOUDLET_RATE_REQUESTS: '20', CLOUDLET_RATE_REGISTRATIONS: '4', CLOUDLET_MAX_CONNECTIONS: '10' },
+});
+after(async () => {
+  await cloud.stop();
+  await tight.stop();
+});
+const client = await CheckedClient.open(cloud.api);
+
+describe('rate limits', () => {
+  test('are told in both families of headers', async () => {
+    const user = client.as((await client.register()).api_key);
+    const { headers } = await user.call('/api/account');
+    assert.equal(headers.get('ratelimit-policy'), '"requests";q=2000;w=10');
+    assert.match(headers.get('ratelimit') ?? '', /^"requests";r=1999;t=\d+$/);
+    assert.equal(headers.get('x-ratelimit-limit'), '2000');
+    assert.equal(headers.get('x-ratelimit-remaining'), '1999');
+    const reset = Number(headers.get('x-ratelimit-reset')) - Date.now() / 1000;
+    assert.ok(reset > -2 && reset < 12, `${reset}`);
+  });
+
+  test('refuse one key with 429 and Retry-After, and no other; forwarded addresses change nothing', async () => {
+    const caller = await CheckedClient.open(tight.api);
+    const [busy, quiet] = [caller.as((await caller.register()).api_key), (await caller.register()).api_key];
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        busy.call('/api/account', { headers: { 'x-forwarded-for': `10.0.0.${i}` } }),
+      ),
+    );
+    const refused = answers.filter(({ status }) => status === 429);
+    assert.ok(refused.length >= 10 && refused.length <= 20, `${refused.length} refused`);
+    for (const { body, headers } of refused) {
+      assert.equal(body.code, 'rate_limited');
+      assert.ok(Number(headers.get('retry-after')) >= 1);
+      assert.equal(headers.get('x-ratelimit-remaining'), '0');
+    }
+    assert.equal((await caller.as(quiet).call('/api/account')).status, 200);
+    await sleep(1500);
+    assert.equal((await busy.call('/api/account')).status, 200, 'tokens come back');
+  });
+
+  test('of registrations are per address, whatever X-Forwarded-For says', async () => {
+    const caller = await CheckedClient.open(tight.api);
+    const statuses: number[] = [];
+    for (let i = 0; i < 6; i++) {
+      const json = { username: `flood-${i}`, email: `flood-${i}@example.org`, password: 'long enough' };
+      const headers = { 'x-forwarded-for': `10.1.1.${i}` };
+      statuses.push((await caller.call('/api/register', { json, headers })).status);
+    }
+    assert.ok(statuses.includes(429), statuses.join());
+    assert.ok(statuses.indexOf(429) <= 4, statuses.join());
+  });
+
+  test('believe X-Forwarded-For from a proxy that is trusted', async () => {
+    const env = { CLOUDLET_TRUSTED_PROXIES: '127.0.0.1', CLOUDLET_RATE_REGISTRATIONS: '1' };
+    const behind = await CloudProcess.start({ env });
+    try {
+      const caller = await CheckedClient.open(behind.api);
+      const register = (i: number, address: string) => {
+        const json = { username: `far-${i}`, email: `far-${i}@example.org`, password: 'long enough' };
+        return caller.call('/api/register', { json, headers: { 'x-forwarded-for': address } });
+      };
+      assert.equal((await register(1, '10.0.0.1')).status, 201);
+      assert.equal((await register(2, '10.0.0.2')).status, 201);
+      assert.equal((await register(3, '10.0.0.1')).status, 429);
+    } finally {
+      await behind.stop();
+    }
+  });
+});
+
+describe('connections', () => {
+  test('beyond the maximum get 503 with Retry-After, and room comes back', async () => {
+    const sockets = await Promise.all(Array.from({ length: 24 }, () => openSocket(tight.api)));
+    const texts = await Promise.all(sockets.map((socket) => readToEnd(socket, 1500)));
+    const refused = texts.filter((text) => text !== '').map(parseResponse);
+    assert.ok(refused.length >= 10, `${refused.length} refused`);
+    for (const answer of refused) {
+      client.declaration.checkProblem('a connection too many', answer);
+      assert.deepEqual([answer.status, answer.body.code], [503, 'overloaded']);
+    }
+    for (const end = performance.now() + 10_000; ; await sleep(100)) {
+      const status = await fetch(`${tight.api}/healthz`).then(
+        (response) => response.status,
+        () => 0,
+      );
+      if (status === 200) break;
+      assert.ok(performance.now() < end, `${status}`);
+    }
+  });
+
+  test('100 that send slowly hurt nobody, and are cut', async () => {
+    const user = client.as((await client.register()).api_key);
+    const head = `POST /api/buckets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${user.key}\r\n`;
+    const body = 'Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{';
+    const slow = await Promise.all(Array.from({ length: 100 }, () => openSocket(cloud.api)));
+    const ends = slow.map((socket) => readToEnd(socket, 30_000));
+    for (const [i, socket] of slow.entries()) socket.write(i % 2 === 0 ? head + body : head.slice(0, 30));
+    await user.expect(201, '/api/buckets', { json: { name: 'unhurt' } });
+    for (let i = 0; i < 20; i++) assert.equal((await user.upload('unhurt', `${i}`, 'x')).status, 200);
+    for (const text of await Promise.all(ends)) {
+      const answer = parseResponse(text);
+      client.declaration.checkProblem('a slow request', answer);
+      assert.deepEqual([answer.status, answer.body.code], [408, 'request_timeout']);
+    }
+    await user.expect(200, '/api/buckets/unhurt');
+  });
+});
+
+describe('Idempotency-Key', () => {
+  test('that is empty, too long or not visible ASCII is refused', async () => {
+    const user = client.as((await client.register()).api_key);
+    for (const key of ['', 'a b', 'k'.repeat(256), 'é']) {
+      const call = { json: { name: 'never' }, headers: { 'idempotency-key': key } };
+      await user.refused(400, 'invalid_request', ['/api/buckets', call]);
+    }
+    assert.deepEqual(await user.expect(200, '/api/buckets'), []);
+  });
+
+  test('replays the first answer, to its account only', async () => {
+    const user = client.as((await client.register()).api_key);
+    const other = client.as((await client.register()).api_key);
+    const call = { json: { name: 'once' }, headers: { 'idempotency-key': 'k'.repeat(255) } };
+    const first = await user.call('/api/buckets', call);
+    const again = await user.call('/api/buckets', call);
+    assert.deepEqual([again.status, again.body], [201, first.body]);
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    assert.equal((await other.call('/api/buckets', call)).headers.get('idempotent-replayed'), null);
+    const changed = { ...call, json: { name: 'twice' } };
+    await user.refused(422, 'idempotency_mismatch', ['/api/buckets', changed]);
+    assert.equal((await user.expect(200, '/api/buckets')).length, 1);
+  });
+
+  test('is not used up by a refusal', async () => {
+    const user = client.as((await client.register()).api_key);
+    const headers = { 'idempotency-key': 'correct-me' };
+    await user.refused(400, 'invalid_bucket_name', ['/api/buckets', { json: { name: 'No' }, headers }]);
+    await user.expect(201, '/api/buckets', { json: { name: 'yes' }, headers });
+  });
+});

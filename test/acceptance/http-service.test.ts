@@ -1,0 +1,161 @@
+/** What every response carries, the pages the cloud shows of itself, and what its log must not hold. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+
+const cloud = await CloudProcess.start({ env: { CLOUDLET_LOG_LEVEL: 'debug' } });
+after(() => cloud.stop());
+const client = await CheckedClient.open(cloud.api);
+const admin = client.as(ADMIN_KEY);
+
+describe('every response', () => {
+  const answers: [number, string, RequestInit][] = [
+    [200, '/healthz', {}],
+    [200, '/api/docs', {}],
+    [401, '/api/account', {}],
+    [404, '/nothing', {}],
+    [405, '/healthz', { method: 'DELETE' }],
+    [400, '/api/register', { method: 'POST', body: '{', headers: { 'content-type': 'application/json' } }],
+  ];
+  for (const [status, path, init] of answers) {
+    test(`${init.method ?? 'GET'} ${path} → ${status} is guarded and named`, async () => {
+      const origin = { origin: 'https://elsewhere.example', 'x-request-id': 'req-mine' };
+      const given = { ...init, headers: { ...init.headers, ...origin } };
+      const { status: actual, headers } = await fetch(cloud.api + path, given);
+      assert.equal(actual, status);
+      assert.match(headers.get('x-request-id') ?? '', /^req-[0-9a-z]{26}$/);
+      const policy = headers.get('content-security-policy') ?? '';
+      for (const rule of ["object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"])
+        assert.ok(policy.includes(rule), `${rule} in ${policy}`);
+      assert.doesNotMatch(policy, /script-src[^;]*'unsafe-inline'/);
+      assert.equal(headers.get('x-content-type-options'), 'nosniff');
+      assert.equal(headers.get('referrer-policy'), 'no-referrer');
+      assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin');
+      assert.equal(headers.get('access-control-allow-origin'), null);
+      assert.equal(headers.get('access-control-allow-credentials'), null);
+      assert.equal(headers.get('x-powered-by'), null);
+    });
+  }
+
+  test('has a request id of its own', async () => {
+    const ids = new Set<string | null>();
+    for (let i = 0; i < 20; i++) ids.add((await fetch(`${cloud.api}/healthz`)).headers.get('x-request-id'));
+    assert.equal(ids.size, 20);
+  });
+});
+
+test('the docs page has every operation and error, and asks nobody else', async () => {
+  const page = await (await fetch(`${cloud.api}/api/docs`)).text();
+  for (const { path, method } of client.declaration.operations) {
+    assert.ok(page.includes(`<code>${path}</code>`), path);
+    assert.ok(page.includes(`<b>${method}</b>`), method);
+  }
+  const { body } = await client.call('/api/account');
+  assert.ok(page.includes(`id="${body.type.split('#')[1]}"`), 'the type of a problem leads to its row');
+  assert.doesNotMatch(page, /<(?:script|link|img|iframe|object|embed)\b/);
+  assert.doesNotMatch(page, /(?:src|href|action)="(?!#|\/)/);
+  assert.doesNotMatch(page, /@import|url\(/);
+});
+
+test('/metrics is Prometheus text that counts what happens', async () => {
+  const read = async () => {
+    const response = await fetch(`${cloud.api}/metrics`);
+    assert.match(response.headers.get('content-type') ?? '', /^text\/plain/);
+    const text = await response.text();
+    assert.ok(text.endsWith('\n'));
+    const samples = new Map<string, number>();
+    for (const line of text.trimEnd().split('\n')) {
+      if (/^# (?:HELP|TYPE) [a-zA-Z_:][\w:]* \S/.test(line)) continue;
+      const sample = /^([a-zA-Z_:][\w:]*(?:\{(?:[a-zA-Z_]\w*="(?:[^"\\]|\\.)*",?)+\})?) (\S+)$/.exec(line);
+      assert.ok(sample, line);
+      assert.ok(!samples.has(sample[1] ?? ''), `${sample[1]} twice`);
+      const value = sample[2] === '+Inf' ? Number.POSITIVE_INFINITY : Number(sample[2]);
+      assert.ok(!Number.isNaN(value), line);
+      samples.set(sample[1] ?? '', value);
+    }
+    return samples;
+  };
+  const total = (samples: Map<string, number>) =>
+    [...samples].filter(([name]) => name.includes('getHealth')).reduce((sum, [, value]) => sum + value, 0);
+  const before = total(await read());
+  for (let i = 0; i < 10; i++) await fetch(`${cloud.api}/healthz`);
+  assert.ok(total(await read()) >= before + 10);
+});
+
+describe('the system status', () => {
+  test('needs no key and takes one', async () => {
+    for (const caller of [client, admin]) {
+      const { metrics, status } = await caller.expect(200, '/api/system/status');
+      assert.equal(status, 'ok');
+      for (const name of ['cpu', 'memory', 'disk']) {
+        assert.equal(typeof metrics[name], 'number', name);
+        assert.ok(metrics[name] >= 0 && metrics[name] <= 100, `${name} ${metrics[name]}`);
+      }
+    }
+  });
+
+  test('cpu is measured: it is high while all processors are busy, and other figures move too', async () => {
+    const busy = Array.from({ length: 4 }, () =>
+      spawn(process.execPath, ['-e', 'for (;;) {}'], { stdio: 'ignore' }),
+    );
+    try {
+      const seen: number[] = [];
+      for (const end = performance.now() + 20_000; performance.now() < end; await sleep(500)) {
+        seen.push((await client.expect(200, '/api/system/status')).metrics.cpu);
+        if ((seen.at(-1) ?? 0) > 80) break;
+      }
+      assert.ok(Math.max(...seen) > 80, `cpu ${seen.join()}`);
+    } finally {
+      for (const child of busy) child.kill('SIGKILL');
+    }
+  });
+
+  test('health and readiness answer without a key', async () => {
+    assert.deepEqual(await client.expect(200, '/healthz'), { status: 'ok' });
+    assert.deepEqual(await client.expect(200, '/readyz'), { status: 'ok' });
+  });
+});
+
+test('the log at its most talkative holds no key, password, cookie or signature', async () => {
+  const password = 'a-password-that-is-nowhere-else';
+  const account = await client.expect(201, '/api/register', {
+    json: { username: 'logged', email: 'logged@example.org', password },
+  });
+  const user = client.as(account.api_key);
+  const { headers } = await client.call('/api/login', { json: { username: 'logged', password } });
+  const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+  await client.expect(200, '/api/account', { headers: { cookie } });
+  const access = await user.expect(201, '/api/account/access-keys', {
+    json: { name: 'k', scopes: ['*'] },
+    headers: { 'idempotency-key': 'an-idempotency-key' },
+  });
+  await user.expect(201, '/api/buckets', { json: { name: 'logged', encryption: true } });
+  const { body: object } = await user.upload('logged', 'a.txt', 'x');
+  const { cdn_url } = await user.expect(200, `/api/storage/${object.object_id}/cdn-url`);
+  assert.equal((await fetch(cdn_url)).status, 200);
+  await fetch(`${cdn_url}x`);
+  await client.call('/api/login', { json: { username: 'logged', password: `${password}-wrong` } });
+  await client.as(`${account.api_key}x`).call('/api/account');
+  await client.call(`/api/account?api_key=${account.api_key}`);
+  const bad = { body: `{"password":"${password}"`, headers: { 'content-type': 'application/json' } };
+  await client.call('/api/register', bad);
+  await sleep(500);
+
+  const signature = new URL(cdn_url).searchParams.get('signature') ?? 'none';
+  const secrets = {
+    password,
+    key: account.api_key,
+    admin: ADMIN_KEY,
+    cookie: cookie.split('=')[1] ?? 'none',
+  };
+  const more = { access: access.api_key, s3: access.secret_access_key, signature };
+  assert.match(cloud.output, /"path":"\/api\/login"/, 'the log is there');
+  assert.match(cloud.output, /logged|"account":\d+/);
+  for (const [what, secret] of Object.entries({ ...secrets, ...more })) {
+    assert.ok(secret.length > 20, what);
+    assert.ok(!cloud.output.includes(secret), `${what} is in the log`);
+  }
+});

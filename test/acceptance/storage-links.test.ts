@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { assertProblem, bodyOf, newBucket, TIME } from './storage-kit.ts';
+
+let cloud: CloudProcess;
+let user: Client;
+let bucket: string;
+before(async () => {
+  cloud = await CloudProcess.start();
+  user = await new Client(cloud.api).newUser();
+  bucket = await newBucket(user);
+});
+after(() => cloud.stop());
+
+const put = async (content: string | Uint8Array, name = 'linked.txt', target = bucket) =>
+  bodyOf(await user.upload(target, name, content));
+const linkTo = async (id: string, query = '') =>
+  bodyOf(await user.call(`/api/storage/${id}/cdn-url${query}`)) as { cdn_url: string; expires_at: string };
+
+/** A call by someone who has nothing but the address. */
+function visit(
+  url: string | URL,
+  init: { method?: string; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const { origin, href } = new URL(url);
+  return new Client(origin).call(href.slice(origin.length), init);
+}
+
+/** The same link with one part of its query changed; null takes it away. */
+function changed(link: string, name: string, value: string | null): URL {
+  const url = new URL(link);
+  if (value === null) url.searchParams.delete(name);
+  else url.searchParams.set(name, value);
+  return url;
+}
+
+/** The link on the API's own origin, as the download address takes it. */
+function onApi(link: string, id: string): URL {
+  return new URL(`/api/storage/${id}/download${new URL(link).search}`, cloud.api);
+}
+
+test('a link is absolute, on the data origin, and works without any header', async () => {
+  const { object_id, etag } = await put('for everybody');
+  const { cdn_url, expires_at } = await linkTo(object_id);
+  assert.equal(new URL(cdn_url).origin, cloud.data);
+  assert.notEqual(cloud.data, cloud.api);
+  assert.match(expires_at, TIME);
+  const { status, body, headers } = await visit(cdn_url);
+  assert.deepEqual([status, body], [200, 'for everybody']);
+  assert.equal(headers.get('etag'), `"${etag}"`);
+  assert.equal(headers.get('content-type'), 'text/plain');
+  assert.match(headers.get('cache-control') ?? '', /^public, max-age=\d+/);
+  assert.match(headers.get('content-security-policy') ?? '', /(^|; )sandbox(;|$)/);
+  assert.equal(headers.get('x-content-type-options'), 'nosniff');
+  assert.equal(headers.get('set-cookie'), null);
+  assert.match(headers.get('content-disposition') ?? '', /filename=linked\.txt$/);
+});
+
+test('a link serves HEAD, ranges and validators, whatever the size', async () => {
+  const sealed = await newBucket(user, { encryption: true });
+  for (const [size, target] of [
+    [5000, bucket],
+    [400_000, bucket],
+    [5000, sealed],
+    [400_000, sealed],
+  ] as const) {
+    const bytes = randomBytes(size);
+    const { object_id, etag } = await put(bytes, 'ranged.bin', target);
+    const { cdn_url } = await linkTo(object_id);
+    const whole = await fetch(cdn_url);
+    assert.ok(Buffer.from(await whole.arrayBuffer()).equals(bytes));
+    const part = await fetch(cdn_url, { headers: { range: 'bytes=100-299' } });
+    assert.equal(part.status, 206);
+    assert.equal(part.headers.get('content-range'), `bytes 100-299/${size}`);
+    assert.ok(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(100, 300)));
+    assert.equal((await visit(cdn_url, { headers: { 'if-none-match': `"${etag}"` } })).status, 304);
+    const head = await visit(cdn_url, { method: 'HEAD' });
+    assert.deepEqual([head.status, head.headers.get('content-length')], [200, String(size)]);
+    const beyond = await visit(cdn_url, { headers: { range: `bytes=${size}-` } });
+    assertProblem(beyond, 416, 'range_not_satisfiable');
+  }
+});
+
+test('a cache never keeps a link beyond its end', async () => {
+  const { object_id, version_id } = await put('short');
+  for (const query of ['?expires_in=20', `?expires_in=20&version_id=${version_id}`]) {
+    const { headers } = await visit((await linkTo(object_id, query)).cdn_url);
+    const age = Number(/max-age=(\d+)/.exec(headers.get('cache-control') ?? '')?.[1]);
+    assert.ok(age >= 1 && age <= 20, headers.get('cache-control') ?? '');
+  }
+});
+
+test('expires_in is when it ends', async () => {
+  const { object_id } = await put('timed');
+  for (const seconds of [1, 60, 3600, 31_536_000]) {
+    const before = Math.floor(Date.now() / 1000);
+    const { expires_at, cdn_url } = await linkTo(object_id, `?expires_in=${seconds}`);
+    const end = Date.parse(`${expires_at.replace(' ', 'T')}Z`) / 1000;
+    assert.ok(end >= before + seconds && end <= Date.now() / 1000 + seconds, expires_at);
+    assert.equal(Number(new URL(cdn_url).searchParams.get('expires')), end);
+  }
+});
+
+for (const seconds of [
+  '0',
+  '-1',
+  '31536001',
+  'abc',
+  '',
+  '1.5',
+  '1e3',
+  '99999999999999999999',
+  '1&expires_in=2',
+]) {
+  test(`expires_in=${seconds} is refused`, async () => {
+    const { object_id } = await put('x');
+    const answer = await user.call(`/api/storage/${object_id}/cdn-url?expires_in=${seconds}`);
+    assertProblem(answer, 400, 'invalid_request');
+  });
+}
+
+test('after its end a link is 403, on both origins', async () => {
+  const { object_id } = await put('soon over');
+  const { cdn_url } = await linkTo(object_id, '?expires_in=1');
+  const end = Number(new URL(cdn_url).searchParams.get('expires')) * 1000;
+  while (Date.now() < end) await sleep(end - Date.now() + 1);
+  assertProblem(await visit(cdn_url), 403, 'invalid_link');
+  assertProblem(await visit(onApi(cdn_url, object_id)), 403, 'invalid_link');
+});
+
+test('a link changed anywhere is 403, on both origins', async () => {
+  const { object_id, version_id } = await put('mine');
+  const other = await put('other', 'other.txt');
+  const { cdn_url } = await linkTo(object_id);
+  const { searchParams } = new URL(cdn_url);
+  const signature = searchParams.get('signature') ?? '';
+  const flipped = (signature.startsWith('A') ? 'B' : 'A') + signature.slice(1);
+  const tampered = [
+    changed(cdn_url, 'signature', flipped),
+    changed(cdn_url, 'signature', signature.slice(0, -2)),
+    changed(cdn_url, 'signature', `${signature}AA`),
+    changed(cdn_url, 'signature', ''),
+    changed(cdn_url, 'signature', null),
+    changed(cdn_url, 'expires', String(Number(searchParams.get('expires')) + 1)),
+    changed(cdn_url, 'expires', '99999999999'),
+    changed(cdn_url, 'expires', null),
+    changed(cdn_url, 'version_id', version_id),
+  ];
+  for (const url of tampered) {
+    assertProblem(await visit(url), 403, 'invalid_link');
+    const { status } = await visit(onApi(url.href, object_id));
+    assert.equal(status, url.searchParams.has('signature') ? 403 : 401, url.search);
+  }
+  assertProblem(await visit(cdn_url.replace(object_id, other.object_id)), 403, 'invalid_link');
+  assertProblem(await visit(onApi(cdn_url, other.object_id)), 403, 'invalid_link');
+  for (const [name, value] of [
+    ['expires', 'abc'],
+    ['expires', ''],
+  ] as const) {
+    const { status } = await visit(changed(cdn_url, name, value));
+    assert.ok(status === 400 || status === 403, `${name}=${value}: ${status}`);
+  }
+});
+
+test('a link to a version is to that version only', async () => {
+  const versioned = await newBucket(user, { versioning: true });
+  const first = await put('first', 'v', versioned);
+  const second = await put('second', 'v', versioned);
+  const fixed = await linkTo(first.object_id, `?version_id=${first.version_id}`);
+  const latest = await linkTo(first.object_id);
+  assert.equal((await visit(fixed.cdn_url)).body, 'first');
+  assert.equal((await visit(latest.cdn_url)).body, 'second');
+  const swapped = changed(fixed.cdn_url, 'version_id', second.version_id);
+  assertProblem(await visit(swapped), 403, 'invalid_link');
+  assertProblem(await visit(changed(fixed.cdn_url, 'version_id', null)), 403, 'invalid_link');
+  bodyOf(await user.call(`/api/storage/${first.object_id}`, { method: 'DELETE' }));
+  assertProblem(await visit(latest.cdn_url), 404, 'object_not_found');
+  assert.equal((await visit(fixed.cdn_url)).body, 'first', 'a marker hides the current bytes only');
+});
+
+test('a link without a version follows the current bytes', async () => {
+  const { object_id } = await put('old', 'follows');
+  const { cdn_url } = await linkTo(object_id);
+  await put('new', 'follows');
+  assert.equal((await visit(cdn_url)).body, 'new');
+});
+
+test('after the object is deleted its links are 404', async () => {
+  const { object_id } = await put('gone');
+  const { cdn_url } = await linkTo(object_id);
+  bodyOf(await user.call(`/api/storage/${object_id}`, { method: 'DELETE' }));
+  assertProblem(await visit(cdn_url), 404, 'object_not_found');
+  assertProblem(await visit(onApi(cdn_url, object_id)), 404, 'object_not_found');
+  assertProblem(await user.call(`/api/storage/${object_id}/cdn-url`), 404, 'object_not_found');
+});
+
+test('a signed link is good for the download address too, and for nothing else', async () => {
+  const { object_id } = await put('by link');
+  const { cdn_url } = await linkTo(object_id);
+  const { status, body, headers } = await visit(onApi(cdn_url, object_id));
+  assert.deepEqual([status, body], [200, 'by link']);
+  assert.match(headers.get('content-disposition') ?? '', /^attachment; /);
+  const query = new URL(cdn_url).search;
+  for (const path of [`/api/storage/${object_id}`, `/api/storage/${object_id}/cdn-url`]) {
+    assertProblem(await visit(new URL(path + query, cloud.api)), 401, 'missing_api_key');
+  }
+  const removal = await visit(new URL(`/api/storage/${object_id}${query}`, cloud.api), { method: 'DELETE' });
+  assertProblem(removal, 401, 'missing_api_key');
+});
+
+test('a link needs a key to be made', async () => {
+  const { object_id } = await put('x');
+  const answer = await user.as(undefined).call(`/api/storage/${object_id}/cdn-url`);
+  assertProblem(answer, 401, 'missing_api_key');
+});
+
+test('the data origin has files by link and nothing else', async () => {
+  for (const path of ['/', '/cdn', '/cdn/', '/cdn/x', '/api/buckets', '/api/account', '/metrics']) {
+    const answer = await new Client(cloud.data, user.key).call(path);
+    assert.equal(answer.status, 404, path);
+  }
+  const { object_id } = await put('x');
+  assertProblem(await visit(`${cloud.data}/cdn/${object_id}/linked.txt`), 403, 'invalid_link');
+  const posted = await visit((await linkTo(object_id)).cdn_url, { method: 'POST' });
+  assertProblem(posted, 405, 'method_not_allowed');
+});

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { type Answer, Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { assertProblem, bodyOf, listOf, newBucket, TIME } from './storage-kit.ts';
+
+let cloud: CloudProcess;
+let user: Client;
+before(async () => {
+  // 2,500 uploads in one go are more than the default limit of 2,000 in 10 seconds lets through.
+  cloud = await CloudProcess.start({ env: { CLOUDLET_RATE_REQUESTS: '1000000' } });
+  user = await new Client(cloud.api).newUser();
+});
+after(() => cloud.stop());
+
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+/** Uploads each name with itself as content, a few at a time. */
+async function fill(bucket: string, names: readonly string[]): Promise<void> {
+  const rest = names.values();
+  const work = async () => {
+    for (const name of rest) bodyOf(await user.upload(bucket, name, name));
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+}
+
+/** Follows the Link headers; every page but the last is full. */
+async function walk(bucket: string, query: string, limit: number): Promise<Answer['body'][]> {
+  const found: Answer['body'][] = [];
+  let path: string | undefined = `/api/buckets/${bucket}/files?limit=${limit}${query}`;
+  while (path !== undefined) {
+    const answer = await user.call(path);
+    const page = bodyOf(answer);
+    const link = answer.headers.get('link');
+    if (link === null) assert.ok(page.length <= limit);
+    else assert.equal(page.length, limit);
+    found.push(...page);
+    const next: string | undefined = /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
+    path = next && new URL(next, cloud.api).href.slice(cloud.api.length);
+  }
+  return found;
+}
+
+test('an empty bucket is an empty array', async () => {
+  const bucket = await newBucket(user);
+  for (const query of ['', '?limit=1', '?include_versions=true', '?include_versions=true&limit=1000']) {
+    const { body, headers } = await user.call(`/api/buckets/${bucket}/files${query}`);
+    assert.deepEqual(body, []);
+    assert.equal(headers.get('link'), null);
+    assert.match(headers.get('content-type') ?? '', /^application\/json/);
+  }
+});
+
+test('an entry has exactly the members of the contract', async () => {
+  const bucket = await newBucket(user);
+  const content = 'x'.repeat(1536);
+  const metadata = { k: [1, 'two', null] };
+  const { object_id, created_at } = bodyOf(
+    await user.upload(bucket, 'one.txt', content, { metadata: JSON.stringify(metadata) }),
+  );
+  assert.match(created_at, TIME);
+  assert.deepEqual(await listOf(user, bucket), [
+    {
+      id: object_id,
+      name: 'one.txt',
+      size: 1536,
+      size_formatted: '1.50 KB',
+      mime_type: 'text/plain',
+      created_at,
+      last_accessed: null,
+      etag: createHash('md5').update(content).digest('hex'),
+      storage_class: 'STANDARD',
+      metadata,
+    },
+  ]);
+});
+
+test('times are UTC and of now', async () => {
+  const bucket = await newBucket(user);
+  const before = Math.floor(Date.now() / 1000) * 1000;
+  const { created_at } = bodyOf(await user.upload(bucket, 'a', 'a'));
+  const ms = Date.parse(`${created_at.replace(' ', 'T')}Z`);
+  assert.ok(ms >= before && ms <= Date.now(), created_at);
+});
+
+test('names come in UTF-8 byte order, astral ones after all others', async () => {
+  const bucket = await newBucket(user);
+  const names = [
+    '\u{1f600}',
+    '\uff5e',
+    '\ue000',
+    '\ud7ff',
+    'z',
+    'Z',
+    'a',
+    'a/b',
+    'a-b',
+    'a.b',
+    'aa',
+    'é',
+    '~',
+    ' ',
+    '0',
+  ];
+  await fill(bucket, names);
+  const sorted = names.toSorted(byBytes);
+  assert.notDeepEqual(sorted, names.toSorted(), 'UTF-16 order would differ');
+  assert.deepEqual(
+    (await listOf(user, bucket)).map(({ name }) => name),
+    sorted,
+  );
+  for (const limit of [1, 2, 7]) {
+    assert.deepEqual(
+      (await walk(bucket, '', limit)).map(({ name }) => name),
+      sorted,
+    );
+  }
+});
+
+test('a prefix selects by bytes, literally, with pages too', async () => {
+  const bucket = await newBucket(user);
+  const names = [
+    'a',
+    'a%',
+    'a%b',
+    'a*',
+    'a/',
+    'a/b',
+    'a/b/c',
+    'a_b',
+    'aX',
+    'A/b',
+    'b',
+    'é',
+    'éa',
+    '\u{1f600}a',
+    '\u{1f600}b',
+  ];
+  await fill(bucket, names);
+  for (const prefix of ['', 'a', 'a/', 'a/b', 'a%', 'a_', 'a*', 'A', 'é', '\u{1f600}', 'none', 'zzz']) {
+    const wanted = names.filter((name) => name.startsWith(prefix)).sort(byBytes);
+    const query = `prefix=${encodeURIComponent(prefix)}`;
+    const whole = await listOf(user, bucket, `?${query}`);
+    assert.deepEqual(
+      whole.map(({ name }) => name),
+      wanted,
+      prefix,
+    );
+    assert.deepEqual(await walk(bucket, `&${query}`, 2), whole);
+    const versions = await walk(bucket, `&${query}&include_versions=true`, 2);
+    assert.deepEqual(
+      versions.map(({ name }) => name),
+      wanted,
+    );
+  }
+});
+
+test('a walk covers every version once, at any page size', async () => {
+  const bucket = await newBucket(user, { versioning: true });
+  for (const [name, count] of [
+    ['a', 1],
+    ['b', 7],
+    ['b/', 2],
+    ['c', 3],
+  ] as const) {
+    for (let i = 0; i < count; i++) bodyOf(await user.upload(bucket, name, `${name}${i}`));
+  }
+  const [{ id }] = await listOf(user, bucket, '?prefix=c');
+  bodyOf(await user.call(`/api/storage/${id}`, { method: 'DELETE' }));
+  const whole = await listOf(user, bucket, '?include_versions=true');
+  assert.equal(whole.length, 14);
+  assert.equal(new Set(whole.map(({ version_id }) => version_id)).size, 14);
+  assert.equal(whole.filter(({ is_latest }) => is_latest).length, 4);
+  for (const limit of [1, 2, 3, 5, 13, 14, 15, 1000]) {
+    assert.deepEqual(await walk(bucket, '&include_versions=true', limit), whole);
+  }
+  assert.deepEqual(
+    (await walk(bucket, '', 1)).map(({ name }) => name),
+    ['a', 'b', 'b/'],
+  );
+});
+
+test('a walk goes on where it was while names come and go', async () => {
+  const bucket = await newBucket(user);
+  await fill(bucket, ['b', 'd', 'f', 'h']);
+  const first = await user.call(`/api/buckets/${bucket}/files?limit=2`);
+  assert.deepEqual(
+    first.body.map(({ name }: { name: string }) => name),
+    ['b', 'd'],
+  );
+  await fill(bucket, ['a', 'e']);
+  bodyOf(await user.call(`/api/storage/${first.body[1].id}`, { method: 'DELETE' }));
+  const next = /<([^>]+)>/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
+  const second = bodyOf(await user.call(next));
+  assert.deepEqual(
+    second.map(({ name }: { name: string }) => name),
+    ['e', 'f'],
+  );
+});
+
+test('the link keeps what was asked and its cursor is opaque', async () => {
+  const bucket = await newBucket(user, { versioning: true });
+  await fill(bucket, ['p/1', 'p/2', 'q']);
+  const { headers } = await user.call(
+    `/api/buckets/${bucket}/files?limit=1&prefix=p%2F&include_versions=true`,
+  );
+  const next = new URL(/<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1] ?? '', cloud.api);
+  assert.equal(next.pathname, `/api/buckets/${bucket}/files`);
+  assert.equal(next.searchParams.get('limit'), '1');
+  assert.equal(next.searchParams.get('prefix'), 'p/');
+  assert.equal(next.searchParams.get('include_versions'), 'true');
+  assert.match(next.searchParams.get('cursor') ?? '', /^[\w-]+$/);
+});
+
+const WRONG = [
+  'limit=0',
+  'limit=1001',
+  'limit=abc',
+  'limit=-1',
+  'limit=1.5',
+  'limit=',
+  'limit=%201',
+  'limit=1&limit=2',
+  'include_versions=yes',
+  'include_versions=1',
+  'include_versions=',
+  'include_versions=TRUE',
+  'prefix=a&prefix=b',
+];
+for (const query of WRONG) {
+  test(`files?${query} is refused`, async () => {
+    const bucket = await newBucket(user);
+    assertProblem(await user.call(`/api/buckets/${bucket}/files?${query}`), 400, 'invalid_request');
+  });
+}
+
+test('a cursor of our own making is refused', async () => {
+  const bucket = await newBucket(user);
+  const forged = [[], [1, 2, 3], ['a', 'b', 'c'], ['a', 1], ['a', 1.5, 2], { a: 1 }, null, 'a'];
+  const cursors = forged.map((value) => Buffer.from(JSON.stringify(value)).toString('base64url'));
+  for (const cursor of ['x', '%00', '!!!', 'eyJ', '%F0%9F%98%80', ...cursors]) {
+    const path = `/api/buckets/${bucket}/files?limit=5&cursor=${cursor}`;
+    assertProblem(await user.call(path), 400, 'invalid_cursor');
+  }
+});
+
+test('the limits of the limit work', async () => {
+  const bucket = await newBucket(user);
+  await fill(bucket, ['a', 'b']);
+  assert.equal((await listOf(user, bucket, '?limit=1')).length, 1);
+  assert.equal((await listOf(user, bucket, '?limit=1000')).length, 2);
+});
+
+test('last_accessed is null until a download and right in the next listing', async () => {
+  const bucket = await newBucket(user);
+  const { object_id } = bodyOf(await user.upload(bucket, 'seen', 'bytes'));
+  const seen = async () => (await listOf(user, bucket))[0].last_accessed;
+  assert.equal(await seen(), null);
+  bodyOf(await user.call(`/api/storage/${object_id}`));
+  await user.fetch(`/api/storage/${object_id}/download`, { method: 'HEAD' });
+  bodyOf(await user.call(`/api/storage/${object_id}/cdn-url`));
+  assert.equal(await seen(), null, 'only a download counts');
+  const before = Math.floor(Date.now() / 1000) * 1000;
+  await user.download(object_id);
+  const at = await seen();
+  assert.match(at, TIME);
+  const ms = Date.parse(`${at.replace(' ', 'T')}Z`);
+  assert.ok(ms >= before && ms <= Date.now(), at);
+  assert.equal(bodyOf(await user.call(`/api/storage/${object_id}`)).last_accessed, at);
+});
+
+test('a download by link counts as an access too', async () => {
+  const bucket = await newBucket(user);
+  const { object_id } = bodyOf(await user.upload(bucket, 'seen', 'bytes'));
+  const { cdn_url } = bodyOf(await user.call(`/api/storage/${object_id}/cdn-url`));
+  await (await fetch(cdn_url)).arrayBuffer();
+  assert.match((await listOf(user, bucket))[0].last_accessed, TIME);
+});
+
+test('2,500 objects come whole without a limit, and in pages with one', async () => {
+  const bucket = await newBucket(user);
+  const names = Array.from({ length: 2500 }, (_, i) => `folder ${i % 7}/object-${i}`);
+  await fill(bucket, names);
+  const whole = await listOf(user, bucket);
+  assert.deepEqual(
+    whole.map(({ name }) => name),
+    names.toSorted(byBytes),
+  );
+  assert.deepEqual(await walk(bucket, '', 1000), whole);
+  assert.deepEqual(await walk(bucket, '&include_versions=false', 999), whole);
+  assert.equal((await listOf(user, bucket, '?include_versions=true')).length, 2500);
+  const { object_count, version_count } = bodyOf(await user.call(`/api/buckets/${bucket}`));
+  assert.deepEqual([object_count, version_count], [2500, 2500]);
+  const removed = await user.call(`/api/buckets/${bucket}?force=true`, { method: 'DELETE' });
+  assert.equal(removed.status, 200);
+});

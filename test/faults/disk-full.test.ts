@@ -1,0 +1,140 @@
+/** A full disk refuses uploads and nothing else, forgets no bytes, and recovers by itself. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { rmSync, statfsSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { Client } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { Checker } from './check.ts';
+import { Load, makeBuckets, type TestBucket } from './load.ts';
+import { LoopDisk, noLoopDisk } from './loop-disk.ts';
+import { Oracle, type Write } from './oracle.ts';
+import { blobFiles, waitUntil } from './waiting.ts';
+
+const MIB = 2 ** 20;
+const DISK_BYTES = 64 * MIB;
+const env = { CLOUDLET_RATE_REQUESTS: '1000000', CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
+const buckets: readonly TestBucket[] = [{ name: 'plain', versioning: false, encryption: false }];
+const skip = noLoopDisk();
+
+interface House {
+  readonly disk: LoopDisk;
+  readonly cloud: CloudProcess;
+  readonly client: Client;
+  readonly oracle: Oracle;
+  readonly checker: Checker;
+  readonly load: Load;
+}
+
+async function open(t: TestContext): Promise<House> {
+  const disk = new LoopDisk(DISK_BYTES);
+  const dataDir = `${disk.mountPoint}/data`;
+  const cloud = await CloudProcess.start({ dataDir, env });
+  t.after(async () => {
+    await cloud.crash();
+    disk.remove();
+  });
+  const client = await new Client(cloud.api).newUser();
+  await makeBuckets(client, buckets);
+  const oracle = new Oracle();
+  t.after(() => oracle.close());
+  const load = new Load({ client, oracle, random: () => 0, buckets });
+  return { disk, cloud, client, oracle, checker: new Checker(oracle), load };
+}
+
+/** Uploads until one is refused, `clients` at a time. Returns what was refused. */
+async function fill({ load, oracle }: House, size: number, clients: number): Promise<Write[]> {
+  const refused: Write[] = [];
+  const lane = async () => {
+    while (refused.length === 0) {
+      const write = await load.put('plain', `fill/${size}/${oracle.writes.length}`, size);
+      if (write.outcome !== 'acked') refused.push(write);
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, lane));
+  return refused;
+}
+
+/** Everything but uploads works, and what was refused is not there. */
+async function assertUsable({ client, checker, cloud }: House, refused: readonly Write[]): Promise<void> {
+  await checker.check(client, { buckets, allBytes: true });
+  const { body: listed } = await client.call('/api/buckets/plain/files');
+  const names = new Set(listed.map(({ name }: { name: string }) => name));
+  assert.deepEqual(
+    refused.filter(({ name }) => names.has(name)).map(({ name }) => name),
+    [],
+    'uploads that were refused for lack of space are listed',
+  );
+  const large = listed.filter(({ size }: { size: number }) => size > 16_384);
+  await waitUntil('the bytes of refused uploads are gone', () => {
+    return blobFiles(cloud.dataDir).length === large.length;
+  });
+}
+
+async function remove({ client, oracle }: House, count: number): Promise<void> {
+  const { body: listed } = await client.call('/api/buckets/plain/files');
+  assert.ok(listed.length >= count);
+  for (const { id, name } of listed.slice(0, count)) {
+    const write = oracle.begin({ kind: 'delete', bucket: 'plain', name });
+    const { status, body } = await client.call(`/api/storage/${id}`, { method: 'DELETE' });
+    oracle.end(write, { status, versionId: body.version_id });
+    assert.equal(status, 200, `delete on a full disk: ${JSON.stringify(body)}`);
+  }
+}
+
+for (const { what, size, clients } of [
+  { what: 'large uploads', size: 5 * MIB, clients: 4 },
+  { what: 'small inline uploads', size: 16_000, clients: 16 },
+]) {
+  test(`a disk filled by ${what} answers 507, serves and deletes, and recovers`, { skip }, async (t) => {
+    const house = await open(t);
+    const refused = await fill(house, size, clients);
+    assert.deepEqual([...house.load.answers.keys()].sort(), [200, 507]);
+    await assertUsable(house, refused);
+    await remove(house, Math.ceil((20 * MIB) / size));
+    await waitUntil('uploads work again', async () => {
+      return (
+        (await house.load.put('plain', `again/${house.oracle.writes.length}`, 40_000)).outcome === 'acked'
+      );
+    });
+    await house.checker.check(house.client, { buckets, allBytes: true });
+  });
+}
+
+test('a disk filled to the last byte by others serves and deletes, and recovers', { skip }, async (t) => {
+  const house = await open(t);
+  for (let i = 0; i < 20; i++) await house.load.put('plain', `small/${i}`, 1000 + i * 3000);
+  const filler = `${house.disk.mountPoint}/filler`;
+  assert.throws(() => {
+    execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k', 'conv=fsync'], { stdio: 'pipe' });
+  }, /No space left/);
+  const refused = [await house.load.put('plain', 'late/small', 100)];
+  refused.push(await house.load.put('plain', 'late/large', 3 * MIB));
+  assert.deepEqual([house.load.answers.get(507), house.load.answers.get(200)], [2, 20]);
+  await remove(house, 5);
+  await assertUsable(house, refused);
+  rmSync(filler);
+  await waitUntil('uploads work again', async () => {
+    return (await house.load.put('plain', `again/${house.oracle.writes.length}`, 40_000)).outcome === 'acked';
+  });
+  await house.checker.check(house.client, { buckets, allBytes: true });
+});
+
+test('a start on a nearly full disk ends with one clear line', { skip }, async (t) => {
+  const { disk, cloud } = await open(t);
+  assert.equal(await cloud.stop(), 0);
+  const filler = `${disk.mountPoint}/filler`;
+  const { bavail, bsize } = statfsSync(disk.mountPoint);
+  const count = Math.floor((bavail * bsize) / 65_536) - 4;
+  execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k', `count=${count}`], { stdio: 'pipe' });
+  await assert.rejects(cloud.start(), (error: Error) => {
+    assert.match(error.message, /\(exit [1-9]\d*\)/);
+    const lines = error.message.split('\n').filter((line) => /full|space/.test(line));
+    assert.equal(lines.length, 1, error.message);
+    assert.doesNotMatch(error.message, /^\s+at /m);
+    return true;
+  });
+  rmSync(filler);
+  await cloud.start();
+  assert.equal((await new Client(cloud.api, ADMIN_KEY).call('/readyz')).status, 200);
+});

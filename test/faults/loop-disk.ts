@@ -1,0 +1,76 @@
+/** An ext4 of its own in a file, for faults that a whole disk must have. Needs root and loop devices. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const SHUTDOWN = fileURLToPath(new URL('./shutdown-fs.pl', import.meta.url));
+
+function run(program: string, ...args: string[]): string {
+  return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+}
+
+/** Why no loop disk can be had here, or false: the value of a test's `skip`. */
+export function noLoopDisk(): string | false {
+  if (process.getuid?.() !== 0) return 'mounting needs root';
+  for (const program of ['losetup', 'mkfs.ext4', 'perl', 'mount']) {
+    if (spawnSync('which', [program]).status !== 0) return `${program} is not installed`;
+  }
+  try {
+    new LoopDisk(8 * 2 ** 20).remove();
+    return false;
+  } catch (error) {
+    return `no loop mount here: ${error instanceof Error ? error.message.trim() : error}`;
+  }
+}
+
+export class LoopDisk {
+  readonly mountPoint: string;
+  readonly #directory: string;
+  readonly #device: string;
+  #mounted = false;
+
+  constructor(sizeBytes: number) {
+    this.#directory = mkdtempSync(join(tmpdir(), 'cloudlet-disk-'));
+    const image = join(this.#directory, 'image');
+    this.mountPoint = join(this.#directory, 'mount');
+    mkdirSync(this.mountPoint);
+    writeFileSync(image, '');
+    truncateSync(image, sizeBytes);
+    this.#device = run('losetup', '--find', '--show', image);
+    try {
+      // Whoever used this device before may have left it read-only.
+      run('blockdev', '--setrw', this.#device);
+      run('mkfs.ext4', '-q', '-m', '0', this.#device);
+      this.mount();
+    } catch (error) {
+      this.remove();
+      throw error;
+    }
+  }
+
+  /** Mounts it; after a power cut this replays the journal. */
+  mount(): void {
+    run('mount', '-t', 'ext4', this.#device, this.mountPoint);
+    this.#mounted = true;
+  }
+
+  /** Nobody may have a file open. */
+  unmount(): void {
+    run('umount', this.mountPoint);
+    this.#mounted = false;
+  }
+
+  /** From now on nothing reaches the disk; 1 still flushes the journal, 2 loses it too. */
+  cutPower(mode: 1 | 2): void {
+    run('perl', SHUTDOWN, this.mountPoint, String(mode));
+  }
+
+  /** Idempotent. */
+  remove(): void {
+    if (this.#mounted) this.unmount();
+    run('losetup', '--detach', this.#device);
+    rmSync(this.#directory, { recursive: true });
+  }
+}
