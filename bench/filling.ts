@@ -1,7 +1,6 @@
 /**
- * Fills the database of a stopped cloud with objects, many thousands a second: what is measured is how the cloud
- * reads them, and a million uploads would take longer than all the rest. The rows are those that uploads of a
- * few bytes leave.
+ * Fills the database of a stopped cloud with objects: what is measured is how the cloud reads them, and a
+ * million uploads would take longer than all the rest. The rows are those that small uploads leave.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';

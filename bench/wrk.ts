@@ -1,4 +1,4 @@
-/** wrk: the load generator of the request rows, for yardstick and ours alike. One thread costs less than Node would. */
+/** wrk, the load generator for yardstick and ours alike: it costs far less than one in Node would. */
 import { fileURLToPath } from 'node:url';
 import { runProgram } from './child.ts';
 
@@ -13,7 +13,7 @@ export interface Load {
   readonly upload?: { readonly prefix: string; readonly bytes: number };
 }
 
-export interface LoadResult {
+interface LoadResult {
   readonly requestsPerSecond: number;
   readonly bytesPerSecond: number;
   readonly p50Ms: number;

@@ -51,7 +51,8 @@ async function main([name, ...args]: string[]): Promise<number> {
     return await command(args);
   } catch (error) {
     console.error(`cloudlet: ${error instanceof Error ? error.message : String(error)}`);
-    return error instanceof UsageError ? 2 : 1;
+    // Whatever was opened before the failure must not keep the process alive.
+    process.exit(error instanceof UsageError ? 2 : 1);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The plain way to keep a small object: a file of its own, fdatasync, and an fsync of the directory. Threads
- * with synchronous calls, because they were several times faster here than fs/promises at the same concurrency.
+ * The plain way to keep a small object: a file of its own, fdatasync, and an fsync of the directory.
+ * Threads with synchronous calls, because they were faster than fs/promises at the same concurrency.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

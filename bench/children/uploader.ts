@@ -1,6 +1,6 @@
 /**
- * Uploads files as multipart forms over raw sockets, as cheaply as Node can: the bytes are made once and handed
- * to the kernel as they are. Prints the seconds each upload took, from its first byte to the end of the answer.
+ * Uploads files as multipart forms over raw sockets, as cheaply as Node can: the bytes are made once and
+ * handed to the kernel as they are. Prints the seconds each upload took, from first byte to whole answer.
  */
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';

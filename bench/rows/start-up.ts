@@ -15,7 +15,14 @@ import {
 
 const OBJECTS = 100_000;
 
-function startRow(work: string, target: string, seconds: readonly number[], most: number): Row {
+interface Starts {
+  readonly work: string;
+  readonly target: string;
+  readonly most: number;
+  readonly seconds: readonly number[];
+}
+
+function startRow({ work, target, most, seconds }: Starts): Row {
   const middle = median(seconds);
   const spread = `${Math.min(...seconds).toFixed(2)}–${Math.max(...seconds).toFixed(2)}`;
   return {
@@ -54,8 +61,13 @@ function starts(options: RunOptions): Promise<Row[]> {
       full.push(await timeStart(cloud));
     }
     return [
-      startRow('second start, empty data directory: Ready', '< 2 s', empty, 2),
-      startRow('start after kill -9 with 100,000 objects: Ready', '≤ 3 s', full, 3),
+      startRow({
+        work: 'second start, empty data directory: Ready',
+        target: '< 2 s',
+        most: 2,
+        seconds: empty,
+      }),
+      startRow({ work: 'start after kill -9 with 100,000 objects', target: '≤ 3 s', most: 3, seconds: full }),
     ];
   });
 }

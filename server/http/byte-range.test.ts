@@ -6,7 +6,7 @@ import { type ByteRange, parseRange } from './byte-range.ts';
 /** RFC 9110 §14.1.2, byte by byte: which positions a single range selects. */
 function model(first: number | undefined, last: number | undefined, size: number) {
   if (first !== undefined && last !== undefined && last < first) return undefined;
-  const positions = Array.from({ length: size }, (_, i) => i);
+  const positions: readonly number[] = Array.from({ length: size }, (_, i) => i);
   const selected = positions.filter((i) =>
     first === undefined ? size - i <= (last ?? 0) : i >= first && i <= (last ?? size),
   );
@@ -22,7 +22,7 @@ test('any single range selects the bytes the standard says', () => {
       const expected = model(first, last, size);
       if (typeof got === 'object') {
         assert.ok(Array.isArray(expected));
-        assert.deepEqual(got, { start: expected[0], end: (expected.at(-1) as number) + 1 });
+        assert.deepEqual([got.start, got.end - 1], [expected[0], expected.at(-1)]);
       } else assert.equal(got, expected);
     }),
     { numRuns: 1000 },
@@ -32,7 +32,7 @@ test('any single range selects the bytes the standard says', () => {
 test('the whole is sent when the header is missing, malformed, of another unit or of several ranges', () => {
   const ignored = [undefined, '', 'bytes', 'bytes=', 'bytes=-', 'bytes=a-b', 'bytes=1-2,4-5', 'bytes=5-4'];
   for (const header of [...ignored, 'items=0-5', 'bytes=-1-2', 'bytes=1.5-2', 'bytes= 1-2', 'bytes=0x1-2']) {
-    assert.equal(parseRange(header, 10), undefined, header);
+    assert.equal(parseRange(header, 10), undefined, header ?? 'no header');
   }
 });
 

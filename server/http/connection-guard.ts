@@ -65,6 +65,8 @@ export class ConnectionGuard {
       transfer.request = request;
       transfer.response = response;
     });
+    // Fastify's own listener would answer first, and not with a problem.
+    server.removeAllListeners('clientError');
     server.on('clientError', (error, socket) => this.#refuse(error, socket));
   }
 

@@ -58,7 +58,12 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     return503OnClosing: false,
     exposeHeadRoutes: false,
     trustProxy: deps.trustedProxies.length > 0 ? [...deps.trustedProxies] : false,
-    http: { maxHeaderSize: 16 * 1024, headersTimeout: 15_000, connectionsCheckingInterval: 5_000 },
+    http: {
+      maxHeaderSize: 16 * 1024,
+      headersTimeout: 15_000,
+      connectionsCheckingInterval: 5_000,
+      requireHostHeader: false, // Node's own refusal has no body; the hook below has one
+    },
     routerOptions: { maxParamLength: 4096 },
     logger: false,
     // Paths that Fastify cannot route at all: no hook runs for them.
@@ -74,6 +79,10 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   acceptBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);
+    if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
+      sendProblem(deps, reply, new AppError('bad_http', 'The Host header is missing'));
+      return;
+    }
     done();
   });
   for (const route of deps.routes) mount(app, deps, route);
@@ -145,8 +154,14 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       return payload;
     },
     handler: async (request, reply) => {
-      const answer = await handle(request, reply);
-      if (answer !== undefined) sendAnswer(request, reply, answer);
+      try {
+        const answer = await handle(request, reply);
+        if (answer !== undefined) sendAnswer(request, reply, answer);
+      } catch (error) {
+        // Fastify leaves a reply that was taken over alone, and its reader would wait for ever.
+        if (!reply.raw.headersSent) throw error;
+        sendProblem(deps, reply, error);
+      }
       return reply;
     },
   });

@@ -21,9 +21,9 @@ export function errorsOf(route: Route): ErrorCode[] {
   if (route.permission === 'admin') errors.add('admin_required');
   else if (route.permission !== 'public') errors.add('scope_required');
   if (route.params || route.query || route.body || route.method === 'POST') errors.add('invalid_request');
+  if (route.body) errors.add('unsupported_media_type');
   if (route.body && route.consumes !== 'multipart')
-    for (const code of ['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)
-      errors.add(code);
+    for (const code of ['invalid_json', 'payload_too_large'] as const) errors.add(code);
   if (route.method === 'POST')
     for (const code of ['idempotency_in_flight', 'idempotency_mismatch'] as const) errors.add(code);
   return [...errors].sort();

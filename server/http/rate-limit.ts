@@ -17,7 +17,7 @@ interface Bucket {
 /** Callers remembered at most; beyond it the oldest is forgotten, which only ever grants tokens. */
 const MAX_BUCKETS = 100_000;
 
-/** Sums of fractions end a hair below the whole; who waited as long as Retry-After said must not pay for that. */
+/** Sums of fractions end a hair below the whole: who waited as Retry-After said must not pay for that. */
 const ROUNDING = 1e-9;
 
 export class RateLimiter {

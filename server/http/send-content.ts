@@ -57,7 +57,13 @@ interface Head {
 function end(reply: FastifyReply, { status, headers }: Head, body?: Uint8Array): void {
   reply.hijack();
   reply.raw.writeHead(status, headers);
-  reply.raw.end(body);
+  if (body === undefined) {
+    reply.raw.end();
+    return;
+  }
+  // As a one-byte string the body travels with the head in one write, which a Buffer does not.
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
+  reply.raw.end(bytes.toString('latin1'), 'latin1');
 }
 
 type Read = (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>;
@@ -84,6 +90,8 @@ async function stream(reply: FastifyReply, { status, headers }: Head, read: Read
     raw.end();
   } catch (error) {
     if (gone.signal.aborted || raw.destroyed) return;
+    // A cut connection is the only honest end of a half-sent body.
+    if (raw.headersSent) raw.destroy();
     throw error;
   } finally {
     raw.off('close', onClose);

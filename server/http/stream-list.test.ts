@@ -102,7 +102,7 @@ async function until(done: () => boolean): Promise<void> {
 }
 
 test('a reader that stops reading stops the list, and one that leaves ends it', async () => {
-  const { state, entries } = endless(() => new Promise(setImmediate));
+  const { state, entries } = endless(() => sleep(0));
   await serve(entries, async ({ port, finished }) => {
     const socket = connect(port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -14,7 +14,7 @@ export class Emptying {
     this.#deps = deps;
   }
 
-  /** Interrupted, it has deleted some and may be called again. Throws `bucket_not_found`, `scope_required`. */
+  /** Interrupted, it may be called again. Throws `bucket_not_found`, `scope_required`. */
   async empty(principal: Principal, bucketName: string): Promise<void> {
     const { buckets, objects, store } = this.#deps;
     // Before the first delete; and names beyond the key's limits would never go.

@@ -133,7 +133,7 @@ test('a forged cursor shows nothing of another bucket, account or prefix', async
   await house.buckets.create(stranger, { name: 'theirs' });
   const secret = await house.put(stranger, 'theirs', { name: 'secret', bytes: Buffer.from('x') });
   const foreign = await house.store.findById(secret.object_id);
-  const own = await house.store.findByName((await house.buckets.find(owner, BUCKET)).id, 'b');
+  const own = (await house.store.target((await house.buckets.find(owner, BUCKET)).id, 'b'))?.object;
   const limited = { ...owner, bucketLimits: [{ bucket: BUCKET, prefix: 'a/' }] };
   const cases = [
     { principal: owner, prefix: '', object: foreign?.id },

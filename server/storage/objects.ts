@@ -93,15 +93,13 @@ export class Objects {
   publish({ bucket, received, naming, receipt = () => [] }: Publication): Promise<Uploaded> {
     return this.#inTurn(bucket.id, naming.name, async () => {
       const { store, clock } = this.#deps;
-      const fresh = await this.#deps.bucketStore.find(bucket.account_id, bucket.name);
-      if (fresh?.id !== bucket.id)
-        throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
-      const object = await store.findByName(bucket.id, naming.name);
-      const previous = object?.current == null ? undefined : await store.version(object.current);
+      const target = await store.target(bucket.id, naming.name);
+      if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
+      const { object, previous } = target;
       const version = { versionId: newId('ver', clock), createdAt: clock.now(), ...naming, received };
       const objectId = object?.object_id ?? newId('obj', clock);
       const answer = presentUpload(bucket, objectId, version);
-      const replaced = fresh.versioning === 1 ? undefined : previous;
+      const replaced = target.versioning ? undefined : previous;
       await this.#commit(objectId, [
         ...this.#addVersion(object ?? { objectId, bucketId: bucket.id, name: naming.name }, version),
         ...(replaced ? this.#dropVersion(replaced) : []),
@@ -118,7 +116,7 @@ export class Objects {
   }
 
   #addVersion(
-    object: ObjectRow | { objectId: string; bucketId: number; name: string },
+    object: Pick<ObjectRow, 'id' | 'current'> | { objectId: string; bucketId: number; name: string },
     version: Naming & { versionId: string; createdAt: number; received: ReceivedBytes },
   ): Statement[] {
     const { store } = this.#deps;
@@ -141,7 +139,7 @@ export class Objects {
     return statements;
   }
 
-  #dropVersion(version: VersionRow): Statement[] {
+  #dropVersion(version: Pick<VersionRow, 'id' | 'blob'>): Statement[] {
     const { store, clock, garbageGraceMs } = this.#deps;
     const release =
       version.blob === null ? [] : store.releaseBlob(version.blob, clock.now() + garbageGraceMs);

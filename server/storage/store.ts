@@ -24,6 +24,22 @@ export interface VersionRow {
   readonly created_at: number;
 }
 
+interface TargetRow {
+  readonly versioning: number;
+  readonly id: number | null;
+  readonly object_id: string;
+  readonly current: number | null;
+  readonly blob: number | null;
+  readonly size_bytes: number;
+}
+
+export interface UploadTarget {
+  readonly versioning: boolean;
+  readonly object: Pick<ObjectRow, 'id' | 'object_id' | 'current'> | undefined;
+  /** The live version. */
+  readonly previous: Pick<VersionRow, 'id' | 'blob' | 'size_bytes'> | undefined;
+}
+
 /** A version with the object it belongs to, as listings show it. */
 export interface EntryRow extends VersionRow {
   /** Row id of the object. */
@@ -82,12 +98,22 @@ export class ObjectStore {
     this.#reads = reads;
   }
 
-  findByName(bucketId: number, name: string): Awaitable<ObjectRow | undefined> {
-    return this.#reads.get(
-      'SELECT id, object_id, bucket_id, name, current FROM objects WHERE bucket_id = ? AND name = ?',
-      bucketId,
+  /** What an upload meets: the bucket as it is now, and the object of that name if there is one. */
+  async target(bucketId: number, name: string): Promise<UploadTarget | undefined> {
+    const row = await this.#reads.get<TargetRow>(
+      `SELECT b.versioning, o.id, o.object_id, o.current, v.blob, v.size_bytes
+       FROM buckets b LEFT JOIN objects o ON o.bucket_id = b.id AND o.name = ?
+       LEFT JOIN versions v ON v.id = o.current WHERE b.id = ?`,
       name,
+      bucketId,
     );
+    if (!row) return undefined;
+    const { versioning, id, object_id, current, blob, size_bytes } = row;
+    return {
+      versioning: versioning === 1,
+      object: id === null ? undefined : { id, object_id, current },
+      previous: current === null ? undefined : { id: current, blob, size_bytes },
+    };
   }
 
   /** With its bucket's name and owner, for the permission check. */

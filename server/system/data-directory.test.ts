@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -12,19 +12,18 @@ const modeOf = (path: string) => statSync(path).mode & 0o777;
 
 test('a missing directory is made, with its parents, for its owner only', () => {
   const path = join(scratch, 'a', 'b');
-  assert.deepEqual(openDataDirectory(path), { path, isNew: true });
+  assert.equal(openDataDirectory(path), path);
   assert.equal(modeOf(path), 0o700);
 });
 
-test('one with a database is not new; one that others could read is closed to them', () => {
+test('one that others could read is closed to them, and what is in it stays', () => {
   const path = join(scratch, 'old');
   openDataDirectory(path);
-  writeFileSync(join(path, 'other'), '');
-  assert.equal(openDataDirectory(path).isNew, true);
-  writeFileSync(join(path, 'metadata.db'), '');
+  writeFileSync(join(path, 'metadata.db'), 'kept');
   chmodSync(path, 0o755);
-  assert.equal(openDataDirectory(path).isNew, false);
+  openDataDirectory(path);
   assert.equal(modeOf(path), 0o700);
+  assert.equal(readFileSync(join(path, 'metadata.db'), 'utf8'), 'kept');
 });
 
 test('a place that cannot be a directory is refused in one clear line', () => {

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { AppError, isAppError } from '../errors.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
-import { IDEMPOTENCY_TTL_MS, Idempotency } from './idempotency.ts';
+import { Idempotency } from './idempotency.ts';
 import { IdempotencyStore } from './idempotency-store.ts';
+
+/** Of the contract. */
+const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 let house: AccountHouse;
 before(async () => {

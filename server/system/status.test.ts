@@ -35,7 +35,7 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     { code: 'metadata_write_failed', metadata: 'degraded', storage: 'ok', ready: false },
     { code: 'blob_fsync_failed', metadata: 'ok', storage: 'degraded', ready: false },
     { code: 'damaged_objects', metadata: 'ok', storage: 'degraded', ready: true },
-    { code: 'blob_worker_died', metadata: 'ok', storage: 'degraded', ready: true },
+    { code: 'blob_thread_died', metadata: 'ok', storage: 'degraded', ready: true },
     { code: 'something_else', metadata: 'ok', storage: 'ok', ready: true },
   ];
   for (const { code, metadata, storage, ready } of cases) {

@@ -1,5 +1,6 @@
 /** Everything of storage on a real database and real files in a temporary directory. For tests. */
 import { join } from 'node:path';
+import type { Accounts } from '../accounts/accounts.ts';
 import type { Principal } from '../accounts/principal.ts';
 import { Credit } from '../billing/credit.ts';
 import { CreditStore } from '../billing/credit-store.ts';
@@ -12,11 +13,12 @@ import { Buckets } from '../storage/buckets.ts';
 import { BucketStore } from '../storage/buckets-store.ts';
 import { Contents } from '../storage/contents.ts';
 import { Emptying } from '../storage/emptying.ts';
-import { HotContents } from '../storage/hot-contents.ts';
+import { HotContents, HotContents } from '../storage/hot-contents.ts';
 import { Inspection } from '../storage/inspection.ts';
 import { Links } from '../storage/links.ts';
 import { Listing } from '../storage/listing.ts';
 import { type Naming, Objects } from '../storage/objects.ts';
+import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { ObjectStore } from '../storage/store.ts';
 import { Sweeper } from '../storage/sweeper.ts';
@@ -74,8 +76,9 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     hot: new HotContents(),
   };
   const accessTimes = new AccessTimes({ ...shared, store });
+  const hot = new HotContents();
   const buckets = new Buckets({ ...shared, store: bucketStore });
-  const objects = new Objects({ ...shared, store, buckets });
+  const objects = new Objects({ ...shared, store, buckets, hot });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
   const openScrubber = () => new Scrubber({ ...shared, store: blobsStore, runs });
   return {
@@ -86,34 +89,15 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
       openScrubber,
       openSweeper: () => new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS }),
     },
-    contents: new Contents({ ...shared, store, accessTimes }),
+    contents: new Contents({ ...shared, store, accessTimes, hot }),
     listing: new Listing({ store, buckets, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),
     links: new Links(randomSecret(32), clock),
-    /** A new account, as its own key's principal. */
-    async newPrincipal(username: string): Promise<Principal> {
-      const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-      const { id } = await accounts.register(fields, () => []);
-      const key = {
-        isAdmin: false,
-        scopes: ['*'],
-        bucketLimits: null,
-        via: 'key',
-        credentialId: `k-${id}`,
-      } as const;
-      return { accountId: id, username, ...key };
-    },
+    newPrincipal: (username: string) => newPrincipal(accounts, username),
     /** Uploads `bytes` under `name`, in one piece. */
-    async put(principal: Principal, bucketName: string, { bytes, ...naming }: NewObject) {
-      const { bucket, upload } = await objects.beginUpload(principal, bucketName);
-      await upload.write(bytes);
-      const received = await upload.finish();
-      return objects.publish({
-        ...{ bucket, received },
-        naming: { mimeType: 'text/plain', metadata: null, ...naming },
-      });
-    },
+    put: (principal: Principal, bucketName: string, object: NewObject) =>
+      objects.beginUpload(principal, bucketName).then((begun) => put(objects, begun, object)),
     async close() {
       await blobs.close();
       await house.close();
@@ -124,4 +108,22 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
 export interface NewObject extends Partial<Naming> {
   readonly name: string;
   readonly bytes: Uint8Array;
+}
+
+/** A new account, as its own key's principal. */
+async function newPrincipal(accounts: Accounts, username: string): Promise<Principal> {
+  const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
+  const { id } = await accounts.register(fields, () => []);
+  const rights = { isAdmin: false, scopes: ['*'], bucketLimits: null, via: 'key' } as const;
+  return { accountId: id, username, ...rights, credentialId: `k-${id}` };
+}
+
+async function put(
+  objects: Objects,
+  { bucket, upload }: Awaited<ReturnType<Objects['beginUpload']>>,
+  { bytes, ...naming }: NewObject,
+): Promise<Uploaded> {
+  await upload.write(bytes);
+  const received = await upload.finish();
+  return objects.publish({ bucket, received, naming: { mimeType: 'text/plain', metadata: null, ...naming } });
 }

@@ -94,6 +94,11 @@ const HOSTILE: readonly Hostile[] = [
   { name: 'sniffed.json', type: 'application/json', content: html },
 ];
 
+/** One of each type that a browser runs scripts of. */
+const RUNNABLE = [...new Map(HOSTILE.map((hostile) => [hostile.type, hostile])).values()].filter(({ type }) =>
+  /html|svg|xml/.test(type),
+);
+
 async function linkTo(name: string, content: string, type: string): Promise<string> {
   const form = rawForm(fieldPart('name', name), filePart(content, name, type));
   const { object_id } = bodyOf(await sendRaw(user, bucket, form));
@@ -115,7 +120,7 @@ async function heard(who: string): Promise<void> {
   while (!hits.includes(who)) await once(sink, 'request', { signal });
 }
 
-/** Resolves once a script of an ordinary page was heard: what ran earlier in this browser was heard before. */
+/** Resolves once a script of an ordinary page was heard: what ran earlier was heard before. */
 async function listenOut(page: Page): Promise<void> {
   pages.set('/control.html', { type: 'text/html', body: html('control') });
   await page.goto(`${sinkUrl}/control.html`, { waitUntil: 'load' });
@@ -150,11 +155,8 @@ for (const [at, { name, type, content }] of HOSTILE.entries()) {
 }
 
 test('the same files from a server without our headers do run', { skip }, async () => {
-  const running: Record<string, Hostile> = {};
-  for (const hostile of HOSTILE) {
-    if (/html|svg|xml/.test(hostile.type)) running[`/plain-${Object.keys(running).length}`] = hostile;
-  }
-  for (const [path, { type, content }] of Object.entries(running)) {
+  for (const [at, { type, content }] of RUNNABLE.entries()) {
+    const path = `/plain-${at}`;
     hits = [];
     pages.set(path, { type, body: content(path) });
     const page = await browser.newPage();
@@ -166,7 +168,7 @@ test('the same files from a server without our headers do run', { skip }, async 
 
 /** The headers alone hold: even if the file were shown instead of saved, nothing would run. */
 test('shown instead of saved, the files still run nothing', { skip }, async () => {
-  for (const { name, type, content } of HOSTILE) {
+  for (const { name, type, content } of RUNNABLE) {
     hits = [];
     const page = await browser.newPage();
     await page.route(`${cloud.data}/**`, async (route) => {

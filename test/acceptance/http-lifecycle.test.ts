@@ -79,7 +79,7 @@ describe('a start is refused', () => {
     }
   });
 
-  test('on a data directory of a newer version, which is left as it was', async () => {
+  test('on a data directory of a newer version', async () => {
     const dataDir = directory('newer');
     await (await CloudProcess.start({ dataDir })).stop();
     const database = new Database(join(dataDir, 'metadata.db'));

@@ -8,7 +8,7 @@ import { openSocket, parseResponse, readToEnd } from '../harness/raw-http.ts';
 
 const cloud = await CloudProcess.start({ env: { CLOUDLET_SLOW_BODY_SECONDS: '2' } });
 const tight = await CloudProcess.start({
-  env: { CLOUDLET_RATE_REQUESTS: '20', CLOUDLET_RATE_REGISTRATIONS: '4', CLOUDLET_MAX_CONNECTIONS: '10' },
+  env: { CLOUDLET_RATE_REQUESTS: '20', CLOUDLET_RATE_REGISTRATIONS: '4', CLOUDLET_MAX_CONNECTIONS: '60' },
 });
 after(async () => {
   await cloud.stop();
@@ -80,7 +80,7 @@ describe('rate limits', () => {
 
 describe('connections', () => {
   test('beyond the maximum get 503 with Retry-After, and room comes back', async () => {
-    const sockets = await Promise.all(Array.from({ length: 24 }, () => openSocket(tight.api)));
+    const sockets = await Promise.all(Array.from({ length: 75 }, () => openSocket(tight.api)));
     const texts = await Promise.all(sockets.map((socket) => readToEnd(socket, 1500)));
     const refused = texts.filter((text) => text !== '').map(parseResponse);
     assert.ok(refused.length >= 10, `${refused.length} refused`);

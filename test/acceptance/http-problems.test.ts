@@ -31,7 +31,7 @@ describe('paths and methods', () => {
     '/api/',
     '/api/nothing',
     '/API/buckets',
-    '/api/buckets/',
+
     '/api//buckets',
   ]) {
     test(`${path} is not there`, async () => {
@@ -58,7 +58,8 @@ describe('paths and methods', () => {
       assert.equal(response.status, 405);
       assert.equal(response.headers.get('allow'), allow);
       assert.match(response.headers.get('content-type') ?? '', /^application\/problem\+json/);
-      if (method !== 'HEAD') assert.equal((await response.json()).code, 'method_not_allowed');
+      if (method !== 'HEAD')
+        assert.equal(((await response.json()) as { code: string }).code, 'method_not_allowed');
     });
   }
 
@@ -168,7 +169,7 @@ describe('HTTP itself', () => {
     'bare line feeds': 'GET /api/account HTTP/1.1\nHost: x\n\n',
     'a folded header': 'GET /api/account HTTP/1.1\r\nHost: x\r\nX-API-Key: a\r\n b\r\n\r\n',
     'a blank before the colon': 'GET /api/account HTTP/1.1\r\nHost : x\r\n\r\n',
-    'no Host': 'GET /api/account HTTP/1.1\r\n\r\n',
+    'no Host': 'GET /api/account HTTP/1.1\r\nConnection: close\r\n\r\n',
     'a NUL in a header': 'GET /api/account HTTP/1.1\r\nHost: x\r\nX-API-Key: a\u0000b\r\n\r\n',
     'another protocol': 'SSH-2.0-OpenSSH_9.2\r\n\r\n',
     'a TLS greeting': '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',

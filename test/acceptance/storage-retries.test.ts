@@ -26,10 +26,11 @@ after(() => cloud.stop());
 const create = (key: string, json: unknown, caller = user) =>
   caller.call('/api/buckets', { json, headers: { 'idempotency-key': key } });
 
-function send(bucket: string, key: string, form: string, boundary = BOUNDARY): Promise<Answer> {
+function send(bucket: string, key: string, form: string): Promise<Answer> {
+  const boundary = /^--([\w-]+)/.exec(form)?.[1] ?? BOUNDARY;
   return user.call(`/api/buckets/${bucket}/upload`, {
     headers: { 'idempotency-key': key, 'content-type': `multipart/form-data; boundary=${boundary}` },
-    body: form.replaceAll(BOUNDARY, boundary),
+    body: form,
   });
 }
 
@@ -81,7 +82,8 @@ for (const size of [100, 200_000]) {
     assert.equal(first.status, 200);
     assert.deepEqual(same(await send(bucket, key, form)), same(first));
     // A client makes a new boundary for each try.
-    assert.deepEqual(same(await send(bucket, key, form, 'another-boundary')), same(first));
+    const again = form.replaceAll(BOUNDARY, 'another-boundary');
+    assert.deepEqual(same(await send(bucket, key, again)), same(first));
     assert.equal((await versionsIn(bucket)).length, 1);
     for (const other of [formOf('y'.repeat(size)), formOf('x'.repeat(size), 'other'), formOf('')]) {
       assertProblem(await send(bucket, key, other), 422, 'idempotency_mismatch');

@@ -72,7 +72,10 @@ function receive(objectId: string, range?: string): Promise<Received> {
   return new Promise((resolve, reject) => {
     const headers = { 'x-api-key': client.key ?? '', ...(range === undefined ? {} : { range }) };
     const call = request(`${cloud.api}/api/storage/${objectId}/download`, { headers, agent: false });
+    // A connection that is neither served nor cut must fail the test, not hang it.
+    const stuck = setTimeout(() => call.destroy(new Error('neither served nor cut')), 20_000);
     call.on('error', reject);
+    call.on('close', () => clearTimeout(stuck));
     call.on('response', (response) => {
       const parts: Buffer[] = [];
       const settle = () => {
@@ -115,7 +118,11 @@ async function assertSound({ objectId, bytes }: Stored): Promise<void> {
 
 function scrub(): { status: number | null; output: string } {
   const env = { PATH: process.env.PATH, CLOUDLET_DATA_DIR: cloud.dataDir };
-  const { status, stdout, stderr } = spawnSync(LAUNCHER, ['scrub'], { env, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(LAUNCHER, ['scrub'], {
+    env,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
   return { status, output: stdout + stderr };
 }
 

@@ -27,7 +27,7 @@ export interface Entry {
 const EDGE_CODES = new Set(['bad_http', 'headers_too_large', 'request_timeout', 'overloaded']);
 
 /** What a cloud's openapi.json says, with its schemas compiled once. */
-export class Declaration {
+class Declaration {
   readonly operations: readonly Entry[];
   readonly #problem: ReturnType<typeof Compile>;
   readonly #compiled = new Map<TSchema, ReturnType<typeof Compile>>();
