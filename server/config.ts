@@ -45,7 +45,7 @@ function oneOf<T extends string>(env: string, fallback: T, choices: readonly T[]
   return { env, fallback, help: `${help} (${choices.join(', ')})`, parse };
 }
 
-/** An empty address would mean all addresses, an empty path the working directory: nobody asks for that so. */
+/** An empty address would mean all addresses, an empty path the working directory: surely a mistake. */
 const notEmpty = (value: string) => (value === '' ? 'must not be empty' : undefined);
 const url = (value: string) =>
   value === '' || /^https?:\/\/[^/]+$/.test(value)

@@ -1,5 +1,6 @@
 /** `cloudlet start`: builds the cloud, listens, and stops in good order. */
 import type { Server } from 'node:http';
+import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -30,6 +31,7 @@ export async function runStart(config: Config, args: readonly string[]): Promise
   console.log(`Cloudlet ${VERSION}`);
   const running = await startCloud(config);
   await announce(running, (systemClock.monotonic() - began) / 1000);
+  flushCompileCache(); // else only an orderly stop would keep it
   await stopSignal();
   console.log('Stopping: requests under way may finish …');
   await running.stop();

@@ -18,7 +18,7 @@ export class Inspection {
   /** Of the current version or, behind a delete marker, of the marker. Throws `object_not_found`. */
   async describe(principal: Principal, objectId: string): Promise<ObjectDetails> {
     const object = await this.#deps.objects.findFor(principal, objectId);
-    const rows = await this.#deps.store.versionsOf(object.id, Number.MAX_SAFE_INTEGER, VERSIONS_SHOWN);
+    const rows = await this.#deps.store.versionsOf(object, Number.MAX_SAFE_INTEGER, VERSIONS_SHOWN);
     const newest = rows[0];
     if (!newest) throw notFound(objectId);
     return {

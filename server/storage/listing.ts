@@ -93,18 +93,18 @@ export class Listing {
     const { store } = this.#deps;
     const start = from ? { name: from.name, after: true } : { name: query.prefix, after: false };
     if (!query.versions) return withPrefix(await store.liveEntries(bucket.id, start, limit), query.prefix);
-    // The rest of the name the last page ended in comes first.
-    const rest = from ? await store.versionsOf(from.object, from.version, limit) : [];
-    if (rest.length === limit) return rest;
-    const more = await store.allEntries(bucket.id, start, limit - rest.length);
-    return [...rest, ...withPrefix(more, query.prefix)];
+    // The rest of the name the last page ended in comes first. A cursor is only a claim: the bucket and
+    // the prefix are asked of what it leads to as of everything else.
+    const ended = from && { id: from.object, bucket_id: bucket.id };
+    const rest = ended ? await store.versionsOf(ended, from.version, limit) : [];
+    const more = rest.length === limit ? [] : await store.allEntries(bucket.id, start, limit - rest.length);
+    return withPrefix([...rest, ...more], query.prefix);
   }
 }
 
-/** Rows come in byte order, so those with the prefix stand together at the front. */
+/** Rows come in byte order, so those with the prefix stand together; a forged cursor may begin before them. */
 function withPrefix(rows: EntryRow[], prefix: string): EntryRow[] {
-  if (prefix === '' || rows.at(-1)?.name.startsWith(prefix)) return rows;
-  return rows.filter((row) => row.name.startsWith(prefix));
+  return prefix === '' ? rows : rows.filter((row) => row.name.startsWith(prefix));
 }
 
 function positionOf(row: EntryRow): Position {

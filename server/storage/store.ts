@@ -165,12 +165,17 @@ export class ObjectStore {
     );
   }
 
-  /** Newest first, those older than `before` (a row id). */
-  versionsOf(object: number, before: number, limit: number): Awaitable<EntryRow[]> {
+  /** Newest first, those older than `before` (a row id). Nothing unless the object is in that bucket. */
+  versionsOf(
+    object: Pick<ObjectRow, 'id' | 'bucket_id'>,
+    before: number,
+    limit: number,
+  ): Awaitable<EntryRow[]> {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, ${IS_LATEST} FROM versions v JOIN objects o ON o.id = v.object
-       WHERE v.object = ? AND v.id < ? ORDER BY v.id DESC LIMIT ?`,
-      object,
+       WHERE v.object = ? AND o.bucket_id = ? AND v.id < ? ORDER BY v.id DESC LIMIT ?`,
+      object.id,
+      object.bucket_id,
       before,
       limit,
     );

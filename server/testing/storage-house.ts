@@ -13,7 +13,7 @@ import { Buckets } from '../storage/buckets.ts';
 import { BucketStore } from '../storage/buckets-store.ts';
 import { Contents } from '../storage/contents.ts';
 import { Emptying } from '../storage/emptying.ts';
-import { HotContents, HotContents } from '../storage/hot-contents.ts';
+import { HotContents } from '../storage/hot-contents.ts';
 import { Inspection } from '../storage/inspection.ts';
 import { Links } from '../storage/links.ts';
 import { Listing } from '../storage/listing.ts';
@@ -73,7 +73,6 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     assertRoom: room.assertRoom,
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
-    hot: new HotContents(),
   };
   const accessTimes = new AccessTimes({ ...shared, store });
   const hot = new HotContents();

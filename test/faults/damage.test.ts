@@ -21,7 +21,7 @@ import Database from 'better-sqlite3';
 import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { contentOf } from './oracle.ts';
-import { blobFiles } from './waiting.ts';
+import { blobFiles, waitUntil } from './waiting.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 const CHUNK_BYTES = 65_536;
@@ -116,27 +116,44 @@ async function assertSound({ objectId, bytes }: Stored): Promise<void> {
   assert.deepEqual([status, whole, received.equals(bytes)], [200, true, true]);
 }
 
-function scrub(): { status: number | null; output: string } {
-  const env = { PATH: process.env.PATH, CLOUDLET_DATA_DIR: cloud.dataDir };
-  const { status, stdout, stderr } = spawnSync(LAUNCHER, ['scrub'], {
-    env,
-    encoding: 'utf8',
-    timeout: 60_000,
-  });
-  return { status, output: stdout + stderr };
+interface Damage {
+  readonly name: string;
+  readonly object_id: string;
 }
 
-async function assertScrubNames(damaged: readonly Stored[]): Promise<void> {
-  const { status, output } = scrub();
-  assert.equal(status, damaged.length === 0 ? 0 : 1, output);
-  const named = output.split('\n').filter((line) => line.startsWith('damaged:'));
-  assert.equal(named.length, damaged.length, output);
+/** By the API, which is quick. */
+async function scrub(): Promise<Damage[]> {
+  const admin = new Client(cloud.api, ADMIN_KEY);
+  await admin.call('/api/admin/scrub', { method: 'POST' });
+  let report = (await admin.call('/api/admin/scrub')).body;
+  await waitUntil('the scrub has ended', async () => {
+    report = (await admin.call('/api/admin/scrub')).body;
+    return !report.running;
+  });
+  return report.damaged;
+}
+
+/** By the command, with its exit code and words. */
+function scrubByCommand(damaged: readonly Stored[]): void {
+  const env = { PATH: process.env.PATH, CLOUDLET_DATA_DIR: cloud.dataDir };
+  const { status, stdout } = spawnSync(LAUNCHER, ['scrub'], { env, encoding: 'utf8', timeout: 60_000 });
+  assert.equal(status, damaged.length === 0 ? 0 : 1, stdout);
+  const named = stdout.split('\n').filter((line) => line.startsWith('damaged:'));
+  assert.equal(named.length, damaged.length, stdout);
   for (const { name, objectId } of damaged) {
     assert.ok(
       named.some((line) => line.includes(name) && line.includes(objectId)),
-      `${name} is not named:\n${output}`,
+      `${name} is not named:\n${stdout}`,
     );
   }
+}
+
+async function assertScrubNames(damaged: readonly Stored[]): Promise<void> {
+  const named = await scrub();
+  assert.deepEqual(
+    named.map(({ name, object_id }) => `${name} ${object_id}`).sort(),
+    damaged.map(({ name, objectId }) => `${name} ${objectId}`).sort(),
+  );
   const { body } = await new Client(cloud.api, ADMIN_KEY).call('/api/system/status');
   const alarms = body.alarms.map(({ code }: { code: string }) => code);
   assert.deepEqual(alarms, damaged.length === 0 ? [] : ['damaged_objects']);
@@ -211,6 +228,7 @@ for (const bucket of ['plain', 'sealed']) {
       await assertRefused(one, { atOnce: true });
       await assertRefused(two, { atOnce: true });
       await assertScrubNames([one, two]);
+      scrubByCommand([one, two]);
       exchange();
       await assertScrubNames([]);
     });
@@ -226,11 +244,13 @@ for (const bucket of ['plain', 'sealed']) {
       await assertRefused(stored, { atOnce: true });
       await assertSound(other);
       await assertScrubNames([stored]);
+      scrubByCommand([stored]);
       await cloud.crash();
       set(() => whole);
       await cloud.start();
       client = new Client(cloud.api, client.key);
       await assertScrubNames([]);
+      scrubByCommand([]);
       await assertSound(stored);
     });
   });
