@@ -1,4 +1,4 @@
-/** Stored bytes that change on their own: an error before the bad chunk is sent, and scrub names the object. */
+/** Stored bytes that change by themselves: an error before the bad chunk is sent; scrub names the object. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {

@@ -72,7 +72,7 @@ function writeBack(database: Database.Database): boolean {
     const [after] = database.pragma('wal_checkpoint(PASSIVE)') as LogState[];
     return after !== undefined && after.log === after.checkpointed;
   } catch (error) {
-    // Full here too, and nothing is lost by it; any other failure ends the batch as it would end a checkpoint.
+    // Full here too, and nothing is lost by it. Any other failure ends the batch.
     if (batchFailureOf(error)?.reason === 'full') return false;
     throw error;
   }
