@@ -82,7 +82,7 @@ export function transferStatements(transfer: Transfer): Statement[] {
  * as
  * `<bytes in UTF-8>:<text>,`, numbers in decimal. The same is computed in SQL when the row is inserted.
  */
-export function canonicalText(row: Omit<TransferRow, 'hash'>): string {
+function canonicalText(row: Omit<TransferRow, 'hash'>): string {
   const { prevHash, seq, id, debit, credit, amountMicro, code, reference, createdAt } = row;
   return [prevHash, seq, id, debit, credit, amountMicro, code, reference, createdAt]
     .map((field) => `${Buffer.byteLength(String(field))}:${field},`)

@@ -13,7 +13,7 @@ export interface Authenticates {
 export type ControlSockets = WeakSet<object>;
 
 /** The key of `X-API-Key` or `Authorization: Bearer`, if any. Throws `invalid_api_key` for another scheme. */
-export function apiKeyOf(request: IncomingMessage): string | undefined {
+function apiKeyOf(request: IncomingMessage): string | undefined {
   const direct = request.headers['x-api-key'];
   if (typeof direct === 'string') return direct;
   const authorization = request.headers.authorization;

@@ -102,7 +102,9 @@ export class Listing {
   }
 }
 
-/** Rows come in byte order, so those with the prefix stand together; a forged cursor may begin before them. */
+/**
+ * Rows come in byte order, so those with the prefix stand together; a forged cursor may begin before them.
+ */
 function withPrefix(rows: EntryRow[], prefix: string): EntryRow[] {
   return prefix === '' ? rows : rows.filter((row) => row.name.startsWith(prefix));
 }

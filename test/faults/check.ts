@@ -40,7 +40,7 @@ export class Checker {
       const versions = await list(client, `${bucket.name}/files?include_versions=true`);
       const current = await list(client, `${bucket.name}/files`);
       compareListings(versions, current, say);
-      await compareCounters(client, bucket.name, { versions, current }, say);
+      await compareCounters(client, { bucket: bucket.name, versions, current, say });
       const writers = this.#writersOf(bucket, versions, say);
       if (bucket.versioning) this.#checkHistory(bucket.name, versions, say);
       else this.#checkValues(bucket.name, writers, say);
@@ -201,12 +201,14 @@ function compareListings(
   }
 }
 
-async function compareCounters(
-  client: Client,
-  bucket: string,
-  { versions, current }: { versions: readonly Entry[]; current: readonly Entry[] },
-  say: (text: string) => void,
-): Promise<void> {
+interface Listed {
+  readonly bucket: string;
+  readonly versions: readonly Entry[];
+  readonly current: readonly Entry[];
+  readonly say: (text: string) => void;
+}
+
+async function compareCounters(client: Client, { bucket, versions, current, say }: Listed): Promise<void> {
   const { body } = await client.call(`/api/buckets/${bucket}`);
   const sum = (entries: readonly Entry[]) => entries.reduce((total, entry) => total + entry.size, 0);
   const stored = versions.filter((entry) => !entry.is_delete_marker);

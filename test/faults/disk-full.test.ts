@@ -29,11 +29,14 @@ interface House {
 async function open(t: TestContext): Promise<House> {
   const disk = new LoopDisk(DISK_BYTES);
   const dataDir = `${disk.mountPoint}/data`;
-  const cloud = await CloudProcess.start({ dataDir, env });
+  let running: CloudProcess | undefined;
+  // Before the start: one that fails must not leave the disk mounted.
   t.after(async () => {
-    await cloud.crash();
+    await running?.crash();
     disk.remove();
   });
+  const cloud = await CloudProcess.start({ dataDir, env });
+  running = cloud;
   const client = await new Client(cloud.api).newUser();
   await makeBuckets(client, buckets);
   const oracle = new Oracle();

@@ -1,4 +1,4 @@
-/** Many clients on few names: each acknowledged version once and in order, each read a value that was sent. */
+/** Many clients on few names: each acknowledged version once, in order; each read is of a value sent. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,13 +24,14 @@ function sizeFrom(random: () => number): number {
   return random() < 0.8 ? 1 + Math.floor(random() * 2000) : 20_000 + Math.floor(random() * 100_000);
 }
 
+interface Overwriting {
+  readonly bucket: string;
+  readonly random: () => number;
+  readonly done: () => boolean;
+}
+
 /** Overwrites the hot names until `done`. */
-async function overwrite(
-  load: Load,
-  bucket: string,
-  random: () => number,
-  done: () => boolean,
-): Promise<void> {
+async function overwrite(load: Load, { bucket, random, done }: Overwriting): Promise<void> {
   const lane = async () => {
     while (!done()) await load.put(bucket, `name/${Math.floor(random() * NAMES)}`, sizeFrom(random));
   };
@@ -50,7 +51,7 @@ test('every acknowledged version of 32 clients on 5 names is there once, in an o
   await makeBuckets(client, versioned);
   const oracle = new Oracle();
   const load = new Load({ client, oracle, random });
-  await overwrite(load, 'history', random, () => oracle.writes.length >= WRITES);
+  await overwrite(load, { bucket: 'history', random, done: () => oracle.writes.length >= WRITES });
   assert.deepEqual(
     [...load.answers.keys()],
     [200],
@@ -74,7 +75,7 @@ test('the same with kill -9 in the middle', async (t) => {
   for (let round = 0; round < KILLS; round++) {
     const load = new Load({ client: new Client(cloud.api, key), oracle, random });
     const enough = oracle.count('acked') + 40 + Math.floor(random() * 60);
-    const work = overwrite(load, 'history', random, () => false);
+    const work = overwrite(load, { bucket: 'history', random, done: () => false });
     await waitUntil('some writes are acknowledged', () => oracle.count('acked') >= enough);
     await cloud.crash();
     await work;
@@ -110,7 +111,7 @@ test('readers during overwrites see whole values that were sent, and then the la
   };
   const readers = Promise.all([reader(0), reader(1), reader(2), reader(3)]);
   try {
-    await overwrite(load, 'plain', random, () => oracle.writes.length >= WRITES);
+    await overwrite(load, { bucket: 'plain', random, done: () => oracle.writes.length >= WRITES });
   } finally {
     writing = false;
   }

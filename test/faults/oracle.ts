@@ -1,7 +1,7 @@
 /**
  * The memory of a fault test: what was sent and what was answered, kept away from the disk that is hurt.
  * Acknowledged: must be there. Never acknowledged: wholly there or wholly absent, and the same ever after.
- * Refused (4xx): absent. Each upload carries its number in its metadata, so that what is read names its writer.
+ * Refused (4xx): absent. Each upload has its number in its metadata, so that what is read names its writer.
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
