@@ -1,9 +1,4 @@
 /** `cloudlet <command>`: finds the command and reports failures in one line. */
-import { runAdmin } from './commands/admin.ts';
-import { runDoctor } from './commands/doctor.ts';
-import { runKeys } from './commands/keys.ts';
-import { runScrub } from './commands/scrub.ts';
-import { runStart } from './commands/start.ts';
 import { UsageError } from './commands/usage.ts';
 import { loadConfig } from './config.ts';
 
@@ -22,12 +17,14 @@ Each command explains itself with --help. Settings come from the environment; se
 
 type Command = (args: string[]) => Promise<number>;
 
+/** Each is loaded when it is called: a question to a running server must not load a whole cloud. */
 const COMMANDS: Readonly<Record<string, Command>> = {
-  start: (args) => runStart(loadConfig(), args),
-  admin: (args) => runAdmin(loadConfig(), args),
-  scrub: (args) => runScrub(loadConfig(), args),
-  keys: (args) => runKeys(loadConfig(), args),
+  start: async (args) => (await import('./commands/start.ts')).runStart(loadConfig(), args),
+  admin: async (args) => (await import('./commands/admin.ts')).runAdmin(loadConfig(), args),
+  scrub: async (args) => (await import('./commands/scrub.ts')).runScrub(loadConfig(), args),
+  keys: async (args) => (await import('./commands/keys.ts')).runKeys(loadConfig(), args),
   doctor: async (args) => {
+    const { runDoctor } = await import('./commands/doctor.ts');
     if (args.length === 0)
       return runDoctor({ config: loadConfig(), print: (line: string) => console.log(line) });
     console.log(

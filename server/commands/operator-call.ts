@@ -3,11 +3,8 @@
  * its own.
  */
 import { request } from 'node:http';
-import { pino } from 'pino';
-import { buildCloud } from '../build.ts';
-import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
-import { controlPath, startControl } from './start.ts';
+import { controlPath } from './control-path.ts';
 
 export interface OperatorCall {
   readonly method: string;
@@ -25,18 +22,8 @@ export async function asOperator<T>(config: Config, work: (call: CallAsOperator)
   const path = controlPath(config);
   const call: CallAsOperator = (input) => callSocket(path, input);
   if (await answers(path)) return work(call);
-  const log = pino({ level: 'silent' });
-  const cloud = await buildCloud({ config, clock: systemClock, log, step: (_name, step) => step() });
-  const server = await startControl(cloud);
-  try {
-    return await work(call);
-  } finally {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    await cloud.api.close();
-    await cloud.data.close();
-    await cloud.close();
-  }
+  const { withClosedCloud } = await import('./closed-cloud.ts');
+  return withClosedCloud(config, () => work(call));
 }
 
 function answers(socketPath: string): Promise<boolean> {

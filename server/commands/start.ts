@@ -2,7 +2,6 @@
 import type { Server } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { buildCloud, type Cloud } from '../build.ts';
@@ -11,6 +10,7 @@ import type { Config } from '../config.ts';
 import { listenOnControlSocket } from '../http/control-server.ts';
 import { StartupError } from '../system/startup-error.ts';
 import { VERSION } from '../version.ts';
+import { controlPath } from './control-path.ts';
 import { UsageError } from './usage.ts';
 
 const HELP = `Usage: cloudlet start
@@ -74,10 +74,6 @@ async function startCloud(config: Config): Promise<RunningCloud> {
 export async function startControl(cloud: Cloud): Promise<Server> {
   await cloud.api.ready();
   return listenOnControlSocket(cloud.api, controlPath(cloud.config), cloud.control);
-}
-
-export function controlPath(config: Config): string {
-  return join(config.dataDir, 'control.sock');
 }
 
 async function step<T>(name: string, work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,7 @@
+/** Where the running server listens for the operator. */
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+
+export function controlPath(config: Config): string {
+  return join(config.dataDir, 'control.sock');
+}
