@@ -16,6 +16,8 @@ const WAL_BYTES_KEPT = 64 * 2 ** 20;
  */
 const WRITER_PRAGMAS: readonly (readonly [string, number | string])[] = [
   ['busy_timeout', 5000],
+  // Incremental, and before the first table: freed pages can be given back to a disk that is short of room.
+  ['auto_vacuum', 2],
   ['journal_mode', 'wal'],
   ['synchronous', 2],
   ['foreign_keys', 1],

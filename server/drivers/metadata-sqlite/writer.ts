@@ -2,6 +2,7 @@
  * The writer thread: migrates, then stores batches in the order in which they come. It alone waits for
  * fsync.
  */
+import { statfsSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import type Database from 'better-sqlite3';
 import { migrate } from '../../metadata/migrate.ts';
@@ -19,6 +20,9 @@ export interface WriterOptions {
 /** Pages in the log from which it is written back: 16 MiB. */
 const CHECKPOINT_PAGES = 4096;
 const PAGE_BYTES = 4096;
+/** 1 MiB at a time, while less than an eighth of the file system is free. */
+const SHRINK_PAGES = 256;
+const SHORT_SHARE = 8;
 
 interface LogState {
   readonly busy: number;
@@ -37,6 +41,29 @@ function checkpointWhenDue(database: Database.Database, send: (reply: WriterRepl
   } catch (error) {
     // Nothing acknowledged is at risk, the log still has it; but the disk does not take what it is given.
     send({ kind: 'checkpoint', logBytes: 0, error: String(error) });
+  }
+}
+
+/**
+ * Gives free pages back to the file system when that is short of room: what was deleted from the database
+ * is of no use to anything else until then. A little each time, after the answer.
+ */
+function shrinkWhenShort(
+  database: Database.Database,
+  directory: string,
+  send: (reply: WriterReply) => void,
+): void {
+  const free = database.pragma('freelist_count', { simple: true }) as number;
+  if (free < SHRINK_PAGES) return;
+  const { bavail, blocks } = statfsSync(directory);
+  if (bavail > blocks / SHORT_SHARE) return;
+  try {
+    database.pragma(`incremental_vacuum(${SHRINK_PAGES})`);
+    database.pragma('wal_checkpoint(TRUNCATE)');
+  } catch (error) {
+    // Full even for that: the next delete tries again.
+    if (batchFailureOf(error)?.reason !== 'full')
+      send({ kind: 'checkpoint', logBytes: 0, error: String(error) });
   }
 }
 
@@ -78,7 +105,7 @@ function writeBack(database: Database.Database): boolean {
   }
 }
 
-function serve(database: Database.Database, port: NonNullable<typeof parentPort>): void {
+function serve(database: Database.Database, directory: string, port: NonNullable<typeof parentPort>): void {
   const runner = new BatchRunner(database);
   const send = (reply: WriterReply) => port.postMessage(reply);
   let broken = false;
@@ -95,6 +122,7 @@ function serve(database: Database.Database, port: NonNullable<typeof parentPort>
       const packed = Float64Array.from(results);
       port.postMessage({ kind: 'stored', results: packed, failures } satisfies WriterReply, [packed.buffer]);
       checkpointWhenDue(database, send);
+      shrinkWhenShort(database, directory, send);
     } catch (error) {
       const failure =
         error instanceof BatchFailed ? error.failure : ({ reason: 'broken', detail: String(error) } as const);
@@ -106,9 +134,10 @@ function serve(database: Database.Database, port: NonNullable<typeof parentPort>
 
 function start(port: NonNullable<typeof parentPort>): void {
   try {
-    const database = open(workerData as WriterOptions);
+    const options = workerData as WriterOptions;
+    const database = open(options);
     port.postMessage({ kind: 'ready' } satisfies WriterReply);
-    serve(database, port);
+    serve(database, options.directory, port);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     port.postMessage({ kind: 'unusable', message } satisfies WriterReply);
