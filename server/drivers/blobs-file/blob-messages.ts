@@ -71,6 +71,25 @@ export interface Numbered<T> {
   readonly body: T;
 }
 
+/**
+ * A request on its way. To share memory with a message costs many times what the rest of it does, so a
+ * slot is shared with a thread once, under a number, and only named from then on.
+ */
+export interface Sent {
+  readonly id: number;
+  /** The request, its slot left out. */
+  readonly body: BlobRequest;
+  /** Number of the request's slot, or null. */
+  readonly slot: number | null;
+  /** The first time the thread meets that slot. */
+  readonly memory: SharedArrayBuffer | null;
+}
+
+/** Nobody else holds that slot any more. */
+export interface Forget {
+  readonly forget: number;
+}
+
 export type Answer = { readonly reply: BlobReply } | { readonly fault: FaultRecord };
 
 /** `workerData` of a thread. */

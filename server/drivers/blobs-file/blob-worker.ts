@@ -13,8 +13,10 @@ import type {
   BlobRequest,
   BlobThreadSetup,
   DiscardRequest,
+  Forget,
   HashRequest,
   Numbered,
+  Sent,
   StoreRequest,
 } from './blob-messages.ts';
 import { frameCodec } from './frame-codec.ts';
@@ -25,6 +27,7 @@ const { directory } = workerData as BlobThreadSetup;
 const directories = new BlobDirectories(directory);
 const files = new Map<number, { readonly name: string; readonly writer: FrameWriter }>();
 const hashes = new Map<number, Hash>();
+const slots = new Map<number, SharedArrayBuffer>();
 
 function hash({ stream, slot, bytes, last }: HashRequest): BlobReply {
   const md5 = hashes.get(stream) ?? createHash('md5');
@@ -103,7 +106,19 @@ function postFault(id: number, error: unknown, op: BlobRequest['op']): void {
   post(id, { fault: { kind, code, message } });
 }
 
-parentPort?.on('message', ({ id, body }: Numbered<BlobRequest>) => {
+function withSlot({ body, slot, memory }: Sent): BlobRequest {
+  if (slot === null) return body;
+  if (memory !== null) slots.set(slot, memory);
+  return { ...body, slot: slots.get(slot) } as BlobRequest;
+}
+
+parentPort?.on('message', (message: Sent | Forget) => {
+  if ('forget' in message) {
+    slots.delete(message.forget);
+    return;
+  }
+  const { id } = message;
+  const body = withSlot(message);
   try {
     const reply = answer(body);
     if (reply instanceof Promise) {

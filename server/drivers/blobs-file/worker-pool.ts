@@ -3,7 +3,15 @@ import { Worker } from 'node:worker_threads';
 import { AppError } from '../../errors.ts';
 import type { Alarms } from '../../system/alarms.ts';
 import { BlobFault } from './blob-fault.ts';
-import type { Answer, BlobReply, BlobRequest, BlobThreadSetup, Numbered } from './blob-messages.ts';
+import type {
+  Answer,
+  BlobReply,
+  BlobRequest,
+  BlobThreadSetup,
+  Forget,
+  Numbered,
+  Sent,
+} from './blob-messages.ts';
 
 /** A thread that dies before it ever answered would die again at once. */
 const RESTART_DELAY_MS = 1000;
@@ -15,6 +23,20 @@ const REQUEST_LOAD = 1;
 export const STORE_LOAD = 2;
 export const HASH_LOAD = 5;
 
+const slotNumbers = new WeakMap<SharedArrayBuffer, number>();
+let lastSlotNumber = 0;
+
+function slotNumber(memory: SharedArrayBuffer): number {
+  const known = slotNumbers.get(memory);
+  if (known !== undefined) return known;
+  slotNumbers.set(memory, ++lastSlotNumber);
+  return lastSlotNumber;
+}
+
+const collected = new FinalizationRegistry<{ thread: WeakRef<BlobThread>; slot: number }>(
+  ({ thread, slot }) => thread.deref()?.forget(slot),
+);
+
 interface Waiting {
   resolve(reply: BlobReply): void;
   reject(error: unknown): void;
@@ -24,6 +46,8 @@ interface Waiting {
 export class BlobThread {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
+  /** Numbers of the slots it has met. */
+  readonly #slots = new Set<number>();
   #nextId = 0;
   #alive = true;
   /** Work given to it: requests outstanding and streams held, in the units above. */
@@ -57,9 +81,27 @@ export class BlobThread {
       const id = this.#nextId++;
       this.#waiting.set(id, { resolve, reject });
       this.load += REQUEST_LOAD;
-      const message: Numbered<BlobRequest> = { id, body: request };
-      this.#worker.postMessage(message);
+      this.#worker.postMessage(this.#address(id, request));
     });
+  }
+
+  #address(id: number, request: BlobRequest): Sent {
+    if (!('slot' in request)) return { id, body: request, slot: null, memory: null };
+    const { slot: memory, ...body } = request;
+    const slot = slotNumber(memory);
+    const isNew = !this.#slots.has(slot);
+    if (isNew) {
+      this.#slots.add(slot);
+      collected.register(memory, { thread: new WeakRef(this), slot });
+    }
+    return { id, body: body as BlobRequest, slot, memory: isNew ? memory : null };
+  }
+
+  /** The slot was collected here: the thread must not keep it alive. */
+  forget(slot: number): void {
+    this.#slots.delete(slot);
+    const message: Forget = { forget: slot };
+    if (this.#alive) this.#worker.postMessage(message);
   }
 
   /** Ends the thread now. Files it opened are closed with it. */
