@@ -59,6 +59,7 @@ import { Meters } from './system/meters.ts';
 import { ReserveCommits } from './system/reserve-commits.ts';
 import { Secrets } from './system/secrets.ts';
 import { Status } from './system/status.ts';
+import { assertWritable } from './system/writable.ts';
 import { VERSION } from './version.ts';
 
 export interface BuildOptions {
@@ -257,7 +258,10 @@ function buildStorage(
   const hot = new HotContents();
   const accessTimes = new AccessTimes(shared);
   const buckets = new Buckets({ ...shared, store: bucketStore });
-  const assertRoom = (bytes: number) => room.assertRoom(bytes);
+  const assertRoom = (bytes: number) => {
+    assertWritable(alarms);
+    room.assertRoom(bytes);
+  };
   const objects = new Objects({
     ...shared,
     hot,

@@ -1,6 +1,7 @@
 /** The state of the cloud as a whole. */
 import type { Clock } from '../clock.ts';
 import type { Alarm, Alarms } from './alarms.ts';
+import { isWritable } from './writable.ts';
 
 export interface StatusDeps<Scrub> {
   readonly clock: Clock;
@@ -45,9 +46,7 @@ export class Status<Scrub> {
 
   /** True when reads and writes can be served. */
   isReady(): boolean {
-    return !this.#deps.alarms
-      .list()
-      .some(({ code }) => code === 'metadata_write_failed' || code === 'blob_fsync_failed');
+    return isWritable(this.#deps.alarms);
   }
 }
 

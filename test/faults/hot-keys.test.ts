@@ -7,13 +7,13 @@ import { test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { Checker } from './check.ts';
-import { chooseSeed, Load, makeBuckets, randomFrom, rounds, type TestBucket } from './load.ts';
+import { amount, chooseSeed, Load, makeBuckets, randomFrom, rounds, type TestBucket } from './load.ts';
 import { md5Of, Oracle } from './oracle.ts';
 import { waitUntil } from './waiting.ts';
 
 const CLIENTS = 32;
 const NAMES = 5;
-const WRITES = rounds(400, 20_000);
+const WRITES = amount(400, 20_000);
 const KILLS = rounds(3, 50);
 const env = { CLOUDLET_RATE_REQUESTS: '1000000' };
 const versioned: readonly TestBucket[] = [{ name: 'history', versioning: true, encryption: false }];

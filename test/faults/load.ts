@@ -39,9 +39,15 @@ export function chooseSeed(): number {
   return Number(process.env.FAULTS_SEED ?? Math.floor(Math.random() * 2 ** 32));
 }
 
-/** Rounds of the chosen tier. */
-export function rounds(fast: number, full: number): number {
+/** An amount of work of the chosen tier. */
+export function amount(fast: number, full: number): number {
   return process.env.FAULTS === 'full' ? full : fast;
+}
+
+/** Rounds of the chosen tier, or FAULTS_ROUNDS when that is set. */
+export function rounds(fast: number, full: number): number {
+  const chosen = process.env.FAULTS_ROUNDS;
+  return chosen === undefined ? amount(fast, full) : Number(chosen);
 }
 
 /** Most are small; the edges of the inline and of the chunk size come up, and a few MiB. */
