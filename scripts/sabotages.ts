@@ -1,0 +1,217 @@
+/** Ways to break what Cloudlet promises, each with the fault test that must notice. Used by sabotage.ts. */
+
+/** `find` must occur exactly once in the file. */
+export interface Edit {
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface Sabotage {
+  readonly name: string;
+  readonly edits: readonly Edit[];
+  /** Test file under test/faults, without its ending. */
+  readonly test: string;
+  /** Only tests of such a name, where the whole file would take long. */
+  readonly pattern?: string;
+  /** What a failure for the right reason says; a copy that does not even start is no proof. */
+  readonly sees: RegExp;
+  readonly rounds?: number;
+}
+
+const LOST = /is lost|cannot be read|it may hold|altered/;
+const LATE_COMMIT = `
+      // Not before the first upload, which comes after the accounts and buckets of the test.
+      const late = this.#sql.some((sql) => sql.startsWith('INSERT INTO versions'));
+      if (this.#database.inTransaction) this.#control.end.run();
+      this.#control.begin.run();
+      const outcome = this.#runAll(message) ?? this.#runEach(message);
+      if (late) setTimeout(() => this.#database.inTransaction && this.#control.end.run(), 300);
+      else this.#control.end.run();
+      return outcome;`;
+const LATE_BYTES = `
+  const late = plain.slice();
+  if (!last) {
+    file.writer.append(late, false);
+    return {};
+  }
+  const durable = Promise.resolve();
+  setTimeout(() => {
+    file.writer.append(late, true);
+    void makeDurable(file.name, file.writer);
+  }, 30);`;
+
+export const SABOTAGES: readonly Sabotage[] = [
+  {
+    name: 'kill: acknowledged before COMMIT',
+    test: 'kill',
+    rounds: 6,
+    sees: LOST,
+    edits: [
+      {
+        file: 'server/drivers/metadata-sqlite/batch-runner.ts',
+        find: `
+      this.#control.begin.run();
+      const outcome = this.#runAll(message) ?? this.#runEach(message);
+      this.#control.end.run();
+      return outcome;`,
+        replace: LATE_COMMIT,
+      },
+    ],
+  },
+  {
+    name: 'kill: row committed before the last bytes are written',
+    test: 'kill',
+    rounds: 6,
+    sees: LOST,
+    edits: [
+      {
+        file: 'server/drivers/blobs-file/blob-worker.ts',
+        find: `
+  file.writer.append(plain, last);
+  if (!last) return {};
+  const durable = makeDurable(file.name, file.writer);`,
+        replace: LATE_BYTES,
+      },
+    ],
+  },
+  {
+    name: 'sweeper: removes files without asking isKnown',
+    test: 'kill',
+    rounds: 2,
+    sees: /waited in vain: only the files of visible versions|cannot be read/,
+    edits: [
+      {
+        file: 'server/storage/sweeper.ts',
+        find: 'if (await store.isKnown(name)) continue;',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'power-loss: metadata with synchronous=OFF',
+    test: 'power-loss',
+    rounds: 2,
+    // Mostly the account itself is lost, and its key is then unknown.
+    sees: /is lost|it may hold|401 !== 200/,
+    edits: [
+      {
+        file: 'server/drivers/metadata-sqlite/connection.ts',
+        find: "['synchronous', 2],",
+        replace: "['synchronous', 0],",
+      },
+    ],
+  },
+  {
+    name: 'power-loss: no fdatasync of blob files',
+    test: 'power-loss',
+    rounds: 2,
+    sees: LOST,
+    edits: [
+      {
+        file: 'server/drivers/blobs-file/frame-writer.ts',
+        find: 'await fdatasyncAsync(this.#fd);',
+        replace: '',
+      },
+    ],
+  },
+  {
+    name: 'damage: every checksum is right',
+    test: 'damage',
+    pattern: 'flipped in the (first byte|fourth chunk) is never sent',
+    sees: /altered bytes were sent|the answer looked complete|200 !== 500/,
+    edits: [
+      {
+        file: 'server/drivers/blobs-file/frame-codec.ts',
+        find: 'open: (body, tail, place) => tail.readUInt32LE() === checksum(body, place),',
+        replace: 'open: () => true,',
+      },
+    ],
+  },
+  {
+    name: 'hot-keys: an upload replaces the version in a versioned bucket',
+    test: 'hot-keys',
+    rounds: 1,
+    sees: /is lost/,
+    edits: [
+      {
+        file: 'server/storage/objects.ts',
+        find: 'const replaced = target.versioning ? undefined : previous;',
+        replace: 'const replaced = previous;',
+      },
+    ],
+  },
+  {
+    name: 'hot-keys: work on a name neither in turn nor with expectations',
+    test: 'hot-keys',
+    rounds: 1,
+    sees: /is lost|it may hold|counters say|the latest versions differ|cannot be read/,
+    edits: [
+      {
+        file: 'server/storage/objects.ts',
+        find: `return this.#locks.run(\`\${bucketId}/\${name}\`, async () => {`,
+        replace: 'return (async (work) => work())(async () => {',
+      },
+      {
+        file: 'server/storage/store.ts',
+        find: `
+      sql: 'UPDATE objects SET current = ? WHERE id = ? AND current IS ?',
+      params: [to, object, from],
+      expectChanges: 1,`,
+        replace: `
+      sql: 'UPDATE objects SET current = ? WHERE id = ? AND (1 OR current IS ?)',
+      params: [to, object, from],`,
+      },
+      {
+        file: 'server/storage/store.ts',
+        find: "sql: 'DELETE FROM versions WHERE id = ?', params: [id], expectChanges: 1 }",
+        replace: "sql: 'DELETE FROM versions WHERE id = ?', params: [id] }",
+      },
+      {
+        file: 'server/storage/store.ts',
+        find: "WHERE id = ?', params: [blob], expectChanges: 1 }",
+        replace: "WHERE id = ? AND refs > 0', params: [blob] }",
+      },
+    ],
+  },
+  {
+    name: 'vanishing-client: abort leaves the file',
+    test: 'vanishing-client',
+    pattern: 'a reset in the middle of the bytes',
+    sees: /waited in vain: only the file of the kept object/,
+    edits: [
+      {
+        file: 'server/drivers/blobs-file/blob-writer.ts',
+        find: "{ op: 'discard', stream, remove: name }",
+        replace: "{ op: 'discard', stream, remove: null }",
+      },
+    ],
+  },
+  {
+    name: 'disk-full: no look at the room, and a full disk taken for success',
+    test: 'disk-full',
+    pattern: 'filled by large uploads',
+    sees: /cannot be read|altered|waited in vain/,
+    edits: [
+      {
+        file: 'server/system/disk-room.ts',
+        find: `
+    if (bytes > available) {
+      void this.refresh();
+      throw outOfSpace(bytes, available);
+    }`,
+        replace: '',
+      },
+      {
+        file: 'server/drivers/blobs-file/frame-writer.ts',
+        find: "throw this.#fail(asFault(error, 'write'));",
+        replace: "if (asFault(error, 'write').code !== 'ENOSPC') throw this.#fail(asFault(error, 'write'));",
+      },
+      {
+        file: 'server/drivers/blobs-file/frame-writer.ts',
+        find: "this.#fail(asFault(error, 'sync'));",
+        replace: "if (asFault(error, 'sync').code !== 'ENOSPC') this.#fail(asFault(error, 'sync'));",
+      },
+    ],
+  },
+];
