@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isAppError } from '../errors.ts';
+import { noReceipt } from '../metadata/receipt.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { MAX_ACCESS_KEYS } from './access-keys.ts';
 import { mayTouch, type Principal, permits } from './principal.ts';
-import { noReceipt } from './receipt.ts';
 import type { AccessKeyBody } from './schema.ts';
 import { s3SecretContext } from './sealer.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type AppError, isAppError } from '../errors.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
+import { noReceipt } from '../metadata/receipt.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { isApiKeyText } from './api-key-text.ts';
-import { noReceipt } from './receipt.ts';
 
 let house: AccountHouse;
 before(async () => {

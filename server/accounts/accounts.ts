@@ -2,6 +2,7 @@
 import { type Clock, formatTime } from '../clock.ts';
 import { AppError, invalidField } from '../errors.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import type { Receipt } from '../metadata/receipt.ts';
 import { describeAccount, describeRegistration } from './account-answer.ts';
 import { checkAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import type { ApiKeys } from './api-keys.ts';
@@ -10,7 +11,6 @@ import { toCredits } from './credits.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
-import type { Receipt } from './receipt.ts';
 import type { Account, ClosedAccount, Registration } from './schema.ts';
 import { sessionHashOf } from './sessions.ts';
 import type { AccountRow, AccountStore } from './store.ts';

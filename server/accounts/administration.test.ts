@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Ledger } from '../billing/ledger.ts';
 import { isAppError } from '../errors.ts';
+import { noReceipt } from '../metadata/receipt.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { OPERATOR, permits } from './principal.ts';
-import { noReceipt } from './receipt.ts';
 
 let house: AccountHouse;
 before(async () => {

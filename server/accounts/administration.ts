@@ -3,13 +3,13 @@ import type { Clock } from '../clock.ts';
 import { AppError, invalidField } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import { describeAccount, describeForAdmin } from './account-answer.ts';
 import { type Accounts, accountNotFound, type NewAccount, type Transfer } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticator.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
 import type { Principal } from './principal.ts';
-import { noReceipt, type Receipt } from './receipt.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 

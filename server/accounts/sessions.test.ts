@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isAppError } from '../errors.ts';
+import { noReceipt } from '../metadata/receipt.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
-import { noReceipt } from './receipt.ts';
 
 let house: AccountHouse;
 before(async () => {

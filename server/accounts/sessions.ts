@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import type { Receipt } from '../metadata/receipt.ts';
 import { describeAccount } from './account-answer.ts';
 import { foldEmail, foldUsername } from './account-fields.ts';
 import { hashSecret } from './api-key-text.ts';
@@ -11,7 +12,6 @@ import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './au
 import type { LoginThrottle } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
-import type { Receipt } from './receipt.ts';
 import type { Account } from './schema.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 

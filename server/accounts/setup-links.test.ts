@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isAppError } from '../errors.ts';
+import { noReceipt } from '../metadata/receipt.ts';
 import { openAccountHouse } from '../testing/account-house.ts';
 import { permits } from './principal.ts';
-import { noReceipt } from './receipt.ts';
 
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 const fields = { username: 'chief', email: 'chief@example.com', password: 'a good password' };

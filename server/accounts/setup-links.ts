@@ -3,9 +3,9 @@ import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import type { Receipt } from '../metadata/receipt.ts';
 import type { Accounts, NewAccount } from './accounts.ts';
 import { hashSecret } from './api-key-text.ts';
-import type { Receipt } from './receipt.ts';
 import type { Account } from './schema.ts';
 import type { AccountStore } from './store.ts';
 

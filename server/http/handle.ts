@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../errors.ts';
+import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import type { Idempotency, StoredAnswer } from '../system/idempotency.ts';
-import type { Receipt, Route, RouteInput } from './route.ts';
+import type { Route, RouteInput } from './route.ts';
 import { streamList } from './stream-list.ts';
 import { bodyCheck, textCheck } from './validate.ts';
 
@@ -30,8 +31,6 @@ class Replay extends Error {
     this.stored = stored;
   }
 }
-
-const noReceipt: Receipt = () => [];
 
 /** undefined: the handler has sent, or is sending, the response itself. */
 export function handleRoute(route: Route, idempotency: Idempotency): Handle {

@@ -6,15 +6,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { Permission, Principal } from '../accounts/principal.ts';
 import type { ErrorCode } from '../errors.ts';
-import type { Statement } from '../metadata/metadata.ts';
+import type { Receipt } from '../metadata/receipt.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
-
-/**
- * Given what the caller will be answered, the statements that record it. A domain appends them to the
- * commit that has the effect, so that an idempotent retry finds both or neither.
- */
-export type Receipt = (answer: unknown) => readonly Statement[];
 
 export interface RouteInput<P, Q, B> {
   readonly principal: Principal;

@@ -22,7 +22,7 @@ test('registries and absolute paths of a machine are found, ordinary paths are n
     'package-lock.json': `"${word('resol', 'ved')}": "https://example.org/x.tgz"`,
     'b.ts': `open('/${word('ho', 'me')}/someone/x')`,
     'c.sh': `cd /${word('wo', 'rk')}/main`,
-    'd.ts': "open('/tmp/x'); import './work/x.ts'; get('/api/home/x'); url('https://example.org/root/x')",
+    'd.ts': `open('/tmp/x'); import './${word('wo', 'rk')}/x.ts'; get('/api/home/x'); url('https://example.org/root/x')`,
   });
   assert.deepEqual(places(checkMachineTraces(files)), ['a.md:1', 'package-lock.json:1', 'b.ts:1', 'c.sh:1']);
 });
