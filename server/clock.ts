@@ -40,9 +40,18 @@ export class FakeClock implements Clock {
   }
 }
 
+let lastSecond = Number.NaN;
+let lastText = '';
+
 /** `YYYY-MM-DD HH:MM:SS`, UTC: the form of every time in a record. */
 export function formatTime(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+  const second = Math.floor(ms / 1000);
+  // Most times that are shown are of now, thousands of them in the same second.
+  if (second !== lastSecond) {
+    lastText = new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+    lastSecond = second;
+  }
+  return lastText;
 }
 
 /** As formatTime, null for null. */

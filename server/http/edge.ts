@@ -238,11 +238,13 @@ function unknownPath(routes: readonly Route[], request: FastifyRequest): AppErro
   });
 }
 
-function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
-  reply.headers(request.answerHeaders);
-  reply.code(answer.status);
-  reply.header('content-type', answer.contentType);
-  reply.send(answer.body);
+/** Past Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request. */
+function sendAnswer({ answerHeaders }: FastifyRequest, reply: FastifyReply, answer: Answer): void {
+  answerHeaders['content-type'] = answer.contentType;
+  answerHeaders['content-length'] = String(Buffer.byteLength(answer.body));
+  reply.hijack();
+  reply.raw.writeHead(answer.status, answerHeaders);
+  reply.raw.end(answer.body);
 }
 
 function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void {

@@ -1,9 +1,10 @@
 /** From a declared route to a function that answers one request. */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../errors.ts';
+import { AppError, ERRORS, type ErrorCode, isAppError } from '../errors.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
-import type { Idempotency, StoredAnswer } from '../system/idempotency.ts';
+import type { Attempt, Idempotency, StoredAnswer } from '../system/idempotency.ts';
+import { PROBLEM_TYPE, toProblem } from './problem.ts';
 import type { Route, RouteInput } from './route.ts';
 import { streamList } from './stream-list.ts';
 import { bodyCheck, textCheck } from './validate.ts';
@@ -92,15 +93,45 @@ async function once(
   try {
     if (route.consumes !== 'multipart') identify(JSON.stringify(request.body) ?? '');
     const answer = await run({ identify, receipt });
-    // Refusals change nothing and are not kept: the caller may correct them under the same key.
     if (answer) await attempt.complete(answer);
     return answer;
   } catch (error) {
-    if (!(error instanceof Replay)) throw error;
-    request.answerHeaders['idempotent-replayed'] = 'true';
-    return { status: error.stored.status, contentType: JSON_TYPE, body: error.stored.body };
+    if (error instanceof Replay) {
+      request.answerHeaders['idempotent-replayed'] = 'true';
+      const { status, body } = error.stored;
+      return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
+    }
+    if (isAppError(error) && isDecision(error)) await keepRefusal(attempt, error, request.id);
+    throw error;
   } finally {
     attempt.end();
+  }
+}
+
+/** Refusals that say "not now" or "not so", and not "no". */
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
+  'write_conflict',
+  'idempotency_in_flight',
+  'idempotency_mismatch',
+  'job_running',
+]);
+
+/**
+ * True for what the domain decided, which may come out differently later. Malformed input is the same each
+ * time and may be corrected under its key; who may not at all never got this far.
+ */
+function isDecision({ code }: AppError): boolean {
+  const { http } = ERRORS[code];
+  return [402, 403, 404, 409, 412].includes(http) && !TRANSIENT.has(code);
+}
+
+async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: string): Promise<void> {
+  if (!attempt.isSettled) return; // an upload that was refused before it was read
+  const problem = toProblem(refusal, requestId);
+  try {
+    await attempt.complete({ status: problem.status, body: JSON.stringify(problem) });
+  } catch {
+    // Nothing had an effect, so the caller learns of the refusal and not of the disk.
   }
 }
 

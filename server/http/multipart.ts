@@ -1,7 +1,15 @@
 /** Reads a multipart form as a stream: fields in any order, at most one file, back-pressure kept. */
 import type { IncomingMessage } from 'node:http';
-import { Busboy } from '@fastify/busboy';
 import { AppError, invalidField } from '../errors.ts';
+import { giveBack } from '../give-back.ts';
+import {
+  boundaryOf,
+  decodeText,
+  type FormEvents,
+  FormParser,
+  MalformedForm,
+  type PartHead,
+} from './form-parser.ts';
 
 export interface FilePart {
   /** As sent, without folders; empty when the client gave none. */
@@ -25,10 +33,12 @@ export interface Form {
  * Taken from one form before others get their turn. A fast sender has up to 2 MiB ready at once, and a
  * dozen of them would keep the event loop for half a second.
  */
-const TURN_BYTES = 64 * 1024;
+const TURN_BYTES = 512 * 1024;
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-const LIMITS = { fields: 20, files: 2, parts: 24, fieldNameSize: 256, fieldSize: 64 * 1024, headerPairs: 64 };
+const MAX_FIELDS = 20;
+const MAX_FIELD_BYTES = 64 * 1024;
+const MAX_NAME_LENGTH = 256;
 
 /**
  * Resolves when the whole form was read and every byte of the file handed to `target`. Rejects with
@@ -37,83 +47,119 @@ const LIMITS = { fields: 20, files: 2, parts: 24, fieldNameSize: 256, fieldSize:
  */
 export function readForm(request: IncomingMessage, target: FileTarget): Promise<Form> {
   return new Promise((resolve, reject) => {
-    const parser = openParser(request);
-    const fields = new Map<string, string>();
-    let file: FilePart | undefined;
-    let settled = false;
-    const fail = (error: unknown) => {
-      if (settled) return;
-      settled = true;
-      request.off('close', onClose);
-      request.unpipe(parser);
-      reject(error);
-    };
-    const malformed = (cause: unknown) => fail(unreadable(cause));
-    const onClose = () => {
-      if (!request.complete) fail(new AppError('bad_http', 'The client went away in the middle of the body'));
-    };
-    request.on('close', onClose);
-    request.on('error', malformed);
-    parser.on('error', malformed);
-    for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
-      parser.on(limit, () => fail(new AppError('invalid_multipart', 'The form has too many parts')));
-    }
-    parser.on('field', (name, value, nameTruncated, valueTruncated) => {
-      if (nameTruncated || valueTruncated) fail(invalidField(name, 'is longer than 64 KiB'));
-      else if (fields.has(name)) fail(invalidField(name, 'is given twice'));
-      else fields.set(name, value);
-    });
-    parser.on('file', (name, stream, fileName, _encoding, mimeType) => {
-      stream.on('error', malformed);
-      const problem = fileProblem(name, file);
-      if (problem) {
-        stream.resume();
-        fail(problem);
+    const contents = new FormContents(target);
+    const parser = openParser(request, contents);
+    let taken = 0;
+    const onData = (piece: Buffer) => {
+      try {
+        parser.write(piece);
+      } catch (error) {
+        fail(error);
         return;
       }
-      file = { fileName: fileName ?? '', mimeType };
-      let taken = 0;
-      stream.on('data', (chunk: Buffer) => {
-        if (settled) return;
-        try {
-          taken += chunk.length;
-          const waiting = target.write(chunk) ?? (taken >= TURN_BYTES ? nextTurn() : undefined);
-          if (waiting === undefined) return;
-          taken = 0;
-          stream.pause();
-          waiting.then(() => stream.resume(), fail);
-        } catch (error) {
-          fail(error);
-        }
-      });
-    });
-    parser.on('finish', () => {
-      if (settled) return;
-      settled = true;
-      request.off('close', onClose);
-      resolve({ fields, file });
-    });
-    request.pipe(parser);
+      taken += piece.length;
+      giveBack(piece);
+      const waiting = contents.takeWaiting() ?? (taken >= TURN_BYTES ? nextTurn() : undefined);
+      if (waiting === undefined) return;
+      taken = 0;
+      request.pause();
+      waiting.then(() => request.resume(), fail);
+    };
+    const onEnd = () => {
+      if (!parser.hasEnded) return fail(new MalformedForm('it ends too soon'));
+      leave();
+      resolve(contents.finish());
+    };
+    const onLost = () => {
+      if (!request.complete) fail(new AppError('bad_http', 'The client went away in the middle of the body'));
+    };
+    const leave = () => {
+      request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
+    };
+    const fail = (error: unknown) => {
+      leave();
+      request.pause();
+      reject(error instanceof MalformedForm ? unreadable(error) : error);
+    };
+    request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
   });
 }
 
 /** Throws `invalid_multipart` when the Content-Type names no boundary. */
-function openParser(request: IncomingMessage) {
+function openParser(request: IncomingMessage, events: FormEvents): FormParser {
   try {
-    const contentType = request.headers['content-type'] ?? '';
-    return new Busboy({ headers: { 'content-type': contentType }, limits: LIMITS, defCharset: 'utf8' });
+    return new FormParser(boundaryOf(request.headers['content-type'] ?? ''), events);
   } catch (cause) {
-    throw unreadable(cause);
+    throw unreadable(cause as MalformedForm);
   }
 }
 
-function unreadable(cause: unknown): AppError {
-  const why = cause instanceof Error ? cause.message : 'it is malformed';
-  return new AppError('invalid_multipart', `The form cannot be read: ${why}`, { cause });
+function unreadable(cause: MalformedForm): AppError {
+  return new AppError('invalid_multipart', `The form cannot be read: ${cause.message}`, { cause });
 }
 
-function fileProblem(name: string, earlier: FilePart | undefined): AppError | undefined {
-  if (earlier) return invalidField('file', 'only one file may be sent in one form');
-  if (name !== 'file') return invalidField(name, 'the file part must be named "file"');
-  return undefined;
+/** Collects the fields and passes the file on. */
+class FormContents implements FormEvents {
+  readonly #target: FileTarget;
+  readonly #fields = new Map<string, string>();
+  #file: FilePart | undefined;
+  /** The field being read; undefined in the file part. */
+  #field: PartHead | undefined;
+  #value: Buffer[] = [];
+  #valueBytes = 0;
+  #waiting: Promise<void> | undefined;
+
+  constructor(target: FileTarget) {
+    this.#target = target;
+  }
+
+  /** What the target asked for since the last call. */
+  takeWaiting(): Promise<void> | undefined {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    return waiting;
+  }
+
+  finish(): Form {
+    return { fields: this.#fields, file: this.#file };
+  }
+
+  onPart(head: PartHead): void {
+    const { name, fileName, type } = head;
+    if (name.length > MAX_NAME_LENGTH) throw new MalformedForm('the name of a field is too long');
+    if (fileName === undefined && type !== 'application/octet-stream') {
+      if (this.#fields.size === MAX_FIELDS) throw new MalformedForm('it has too many fields');
+      if (this.#fields.has(name)) throw invalidField(name, 'is given twice');
+      this.#field = head;
+      return;
+    }
+    if (this.#file) throw invalidField('file', 'only one file may be sent in one form');
+    if (name !== 'file') throw invalidField(name, 'the file part must be named "file"');
+    this.#field = undefined;
+    this.#file = { fileName: withoutFolders(fileName ?? ''), mimeType: type };
+  }
+
+  onBytes(bytes: Buffer): void {
+    if (this.#field === undefined) {
+      this.#waiting = this.#target.write(bytes);
+      return;
+    }
+    this.#valueBytes += bytes.length;
+    if (this.#valueBytes > MAX_FIELD_BYTES) throw invalidField(this.#field.name, 'is longer than 64 KiB');
+    this.#value.push(Buffer.from(bytes));
+  }
+
+  onPartEnd(): void {
+    if (this.#field === undefined) return;
+    const { name, charset } = this.#field;
+    this.#fields.set(name, decodeText(Buffer.concat(this.#value), charset ?? 'utf-8'));
+    this.#value = [];
+    this.#valueBytes = 0;
+  }
+}
+
+/** The last part of a path with slashes of either kind. */
+function withoutFolders(path: string): string {
+  const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
+  return name === '.' || name === '..' ? '' : name;
 }

@@ -75,7 +75,7 @@ interface Known extends StoredAnswer {
   readonly fingerprint: string;
 }
 
-class Attempt {
+export class Attempt {
   readonly #deps: IdempotencyDeps;
   readonly #name: AttemptName;
   readonly #release: () => void;
@@ -94,6 +94,11 @@ class Attempt {
     if (!row) return;
     const body = this.#deps.sealer.unseal(row.sealed_body, this.#context).toString('utf8');
     this.#known = { fingerprint: row.fingerprint, status: row.status, body };
+  }
+
+  /** The request is known, so that an answer may be stored for it. */
+  get isSettled(): boolean {
+    return this.#fingerprint !== undefined;
   }
 
   get #context(): string {
@@ -128,9 +133,11 @@ class Attempt {
     ];
   }
 
-  /** Stores the answer of a request whose domain had no commit to attach it to. */
+  /**
+   * Stores the answer of a request whose domain had no commit to attach it to, or whose commit was refused.
+   */
   async complete(answer: StoredAnswer): Promise<void> {
-    if (!this.#recorded) await this.#deps.metadata.commit(this.receipt(answer));
+    if (answer.status >= 400 || !this.#recorded) await this.#deps.metadata.commit(this.receipt(answer));
   }
 
   /** Lets the next request with this key in. */

@@ -64,6 +64,24 @@ test('a key used with another body is 422 and changes nothing', async () => {
   assert.equal(bodyOf(await user.call('/api/buckets/body-one')).versioning, false);
 });
 
+test('a refusal is an answer too: it is replayed, though the reason has gone', async () => {
+  await create('taken-0', { name: 'taken' });
+  const first = await create('taken-1', { name: 'taken' });
+  assertProblem(first, 409, 'bucket_exists');
+  bodyOf(await user.call('/api/buckets/taken', { method: 'DELETE' }));
+  const again = await create('taken-1', { name: 'taken' });
+  assert.deepEqual(same(again), same(first));
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.match(again.headers.get('content-type') ?? '', /^application\/problem\+json/);
+  assertProblem(await create('taken-1', { name: 'free' }), 422, 'idempotency_mismatch');
+  assert.equal((await create('taken-2', { name: 'taken' })).status, 201);
+});
+
+test('malformed input may be corrected under its key', async () => {
+  assertProblem(await create('typo-1', { name: 'A Typo' }), 400, 'invalid_bucket_name');
+  assert.equal((await create('typo-1', { name: 'a-typo' })).status, 201);
+});
+
 test("another account's key of the same text is another key", async () => {
   const other = await user.newUser();
   const [mine, theirs] = [

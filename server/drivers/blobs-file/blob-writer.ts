@@ -10,7 +10,7 @@ import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from './worke
  * Slots on their way to the disk before the caller is asked to wait: 2 MiB, or the slower thread starves at
  * times.
  */
-const MAX_IN_FLIGHT = 8;
+const MAX_IN_FLIGHT = 6;
 
 /** What decides over the disk's space. */
 export interface Room {
@@ -58,13 +58,13 @@ export class FileBlobWriter implements BlobWriter {
 
   write(chunk: Uint8Array): Promise<void> | undefined {
     this.#assertOpen();
+    // Not `set`: between shared and own memory, unless aligned alike, it goes byte by byte.
+    const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let taken = 0;
-    while (taken < chunk.length) {
-      const slot = this.#slotWithRoom();
-      const part = chunk.subarray(taken, taken + slot.bytes.length - this.#filled);
-      slot.bytes.set(part, this.#filled);
-      this.#filled += part.length;
-      taken += part.length;
+    while (taken < source.length) {
+      const copied = source.copy(this.#slotWithRoom().bytes, this.#filled, taken);
+      this.#filled += copied;
+      taken += copied;
     }
     this.#sizeBytes += chunk.length;
     if (this.#inFlight < MAX_IN_FLIGHT) return undefined;

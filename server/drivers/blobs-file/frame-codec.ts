@@ -1,6 +1,7 @@
 /** Seals chunks into frames and opens frames again. Runs on the worker threads. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { giveBack } from '../../give-back.ts';
 import { CRC_BYTES, crcSeed, frameNonce, noncePrefix, TAG_BYTES } from './blob-format.ts';
 
 export interface FramePlace {
@@ -60,11 +61,13 @@ function encrypted(name: string, dataKey: Uint8Array): FrameCodec {
       const plain = decipher.update(body);
       try {
         decipher.final();
+        body.set(plain);
+        return true;
       } catch {
         return false;
+      } finally {
+        giveBack(plain);
       }
-      body.set(plain);
-      return true;
     },
   };
 }

@@ -1,6 +1,7 @@
 /** One blob file being written on a worker thread. */
 import { close, fdatasync, writevSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { giveBack } from '../../give-back.ts';
 import { asFault, BlobFault } from './blob-fault.ts';
 import { CHUNK_BYTES } from './blob-format.ts';
 import type { FrameCodec } from './frame-codec.ts';
@@ -45,6 +46,7 @@ export class FrameWriter {
     } catch (error) {
       throw this.#fail(asFault(error, 'write'));
     }
+    for (const part of parts) giveBack(part);
     this.#chunks += count;
     if (!last) this.#syncEarly();
   }

@@ -43,6 +43,8 @@ const MAX_LOG_BYTES = 256 * 2 ** 20;
 export class SqliteMetadata implements Metadata {
   readonly #writer: Worker;
   readonly #reader: Database.Database;
+  readonly #beginRead: Database.Statement;
+  readonly #endRead: Database.Statement;
   readonly #alarms: Alarms;
   readonly #queries = new Map<string, ExactQuery>();
   readonly #numbers = new SqlNumbers();
@@ -50,6 +52,7 @@ export class SqliteMetadata implements Metadata {
   #queuedBytes = 0;
   #inFlight: Waiting[] = [];
   #sendScheduled = false;
+  #snapshotOpen = false;
   #broken: string | null = null;
   #closing: Promise<void> | null = null;
   #onIdle: (() => void) | null = null;
@@ -57,6 +60,8 @@ export class SqliteMetadata implements Metadata {
   private constructor(writer: Worker, reader: Database.Database, alarms: Alarms) {
     this.#writer = writer;
     this.#reader = reader;
+    this.#beginRead = reader.prepare('BEGIN');
+    this.#endRead = reader.prepare('COMMIT');
     this.#alarms = alarms;
     writer.on('message', (reply: WriterReply) => this.#receive(reply));
     writer.on('error', (error) => this.#break(`the writer thread died: ${String(error)}`));
@@ -94,7 +99,9 @@ export class SqliteMetadata implements Metadata {
 
   get<T>(sql: string, ...params: SqlValue[]): T | undefined {
     try {
-      return readFirstExactly(this.#query(sql), params) as T | undefined;
+      const query = this.#query(sql);
+      this.#shareSnapshot();
+      return readFirstExactly(query, params) as T | undefined;
     } catch (error) {
       throw this.#readError(error);
     }
@@ -102,7 +109,9 @@ export class SqliteMetadata implements Metadata {
 
   all<T>(sql: string, ...params: SqlValue[]): T[] {
     try {
-      return readExactly(this.#query(sql), params) as T[];
+      const query = this.#query(sql);
+      this.#shareSnapshot();
+      return readExactly(query, params) as T[];
     } catch (error) {
       throw this.#readError(error);
     }
@@ -125,6 +134,7 @@ export class SqliteMetadata implements Metadata {
   }
 
   async #close(): Promise<void> {
+    this.#endSnapshot();
     if (this.#queue.length > 0 || this.#inFlight.length > 0) {
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;
@@ -165,6 +175,25 @@ export class SqliteMetadata implements Metadata {
     }
     this.#queries.set(sql, query);
     return query;
+  }
+
+  /**
+   * All reads of one turn of the event loop see the same state, unless a commit is answered in between: to
+   * take the locks of a read, and to look again at pages that may have changed, costs more than the read.
+   */
+  #shareSnapshot(): void {
+    if (this.#snapshotOpen) return;
+    this.#beginRead.run();
+    this.#snapshotOpen = true;
+    setImmediate(() => this.#endSnapshot());
+  }
+
+  /** The next read sees every commit that is stored by now. */
+  #endSnapshot(): void {
+    if (!this.#snapshotOpen) return;
+    this.#snapshotOpen = false;
+    // An error of the disk has ended it already.
+    if (this.#reader.inTransaction) this.#endRead.run();
   }
 
   #readError(error: unknown): unknown {
@@ -212,6 +241,7 @@ export class SqliteMetadata implements Metadata {
   #receive(reply: WriterReply): void {
     if (reply.kind === 'checkpoint') this.#noteCheckpoint(reply.logBytes, reply.error);
     if (reply.kind !== 'stored' && reply.kind !== 'failed') return;
+    this.#endSnapshot();
     const batch = this.#inFlight;
     this.#inFlight = [];
     if (reply.kind === 'stored') this.#settle(batch, reply);
