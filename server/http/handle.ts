@@ -129,7 +129,7 @@ async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: strin
   if (!attempt.isSettled) return; // an upload that was refused before it was read
   const problem = toProblem(refusal, requestId);
   try {
-    await attempt.complete({ status: problem.status, body: JSON.stringify(problem) });
+    await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });
   } catch {
     // Nothing had an effect, so the caller learns of the refusal and not of the disk.
   }

@@ -133,11 +133,14 @@ export class Attempt {
     ];
   }
 
-  /**
-   * Stores the answer of a request whose domain had no commit to attach it to, or whose commit was refused.
-   */
+  /** Stores the answer of a request whose domain had no commit to attach it to. */
   async complete(answer: StoredAnswer): Promise<void> {
-    if (answer.status >= 400 || !this.#recorded) await this.#deps.metadata.commit(this.receipt(answer));
+    if (!this.#recorded) await this.#deps.metadata.commit(this.receipt(answer));
+  }
+
+  /** Stores a refusal: the commit that a receipt was made for, if any, did not happen. */
+  async refuse(answer: StoredAnswer): Promise<void> {
+    await this.#deps.metadata.commit(this.receipt(answer));
   }
 
   /** Lets the next request with this key in. */
