@@ -44,7 +44,9 @@ export class Server {
   private constructor(child: ChildProcess, port: number) {
     this.#child = child;
     this.port = port;
-    process.once('exit', () => child.kill());
+    const kill = () => child.kill();
+    process.once('exit', kill);
+    child.once('exit', () => process.off('exit', kill));
   }
 
   /** The file prints the port it listens on as its first line. */

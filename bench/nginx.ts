@@ -57,7 +57,9 @@ export class Nginx {
   private constructor(child: ChildProcess, port: number) {
     this.#child = child;
     this.port = port;
-    process.once('exit', () => child.kill());
+    const kill = () => child.kill();
+    process.once('exit', kill);
+    child.once('exit', () => process.off('exit', kill));
   }
 
   /** Serves `content` as /object; undefined when nginx is not installed. */

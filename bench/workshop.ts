@@ -47,10 +47,15 @@ export interface Cloud {
   readonly port: number;
 }
 
+const clouds = new Set<CloudProcess>();
+process.once('exit', () => {
+  for (const cloud of clouds) cloud.kill();
+});
+
 /** Starts a cloud and registers an account. */
 async function openCloud(folder: string): Promise<Cloud> {
   const cloud = await CloudProcess.start({ dataDir: join(folder, 'cloud'), env: RAISED });
-  process.once('exit', () => cloud.kill());
+  clouds.add(cloud);
   try {
     const { api_key: key } = await new Client(cloud.api).register();
     return { process: cloud, client: new Client(cloud.api, key), key, port: Number(new URL(cloud.api).port) };
@@ -70,6 +75,7 @@ export async function withCloud<Result>(
     return await work(cloud);
   } finally {
     await cloud.process.stop();
+    clouds.delete(cloud.process);
     rmSync(cloud.process.dataDir, { recursive: true, force: true });
   }
 }

@@ -7,7 +7,7 @@ import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './
 import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from './worker-pool.ts';
 
 /**
- * Slots on their way to the disk before the caller is asked to wait: 2 MiB, or the slower thread starves at
+ * Slots on their way to the disk before the caller is asked to wait: 3 MiB, or the slower thread starves at
  * times.
  */
 const MAX_IN_FLIGHT = 6;
