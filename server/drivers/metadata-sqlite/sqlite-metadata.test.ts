@@ -38,6 +38,22 @@ test('a read sees a commit once its promise resolved', async () => {
   assert.equal(settingOf('seen'), '1');
 });
 
+test('a commit that was answered is seen at once, though reads go on all the time', async () => {
+  let reading = true;
+  const readOn = () => {
+    settingOf('turn');
+    if (reading) setImmediate(readOn);
+  };
+  await metadata.commit([put('turn', '0')]);
+  readOn();
+  const sql = 'UPDATE settings SET value = ? WHERE name = ?';
+  for (let turn = 1; turn <= 200; turn++) {
+    await metadata.commit([{ sql, params: [String(turn), 'turn'] }]);
+    assert.equal(settingOf('turn'), String(turn));
+  }
+  reading = false;
+});
+
 test('a commit is all or nothing, and a refused one leaves its neighbours alone', async () => {
   const expectNone = { sql: 'DELETE FROM settings WHERE name = ?', params: ['nobody'], expectChanges: 1 };
   const outcomes = await Promise.allSettled([

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { giveBack } from './give-back.ts';
+
+test('a large buffer of its own is freed at once', () => {
+  const buffer = Buffer.from(new ArrayBuffer(64 * 1024));
+  giveBack(buffer);
+  assert.equal(buffer.length, 0);
+  giveBack(buffer);
+});
+
+test('small buffers, views of larger memory and shared memory stay as they are', () => {
+  const large = new ArrayBuffer(256 * 1024);
+  const kept = [
+    Buffer.from('a few bytes'),
+    Buffer.from(large, 0, 128 * 1024),
+    Buffer.from(large, 128 * 1024),
+    Buffer.from(new SharedArrayBuffer(64 * 1024)),
+  ];
+  const lengths = kept.map(({ length }) => length);
+  for (const buffer of kept) giveBack(buffer);
+  assert.deepEqual(
+    kept.map(({ length }) => length),
+    lengths,
+  );
+});
