@@ -20,16 +20,16 @@ export interface Sabotage {
 }
 
 const LOST = /is lost|cannot be read|it may hold|altered/;
-const LATE_COMMIT = `
+const lateCommit = (ms: number) => `
       // Not before the first upload, which comes after the accounts and buckets of the test.
       const late = this.#sql.some((sql) => sql.startsWith('INSERT INTO versions'));
       if (this.#database.inTransaction) this.#control.end.run();
       this.#control.begin.run();
       const outcome = this.#runAll(message) ?? this.#runEach(message);
-      if (late) setTimeout(() => this.#database.inTransaction && this.#control.end.run(), 300);
+      if (late) setTimeout(() => this.#database.inTransaction && this.#control.end.run(), ${ms});
       else this.#control.end.run();
       return outcome;`;
-const LATE_BYTES = `
+const lateBytes = (ms: number) => `
   const late = plain.slice();
   if (!last) {
     file.writer.append(late, false);
@@ -39,7 +39,17 @@ const LATE_BYTES = `
   setTimeout(() => {
     file.writer.append(late, true);
     void makeDurable(file.name, file.writer);
-  }, 30);`;
+  }, ${ms});`;
+
+const COMMIT = `
+      this.#control.begin.run();
+      const outcome = this.#runAll(message) ?? this.#runEach(message);
+      this.#control.end.run();
+      return outcome;`;
+const LAST_BYTES = `
+  file.writer.append(plain, last);
+  if (!last) return {};
+  const durable = makeDurable(file.name, file.writer);`;
 
 export const SABOTAGES: readonly Sabotage[] = [
   {
@@ -50,12 +60,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'server/drivers/metadata-sqlite/batch-runner.ts',
-        find: `
-      this.#control.begin.run();
-      const outcome = this.#runAll(message) ?? this.#runEach(message);
-      this.#control.end.run();
-      return outcome;`,
-        replace: LATE_COMMIT,
+        find: COMMIT,
+        replace: lateCommit(300),
       },
     ],
   },
@@ -67,11 +73,34 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'server/drivers/blobs-file/blob-worker.ts',
-        find: `
-  file.writer.append(plain, last);
-  if (!last) return {};
-  const durable = makeDurable(file.name, file.writer);`,
-        replace: LATE_BYTES,
+        find: LAST_BYTES,
+        replace: lateBytes(30),
+      },
+    ],
+  },
+  {
+    name: 'kill-after-answer: acknowledged 10 ms before COMMIT',
+    test: 'kill-after-answer',
+    rounds: 3,
+    sees: LOST,
+    edits: [
+      {
+        file: 'server/drivers/metadata-sqlite/batch-runner.ts',
+        find: COMMIT,
+        replace: lateCommit(10),
+      },
+    ],
+  },
+  {
+    name: 'kill-after-answer: acknowledged 10 ms before the last bytes are written',
+    test: 'kill-after-answer',
+    rounds: 6,
+    sees: LOST,
+    edits: [
+      {
+        file: 'server/drivers/blobs-file/blob-worker.ts',
+        find: LAST_BYTES,
+        replace: lateBytes(10),
       },
     ],
   },

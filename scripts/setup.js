@@ -8,11 +8,19 @@ import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildGuestImage, isGuestImageCurrent } from './guest-image.js';
+import { GuestImageError } from './guest-packages.js';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
 const STAMP = join(MODULES, '.cloudlet-setup');
 const PINNED_NODE = join(MODULES, '.bin', 'node');
+
+/** Programs that virtual machines need. Without them all else works, and those calls say what is missing. */
+const PROGRAMS = [
+  { program: 'qemu-system-x86_64', debianPackage: 'qemu-system-x86', neededFor: 'virtual machines' },
+  { program: 'qemu-img', debianPackage: 'qemu-utils', neededFor: 'images of virtual machines' },
+];
 
 /**
  * Programs the tests call, and the Debian package of each. Tests skip, with the reason, what is not there.
@@ -21,6 +29,7 @@ const TEST_PROGRAMS = [
   { program: 'chromium', debianPackage: 'chromium', neededFor: 'browser tests' },
   { program: 'strace', debianPackage: 'strace', neededFor: 'fsync fault tests' },
   { program: 'mkfs.ext4', debianPackage: 'e2fsprogs', neededFor: 'power-loss tests' },
+  { program: 'ssh', debianPackage: 'openssh-client', neededFor: 'tests of virtual machines' },
 ];
 
 /** What npm says, and what it means. The first that matches is printed. */
@@ -247,12 +256,12 @@ function aptInstall(packages) {
   const said = String(result.stderr || '')
     .split('\n')
     .find((line) => line.startsWith('E: '));
-  return `could not (${said ? said.slice(3) : 'apt-get failed'}); tests that need them will be skipped`;
+  return `could not (${said ? said.slice(3) : 'apt-get failed'}); what needs them will say so`;
 }
 
-/** Missing programs only cost the tests that use them, so this step never fails. */
-function testPrograms() {
-  const missing = TEST_PROGRAMS.filter(({ program }) => !hasProgram(program));
+/** Missing programs only cost what uses them, so this step never fails. */
+function debianPrograms(programs) {
+  const missing = programs.filter(({ program }) => !hasProgram(program));
   if (missing.length === 0) return false;
   const packages = missing.map(({ debianPackage }) => debianPackage);
   const isRoot = process.getuid && process.getuid() === 0;
@@ -260,11 +269,23 @@ function testPrograms() {
     step(`installing Debian packages ${packages.join(', ')}`, () => aptInstall(packages));
   } else {
     const uses = missing.map(({ program, neededFor }) => `${program} (${neededFor})`).join(', ');
-    console.log(
-      `  missing: ${uses}; those tests are skipped. On Debian: sudo apt-get install ${packages.join(' ')}`,
-    );
+    console.log(`  missing: ${uses}. On Debian: sudo apt-get install ${packages.join(' ')}`);
   }
   return true;
+}
+
+/** What virtual machines start from. Without it they answer what is missing, and all else works. */
+function guestImage() {
+  if (!existsSync(join(ROOT, 'guest')) || isGuestImageCurrent(ROOT)) return;
+  try {
+    step('building the guest image', () => {
+      buildGuestImage({ root: ROOT, outsidePath: outsidePath() });
+      return 'done';
+    });
+  } catch (error) {
+    if (!(error instanceof GuestImageError)) throw error;
+    console.log(`  no guest image: ${error.message}`);
+  }
 }
 
 function main(purpose) {
@@ -281,7 +302,8 @@ function main(purpose) {
   const { lock, worked } = dependencies();
   runtime(lock);
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
-  if (purpose === 'test') testPrograms();
+  debianPrograms(purpose === 'test' ? [...PROGRAMS, ...TEST_PROGRAMS] : PROGRAMS);
+  guestImage();
 }
 
 try {

@@ -56,7 +56,9 @@ function makeClone(
   const runtime = join(directory, 'runtime');
   mkdirSync(join(directory, 'scripts'), { recursive: true });
   mkdirSync(join(runtime, 'bin'), { recursive: true });
-  copyFileSync(join(ROOT, 'scripts/setup.js'), join(directory, 'scripts/setup.js'));
+  for (const name of ['setup.js', 'guest-image.js', 'guest-packages.js', 'cpio-archive.js']) {
+    copyFileSync(join(ROOT, 'scripts', name), join(directory, 'scripts', name));
+  }
   const bin = { node: 'bin/node' };
   const version = process.versions.node;
   writeFileSync(join(runtime, 'package.json'), JSON.stringify({ name: NODE_PACKAGE, version, bin }));
@@ -186,7 +188,7 @@ describe('set-up', () => {
     assert.equal(code, 0, output);
     assert.match(
       output,
-      /^ {2}missing: chromium \(browser tests\), .*On Debian: sudo apt-get install chromium /,
+      /^ {2}missing: .*chromium \(browser tests\), .*On Debian: sudo apt-get install .*chromium /,
     );
   });
 

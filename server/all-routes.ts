@@ -1,6 +1,7 @@
 /** Every route of the two origins: what is mounted, documented and walked by the permission test. */
 import { type AdminRoutesDeps, adminRoutes } from './accounts/admin-routes.ts';
 import { type AccountRoutesDeps, accountRoutes } from './accounts/routes.ts';
+import { type ComputeRoutesDeps, computeRoutes } from './compute/routes.ts';
 import type { Route } from './http/route.ts';
 import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
@@ -11,6 +12,7 @@ export interface ApiDeps {
   readonly accounts: AccountRoutesDeps;
   readonly administration: AdminRoutesDeps;
   readonly storage: StorageRoutesDeps;
+  readonly compute: ComputeRoutesDeps;
   readonly system: SystemRoutesDeps;
 }
 
@@ -19,6 +21,7 @@ export function apiRoutes(deps: ApiDeps): Route[] {
   const routes = [
     ...accountRoutes(deps.accounts),
     ...storageRoutes(deps.storage),
+    ...computeRoutes(deps.compute),
     ...systemRoutes(deps.system),
     ...adminRoutes(deps.administration),
   ];
@@ -33,5 +36,11 @@ export function dataRoutes(deps: Parameters<typeof cdnRoutes>[0]): Route[] {
 /** The API's routes as declared, without anything behind them: enough to document them. */
 export function declaredRoutes(): Route[] {
   const nothing = {} as never;
-  return apiRoutes({ accounts: nothing, administration: nothing, storage: nothing, system: nothing });
+  return apiRoutes({
+    accounts: nothing,
+    administration: nothing,
+    storage: nothing,
+    compute: nothing,
+    system: nothing,
+  });
 }

@@ -16,7 +16,9 @@ import { apiRoutes, dataRoutes } from './all-routes.ts';
 import { Credit } from './billing/credit.ts';
 import { CreditStore } from './billing/credit-store.ts';
 import { transferStatements } from './billing/ledger.ts';
+import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import type { Clock } from './clock.ts';
+import { consoleSocket } from './compute/console-routes.ts';
 import type { Config } from './config.ts';
 import { FileBlobs } from './drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from './drivers/directory-lock.ts';
@@ -26,6 +28,7 @@ import type { ControlSockets } from './http/credentials.ts';
 import { createEdge, type EdgeDeps } from './http/edge.ts';
 import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
 import { RateLimiter } from './http/rate-limit.ts';
+import { type SocketRoute, WebSockets } from './http/web-sockets.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import { SealedColumnsStore } from './metadata/sealed-columns-store.ts';
 import { AccessTimes } from './storage/access-times.ts';
@@ -46,7 +49,7 @@ import { Sweeper } from './storage/sweeper.ts';
 import { Alarms } from './system/alarms.ts';
 import { openDataDirectory } from './system/data-directory.ts';
 import { DiskRoom } from './system/disk-room.ts';
-import { EventLoopDelay } from './system/event-loop-delay.ts';
+import { gaugeLoopDelay } from './system/event-loop-delay.ts';
 import { HostMetrics } from './system/host-metrics.ts';
 import { Idempotency } from './system/idempotency.ts';
 import { IdempotencyStore } from './system/idempotency-store.ts';
@@ -80,6 +83,8 @@ export interface Cloud {
   readonly setupLinks: SetupLinks;
   /** Where the data origin turned out to be; set once it listens. */
   readonly addresses: { dataUrl: string };
+  /** Begins what only a server does, and no operator's command: looking after machines. */
+  serve(): void;
   /** Ends background work and closes the stores; the edges are closed before. */
   close(): Promise<void>;
 }
@@ -106,13 +111,16 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const jobs = new Jobs(log);
   const accounts = await buildAccounts(options, base);
   const credit = new Credit({ store: new CreditStore(base.metadata) });
-  const storage = buildStorage(options, base, (accountId) => credit.require(accountId));
+  const requireCredit = (accountId: number) => credit.require(accountId);
+  const storage = buildStorage(options, base, requireCredit);
+  const compute = await buildCompute({ config, clock, log, meters, metadata: base.metadata, requireCredit });
   const status = new Status({
     clock,
     alarms: base.alarms,
     version: VERSION,
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
+    compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
   });
   const idempotency = new Idempotency({
     metadata: base.metadata,
@@ -125,6 +133,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     accounts: { ...accounts, secureCookies: config.publicUrl.startsWith('https:') },
     administration: { administration: accounts.administration },
     storage: { ...storage, dataUrl: () => addresses.dataUrl },
+    compute: { ...compute.routes, publicUrl: config.publicUrl },
     system: {
       status,
       meters,
@@ -135,17 +144,13 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   });
   const control: ControlSockets = new WeakSet();
   const common = { clock, log, meters, accounts: accounts.authenticator, idempotency, control };
-  const edges = buildEdges(config, { ...common, apiRoutes: routes, dataRoutes: dataRoutes(storage) });
-  meters.gauge('cloudlet_connections', {
-    help: 'Open connections',
-    type: 'gauge',
-    read: () => edges.guard.connections,
+  const edges = buildEdges(config, {
+    ...common,
+    apiRoutes: routes,
+    dataRoutes: dataRoutes(storage),
+    sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl })],
   });
-  meters.gauge('cloudlet_alarms', {
-    help: 'Active alarms',
-    type: 'gauge',
-    read: () => base.alarms.list().length,
-  });
+  gaugeHealth(meters, { guard: edges.guard, alarms: base.alarms });
   const loopDelay = gaugeLoopDelay(meters);
   await startJobs(jobs, { config, clock, storage, accounts, idempotency });
   const close = async () => {
@@ -153,6 +158,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     storage.sweeper.stop();
     storage.scrubber.stop();
     await jobs.stop();
+    await closeCompute(compute);
     loopDelay.stop();
     await flushAll(storage.accessTimes, accounts.authenticator, log);
     await closeFoundations(base);
@@ -164,24 +170,23 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     control,
     setupLinks: accounts.setupLinks,
     addresses,
+    serve: () => startCompute(compute, jobs, config.sweepGraceSeconds * 1000),
     close,
   };
 }
 
-function gaugeLoopDelay(meters: Meters): EventLoopDelay {
-  const delay = new EventLoopDelay();
-  delay.start();
-  meters.gauge('cloudlet_event_loop_delay_p99_seconds', {
-    help: 'How late the event loop ran, 99th percentile since the start',
+function gaugeHealth(meters: Meters, parts: { guard: ConnectionGuard; alarms: Alarms }): void {
+  const { guard, alarms } = parts;
+  meters.gauge('cloudlet_connections', {
+    help: 'Open connections',
     type: 'gauge',
-    read: () => delay.p99Seconds,
+    read: () => guard.connections,
   });
-  meters.gauge('cloudlet_event_loop_delay_max_seconds', {
-    help: 'How late the event loop ran at worst since the start',
+  meters.gauge('cloudlet_alarms', {
+    help: 'Active alarms',
     type: 'gauge',
-    read: () => delay.maxSeconds,
+    read: () => alarms.list().length,
   });
-  return delay;
 }
 
 async function openFoundations({ config, clock, step }: BuildOptions): Promise<Foundations> {
@@ -292,7 +297,11 @@ type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'accounts' | '
 
 function buildEdges(
   config: Config,
-  deps: CommonEdgeDeps & { apiRoutes: EdgeDeps['routes']; dataRoutes: EdgeDeps['routes'] },
+  deps: CommonEdgeDeps & {
+    apiRoutes: EdgeDeps['routes'];
+    dataRoutes: EdgeDeps['routes'];
+    sockets: readonly SocketRoute[];
+  },
 ) {
   const { clock } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
@@ -313,6 +322,9 @@ function buildEdges(
     routes: deps.apiRoutes,
     headers: { ...API_HEADERS, ...hsts },
   });
+  const headers = { ...API_HEADERS, ...hsts };
+  const { publicUrl } = config;
+  new WebSockets({ ...deps, limiter, routes: deps.sockets, headers, publicUrl }).serve(api);
   const data = createEdge({
     ...common,
     limiter: null,

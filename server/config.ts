@@ -51,6 +51,10 @@ const url = (value: string) =>
   value === '' || /^https?:\/\/[^/]+$/.test(value)
     ? undefined
     : 'must be http(s)://host[:port] without a path';
+const pool = (value: string) =>
+  /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/(1[6-9]|2\d|30)$/.test(value)
+    ? undefined
+    : 'must be an IPv4 network like 127.80.0.0/16, of /16 to /30';
 const adminKey = (value: string) =>
   value === '' || (value.length >= 24 && /^[\x21-\x7e]+$/.test(value))
     ? undefined
@@ -161,6 +165,32 @@ const SETTINGS = {
     1,
     1e7,
     'Age at which bytes that no object names are removed',
+  ),
+  vmPool: text(
+    'CLOUDLET_VM_POOL',
+    '127.80.0.0/16',
+    'Addresses of virtual machines; all of 127.0.0.0/8 answers on Linux, other networks must be set up on this host first',
+    pool,
+  ),
+  vmGraceSeconds: integer(
+    'CLOUDLET_VM_GRACE_SECONDS',
+    10,
+    0,
+    300,
+    'How long a virtual machine is asked to shut down before it is ended',
+  ),
+  vmUidBase: integer(
+    'CLOUDLET_VM_UID_BASE',
+    600_000_000,
+    1000,
+    4_000_000_000,
+    'First of a million user ids for virtual machines, one each, when run as root',
+  ),
+  vmAccel: oneOf(
+    'CLOUDLET_VM_ACCEL',
+    'auto',
+    ['auto', 'tcg'],
+    'auto: KVM where a timed test boot proves it works; tcg: always emulate',
   ),
 } as const;
 

@@ -13,6 +13,7 @@ export const ERRORS = {
   missing_api_key: { http: 401, title: 'API key required' },
   invalid_api_key: { http: 401, title: 'Invalid API key' },
   invalid_session: { http: 401, title: 'Session ended' },
+  invalid_ticket: { http: 401, title: 'Invalid or used ticket' },
   invalid_credentials: { http: 401, title: 'Invalid credentials' },
   insufficient_credits: { http: 402, title: 'Insufficient credits' },
   admin_required: { http: 403, title: 'Administrator required' },
@@ -26,12 +27,20 @@ export const ERRORS = {
   bucket_not_found: { http: 404, title: 'Bucket not found' },
   object_not_found: { http: 404, title: 'Object not found' },
   version_not_found: { http: 404, title: 'Version not found' },
+  vm_not_found: { http: 404, title: 'Virtual machine not found' },
+  image_not_found: { http: 404, title: 'Image not found' },
   method_not_allowed: { http: 405, title: 'Method not allowed' },
   request_timeout: { http: 408, title: 'Request too slow' },
   username_taken: { http: 409, title: 'Username taken' },
   email_taken: { http: 409, title: 'E-mail taken' },
   bucket_exists: { http: 409, title: 'Bucket exists' },
   bucket_not_empty: { http: 409, title: 'Bucket not empty' },
+  vm_not_stopped: { http: 409, title: 'Virtual machine not stopped' },
+  vm_invalid_state: { http: 409, title: 'Not possible in this state' },
+  vm_not_running: { http: 409, title: 'Virtual machine not running' },
+  vm_locked: { http: 409, title: 'Another action is running' },
+  image_in_use: { http: 409, title: 'Image in use' },
+  no_free_address: { http: 503, title: 'No address left' },
   too_many_access_keys: { http: 409, title: 'Too many access keys' },
   write_conflict: { http: 409, title: 'Write conflict' },
   idempotency_in_flight: { http: 409, title: 'The first request with this key is still running' },
@@ -41,12 +50,14 @@ export const ERRORS = {
   unsupported_media_type: { http: 415, title: 'Unsupported media type' },
   range_not_satisfiable: { http: 416, title: 'Range not satisfiable' },
   idempotency_mismatch: { http: 422, title: 'Idempotency key reused with another request' },
+  upgrade_required: { http: 426, title: 'WebSocket required' },
   rate_limited: { http: 429, title: 'Too many requests' },
   headers_too_large: { http: 431, title: 'Request headers too large' },
   internal_error: { http: 500, title: 'Internal error' },
   data_corrupted: { http: 500, title: 'Stored data is damaged' },
   overloaded: { http: 503, title: 'Overloaded' },
   engine_unavailable: { http: 503, title: 'Engine unavailable' },
+  insufficient_capacity: { http: 503, title: 'Host full' },
   read_only: { http: 503, title: 'Store is read-only' },
   shutting_down: { http: 503, title: 'Shutting down' },
   out_of_space: { http: 507, title: 'Out of space' },
@@ -68,6 +79,8 @@ export interface ErrorExtras {
   readonly retryAfterSeconds?: number;
   /** Extra response headers that belong to the error itself (`Allow`, `Content-Range`). */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Further members of the answer, for programs. Public. */
+  readonly extra?: Readonly<Record<string, unknown>>;
   /** Private: logged, never rendered. */
   readonly cause?: unknown;
 }
@@ -78,6 +91,7 @@ export class AppError extends Error {
   readonly fields: readonly FieldProblem[] | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly extra: Readonly<Record<string, unknown>> | undefined;
 
   /** `detail` is the public sentence that names the rule which refused. */
   constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}) {
@@ -88,6 +102,7 @@ export class AppError extends Error {
     this.fields = extras.fields;
     this.retryAfterSeconds = extras.retryAfterSeconds;
     this.headers = extras.headers;
+    this.extra = extras.extra;
   }
 }
 

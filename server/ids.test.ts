@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { FakeClock } from './clock.ts';
-import { isId, newId, randomBase62, randomSecret } from './ids.ts';
+import { idTime, isId, newId, newMac, newUuid, randomBase62, randomSecret } from './ids.ts';
 
 test('an id has its prefix and 26 characters of base32, and is one of its kind only', () => {
   const clock = new FakeClock();
@@ -62,4 +62,20 @@ test('base62 text has its length and all letters about equally often', () => {
 test('secrets have their length and differ', () => {
   assert.equal(randomSecret(32).length, 32);
   assert.notDeepEqual(randomSecret(32), randomSecret(32));
+});
+
+test('an id tells when it was made', () => {
+  const time = fc.integer({ min: 0, max: 2 ** 47 });
+  fc.assert(fc.property(time, (ms) => assert.equal(idTime(newId('vm', new FakeClock(ms))), ms)));
+});
+
+test('hardware addresses and uuids have their form, and differ', () => {
+  for (const [make, form] of [
+    [newMac, /^52:54:00(?::[0-9a-f]{2}){3}$/],
+    [newUuid, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
+  ] as const) {
+    const made = Array.from({ length: 100 }, () => make());
+    for (const text of made) assert.match(text, form);
+    assert.ok(new Set(made).size > 98);
+  }
 });

@@ -1,5 +1,5 @@
 /** The only caller of randomness. Ids are `<prefix>-` + 26 characters of lower-case base32. */
-import { randomBytes, randomFillSync } from 'node:crypto';
+import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
 export type IdPrefix = 'obj' | 'ver' | 'vm' | 'db' | 'drp' | 'img' | 'op' | 'key' | 'blob' | 'req';
@@ -55,6 +55,23 @@ export function isId(prefix: IdPrefix, text: string): boolean {
     text.startsWith(`${prefix}-`) &&
     /^[0-9a-hjkmnp-tv-z]{26}$/.test(text.slice(-26))
   );
+}
+
+/** When an id was made, ms since 1970, as it says itself. */
+export function idTime(id: string): number {
+  let ms = 0;
+  for (const digit of id.slice(id.indexOf('-') + 1).slice(0, 10)) ms = ms * 32 + ALPHABET.indexOf(digit);
+  return ms;
+}
+
+/** RFC 9562, version 4. */
+export function newUuid(): string {
+  return randomUUID();
+}
+
+/** `52:54:00:xx:xx:xx`: locally administered, and known as a virtual machine's. */
+export function newMac(): string {
+  return `52:54:00:${(randomBytes(3).toString('hex').match(/../g) ?? []).join(':')}`;
 }
 
 /** `length` characters of base62 from the CSPRNG, without modulo bias (bytes ≥ 248 are drawn again). */

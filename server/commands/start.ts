@@ -62,6 +62,7 @@ async function startCloud(config: Config): Promise<RunningCloud> {
     });
     const dataUrl = config.dataUrl || data;
     cloud.addresses.dataUrl = dataUrl;
+    cloud.serve();
     process.on('unhandledRejection', (error) => log.error({ err: error }, 'a promise was not handled'));
     return { cloud, apiUrl: config.publicUrl || api, dataUrl, stop: () => stop(cloud, control) };
   } catch (error) {

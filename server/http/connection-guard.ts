@@ -124,11 +124,16 @@ const CLIENT_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request headers did not arrive in 15 s'],
 };
 
-/** A whole response as text, for sockets that have no ServerResponse. */
-function rawProblem(error: AppError, requestId: string): string {
+/** A whole response as text, for sockets that have no ServerResponse. `further`: headers besides its own. */
+export function rawProblem(
+  error: AppError,
+  requestId: string,
+  further: Readonly<Record<string, string>> = {},
+): string {
   const problem = toProblem(error, requestId);
   const body = JSON.stringify(problem);
   const headers = {
+    ...further,
     ...problemHeaders(error),
     'content-type': PROBLEM_TYPE,
     'content-length': String(Buffer.byteLength(body)),

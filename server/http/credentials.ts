@@ -55,7 +55,8 @@ function refuseCrossSite(request: IncomingMessage): void {
   }
 }
 
-function sameHost(origin: string, host: string | undefined): boolean {
+/** True when `origin` (of the header) is the host that was called. */
+export function sameHost(origin: string, host: string | undefined): boolean {
   try {
     return host !== undefined && new URL(origin).host === host;
   } catch {

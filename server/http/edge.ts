@@ -133,6 +133,11 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
     method: methods,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     onRequest: (request, reply, done) => {
+      // `/api/buckets/` is no bucket without a name.
+      if (Object.values(request.params as object).includes('')) {
+        sendProblem(deps, reply, unknownPath(deps.routes, request));
+        return;
+      }
       request.routeName = route.name;
       let waiting: Promise<void> | undefined;
       try {
@@ -212,7 +217,8 @@ function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
   deps.routeLimiters.get(route.name)?.take(`address:${request.ip}`, request.answerHeaders);
 }
 
-function demand(principal: Principal, permission: Permission): void {
+/** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */
+export function demand(principal: Principal, permission: Permission): void {
   if (permits(principal, permission)) return;
   if (principal.via === 'nobody') {
     throw new AppError('missing_api_key', 'This call needs an API key', {

@@ -23,6 +23,19 @@ test('hint and field problems are shown when there are any', () => {
   assert.deepEqual(problem.errors, fields);
 });
 
+test('further members are shown, and never in place of the standard ones', () => {
+  const extra = { state: 'running', allowed: ['stop'], code: 'forged', status: 200 };
+  const problem = toProblem(new AppError('vm_invalid_state', 'd', { extra }), 'r');
+  const { http } = ERRORS.vm_invalid_state;
+  assert.deepEqual(
+    { ...problem, ...{ title: '', type: '' } },
+    {
+      ...{ state: 'running', allowed: ['stop'], code: 'vm_invalid_state', status: http },
+      ...{ detail: 'd', error: 'd', request_id: 'r', title: '', type: '' },
+    },
+  );
+});
+
 test('429 and 503 always say when to come back, in whole seconds of at least one', () => {
   for (const code of CODES) {
     const mustWait = [429, 503].includes(ERRORS[code].http);

@@ -21,6 +21,7 @@ export interface Problem {
 export function toProblem(error: AppError, requestId: string): Problem {
   const { http, title } = ERRORS[error.code];
   return {
+    ...error.extra,
     type: `/api/docs#error-${error.code}`,
     title,
     status: http,

@@ -99,6 +99,15 @@ for (const kind of ['inline', 'streamed'] as const) {
   });
 }
 
+test('HEAD knows no ranges (RFC 9110 §14.2), not even wrong ones', async () => {
+  content = base;
+  for (const range of ['bytes=0-9', 'bytes=-1', 'bytes=1000-']) {
+    const { status, headers } = await fetch(url, { method: 'HEAD', headers: { range } });
+    assert.deepEqual([status, headers.get('content-length')], [200, '1000'], range);
+    assert.equal(headers.get('content-range'), null, range);
+  }
+});
+
 test('conditions: what the reader has already is not sent, what it does not expect is refused', async () => {
   content = base;
   const cases: readonly [Record<string, string>, number][] = [

@@ -38,7 +38,9 @@ export async function sendContent(
     end(reply, { status: 304, headers });
     return;
   }
-  const range = requestedRange(request, content.sizeBytes, [etag, lastModified]);
+  // Range is defined for GET alone (RFC 9110 §14.2).
+  const range =
+    request.method === 'GET' ? requestedRange(request, content.sizeBytes, [etag, lastModified]) : undefined;
   const { start, end: stop } = range ?? { start: 0, end: content.sizeBytes };
   headers['content-type'] = content.mimeType;
   headers['content-length'] = String(stop - start);

@@ -81,6 +81,16 @@ CREATE TABLE idempotency (
   PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE images (
+  image_id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  file_name TEXT NOT NULL UNIQUE,       -- in the data directory's images/
+  size_bytes INTEGER NOT NULL,
+  virtual_bytes INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE job_runs (
   job TEXT PRIMARY KEY,
   started_at INTEGER NOT NULL,
@@ -155,6 +165,66 @@ CREATE TABLE versions (
   created_at INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE vm_samples (
+  vm INTEGER NOT NULL REFERENCES vms(id) ON DELETE CASCADE,
+  step_seconds INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  cpu_percent REAL,
+  memory_used_bytes INTEGER,
+  memory_total_bytes INTEGER,
+  resident_bytes INTEGER,
+  disk_read_bytes INTEGER,
+  disk_write_bytes INTEGER,
+  network_rx_bytes INTEGER,
+  network_tx_bytes INTEGER,
+  PRIMARY KEY (vm, step_seconds, at)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE vm_usage (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  vm_id TEXT NOT NULL,
+  account_id INTEGER NOT NULL,
+  event TEXT NOT NULL CHECK (event IN ('created','started','stopped','deleted')),
+  instance_type TEXT NOT NULL,
+  price_micro INTEGER NOT NULL,
+  disk_gb INTEGER NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE vms (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  vm_id TEXT NOT NULL UNIQUE,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  name TEXT NOT NULL,
+  instance_type TEXT NOT NULL,
+  region TEXT NOT NULL,
+  tags TEXT NOT NULL,                   -- comma-separated, as sent
+  vcpus INTEGER NOT NULL,
+  memory_mb INTEGER NOT NULL,
+  disk_gb INTEGER NOT NULL,
+  price_micro INTEGER NOT NULL,         -- per hour
+  image_id TEXT NOT NULL,
+  ssh_keys TEXT NOT NULL,               -- JSON array
+  user_data TEXT,
+  ports TEXT NOT NULL,                  -- JSON array of guest ports that the address answers on
+  outbound INTEGER NOT NULL,
+  uuid TEXT NOT NULL UNIQUE,
+  mac TEXT NOT NULL UNIQUE,
+  address TEXT UNIQUE,                  -- null once it is being deleted: free for the next
+  state TEXT NOT NULL CHECK (state IN ('created','starting','running','stopping','stopped','error','deleting')),
+  desired_state TEXT NOT NULL CHECK (desired_state IN ('running','stopped','deleted')),
+  generation INTEGER NOT NULL DEFAULT 0, -- of every change of state; a commit names the one it saw
+  reason_code TEXT,
+  reason_message TEXT,
+  handle TEXT,                          -- the engine's, of the present run
+  accel TEXT,
+  accel_reason TEXT,
+  state_changed_at INTEGER NOT NULL,
+  started_at INTEGER,                   -- of the present run
+  ready_at INTEGER,                     -- first sign of life in the present run
+  created_at INTEGER NOT NULL
+) STRICT;
+
 CREATE INDEX api_keys_account ON api_keys(account_id);
 
 CREATE INDEX blob_garbage_due ON blob_garbage(not_before);
@@ -172,3 +242,13 @@ CREATE INDEX sessions_account ON sessions(account_id);
 CREATE INDEX versions_blob ON versions(blob) WHERE blob IS NOT NULL;
 
 CREATE INDEX versions_object ON versions(object, id);
+
+CREATE INDEX vm_samples_age ON vm_samples(step_seconds, at);
+
+CREATE INDEX vm_usage_account ON vm_usage(account_id, at);
+
+CREATE INDEX vm_usage_vm ON vm_usage(vm_id, id);
+
+CREATE INDEX vms_account ON vms(account_id, id);
+
+CREATE INDEX vms_active ON vms(state) WHERE state NOT IN ('created', 'stopped', 'error');

@@ -7,6 +7,7 @@ import { mayTouch, type Principal } from '../accounts/principal.ts';
 import { type Clock, formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { KeyLocks } from '../key-locks.ts';
 import {
   type Awaitable,
   CommitRejected,
@@ -19,7 +20,6 @@ import type { Buckets } from './buckets.ts';
 import type { BucketDelta, BucketRow, BucketStore } from './buckets-store.ts';
 import { formatSize } from './format-size.ts';
 import type { HotContents } from './hot-contents.ts';
-import { KeyLocks } from './key-locks.ts';
 import { requireObjectName } from './names.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { ObjectRow, ObjectStore, VersionRow } from './store.ts';

@@ -60,3 +60,17 @@ test('a gauge is read at the moment it is asked for', () => {
   assert.equal(parse(text).get('cloudlet_connections'), 7);
   assert.ok(text.includes('# HELP cloudlet_connections Open\n# TYPE cloudlet_connections gauge\n'));
 });
+
+test('labelled series are for the operator only, and a label stays one label', () => {
+  const meters = new Meters();
+  const samples = [
+    { labels: ['vm-1', '7'], value: 3 },
+    { labels: ['a"\\\n', '8'], value: 4 },
+  ];
+  const shape = { help: 'Up', type: 'gauge', labels: ['vm_id', 'account'] } as const;
+  meters.series('cloudlet_vm_up', { ...shape, read: () => samples });
+  assert.ok(!meters.render().includes('vm-1'));
+  const text = meters.render({ details: true });
+  assert.equal(parse(text).get('cloudlet_vm_up{vm_id="vm-1",account="7"}'), 3);
+  assert.ok(text.includes('cloudlet_vm_up{vm_id="a\\"\\\\\\n",account="8"} 4\n'));
+});

@@ -15,10 +15,24 @@ interface Gauge {
   readonly read: () => number;
 }
 
+/** One value of a labelled series; `labels` in the order in which the series declares them. */
+export interface SeriesSample {
+  readonly labels: readonly string[];
+  readonly value: number;
+}
+
+interface Series {
+  readonly help: string;
+  readonly type: 'gauge' | 'counter';
+  readonly labels: readonly string[];
+  readonly read: () => readonly SeriesSample[];
+}
+
 export class Meters {
   readonly #requests = new Map<string, Map<number, number>>();
   readonly #durations = new Map<string, Histogram>();
   readonly #gauges = new Map<string, Gauge>();
+  readonly #series = new Map<string, Series>();
 
   /** One finished request of a named operation. `status` 499: the client went away before an answer. */
   observeRequest(route: string, status: number, seconds: number): void {
@@ -45,7 +59,16 @@ export class Meters {
     this.#gauges.set(name, gauge);
   }
 
-  render(): string {
+  /**
+   * Values by label, read when /metrics is. Labels may tell of single accounts and their things, so that only
+   * an operator is shown them.
+   */
+  series(name: string, series: Series): void {
+    this.#series.set(name, series);
+  }
+
+  /** The text. With `details`, labelled series too. */
+  render({ details = false } = {}): string {
     const lines: string[] = [];
     for (const [name, { help, type, read }] of this.#gauges) {
       lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${read()}`);
@@ -62,8 +85,21 @@ export class Meters {
     const name = 'cloudlet_http_request_duration_seconds';
     lines.push(`# HELP ${name} Time from request to the end of the answer`, `# TYPE ${name} histogram`);
     for (const [route, histogram] of this.#durations) lines.push(...renderHistogram(name, route, histogram));
+    if (details) for (const [name, series] of this.#series) lines.push(...renderSeries(name, series));
     return `${lines.join('\n')}\n`;
   }
+}
+
+function renderSeries(name: string, { help, type, labels, read }: Series): string[] {
+  const samples = read().map((sample) => {
+    const pairs = labels.map((label, at) => `${label}="${escapeLabel(sample.labels[at] ?? '')}"`);
+    return `${name}{${pairs.join(',')}} ${sample.value}`;
+  });
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...samples];
+}
+
+function escapeLabel(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }
 
 function renderHistogram(name: string, route: string, histogram: Histogram): string[] {

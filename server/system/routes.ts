@@ -68,6 +68,18 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       produces: 'text',
       handler: () => meters.render(),
     }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/admin/metrics',
+      name: 'adminGetMetrics',
+      tag: 'admin',
+      summary: 'The counters of /metrics, and those of each virtual machine',
+      description: "For Prometheus with an administrator's key as bearer token.",
+      permission: 'admin',
+      responses: { 200: Type.String() },
+      produces: 'text',
+      handler: () => meters.render({ details: true }),
+    }),
   ];
 }
 

@@ -24,6 +24,15 @@ export const SystemStatus = Type.Object({
   components: Type.Object({
     metadata: Type.Object({ status: Type.String() }),
     storage: Type.Object({ status: Type.String(), scrub: ScrubStatus }),
+    compute: Type.Object({
+      status: Type.String({ description: '`ok`, or `unavailable` with problem and fix' }),
+      engine: Type.String(),
+      version: Type.String(),
+      accel: Type.String({ description: 'What a machine that starts now runs on' }),
+      accel_reason: Type.String({ description: 'Why nothing faster' }),
+      problem: Type.Union([Type.String(), Type.Null()]),
+      fix: Type.Union([Type.String(), Type.Null()]),
+    }),
   }),
   alarms: Type.Array(Type.Object({ code: Type.String(), detail: Type.String(), since: Type.String() })),
 });

@@ -6,12 +6,15 @@ import { Status } from './status.ts';
 
 const METRICS = { cpu: 12.5, memory: 40, disk: null };
 
-function open() {
+const ENGINE = { engine: 'qemu', version: '7.2', accel: 'tcg', accelReason: 'no KVM', problem: '', fix: '' };
+
+function open(isUsable = true) {
   const clock = new FakeClock();
   clock.advance(90_000);
   const alarms = new Alarms(clock);
   const scrub = async () => ({ running: false });
-  const status = new Status({ clock, alarms, version: '1.2.3', metrics: () => METRICS, scrub });
+  const compute = async () => ({ ...ENGINE, isUsable });
+  const status = new Status({ clock, alarms, version: '1.2.3', metrics: () => METRICS, scrub, compute });
   return { clock, alarms, status };
 }
 
@@ -24,10 +27,27 @@ test('without alarms all is well, and the time since the start is told', async (
     version: '1.2.3',
     uptime_seconds: 61,
     metrics: METRICS,
-    components: { metadata: { status: 'ok' }, storage: { status: 'ok', scrub: { running: false } } },
+    components: {
+      metadata: { status: 'ok' },
+      storage: { status: 'ok', scrub: { running: false } },
+      compute: {
+        status: 'ok',
+        engine: 'qemu',
+        version: '7.2',
+        accel: 'tcg',
+        accel_reason: 'no KVM',
+        problem: null,
+        fix: null,
+      },
+    },
     alarms: [],
   });
   assert.equal(status.isReady(), true);
+});
+
+test('without an engine for machines all else is well', async () => {
+  const { status, components } = await open(false).status.read();
+  assert.deepEqual([status, components.compute.status], ['ok', 'unavailable']);
 });
 
 test('an alarm shows on its component, and on readiness only when nothing can be stored', async () => {

@@ -3,12 +3,24 @@ import type { Clock } from '../clock.ts';
 import type { Alarm, Alarms } from './alarms.ts';
 import { isWritable } from './writable.ts';
 
+/** What the engine of virtual machines says of itself. */
+export interface ComputeStatus {
+  readonly engine: string;
+  readonly isUsable: boolean;
+  readonly version: string;
+  readonly accel: string;
+  readonly accelReason: string;
+  readonly problem: string;
+  readonly fix: string;
+}
+
 export interface StatusDeps<Scrub> {
   readonly clock: Clock;
   readonly alarms: Alarms;
   readonly version: string;
   readonly metrics: () => { cpu: number; memory: number; disk: number | null };
   readonly scrub: () => Promise<Scrub>;
+  readonly compute: () => Promise<ComputeStatus>;
 }
 
 /** Alarms by the component they tell of. */
@@ -39,6 +51,7 @@ export class Status<Scrub> {
       components: {
         metadata: { status: stateOf(alarms, METADATA_ALARMS) },
         storage: { status: stateOf(alarms, STORAGE_ALARMS), scrub: await this.#deps.scrub() },
+        compute: presentCompute(await this.#deps.compute()),
       },
       alarms,
     };
@@ -48,6 +61,12 @@ export class Status<Scrub> {
   isReady(): boolean {
     return isWritable(this.#deps.alarms);
   }
+}
+
+/** A missing engine is no alarm: everything else works without it. */
+function presentCompute({ isUsable, accelReason, problem, fix, ...rest }: ComputeStatus) {
+  const status = isUsable ? 'ok' : 'unavailable';
+  return { status, ...rest, accel_reason: accelReason, problem: problem || null, fix: fix || null };
 }
 
 function stateOf(alarms: readonly Alarm[], codes: ReadonlySet<string>): string {

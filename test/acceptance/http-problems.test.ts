@@ -31,8 +31,11 @@ describe('paths and methods', () => {
     '/api/',
     '/api/nothing',
     '/API/buckets',
-
     '/api//buckets',
+    '/api/buckets/',
+    '/api/buckets//files',
+    '/api/storage/',
+    '/api/storage//download',
   ]) {
     test(`${path} is not there`, async () => {
       await user.refused(404, 'not_found', [path]);

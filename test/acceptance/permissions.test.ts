@@ -55,6 +55,19 @@ const CASES: Readonly<Record<string, Case>> = {
   adminSuspendAccount: { json: { reason: 'test' } },
   adminResumeAccount: {},
   adminShowApiKey: {},
+  listInstanceTypes: {},
+  listImages: {},
+  createVm: { json: { name: 'm', instance_type: 't2.micro' } },
+  listVms: {},
+  getVm: { foreign: 'vm_not_found' },
+  startVm: { foreign: 'vm_not_found' },
+  stopVm: { foreign: 'vm_not_found' },
+  deleteVm: { foreign: 'vm_not_found' },
+  getVmMetrics: { foreign: 'vm_not_found' },
+  createConsoleTicket: { foreign: 'vm_not_found' },
+  getVmLog: { foreign: 'vm_not_found' },
+  openConsole: { foreign: 'vm_not_found' },
+  adminGetMetrics: {},
   startScrub: {},
   getScrub: {},
   rotateMasterKey: {},
@@ -66,6 +79,7 @@ interface Property {
   readonly object: string;
   readonly accessKey: string;
   readonly account: number;
+  readonly vm: string;
 }
 
 const cloud = await CloudProcess.start();
@@ -83,7 +97,14 @@ before(async () => {
   const { body } = await owner.upload('owned-bucket', 'a.txt', 'mine');
   const json = { name: 'k', scopes: ['storage:read'] };
   const key = await owner.expect(201, '/api/account/access-keys', { json });
-  owned = { bucket: 'owned-bucket', object: body.object_id, accessKey: key.id, account: account.id };
+  const vm = await owner.expect(201, '/api/vms', { json: { name: 'mine', instance_type: 't2.micro' } });
+  owned = {
+    bucket: 'owned-bucket',
+    object: body.object_id,
+    accessKey: key.id,
+    account: account.id,
+    vm: vm.vm_id,
+  };
 });
 
 /** The call with the owner's ids in its path. */
@@ -93,7 +114,7 @@ function callOf({ method, path, operation }: Entry): [string, Call] {
     : path.startsWith('/api/storage/')
       ? owned.object
       : owned.accessKey;
-  const url = path.replace('{name}', owned.bucket).replace('{id}', id);
+  const url = path.replace('{name}', owned.bucket).replace('{id}', id).replace('{vm_id}', owned.vm);
   const { json, form } = CASES[operation.operationId] ?? {};
   if (!form) return [url, { method, json }];
   const body = new FormData();
@@ -172,6 +193,7 @@ describe('with the key of a plain user', () => {
       [owned.bucket]: 'never-was-here',
       [owned.object]: other(owned.object),
       [owned.accessKey]: other(owned.accessKey),
+      [owned.vm]: other(owned.vm),
     };
     for (const entry of foreign) {
       const [url, call] = callOf(entry);

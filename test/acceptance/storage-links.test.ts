@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Answer, Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { assertProblem, bodyOf, newBucket, TIME } from './storage-kit.ts';
 
 let cloud: CloudProcess;
@@ -196,6 +196,32 @@ test('after the object is deleted its links are 404', async () => {
   assertProblem(await visit(cdn_url), 404, 'object_not_found');
   assertProblem(await visit(onApi(cdn_url, object_id)), 404, 'object_not_found');
   assertProblem(await user.call(`/api/storage/${object_id}/cdn-url`), 404, 'object_not_found');
+});
+
+test('while its owner is suspended a link is 404 on both origins, and works again afterwards', async () => {
+  const account = await user.as(undefined).register();
+  const owner = user.as(account.api_key);
+  const admin = user.as(ADMIN_KEY);
+  const home = await newBucket(owner);
+  const { object_id, version_id } = bodyOf(await owner.upload(home, 'theirs.txt', 'theirs'));
+  const links = await Promise.all(
+    ['', `?version_id=${version_id}`].map(async (query) =>
+      bodyOf(await owner.call(`/api/storage/${object_id}/cdn-url${query}`)),
+    ),
+  );
+  const urls = links.flatMap(({ cdn_url }) => [cdn_url, onApi(cdn_url, object_id)]);
+  const path = `/api/admin/accounts/${account.id}`;
+  // Twice: what was served once must not be served from memory.
+  for (let round = 0; round < 2; round++) {
+    for (const url of urls) assert.equal(bodyOf(await visit(url)), 'theirs');
+    bodyOf(await admin.call(`${path}/suspend`, { json: { reason: 'test' } }));
+    for (const url of urls) {
+      assertProblem(await visit(url), 404, 'object_not_found');
+      assertProblem(await visit(url, { headers: { range: 'bytes=0-0' } }), 404, 'object_not_found');
+    }
+    bodyOf(await admin.call(`${path}/resume`, { method: 'POST' }));
+  }
+  for (const url of urls) assert.equal(bodyOf(await visit(url)), 'theirs');
 });
 
 test('a signed link is good for the download address too, and for nothing else', async () => {

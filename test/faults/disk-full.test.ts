@@ -74,9 +74,11 @@ async function assertUsable({ client, checker, cloud }: House, refused: readonly
   });
 }
 
-async function remove({ client, oracle }: House, count: number): Promise<void> {
+/** At most `most`: how many rows a full disk holds depends on how much of the log was written back. */
+async function remove({ client, oracle }: House, most: number): Promise<void> {
   const { body: listed } = await client.call('/api/buckets/plain/files');
-  assert.ok(listed.length >= count);
+  const count = Math.min(most, listed.length);
+  assert.ok(count >= 4, `only ${listed.length} objects are there`);
   for (const { id, name } of listed.slice(0, count)) {
     const write = oracle.begin({ kind: 'delete', bucket: 'plain', name });
     const { status, body } = await client.call(`/api/storage/${id}`, { method: 'DELETE' });

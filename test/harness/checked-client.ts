@@ -95,7 +95,8 @@ class Declaration {
 
 function matches(template: string, path: string): boolean {
   const [steps, given] = [template.split('/'), path.split('/')];
-  return steps.length === given.length && steps.every((step, i) => step === given[i] || step.startsWith('{'));
+  const fits = (step: string, i: number) => step === given[i] || (step.startsWith('{') && given[i] !== '');
+  return steps.length === given.length && steps.every(fits);
 }
 
 export class CheckedClient extends Client {

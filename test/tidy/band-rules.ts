@@ -5,7 +5,7 @@ import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts
 const DOMAINS = ['accounts', 'storage', 'compute', 'databases', 'billing', 'recovery', 'system'];
 const EDGES_IN = ['http', 's3'];
 /** Files directly in server/ that put the folders together. */
-const COMPOSITION = ['server/main.ts', 'server/build.ts', 'server/all-routes.ts'];
+const COMPOSITION = ['server/main.ts', 'server/build.ts', 'server/build-compute.ts', 'server/all-routes.ts'];
 
 /** Packages that only some folder may know, so that what stands behind it can be exchanged. */
 const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; readonly instead: string }[] = [
@@ -40,7 +40,7 @@ function place(path: string): Place {
 }
 
 function seesEverything(path: string): boolean {
-  return path === 'server/build.ts' || isTest(path) || path.startsWith('server/commands/');
+  return /^server\/build(?:-compute)?\.ts$/.test(path) || isTest(path) || path.startsWith('server/commands/');
 }
 
 /**

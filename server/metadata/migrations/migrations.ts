@@ -1,5 +1,6 @@
 /** Every change of the schema, in order. Append only: a migration that was released is never edited. */
 import { initial } from './0001-initial.ts';
+import { machines } from './0002-machines.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -8,4 +9,7 @@ export interface Migration {
   readonly sql: string;
 }
 
-export const migrations: readonly Migration[] = [{ number: 1, name: 'initial', sql: initial }];
+export const migrations: readonly Migration[] = [
+  { number: 1, name: 'initial', sql: initial },
+  { number: 2, name: 'machines', sql: machines },
+];

@@ -1,0 +1,123 @@
+/** Debian packages as a source of files: fetched by apt, taken apart by dpkg-deb, never installed. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Something about this host keeps the image from being built. Its message is one line for humans. */
+export class GuestImageError extends Error {}
+
+/**
+ * Fetches packages and unpacks them. `directory` is ours to fill, `path` the PATH on which apt-get and
+ * dpkg-deb are looked for.
+ */
+export class DebianPackages {
+  #directory;
+  #path;
+  #options = [];
+
+  constructor({ directory, path }) {
+    this.#directory = directory;
+    this.#path = path;
+  }
+
+  /** The packages' names and versions as apt knows them now: `{ name: version }`. Throws GuestImageError. */
+  candidates(names) {
+    return this.#withLists(() => {
+      const shown = this.#run('apt-cache', ['show', '--no-all-versions', ...names]);
+      const found = {};
+      for (const record of shown.stdout.split(/\n\n+/)) {
+        const name = /^Package: (.+)$/m.exec(record);
+        const version = /^Version: (.+)$/m.exec(record);
+        if (name && version) found[name[1]] = version[1];
+      }
+      return names.every((name) => name in found) ? found : null;
+    });
+  }
+
+  /** The names that `name` depends on directly. */
+  dependencies(name) {
+    const { stdout } = this.#run('apt-cache', ['depends', '--important', name]);
+    return [...stdout.matchAll(/^\s+(?:Pre)?Depends: (\S+)$/gm)].map((match) => match[1]);
+  }
+
+  /** Fetches packages and unpacks them into one directory, which is returned. Throws GuestImageError. */
+  unpack(names) {
+    const debs = join(this.#directory, 'packages');
+    const tree = join(this.#directory, 'tree');
+    mkdirSync(debs, { recursive: true });
+    mkdirSync(tree, { recursive: true });
+    const fetched = this.#run('apt-get', ['download', '-qq', ...names], debs);
+    if (fetched.status !== 0) throw new GuestImageError(`packages could not be fetched${said(fetched)}`);
+    for (const name of readdirSync(debs)) {
+      const result = this.#run('dpkg-deb', ['-x', join(debs, name), tree]);
+      if (result.status !== 0) throw new GuestImageError(`${name} could not be unpacked${said(result)}`);
+    }
+    return tree;
+  }
+
+  /** Tries with the host's package lists, then with lists of our own that we fetch; these need no root. */
+  #withLists(attempt) {
+    const first = attempt();
+    if (first !== null) return first;
+    const lists = join(this.#directory, 'lists');
+    const cache = join(this.#directory, 'cache');
+    for (const name of [lists, cache]) mkdirSync(join(name, 'partial'), { recursive: true });
+    const archives = join(cache, 'archives', 'partial');
+    mkdirSync(archives, { recursive: true });
+    this.#options = ['-o', `Dir::State::Lists=${lists}`, '-o', `Dir::Cache=${cache}`];
+    const updated = this.#run('apt-get', ['update', '-qq']);
+    const second = attempt();
+    if (second !== null) return second;
+    throw new GuestImageError(`apt does not know the packages it takes${said(updated)}`);
+  }
+
+  #run(program, args, cwd = this.#directory) {
+    // Not as the user _apt, who may not enter our directories.
+    const own = program.startsWith('apt') ? ['-o', 'APT::Sandbox::User=root', ...this.#options] : [];
+    const result = spawnSync(program, [...own, ...args], {
+      cwd,
+      encoding: 'utf8',
+      maxBuffer: 2 ** 26,
+      timeout: 300_000,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, PATH: this.#path, LC_ALL: 'C' },
+    });
+    if (result.error?.code === 'ENOENT') {
+      throw new GuestImageError(`${program} was not found; the image is built on Debian and its descendants`);
+    }
+    return result;
+  }
+
+  /**
+   * Decompresses `bytes` (a whole .xz file): Node cannot, and dpkg-deb does not mind what is in a package,
+   * so they are wrapped as one.
+   */
+  unxz(bytes) {
+    const member = (name, content) => {
+      const head = `${name.padEnd(16)}${'0'.padEnd(12)}${'0'.padEnd(6)}${'0'.padEnd(6)}${'100644'.padEnd(8)}`;
+      const size = String(content.length).padEnd(10);
+      return [Buffer.from(`${head}${size}\`\n`), content, Buffer.alloc(content.length % 2, '\n')];
+    };
+    const file = join(this.#directory, 'wrapped');
+    const parts = [
+      Buffer.from('!<arch>\n'),
+      ...member('debian-binary', Buffer.from('2.0\n')),
+      ...member('control.tar', Buffer.alloc(1024)),
+      ...member('data.tar.xz', bytes),
+    ];
+    writeFileSync(file, Buffer.concat(parts));
+    const result = spawnSync('dpkg-deb', ['--fsys-tarfile', file], {
+      maxBuffer: 2 ** 28,
+      env: { ...process.env, PATH: this.#path },
+    });
+    if (result.status !== 0) throw new GuestImageError('a compressed file of a package could not be read');
+    return result.stdout;
+  }
+}
+
+function said({ stderr }) {
+  const line = String(stderr)
+    .split('\n')
+    .find((text) => /^(?:E|W|dpkg-deb: error): /.test(text));
+  return line ? ` (${line.replace(/^\S+ /, '').slice(0, 200)})` : '';
+}

@@ -1,0 +1,197 @@
+/** Machines: made and found by their owner. What runs them is power.ts. */
+import type { Principal } from '../accounts/principal.ts';
+import type { Clock } from '../clock.ts';
+import { AppError, invalidField, isAppError } from '../errors.ts';
+import { isId, newId, newMac, newUuid } from '../ids.ts';
+import { type Awaitable, CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import type { AddressPool } from './addresses.ts';
+import type { Exposures } from './exposures.ts';
+import { guestSpec } from './guest-spec.ts';
+import type { Hypervisor } from './hypervisor.ts';
+import { DEFAULT_IMAGE, type Images } from './images.ts';
+import type { NewVm, Vm } from './schema.ts';
+import type { VmRow, VmStore } from './store.ts';
+import { presentVm } from './vm-answer.ts';
+import { type CheckedVm, checkNewVm } from './vm-fields.ts';
+
+const DEFAULT_REGION = 'us-east-1';
+const LIST_STEP = 1000;
+/** Addresses that turned out to be taken, before we give up. */
+const ADDRESS_TRIES = 5;
+
+export interface MachinesDeps {
+  readonly metadata: Metadata;
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly images: Images;
+  readonly addresses: AddressPool;
+  readonly exposures: Exposures;
+  /** Throws `insufficient_credits` when the account has none left. */
+  readonly requireCredit: (accountId: number) => Awaitable<void>;
+  /** Whether new guests may open connections to the outside. */
+  readonly outbound: boolean;
+}
+
+type NewRow = Omit<VmRow, 'id'>;
+
+export class Machines {
+  readonly #deps: MachinesDeps;
+  /** Have a disk and perhaps no row yet: no orphans. */
+  readonly #beingCreated = new Set<string>();
+
+  constructor(deps: MachinesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `no_free_address`, and what the
+   * engine says of a disk it cannot make (`out_of_space`). Nothing is left behind then.
+   */
+  async create(
+    principal: Principal,
+    input: NewVm,
+    receipt: (answer: Vm) => readonly Statement[] = () => [],
+  ): Promise<Vm> {
+    const checked = checkNewVm(input);
+    const image = await this.#deps.images.find(input.image ?? DEFAULT_IMAGE);
+    if (image.min_disk_gb > checked.type.diskGb) {
+      const need = `${input.instance_type} has a disk of ${checked.type.diskGb} GB`;
+      throw invalidField('image', `needs a disk of ${image.min_disk_gb} GB, and ${need}`);
+    }
+    await this.#deps.requireCredit(principal.accountId);
+    const address = this.#deps.addresses.take();
+    const row = this.#newRow(principal, { input, checked, address });
+    this.#beingCreated.add(row.vm_id);
+    try {
+      return await this.#store(row, receipt);
+    } finally {
+      this.#beingCreated.delete(row.vm_id);
+    }
+  }
+
+  /** The caller's machine. Throws `vm_not_found`, also when it is someone else's. */
+  async findFor(principal: Principal, vmId: string): Promise<VmRow> {
+    const row = isId('vm', vmId) ? await this.#deps.store.find(vmId) : undefined;
+    if (row?.account_id !== principal.accountId) {
+      throw new AppError('vm_not_found', 'You have no such virtual machine');
+    }
+    return row;
+  }
+
+  async describe(principal: Principal, vmId: string): Promise<Vm> {
+    return presentVm(await this.findFor(principal, vmId), this.#deps.clock.now());
+  }
+
+  /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
+  async *list(principal: Principal, after: number, limit: number): AsyncGenerator<ListedVm> {
+    let last = after;
+    let left = limit;
+    while (left > 0) {
+      const rows = await this.#deps.store.listOf(principal.accountId, last, Math.min(left, LIST_STEP));
+      const now = this.#deps.clock.now();
+      for (const row of rows) yield new ListedVm(row, now);
+      left -= rows.length;
+      const end = rows.at(-1);
+      if (rows.length < LIST_STEP || !end) return;
+      last = end.id;
+    }
+  }
+
+  isBeingCreated(vmId: string): boolean {
+    return this.#beingCreated.has(vmId);
+  }
+
+  #newRow(principal: Principal, wish: { input: NewVm; checked: CheckedVm; address: string }): NewRow {
+    const { input, checked, address } = wish;
+    const { type } = checked;
+    const now = this.#deps.clock.now();
+    return {
+      vm_id: newId('vm', this.#deps.clock),
+      account_id: principal.accountId,
+      name: checked.name,
+      instance_type: type.name,
+      region: input.region ?? DEFAULT_REGION,
+      tags: input.tags ?? '',
+      vcpus: type.vcpus,
+      memory_mb: type.memoryMb,
+      disk_gb: type.diskGb,
+      price_micro: type.priceMicro,
+      image_id: input.image ?? DEFAULT_IMAGE,
+      ssh_keys: JSON.stringify(checked.sshKeys),
+      user_data: checked.userData,
+      ports: JSON.stringify(checked.ports),
+      outbound: Number(this.#deps.outbound),
+      uuid: newUuid(),
+      mac: newMac(),
+      address,
+      state: 'created',
+      desired_state: 'stopped',
+      generation: 0,
+      ...{ reason_code: null, reason_message: null, handle: null, accel: null, accel_reason: null },
+      ...{ state_changed_at: now, started_at: null, ready_at: null, created_at: now },
+    };
+  }
+
+  /** Disk first, then the row: a crash between them leaves a disk to sweep, never a machine without one. */
+  async #store(wanted: NewRow, receipt: (answer: Vm) => readonly Statement[]): Promise<Vm> {
+    const { hypervisor, addresses, exposures, clock } = this.#deps;
+    let row = wanted;
+    try {
+      await hypervisor.prepare(guestSpec(row));
+      row = await this.#commit(row, receipt, (other) => {
+        row = other;
+      });
+    } catch (error) {
+      // It may have been stored all the same; if not, the supervisor removes the disk later.
+      if (isAppError(error, 'read_only')) throw error;
+      if (row.address !== null) addresses.giveBack(row.address);
+      await hypervisor.discard(row.vm_id).catch(() => {});
+      throw error;
+    }
+    await exposures.open(row);
+    return presentVm(row, clock.now());
+  }
+
+  /** Tells `onMoved` when the machine gets another address, because the first was someone's after all. */
+  async #commit(
+    wanted: NewRow,
+    receipt: (answer: Vm) => readonly Statement[],
+    onMoved: (row: NewRow) => void,
+  ): Promise<NewRow> {
+    const { metadata, store, addresses, clock } = this.#deps;
+    let row = wanted;
+    for (let tries = 1; ; tries++) {
+      const answer = presentVm(row, clock.now());
+      const usage = store.usage(row, 'created', row.created_at);
+      try {
+        await metadata.commit([store.insert(row), usage, ...receipt(answer)]);
+        return row;
+      } catch (error) {
+        const isClash = error instanceof CommitRejected && error.index === 0 && error.reason === 'unique';
+        const taken = isClash && row.address !== null && (await store.isAddressTaken(row.address));
+        if (!taken || tries === ADDRESS_TRIES) throw error;
+        // The pool goes on to count it as taken, which it is.
+        row = { ...row, address: addresses.take() };
+        onMoved(row);
+      }
+    }
+  }
+}
+
+/** A machine with its place in the list. */
+class ListedVm {
+  readonly id: number;
+  readonly #row: VmRow;
+  readonly #now: number;
+
+  constructor(row: VmRow, now: number) {
+    this.id = row.id;
+    this.#row = row;
+    this.#now = now;
+  }
+
+  toJSON(): Vm {
+    return presentVm(this.#row, this.#now);
+  }
+}

@@ -1,0 +1,31 @@
+/** A machine's metrics over REST. */
+import { Type } from 'typebox';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Metrics } from './metrics.ts';
+import { MetricsQuery, VmMetrics } from './metrics-schema.ts';
+
+export interface MetricsRoutesDeps {
+  readonly metrics: Pick<Metrics, 'read'>;
+}
+
+export function metricsRoutes({ metrics }: MetricsRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/vms/{vm_id}/metrics',
+      name: 'getVmMetrics',
+      tag: 'compute',
+      summary: 'Read what a virtual machine uses',
+      description:
+        'Read from the hypervisor and the guest every 5 seconds. A machine that does not run has zeros; a ' +
+        'figure that is not known is null. With from, to or step also the history: one hour in steps of 5 ' +
+        'seconds, 30 days in steps of 300.',
+      permission: 'compute:read',
+      params: Type.Object({ vm_id: Type.String() }),
+      query: MetricsQuery,
+      responses: { 200: VmMetrics },
+      errors: ['vm_not_found'],
+      handler: ({ principal, params, query }) => metrics.read(principal, params.vm_id, query),
+    }),
+  ];
+}

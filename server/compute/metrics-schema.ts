@@ -1,0 +1,57 @@
+/** What a machine's metrics look like from outside. */
+import { type Static, Type } from 'typebox';
+
+const OrNull = <T extends ReturnType<typeof Type.Number> | ReturnType<typeof Type.Integer>>(type: T) =>
+  Type.Union([type, Type.Null()]);
+
+const figures = {
+  cpu_percent: OrNull(Type.Number({ description: 'Of all its processors together, 0 to 100' })),
+  memory_percent: OrNull(Type.Number({ description: 'As the guest counts it, 0 to 100' })),
+  memory_used_mb: OrNull(Type.Number({ description: 'MiB, as the guest counts it' })),
+  disk_read_bytes: OrNull(Type.Integer({ description: 'Since this run began' })),
+  disk_write_bytes: OrNull(Type.Integer({ description: 'Since this run began' })),
+  network_rx_bytes: OrNull(
+    Type.Integer({
+      description:
+        'To the machine since this run began; where the engine does not count, the bytes through its address',
+    }),
+  ),
+  network_tx_bytes: OrNull(Type.Integer({ description: 'From the machine, likewise' })),
+};
+
+const HistoryEntry = Type.Object({
+  timestamp: Type.String({ description: 'Beginning of the step' }),
+  ...figures,
+});
+export type HistoryEntry = Static<typeof HistoryEntry>;
+
+export const VmMetrics = Type.Object({
+  vm_id: Type.String(),
+  state: Type.String(),
+  timestamp: Type.String({ description: 'When the figures were read' }),
+  ...figures,
+  uptime_seconds: OrNull(Type.Integer({ description: 'Since its processor began to run' })),
+  history: Type.Optional(
+    Type.Array(HistoryEntry, {
+      description: 'Oldest first. Steps without a reading are left out; counters are those of the last one',
+    }),
+  ),
+});
+export type VmMetrics = Static<typeof VmMetrics>;
+
+const TIME = 'YYYY-MM-DD HH:MM:SS (UTC) or ISO 8601';
+
+export const MetricsQuery = Type.Object({
+  from: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}; default: one hour before to` })),
+  to: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}, not included; default: now` })),
+  step: Type.Optional(
+    Type.Integer({
+      minimum: 5,
+      maximum: 86_400,
+      multipleOf: 5,
+      description:
+        'Seconds; what is older than an hour is kept in steps of 300. Default: the finest there is',
+    }),
+  ),
+});
+export type MetricsQuery = Static<typeof MetricsQuery>;

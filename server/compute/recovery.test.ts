@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Principal } from '../accounts/principal.ts';
+import { AppError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import {
+  type Compute,
+  type ComputeHouse,
+  type ComputeOptions,
+  openComputeHouse,
+  TEST_ORPHAN_GRACE_MS,
+} from '../testing/compute-house.ts';
+import { type RecoveryStep, recoveryStep } from './recovery.ts';
+import { VM_STATES } from './transitions.ts';
+
+let house: ComputeHouse;
+let ann: Principal;
+before(async () => {
+  house = await openComputeHouse();
+  ann = await house.newPrincipal('ann');
+});
+after(() => house.close());
+
+async function restart(options: ComputeOptions = {}): Promise<Compute> {
+  const cloud = await house.open(options);
+  cloud.supervisor.start();
+  await cloud.supervisor.recovered();
+  return cloud;
+}
+
+async function newRunning(cloud: Compute): Promise<string> {
+  const { vm_id } = await cloud.machines.create(ann, { name: 'web', instance_type: 't2.micro' });
+  await cloud.power.start(ann, vm_id);
+  return vm_id;
+}
+
+const read = async (cloud: Compute, vmId: string) => {
+  const { state, state_reason } = await cloud.machines.describe(ann, vmId);
+  return [state, state_reason?.code];
+};
+const events = async (vmId: string) => (await house.usage(vmId)).map(({ event }) => event);
+
+test('the table: what is done for every state, with and without a guest', () => {
+  const expected: Readonly<Record<string, readonly [runs: RecoveryStep, gone: RecoveryStep]>> = {
+    created: ['end_stray', 'leave'],
+    starting: ['start', 'start'],
+    running: ['adopt', 'note_gone'],
+    stopping: ['stop', 'stop'],
+    stopped: ['end_stray', 'leave'],
+    error: ['stop', 'note_gone'],
+    deleting: ['delete', 'delete'],
+  };
+  for (const state of VM_STATES) {
+    assert.deepEqual([recoveryStep(state, true), recoveryStep(state, false)], expected[state], state);
+  }
+});
+
+test('a guest that ran on is adopted: same run, same usage, its address answers, its end is noticed', async () => {
+  const vmId = await newRunning(await restart());
+  const starts = house.engine.starts.length;
+  const cloud = await restart();
+  assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
+  assert.equal(house.engine.starts.length, starts);
+  assert.ok(cloud.scripted.adopted.includes(vmId));
+  assert.equal(cloud.front.places.get(vmId)?.isRunning, true);
+  cloud.scripted.end(vmId, 'guest_shutdown');
+  await cloud.actions.idle();
+  assert.deepEqual(await read(cloud, vmId), ['stopped', 'guest_shutdown']);
+  assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
+});
+
+test('one that ended while nobody watched is in error, and only what was seen of it is counted', async () => {
+  const first = await restart();
+  const vmId = await newRunning(first);
+  const startedAt = house.clock.now();
+  const row = await house.store.find(vmId);
+  house.clock.advance(60_000);
+  await house.metadata.commit([
+    {
+      sql: 'INSERT INTO vm_samples (vm, step_seconds, at) VALUES (?, 5, ?)',
+      params: [row?.id ?? 0, startedAt + 42_000],
+    },
+  ]);
+  first.scripted.end(vmId, 'crashed', false);
+  const cloud = await restart();
+  assert.deepEqual(await read(cloud, vmId), ['error', 'crashed']);
+  assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at: startedAt + 42_000 });
+  assert.equal(cloud.front.places.get(vmId)?.isRunning, false);
+});
+
+test('after a restart of the host, what ran is started again, and what was stopped is not', async () => {
+  const first = await restart();
+  const [vmId, stopped] = [await newRunning(first), await newRunning(first)];
+  await first.power.stop(ann, stopped);
+  house.engine.losePower();
+  house.clock.advance(90_000);
+  const cloud = await restart({ hostBootedAt: house.clock.now() - 1000 });
+  assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
+  assert.deepEqual(await read(cloud, stopped), ['stopped', 'shut_down']);
+  assert.deepEqual(house.engine.running().includes(stopped), false);
+  assert.deepEqual(await events(vmId), ['created', 'started', 'stopped', 'started']);
+  assert.equal(cloud.front.places.get(vmId)?.isRunning, true);
+});
+
+test('an engine whose guests die with us: they are started again', async () => {
+  const vmId = await newRunning(await restart());
+  house.engine.losePower();
+  const cloud = await restart({ survivesRestart: false });
+  assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
+});
+
+test('a guest that is found gone while we run is noted the second time only', async () => {
+  const cloud = await restart();
+  const vmId = await newRunning(cloud);
+  cloud.scripted.end(vmId, 'crashed', false);
+  await cloud.supervisor.check();
+  assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
+  await cloud.supervisor.check();
+  assert.deepEqual(await read(cloud, vmId), ['error', 'crashed']);
+  assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
+});
+
+test('a guest that runs though its machine is stopped is ended', async () => {
+  const first = await restart();
+  const vmId = await newRunning(first);
+  const spec = house.engine.guests.get(vmId)?.spec;
+  await first.power.stop(ann, vmId);
+  assert.ok(spec);
+  await first.scripted.start(spec);
+  const cloud = await restart();
+  assert.deepEqual(await read(cloud, vmId), ['stopped', 'shut_down']);
+  assert.ok(!house.engine.running().includes(vmId));
+});
+
+test('guests without a row go, but not before their time, and nothing that is not ours', async () => {
+  const cloud = await restart();
+  const kept = await newRunning(cloud);
+  const [some] = house.engine.guests.values();
+  assert.ok(some);
+  const orphan = newId('vm', house.clock);
+  for (const vmId of [orphan, 'other-guest']) {
+    await cloud.scripted.start({ ...some.spec, vmId });
+  }
+  await cloud.supervisor.sweepOrphans();
+  house.clock.advance(TEST_ORPHAN_GRACE_MS - 1);
+  await cloud.supervisor.sweepOrphans();
+  assert.ok(house.engine.guests.has(orphan));
+  house.clock.advance(1);
+  await cloud.supervisor.sweepOrphans();
+  assert.ok(!house.engine.guests.has(orphan));
+  assert.ok(house.engine.guests.has('other-guest'));
+  assert.ok(house.engine.running().includes(kept));
+  house.engine.guests.delete('other-guest');
+});
+
+test('a machine that is being created is no orphan, however long its disk takes', async () => {
+  const cloud = await restart();
+  let open = () => {};
+  const disk = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  // The disk is there already, and the engine has yet to say so.
+  const prepare = cloud.scripted.prepare.bind(cloud.scripted);
+  cloud.scripted.prepare = async (spec) => {
+    await prepare(spec);
+    await disk;
+  };
+  const creating = cloud.machines.create(ann, { name: 'slow', instance_type: 't2.micro' });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await cloud.supervisor.sweepOrphans();
+  house.clock.advance(TEST_ORPHAN_GRACE_MS * 2);
+  await cloud.supervisor.sweepOrphans();
+  open();
+  const { vm_id } = await creating;
+  assert.ok(house.engine.guests.has(vm_id));
+});
+
+test('an engine that cannot even list its guests: addresses answer all the same, and it is reported', async () => {
+  const vmId = await newRunning(await restart());
+  const cloud = await house.open();
+  for (const method of ['list', 'inspect'] as const) {
+    cloud.scripted.script(method, async () => {
+      throw new AppError('engine_unavailable', 'gone');
+    });
+  }
+  cloud.supervisor.start();
+  await cloud.supervisor.recovered();
+  assert.ok(cloud.front.places.has(vmId));
+  assert.ok(cloud.reports.some((line) => line.includes(vmId)));
+  assert.equal((await cloud.machines.describe(ann, vmId)).state, 'running');
+  cloud.scripted.script('inspect');
+  await cloud.supervisor.check();
+  assert.equal(cloud.front.places.get(vmId)?.isRunning, true);
+});

@@ -1,0 +1,129 @@
+/** What is done about a machine whose row and guest were left by a crash, as a table. */
+import type { Clock } from '../clock.ts';
+import { isAppError } from '../errors.ts';
+import type { Actions } from './actions.ts';
+import type { Exposures } from './exposures.ts';
+import type { GuestFact, Hypervisor } from './hypervisor.ts';
+import type { Removal } from './removal.ts';
+import { noVmReceipt, type Runs } from './runs.ts';
+import type { VmRow, VmStore } from './store.ts';
+import type { VmState } from './transitions.ts';
+
+export type RecoveryStep =
+  | 'leave'
+  /** It runs, as it should. */
+  | 'adopt'
+  /** Finish the start. */
+  | 'start'
+  /** Finish the stop. */
+  | 'stop'
+  /** It runs although it should not: end it, and the row is right. */
+  | 'end_stray'
+  /** It is gone and should not be. */
+  | 'note_gone'
+  | 'delete';
+
+/** By what the row says and whether the engine says that the guest runs. */
+const TABLE: Readonly<Record<VmState, { readonly runs: RecoveryStep; readonly gone: RecoveryStep }>> = {
+  created: { runs: 'end_stray', gone: 'leave' },
+  starting: { runs: 'start', gone: 'start' },
+  running: { runs: 'adopt', gone: 'note_gone' },
+  stopping: { runs: 'stop', gone: 'stop' },
+  stopped: { runs: 'end_stray', gone: 'leave' },
+  error: { runs: 'stop', gone: 'note_gone' },
+  deleting: { runs: 'delete', gone: 'delete' },
+};
+
+export function recoveryStep(state: VmState, runs: boolean): RecoveryStep {
+  return TABLE[state][runs ? 'runs' : 'gone'];
+}
+
+export interface RecoveryDeps {
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly actions: Actions;
+  readonly runs: Runs;
+  readonly removal: Removal;
+  readonly exposures: Exposures;
+  /** When the host that guests run on was booted, ms since 1970. */
+  readonly hostBootedAt: number;
+  readonly graceMs: number;
+}
+
+export class Recovery {
+  readonly #deps: RecoveryDeps;
+  /** Found gone once: machine → generation of its row. */
+  readonly #suspects = new Map<string, number>();
+
+  constructor(deps: RecoveryDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Brings row and guest together again. Does nothing while an action runs on the machine: that one knows
+   * more. A guest that is gone is noted the second time it is found so, unless `isSure`: how it ended may be
+   * about to be told. Throws what the engine says; the row then says it too.
+   */
+  async settle(vmId: string, { isSure }: { readonly isSure: boolean }): Promise<void> {
+    const { hypervisor, store, actions } = this.#deps;
+    const before = await store.find(vmId);
+    if (before === undefined || actions.isRunning(vmId)) return;
+    const fact = await hypervisor.inspect(vmId);
+    const row = await store.find(vmId);
+    if (row?.generation !== before.generation || actions.isRunning(vmId)) return;
+    const step = recoveryStep(row.state, fact.running);
+    const isSuspect = this.#suspects.get(vmId) === row.generation;
+    this.#suspects.delete(vmId);
+    if (step === 'note_gone' && !isSure && !isSuspect) {
+      this.#suspects.set(vmId, row.generation);
+      return;
+    }
+    try {
+      await this.#take(step, row, fact);
+    } catch (error) {
+      if (!isAppError(error, 'vm_locked')) throw error;
+    }
+  }
+
+  /** The row is as it was just read: from there to the action nothing else gets its turn. */
+  async #take(step: RecoveryStep, row: VmRow, fact: GuestFact): Promise<void> {
+    const { actions, runs, removal, hypervisor, graceMs } = this.#deps;
+    const vmId = row.vm_id;
+    const options = { graceMs, receipt: noVmReceipt };
+    if (step === 'adopt') await this.#adopt(row, fact);
+    if (step === 'start') await actions.run(vmId, 'start', () => this.#boot(row, fact.runningSince));
+    if (step === 'stop') await actions.run(vmId, 'stop', () => runs.halt(row, options));
+    if (step === 'end_stray') await actions.settle(vmId, () => hypervisor.stop(vmId, { graceMs }));
+    if (step === 'note_gone') await this.#noteGone(row);
+    if (step === 'delete') await actions.run(vmId, 'delete', () => removal.finish(row));
+  }
+
+  async #adopt(row: VmRow, fact: GuestFact): Promise<void> {
+    if (row.handle === fact.handle) {
+      this.#deps.exposures.setRunning(row.vm_id, true);
+      return;
+    }
+    // Another run than the row knows of: the engine is right.
+    await this.#deps.actions.run(row.vm_id, 'start', () => this.#boot(row, fact.runningSince));
+  }
+
+  async #noteGone(row: VmRow): Promise<void> {
+    const { actions, runs } = this.#deps;
+    const event = this.#wentWithHost(row) ? 'host_restarted' : 'crashed';
+    const after = await actions.settle(row.vm_id, () => runs.noteGone(row, event));
+    if (after.state !== 'starting') return;
+    await actions.run(row.vm_id, 'start', () => this.#boot(after, null));
+  }
+
+  #boot(row: VmRow, since: number | null): Promise<VmRow> {
+    return this.#deps.runs.boot(row, { before: 'stopped', receipt: noVmReceipt, since });
+  }
+
+  /** True when no guest can have outlived what happened, so that its end says nothing of the guest. */
+  #wentWithHost({ state, desired_state, started_at }: VmRow): boolean {
+    const { hypervisor, hostBootedAt } = this.#deps;
+    if (state !== 'running' || desired_state !== 'running' || started_at === null) return false;
+    return !hypervisor.capabilities.survivesRestart || started_at < hostBootedAt;
+  }
+}

@@ -1,0 +1,137 @@
+/** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's action. */
+import type { Clock } from '../clock.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import type { Changes, NewRun, Reason } from './changes.ts';
+import type { Exposures } from './exposures.ts';
+import { guestSpec } from './guest-spec.ts';
+import type { GuestEnd, Hypervisor, StopMeans } from './hypervisor.ts';
+import type { Vm } from './schema.ts';
+import type { VmRow, VmStore } from './store.ts';
+import { nextState, type VmState } from './transitions.ts';
+import { presentVm } from './vm-answer.ts';
+
+export interface RunsDeps {
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly changes: Changes;
+  readonly exposures: Exposures;
+}
+
+export type VmReceipt = (answer: Vm) => readonly Statement[];
+export const noVmReceipt: VmReceipt = () => [];
+
+export interface BootOptions {
+  /** Where the machine is again when it could not be started for want of something. */
+  readonly before: VmState;
+  readonly receipt: VmReceipt;
+  /** When a guest that runs already began to, ms since 1970; null: it does not, or nobody knows. */
+  readonly since: number | null;
+}
+
+export interface HaltOptions {
+  readonly graceMs: number;
+  readonly receipt: VmReceipt;
+}
+
+/** The engine lacks something that may come: the machine is as it was before. */
+const PASSING: readonly ErrorCode[] = ['engine_unavailable', 'insufficient_capacity', 'out_of_space'];
+
+const MEANS: Readonly<Record<StopMeans, Reason>> = {
+  guest: { code: 'shut_down', message: 'It shut down when it was asked to' },
+  quit: { code: 'powered_off', message: 'It was powered off without waiting for it any longer' },
+  terminate: { code: 'terminated', message: 'It could not be powered off; its process was ended' },
+  kill: { code: 'killed', message: 'It could not be powered off; its process was killed' },
+  was_stopped: { code: 'was_stopped', message: 'It did not run when it was to be stopped' },
+};
+
+export class Runs {
+  readonly #deps: RunsDeps;
+
+  constructor(deps: RunsDeps) {
+    this.#deps = deps;
+  }
+
+  /** To running. On failure the row says why. Throws what the engine says. */
+  async boot(row: VmRow, { before, receipt, since }: BootOptions): Promise<VmRow> {
+    const { hypervisor, changes, clock, exposures } = this.#deps;
+    let run: NewRun;
+    try {
+      run = { ...(await hypervisor.start(guestSpec(row))), startedAt: since ?? clock.now() };
+    } catch (error) {
+      await changes.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
+      throw error;
+    }
+    const also = (running: VmRow) => receipt(presentVm(running, clock.now()));
+    const running = await changes.apply(row, {
+      ...{ event: 'started', desired: 'running', run, also },
+      ...(row.started_at === null ? {} : { endedAt: run.startedAt }),
+    });
+    exposures.setRunning(row.vm_id, true);
+    return running;
+  }
+
+  /** To `stopped`, by way of the engine unless it never ran. Throws what table and engine say. */
+  async halt(row: VmRow, { graceMs, receipt }: HaltOptions): Promise<VmRow> {
+    const { hypervisor, changes, clock, exposures } = this.#deps;
+    const also = (after: VmRow) => receipt(presentVm(after, clock.now()));
+    const next = nextState(row.state, 'stop');
+    if (row.state === 'stopped') return row;
+    if (next === 'stopped') return changes.apply(row, { event: 'stop', desired: 'stopped', also });
+    const stopping =
+      row.state === 'stopping' ? row : await changes.apply(row, { event: 'stop', desired: 'stopped' });
+    let means: StopMeans;
+    try {
+      means = await hypervisor.stop(row.vm_id, { graceMs });
+    } catch (error) {
+      await changes.apply(stopping, { event: 'failed', reason: whyNot(error) });
+      throw error;
+    }
+    exposures.setRunning(row.vm_id, false);
+    return changes.apply(stopping, { event: 'halted', reason: MEANS[means], also });
+  }
+
+  /** Notes that a guest ended by itself. That of an earlier run says nothing of the present one. */
+  async noteEnd(end: GuestEnd): Promise<void> {
+    const { store, changes, exposures } = this.#deps;
+    const row = await store.find(end.vmId);
+    if (row === undefined || row.handle !== end.handle) return;
+    await changes.apply(row, {
+      event: end.cause === 'guest_shutdown' ? 'powered_off' : 'crashed',
+      desired: 'stopped',
+      reason: { code: end.cause, message: end.message },
+      endedAt: end.at,
+    });
+    exposures.setRunning(end.vmId, false);
+  }
+
+  /** Notes that a guest is gone and nobody saw how. Only the time in which it was seen running is counted. */
+  async noteGone(row: VmRow, event: 'crashed' | 'host_restarted'): Promise<VmRow> {
+    const { store, changes, exposures } = this.#deps;
+    if (row.started_at === null) return row;
+    const endedAt = (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;
+    const gone =
+      event === 'crashed'
+        ? { code: 'crashed', message: 'It ended while nobody watched: it was killed, or powered itself off' }
+        : { code: 'host_restarted', message: 'The host went down under it; it is started again' };
+    const after = await changes.apply(row, {
+      ...{ event, endedAt, reason: gone },
+      desired: event === 'crashed' ? 'stopped' : 'running',
+    });
+    exposures.setRunning(row.vm_id, false);
+    return after;
+  }
+}
+
+function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_new' | 'failed' {
+  const isPassing = error instanceof AppError && PASSING.includes(error.code);
+  if (!isPassing || before === 'error') return 'failed';
+  return before === 'created' ? 'not_started_new' : 'not_started';
+}
+
+/** Of what is not an AppError nothing may be shown. */
+function whyNot(error: unknown): Reason {
+  if (error instanceof AppError) return { code: error.code, message: error.message };
+  return { code: 'internal_error', message: 'The engine failed; its operator finds why in the log' };
+}

@@ -1,0 +1,223 @@
+/** Reads every running machine's figures every few seconds; keeps the latest in memory, and stores all. */
+import type { Clock } from '../clock.ts';
+import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
+import type { Front } from './front.ts';
+import type { GuestSample, Hypervisor } from './hypervisor.ts';
+import { COARSE_STEP, FINE_STEP, type Figures, type MetricsStore, type SampleRow } from './metrics-store.ts';
+import type { VmRow } from './store.ts';
+
+export type SampledVm = Pick<VmRow, 'id' | 'vm_id' | 'account_id' | 'vcpus' | 'started_at'>;
+
+export interface SamplerDeps {
+  readonly clock: Clock;
+  readonly hypervisor: Pick<Hypervisor, 'sample'>;
+  readonly front: Pick<Front, 'traffic'>;
+  readonly metadata: Metadata;
+  readonly store: MetricsStore;
+  /** Machines in state `running`. */
+  readonly running: () => Awaitable<readonly SampledVm[]>;
+  /** An engine that takes longer for one sample has none, ms. */
+  readonly timeoutMs?: number;
+}
+
+/** The newest figures of a machine. */
+export interface Reading extends SampleRow {
+  readonly vm: SampledVm;
+  /** Since the run began. */
+  readonly cpuMs: number | null;
+  /** Monotonic time of the reading, ms. */
+  readonly takenAt: number;
+}
+
+interface Offsets {
+  /** Of the run they are for. */
+  readonly startedAt: number | null;
+  readonly rx: number;
+  readonly tx: number;
+}
+
+const TIMEOUT_MS = 2000;
+const CONCURRENCY = 16;
+const STATEMENTS_PER_COMMIT = 1000;
+/** A figure that is older says nothing of now. */
+const FRESH_MS = 3 * FINE_STEP * 1000;
+const COARSE_MS = COARSE_STEP * 1000;
+const FINE_KEPT_MS = 3_600_000;
+const COARSE_KEPT_MS = 30 * 24 * 3_600_000;
+/** A little longer, for callers who mean the last hour and ask a moment later. */
+const FINE_PRUNED_MS = FINE_KEPT_MS + COARSE_MS;
+
+export class Sampler {
+  readonly #deps: SamplerDeps;
+  readonly #latest = new Map<string, Reading>();
+  readonly #offsets = new Map<string, Offsets>();
+  /** Traffic of machines' addresses when they last ran. */
+  readonly #lastTraffic = new Map<string, { rx: number; tx: number }>();
+  readonly #underWay = new Set<string>();
+  #running: readonly SampledVm[] = [];
+  #aggregatedTo: number | undefined;
+
+  constructor(deps: SamplerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Samples all running machines once and stores what came, in one commit. To be called every 5 s. */
+  async tick(): Promise<void> {
+    const vms = await this.#deps.running();
+    this.#running = vms;
+    this.#forget(new Set(vms.map((vm) => vm.vm_id)));
+    const at = this.#deps.clock.now();
+    const statements: Statement[] = [];
+    const queue = vms[Symbol.iterator]();
+    const worker = async () => {
+      for (const vm of queue) {
+        const reading = await this.#read(vm, at);
+        if (reading !== null) statements.push(this.#deps.store.insert(vm.id, reading));
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+    const upkeep = this.#upkeep(at);
+    if (statements.length === 0 && upkeep.isQuiet) return;
+    const all = [...upkeep.statements, ...statements];
+    for (let i = 0; i < all.length; i += STATEMENTS_PER_COMMIT) {
+      await this.#deps.metadata.commit(all.slice(i, i + STATEMENTS_PER_COMMIT));
+    }
+    this.#aggregatedTo = upkeep.aggregatedTo;
+  }
+
+  /** The newest figures, if they are of this run and not older than 15 s; else a sample is taken now. */
+  async read(vm: SampledVm): Promise<Reading | null> {
+    const known = this.#latest.get(vm.vm_id);
+    if (known !== undefined && this.#isFresh(known) && known.vm.started_at === vm.started_at) return known;
+    return this.#read(vm, this.#deps.clock.now());
+  }
+
+  /** Every machine that ran at the last tick; null where nothing is known of now. */
+  all(): readonly { readonly vm: SampledVm; readonly reading: Reading | null }[] {
+    return this.#running.map((vm) => {
+      const known = this.#latest.get(vm.vm_id);
+      return { vm, reading: known !== undefined && this.#isFresh(known) ? known : null };
+    });
+  }
+
+  #isFresh(reading: Reading): boolean {
+    return this.#deps.clock.monotonic() - reading.takenAt < FRESH_MS;
+  }
+
+  #forget(running: ReadonlySet<string>): void {
+    for (const vmId of this.#offsets.keys()) {
+      if (running.has(vmId)) continue;
+      this.#latest.delete(vmId);
+      this.#offsets.delete(vmId);
+    }
+    for (const vmId of this.#lastTraffic.keys()) {
+      const traffic = this.#deps.front.traffic(vmId);
+      if (traffic === null) this.#lastTraffic.delete(vmId);
+      else if (!running.has(vmId)) this.#noteTraffic(vmId, { rx: traffic.inBytes, tx: traffic.outBytes });
+    }
+  }
+
+  async #read(vm: SampledVm, at: number): Promise<Reading | null> {
+    // An engine that hangs is not asked again about the same guest until it has answered.
+    if (this.#underWay.has(vm.vm_id)) return null;
+    const sample = await this.#ask(vm.vm_id);
+    if (sample === null) return null;
+    const takenAt = this.#deps.clock.monotonic();
+    const before = this.#latest.get(vm.vm_id);
+    const sameRun = before?.vm.started_at === vm.started_at ? before : undefined;
+    const figures: Figures = {
+      cpu_percent: cpuPercent(sample, { takenAt, before: sameRun, vcpus: vm.vcpus }),
+      memory_used_bytes: sample.memoryUsedBytes,
+      memory_total_bytes: sample.memoryTotalBytes,
+      resident_bytes: sample.residentBytes,
+      disk_read_bytes: sample.diskReadBytes,
+      disk_write_bytes: sample.diskWriteBytes,
+      ...(await this.#network(vm, sample)),
+    };
+    const reading = { vm, at, takenAt, cpuMs: sample.cpuMs, ...figures };
+    this.#latest.set(vm.vm_id, reading);
+    return reading;
+  }
+
+  async #ask(vmId: string): Promise<GuestSample | null> {
+    this.#underWay.add(vmId);
+    const answer = this.#deps.hypervisor
+      .sample(vmId)
+      .catch(() => null)
+      .finally(() => this.#underWay.delete(vmId));
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), this.#deps.timeoutMs ?? TIMEOUT_MS);
+    });
+    const sample = await Promise.race([answer, patience]);
+    clearTimeout(timer);
+    return sample;
+  }
+
+  /** The engine's counters, or else the bytes that passed through the machine's address in this run. */
+  async #network(vm: SampledVm, sample: GuestSample) {
+    const offsets = await this.#offsetsOf(vm);
+    const traffic = this.#deps.front.traffic(vm.vm_id);
+    if (traffic !== null) this.#noteTraffic(vm.vm_id, { rx: traffic.inBytes, tx: traffic.outBytes });
+    const rx = traffic === null ? null : Math.max(0, traffic.inBytes + offsets.rx);
+    const tx = traffic === null ? null : Math.max(0, traffic.outBytes + offsets.tx);
+    return {
+      network_rx_bytes: sample.networkRxBytes ?? rx,
+      network_tx_bytes: sample.networkTxBytes ?? tx,
+    };
+  }
+
+  /** What has to be added to the address's counters, which begin anew with Cloudlet and not with the run. */
+  async #offsetsOf(vm: SampledVm): Promise<Offsets> {
+    const known = this.#offsets.get(vm.vm_id);
+    if (known !== undefined && known.startedAt === vm.started_at) return known;
+    const earlier = this.#lastTraffic.get(vm.vm_id);
+    let rx = -(earlier?.rx ?? 0);
+    let tx = -(earlier?.tx ?? 0);
+    if (earlier === undefined && vm.started_at !== null) {
+      const stored = await this.#deps.store.newest(vm.id, vm.started_at);
+      rx = stored?.network_rx_bytes ?? 0;
+      tx = stored?.network_tx_bytes ?? 0;
+    }
+    const offsets = { startedAt: vm.started_at, rx, tx };
+    this.#offsets.set(vm.vm_id, offsets);
+    return offsets;
+  }
+
+  #noteTraffic(vmId: string, traffic: { rx: number; tx: number }): void {
+    this.#lastTraffic.set(vmId, traffic);
+  }
+
+  #upkeep(now: number) {
+    const to = now - (now % COARSE_MS);
+    // After a start all that is left is looked at: the last steps before the stop may not have been made.
+    let from = this.#aggregatedTo ?? 0;
+    // A wall clock that was set back leads to steps that are made again, from rows that are still there.
+    if (from > to) from = to - FINE_KEPT_MS;
+    const { store } = this.#deps;
+    const aggregates = from < to ? [store.aggregate({ from, to })] : [];
+    const statements = [
+      ...aggregates,
+      // Whole steps only: a coarse row is never made from what is left of one.
+      store.prune(FINE_STEP, to - FINE_PRUNED_MS),
+      store.prune(COARSE_STEP, to - COARSE_KEPT_MS),
+    ];
+    return { statements, aggregatedTo: to, isQuiet: from >= to };
+  }
+}
+
+interface CpuSpan {
+  readonly takenAt: number;
+  readonly before: Reading | undefined;
+  readonly vcpus: number;
+}
+
+/** Share of all the machine's processors since the reading before, 0–100, one decimal; null: not known. */
+function cpuPercent(sample: GuestSample, { takenAt, before, vcpus }: CpuSpan): number | null {
+  if (sample.cpuMs === null || before === undefined || before.cpuMs === null) return null;
+  const ms = takenAt - before.takenAt;
+  // A counter that fell belongs to another run.
+  if (ms <= 0 || sample.cpuMs < before.cpuMs) return null;
+  const percent = ((sample.cpuMs - before.cpuMs) / (ms * vcpus)) * 100;
+  return Math.min(100, Math.round(percent * 10) / 10);
+}

@@ -1,0 +1,95 @@
+/** What machines look like from outside. */
+import { type Static, Type } from 'typebox';
+import { VM_STATES } from './transitions.ts';
+
+const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+export const Vm = Type.Object({
+  vm_id: Type.String(),
+  name: Type.String(),
+  ip_address: textOrNull('The same for as long as the machine exists; null once it is being deleted'),
+  instance_type: Type.String(),
+  region: Type.String(),
+  tags: Type.String({ description: 'Comma-separated' }),
+  image: Type.String(),
+  state: Type.String({ enum: [...VM_STATES] }),
+  state_reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+    description: 'Why it is in this state, when that was not simply asked for',
+  }),
+  vcpus: Type.Integer(),
+  memory_mb: Type.Integer(),
+  disk_gb: Type.Integer(),
+  price_per_hour: Type.Number({ description: 'Credits, for time in which it runs' }),
+  ports: Type.Array(Type.Integer(), { description: 'TCP ports that the address answers on' }),
+  outbound: Type.Boolean({ description: 'Whether it may open connections to the outside' }),
+  accel: textOrNull('What its processor runs on; null while it does not run'),
+  accel_reason: textOrNull('Why nothing faster'),
+  created_at: Type.String(),
+  started_at: textOrNull('When its processor began to run'),
+  ready_at: textOrNull('When the guest gave its first sign of life in this run'),
+  uptime_seconds: Type.Integer({ description: 'Since started_at; 0 while it does not run' }),
+});
+export type Vm = Static<typeof Vm>;
+
+export const NewVm = Type.Object({
+  name: Type.String({ description: '1 to 128 visible characters' }),
+  instance_type: Type.String({ description: 'One of GET /api/instance-types' }),
+  region: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,32}$', default: 'us-east-1' })),
+  tags: Type.Optional(Type.String({ maxLength: 1024, default: '', description: 'Comma-separated' })),
+  image: Type.Optional(Type.String({ default: 'tiny', description: 'One of GET /api/images' })),
+  ssh_keys: Type.Optional(
+    Type.Array(Type.String(), { maxItems: 20, description: 'OpenSSH public keys of the root user' }),
+  ),
+  user_data: Type.Optional(
+    Type.String({ description: 'cloud-init user data, or a script that begins with #!; at most 64 KiB' }),
+  ),
+  ports: Type.Optional(
+    Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
+      maxItems: 16,
+      description: 'Further TCP ports of the guest, beside 22, 80, 443 and 8080',
+    }),
+  ),
+});
+export type NewVm = Static<typeof NewVm>;
+
+export const DeletedVm = Type.Object({
+  vm_id: Type.String(),
+  name: Type.String(),
+  deleted: Type.Literal(true),
+  state: Type.Literal('deleted'),
+});
+export type DeletedVm = Static<typeof DeletedVm>;
+
+export const InstanceTypeEntry = Type.Object({
+  instance_type: Type.String(),
+  vcpus: Type.Integer(),
+  memory_mb: Type.Integer(),
+  disk_gb: Type.Integer(),
+  price_per_hour: Type.Number({ description: 'Credits' }),
+});
+
+export const Image = Type.Object({
+  image_id: Type.String(),
+  name: Type.String(),
+  is_builtin: Type.Boolean(),
+  size: Type.Union([Type.Integer(), Type.Null()], { description: 'Bytes; null when built in' }),
+  min_disk_gb: Type.Integer({ description: 'Least disk_gb of an instance type that takes it' }),
+  created_at: textOrNull('null when built in'),
+});
+export type Image = Static<typeof Image>;
+
+export const Paging = {
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
+  ),
+};
+export const VmPath = Type.Object({ vm_id: Type.String() });
+
+export const StopQuery = Type.Object({
+  grace: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 300, description: 'Seconds in which the guest may shut down' }),
+  ),
+  force: Type.Optional(Type.Boolean({ description: 'Power off at once' })),
+});
+export type StopQuery = Static<typeof StopQuery>;

@@ -1,0 +1,155 @@
+/** Machines over REST. */
+import { Type } from 'typebox';
+import { invalidCursor, listPage } from '../http/list-page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Images } from './images.ts';
+import { INSTANCE_TYPES } from './instance-types.ts';
+import type { Machines } from './machines.ts';
+import type { Power } from './power.ts';
+import type { Removal } from './removal.ts';
+import { DeletedVm, Image, InstanceTypeEntry, NewVm, Paging, StopQuery, Vm, VmPath } from './schema.ts';
+import { priceOf } from './vm-answer.ts';
+
+export interface VmRoutesDeps {
+  readonly machines: Machines;
+  readonly power: Power;
+  readonly removal: Removal;
+  readonly images: Images;
+}
+
+const VM = '/api/vms/{vm_id}';
+
+export function vmRoutes(deps: VmRoutesDeps): Route[] {
+  return [...catalogueRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps)];
+}
+
+function catalogueRoutes({ images }: VmRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/instance-types',
+      name: 'listInstanceTypes',
+      tag: 'compute',
+      summary: 'List what a virtual machine can be, and its price',
+      permission: 'compute:read',
+      responses: { 200: Type.Array(InstanceTypeEntry) },
+      handler: () =>
+        INSTANCE_TYPES.map((type) => ({
+          instance_type: type.name,
+          vcpus: type.vcpus,
+          memory_mb: type.memoryMb,
+          disk_gb: type.diskGb,
+          price_per_hour: priceOf(type.priceMicro),
+        })),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/images',
+      name: 'listImages',
+      tag: 'compute',
+      summary: 'List what a virtual machine can start from',
+      permission: 'compute:read',
+      responses: { 200: Type.Array(Image) },
+      handler: () => images.list(),
+    }),
+  ];
+}
+
+function findRoutes({ machines }: VmRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/vms',
+      name: 'createVm',
+      tag: 'compute',
+      summary: 'Create a virtual machine',
+      description: 'Its disk and its address exist from now on; it runs once it is started.',
+      permission: 'compute:write',
+      body: NewVm,
+      responses: { 201: Vm },
+      errors: ['image_not_found', 'insufficient_credits', 'no_free_address', 'engine_unavailable'],
+      handler: ({ principal, body, receipt }) => machines.create(principal, body, receipt),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/vms',
+      name: 'listVms',
+      tag: 'compute',
+      summary: 'List your virtual machines, oldest first',
+      permission: 'compute:read',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(Vm) },
+      errors: ['invalid_cursor'],
+      produces: 'list',
+      handler: ({ principal, query, request }) => {
+        const { limit, cursor } = query;
+        const after = cursor === undefined ? 0 : Number(cursor);
+        if (!Number.isSafeInteger(after)) throw invalidCursor();
+        const entries = machines.list(principal, after, limit === undefined ? Infinity : limit + 1);
+        return listPage({ request, limit, entries, cursorOf: (vm) => String(vm.id) });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: VM,
+      name: 'getVm',
+      tag: 'compute',
+      summary: 'Read a virtual machine',
+      permission: 'compute:read',
+      params: VmPath,
+      responses: { 200: Vm },
+      errors: ['vm_not_found'],
+      handler: ({ principal, params }) => machines.describe(principal, params.vm_id),
+    }),
+  ];
+}
+
+function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: `${VM}/start`,
+      name: 'startVm',
+      tag: 'compute',
+      summary: 'Start a virtual machine',
+      description: 'Answers when its processor runs. One that runs already is left alone.',
+      permission: 'compute:write',
+      params: VmPath,
+      responses: { 200: Vm },
+      errors: [
+        ...(['vm_not_found', 'vm_invalid_state', 'vm_locked', 'insufficient_credits'] as const),
+        ...(['write_conflict', 'engine_unavailable', 'insufficient_capacity'] as const),
+      ],
+      handler: ({ principal, params, receipt }) => power.start(principal, params.vm_id, receipt),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${VM}/stop`,
+      name: 'stopVm',
+      tag: 'compute',
+      summary: 'Stop a virtual machine',
+      description: 'The guest is asked to shut down, and powered off when it has not done so in time.',
+      permission: 'compute:write',
+      params: VmPath,
+      query: StopQuery,
+      responses: { 200: Vm },
+      errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
+      handler: ({ principal, params, query, receipt }) => {
+        const graceMs = query.force === true ? 0 : query.grace === undefined ? undefined : query.grace * 1000;
+        return power.stop(principal, params.vm_id, { graceMs, receipt });
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: VM,
+      name: 'deleteVm',
+      tag: 'compute',
+      summary: 'Delete a stopped virtual machine and its disk',
+      permission: 'compute:write',
+      params: VmPath,
+      responses: { 200: DeletedVm },
+      errors: ['vm_not_found', 'vm_not_stopped', 'vm_locked', 'write_conflict', 'engine_unavailable'],
+      handler: ({ principal, params }) => removal.remove(principal, params.vm_id),
+    }),
+  ];
+}

@@ -1,0 +1,183 @@
+/** One connection of a client: it waits until the guest really answers, and only then is joined to it. */
+import type { Socket } from 'node:net';
+import { type FrontTimings, type GuestRun, SSH_PORT } from './guest-run.ts';
+import { NOT_ANSWERING, refuse } from './not-running.ts';
+import { type RelayCounts, relay, reset } from './relay.ts';
+
+export interface ClientConnectionDeps {
+  readonly client: Socket;
+  readonly run: GuestRun;
+  /** As the client sees it. */
+  readonly port: number;
+  readonly guestPort: number;
+  readonly timings: FrontTimings;
+  readonly counts: RelayCounts;
+}
+
+/** What is kept of a client's bytes, so that they can be sent again to a guest that did not listen yet. */
+const MAX_HELD_BYTES = 65_536;
+
+export class ClientConnection {
+  readonly #deps: ClientConnectionDeps;
+  readonly #over = new AbortController();
+  readonly #hold = (bytes: Buffer) => this.#keep(bytes);
+  readonly #clientEnded = () => this.#onClientEnd();
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #guest: Socket | null = null;
+  #isJoined = false;
+  /** It waited long enough: a guest that does not listen now is not asked again. */
+  #isLate = false;
+
+  constructor(deps: ClientConnectionDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    const { client, run, guestPort, timings } = this.#deps;
+    const end = () => this.#end();
+    run.signal.addEventListener('abort', end);
+    client.once('close', () => {
+      run.signal.removeEventListener('abort', end);
+      this.#over.abort();
+      // A joined pair settles its end between themselves.
+      if (this.#guest !== null && !this.#isJoined) reset(this.#guest);
+    });
+    client.on('data', this.#hold).on('end', this.#clientEnded);
+    const giveUp = setTimeout(() => this.#giveUp(), timings.waitMs).unref();
+    this.#over.signal.addEventListener('abort', () => clearTimeout(giveUp));
+    void (guestPort === SSH_PORT ? this.#serverFirst() : this.#clientFirst()).then((guest) => {
+      clearTimeout(giveUp);
+      if (guest === null) this.#refuse();
+      else this.#join(guest);
+    });
+  }
+
+  /** A guest that took a request may think about it for longer than that. */
+  #giveUp(): void {
+    this.#isLate = true;
+    if (this.#deps.guestPort === SSH_PORT) this.#over.abort();
+  }
+
+  #end(): void {
+    this.#over.abort();
+    if (this.#guest !== null) this.#guest.destroy();
+    reset(this.#deps.client);
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+    if (this.#heldBytes >= MAX_HELD_BYTES) this.#deps.client.pause();
+    if (this.#guest !== null) this.#guest.write(bytes);
+  }
+
+  /** Whoever said nothing and will say nothing does not wait for an answer. */
+  #onClientEnd(): void {
+    if (this.#heldBytes === 0 || this.#deps.guestPort === SSH_PORT) this.#deps.client.destroy();
+    else this.#guest?.end();
+  }
+
+  async #serverFirst(): Promise<Socket | null> {
+    const { run, guestPort, client } = this.#deps;
+    const talk = await run.talk(guestPort, this.#over.signal);
+    if (talk === null) return null;
+    if (client.destroyed || run.signal.aborted) {
+      reset(talk.socket);
+      return null;
+    }
+    talk.socket.unshift(talk.first);
+    for (const bytes of this.#held) talk.socket.write(bytes);
+    return talk.socket;
+  }
+
+  async #clientFirst(): Promise<Socket | null> {
+    const { run, guestPort, timings } = this.#deps;
+    const { signal } = this.#over;
+    if (!run.isAlive) await run.life(timings.holdMs, signal);
+    while (!signal.aborted && !this.#isLate) {
+      const guest = run.dial(guestPort);
+      if (guest === null) return null;
+      this.#guest = guest;
+      for (const bytes of this.#held) guest.write(bytes);
+      if (this.#deps.client.readableEnded) guest.end();
+      const outcome = await this.#trial(guest);
+      if (outcome === 'taken') return guest;
+      this.#guest = null;
+      guest.destroy();
+      if (outcome === 'refused') {
+        reset(this.#deps.client);
+        return null;
+      }
+      await pause(timings.retryMs, signal);
+    }
+    return null;
+  }
+
+  /**
+   * `taken`: the guest answered, or it holds more than we could send again; `early`: it ended at once
+   * without a byte, as a port does where nobody listens yet; `refused`: it ended later, which is its answer.
+   * A request that a guest may have acted on is never sent twice: not after the port answered in this run.
+   */
+  #trial(guest: Socket): Promise<'taken' | 'early' | 'refused'> {
+    const { run, guestPort, timings } = this.#deps;
+    if (run.hasAnswered(guestPort)) return Promise.resolve('taken');
+    return new Promise((resolve) => {
+      let isEarly = true;
+      const settle = (outcome: 'taken' | 'early' | 'refused') => {
+        clearInterval(timer);
+        guest.off('data', answered).off('end', ended).off('close', ended).pause();
+        this.#over.signal.removeEventListener('abort', ended);
+        resolve(outcome);
+      };
+      const answered = (first: Buffer) => {
+        settle('taken');
+        guest.unshift(first);
+      };
+      const ended = () => settle(isEarly ? 'early' : 'refused');
+      const timer = setInterval(() => {
+        isEarly = this.#heldBytes === 0;
+        if (this.#heldBytes >= MAX_HELD_BYTES) settle('taken');
+      }, timings.atOnceMs).unref();
+      guest.on('data', answered).on('end', ended).on('close', ended);
+      this.#over.signal.addEventListener('abort', ended);
+    });
+  }
+
+  #join(guest: Socket): void {
+    const { client, run, guestPort, counts } = this.#deps;
+    client.off('data', this.#hold).off('end', this.#clientEnded);
+    this.#guest = guest;
+    this.#isJoined = true;
+    if (client.destroyed || run.signal.aborted) {
+      reset(guest);
+      return;
+    }
+    counts.onIn(this.#heldBytes);
+    this.#held = [];
+    guest.once('data', () => run.answered(guestPort));
+    relay(client, guest, counts);
+  }
+
+  #refuse(): void {
+    const { client, port, timings } = this.#deps;
+    client.off('data', this.#hold).off('end', this.#clientEnded);
+    if (client.destroyed) return;
+    const sent = Buffer.concat(this.#held);
+    this.#held = [];
+    refuse(client, { port, message: NOT_ANSWERING, sent, lingerMs: timings.lingerMs });
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms).unref();
+    if (signal.aborted) done();
+    else signal.addEventListener('abort', done);
+  });
+}

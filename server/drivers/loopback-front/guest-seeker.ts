@@ -1,0 +1,102 @@
+/**
+ * Finds out whether a guest speaks on a port where servers speak first. An engine's forwarder takes a
+ * connection before the guest has a network: such a dial may be lost without any word of it. So a new one
+ * is begun again and again, and the first that brings a byte wins.
+ */
+import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import { reset } from './relay.ts';
+
+/** A guest that spoke: its socket, paused, and what it said first. */
+export interface Talk {
+  readonly socket: Socket;
+  readonly first: Buffer;
+}
+
+export interface SeekOptions {
+  readonly clock: Clock;
+  /** A new connection, with allowHalfOpen. */
+  readonly dial: () => Socket;
+  readonly intervalMs: number;
+  /** Ends the search. */
+  readonly signal: AbortSignal;
+}
+
+const MAX_DIALS = 8;
+/** A dial may wait for its first byte for this long, or for half of the time that has been sought already. */
+const MIN_PATIENCE_MS = 2000;
+/** A guest that has not spoken for long is asked less often: every hundredth of that time. */
+const INTERVAL_SHARE = 100;
+const MAX_INTERVAL_MS = 10_000;
+
+/** Resolves with the first guest that speaks, or null when the signal ends it. Never rejects. */
+export function seekTalk(options: SeekOptions): Promise<Talk | null> {
+  return new Promise((resolve) => new Seeker(options, resolve).start());
+}
+
+class Seeker {
+  readonly #options: SeekOptions;
+  readonly #resolve: (talk: Talk | null) => void;
+  /** Each with the time it began. */
+  readonly #dials = new Map<Socket, number>();
+  readonly #startedAt: number;
+  readonly #stop = () => this.#finish(null);
+  #timer: NodeJS.Timeout | undefined;
+  #isDone = false;
+
+  constructor(options: SeekOptions, resolve: (talk: Talk | null) => void) {
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#startedAt = options.clock.monotonic();
+  }
+
+  start(): void {
+    if (this.#options.signal.aborted) {
+      this.#finish(null);
+      return;
+    }
+    this.#options.signal.addEventListener('abort', this.#stop);
+    this.#turn();
+  }
+
+  #turn(): void {
+    const now = this.#options.clock.monotonic();
+    const sought = now - this.#startedAt;
+    const patience = Math.max(MIN_PATIENCE_MS, sought / 2);
+    for (const [dial, since] of this.#dials) if (now - since > patience) this.#drop(dial);
+    if (this.#dials.size < MAX_DIALS) this.#dial(now);
+    const share = Math.min(sought / INTERVAL_SHARE, MAX_INTERVAL_MS);
+    this.#timer = setTimeout(() => this.#turn(), Math.max(this.#options.intervalMs, share)).unref();
+  }
+
+  #dial(now: number): void {
+    const socket = this.#options.dial();
+    this.#dials.set(socket, now);
+    const drop = () => this.#drop(socket);
+    socket.on('error', ignore).once('end', drop).once('close', drop);
+    socket.once('data', (first: Buffer) => {
+      if (this.#isDone) return;
+      socket.pause();
+      socket.off('error', ignore).off('end', drop).off('close', drop);
+      this.#dials.delete(socket);
+      this.#finish({ socket, first });
+    });
+  }
+
+  #drop(socket: Socket): void {
+    if (this.#dials.delete(socket)) socket.destroy();
+  }
+
+  #finish(talk: Talk | null): void {
+    this.#isDone = true;
+    clearTimeout(this.#timer);
+    this.#options.signal.removeEventListener('abort', this.#stop);
+    for (const dial of this.#dials.keys()) reset(dial);
+    this.#dials.clear();
+    this.#resolve(talk);
+  }
+}
+
+function ignore(): void {
+  // An error is always followed by `close`, which is what counts.
+}

@@ -1,0 +1,39 @@
+/** Two sockets as one connection. */
+import type { Socket } from 'node:net';
+
+export interface RelayCounts {
+  /** Bytes read from the client and handed to the guest's side. */
+  readonly onIn: (bytes: number) => void;
+  readonly onOut: (bytes: number) => void;
+}
+
+/**
+ * Joins both until each has ended. Each side's end goes to the other as an end while the other direction
+ * stays open, a reset as a reset; a side that does not read holds up only the other one.
+ */
+export function relay(client: Socket, guest: Socket, counts: RelayCounts): void {
+  pump(client, guest, counts.onIn);
+  pump(guest, client, counts.onOut);
+}
+
+function pump(from: Socket, to: Socket, onBytes: (bytes: number) => void): void {
+  from.on('data', (bytes: Buffer) => {
+    onBytes(bytes.length);
+    if (!to.write(bytes)) from.pause();
+  });
+  to.on('drain', () => from.resume());
+  if (from.readableEnded) to.end();
+  else from.on('end', () => to.end());
+  from.on('close', () => {
+    if (!to.readableEnded || !to.writableEnded) reset(to);
+  });
+  if (to.writableNeedDrain) from.pause();
+  else from.resume();
+}
+
+/** What was cut must not look like a proper end to the other side. */
+export function reset(socket: Socket): void {
+  if (socket.destroyed) return;
+  if (socket.connecting) socket.destroy();
+  else socket.resetAndDestroy();
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Launch, qemuArguments } from './arguments.ts';
+
+const LAUNCH: Launch = {
+  vmId: `vm-${'0'.repeat(26)}`,
+  uuid: '00000000-0000-4000-8000-000000000000',
+  machine: 'pc-q35-7.2',
+  accel: 'tcg',
+  vcpus: 2,
+  memoryMb: 4096,
+  boot: 'disk',
+  diskFormat: 'qcow2',
+  mac: '52:54:00:00:00:01',
+  outbound: false,
+  forwards: [{ address: '127.96.0.1', hostPort: 20_022, guestPort: 22 }],
+};
+
+/** The value that follows `name`, each time it occurs. */
+function valuesOf(args: readonly string[], name: string): string[] {
+  return args.flatMap((word, at) => (word === name ? [args[at + 1] ?? ''] : []));
+}
+
+test('a guest is paused at first, sandboxed, and cut off from the outside', () => {
+  const args = qemuArguments(LAUNCH);
+  for (const word of ['-S', '-nodefaults', '-no-user-config']) assert.ok(args.includes(word), word);
+  assert.deepEqual(valuesOf(args, '-sandbox'), [
+    'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
+  ]);
+  assert.deepEqual(valuesOf(args, '-netdev'), [
+    'user,id=net0,ipv6=off,restrict=on,hostfwd=tcp:127.96.0.1:20022-:22',
+  ]);
+  assert.deepEqual(valuesOf(args, '-accel'), ['tcg,thread=multi,tb-size=128']);
+  assert.deepEqual(valuesOf(args, '-cpu'), ['max']);
+  assert.deepEqual(valuesOf(args, '-kernel'), []);
+  assert.equal(valuesOf(args, '-chardev').length, 3);
+});
+
+test('kernel boot, KVM, raw disks and outbound connections change only what they should', () => {
+  const differing = (changes: Partial<Launch>) => {
+    const plain = qemuArguments(LAUNCH);
+    return qemuArguments({ ...LAUNCH, ...changes }).filter((word) => !plain.includes(word));
+  };
+  assert.deepEqual(differing({ accel: 'kvm' }), ['kvm', 'host']);
+  const kernel = differing({ boot: 'kernel' });
+  assert.equal(kernel[0], 'virtio-blk-pci,id=disk0,drive=disk');
+  assert.deepEqual(kernel.slice(1, 5), ['-kernel', 'vmlinuz', '-initrd', 'initrd']);
+  assert.match(differing({ outbound: true }).join(' '), /^user,.*restrict=off,hostfwd=tcp:127\.96\.0\.1:/);
+  const disk = differing({ diskFormat: 'raw' });
+  assert.equal(disk.length, 2);
+  assert.ok(disk.every((word) => word.includes('disk.raw') || word.startsWith('driver=raw,')));
+});
+
+test('every disk says its format, and every socket and forward its place', () => {
+  const args = qemuArguments(LAUNCH);
+  for (const disk of valuesOf(args, '-blockdev')) assert.match(disk, /^driver=(?:file|raw|qcow2),/);
+  assert.ok(!args.join(' ').includes('/'), 'files are named relative to the working directory');
+});
+
+test('text of a stranger is never taken, in no place', () => {
+  const hostile = fc.oneof(
+    fc.string(),
+    fc.constantFrom(',script=x', '=', '\n-monitor stdio', '"', 'vm-,', '127.0.0.1,guestfwd=x', '%s'),
+  );
+  const key = fc.constantFrom(
+    ...(Object.keys(LAUNCH) as (keyof Launch)[]).filter((one) => one !== 'forwards'),
+  );
+  fc.assert(
+    fc.property(key, hostile, fc.constantFrom('before', 'after', 'instead'), (name, text, where) => {
+      fc.pre(text !== '');
+      const old = String(LAUNCH[name]);
+      const value = where === 'before' ? text + old : where === 'after' ? old + text : text;
+      const changed = { ...LAUNCH, [name]: value } as Launch;
+      let args: string[];
+      try {
+        args = qemuArguments(changed);
+      } catch {
+        return;
+      }
+      // What passed has the form of the real thing: no word more, and no comma, space or line more.
+      const plain = qemuArguments(LAUNCH);
+      const shape = (words: readonly string[]) => words.join(' ').replace(/[^,=\s]/g, '').length;
+      const isWord = ['boot', 'accel', 'diskFormat'].includes(name);
+      if (!isWord) assert.deepEqual([args.length, shape(args)], [plain.length, shape(plain)]);
+    }),
+    { numRuns: 10_000 },
+  );
+});
+
+test('a forward always names a loopback address', () => {
+  for (const address of ['', '0.0.0.0', '127.0.0.1,restrict=off', '10.0.0.1', '127.0.0.1\n']) {
+    const forwards = [{ address, hostPort: 1024, guestPort: 22 }];
+    assert.throws(() => qemuArguments({ ...LAUNCH, forwards }), address);
+  }
+  for (const hostPort of [0, -1, 1.5, 65_536, Number.NaN]) {
+    const forwards = [{ address: '127.96.0.1', hostPort, guestPort: 22 }];
+    assert.throws(() => qemuArguments({ ...LAUNCH, forwards }), String(hostPort));
+  }
+});

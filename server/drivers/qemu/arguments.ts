@@ -1,0 +1,133 @@
+/** The command line of one guest, as a pure function. */
+
+/** A TCP port of the guest, and where on this host it answers. */
+export interface Forward {
+  /** IPv4 text. Never empty: to QEMU an empty address means all of them. */
+  readonly address: string;
+  readonly hostPort: number;
+  readonly guestPort: number;
+}
+
+/** What is put into the command line. No text of a user: nothing here can hold one. */
+export interface Launch {
+  readonly vmId: string;
+  readonly uuid: string;
+  /** A versioned one, `pc-q35-7.2`: what the guest sees stays the same when QEMU is updated. */
+  readonly machine: string;
+  readonly accel: 'kvm' | 'tcg';
+  readonly vcpus: number;
+  readonly memoryMb: number;
+  readonly boot: 'kernel' | 'disk';
+  readonly diskFormat: 'raw' | 'qcow2';
+  readonly mac: string;
+  readonly outbound: boolean;
+  readonly forwards: readonly Forward[];
+}
+
+/** The files of a guest, by their names in its own directory, which is QEMU's working directory. */
+export const FILES = {
+  rawDisk: 'disk.raw',
+  qcow2Disk: 'disk.qcow2',
+  base: 'base',
+  seed: 'seed.iso',
+  kernel: 'vmlinuz',
+  initrd: 'initrd',
+  control: 'qmp.sock',
+  events: 'events.sock',
+  console: 'console.sock',
+  consoleLog: 'console.log',
+} as const;
+
+export const BALLOON_ID = 'balloon0';
+export const DISK_ID = 'disk0';
+
+const KERNEL_LINE = 'console=ttyS0 quiet panic=5';
+/** Translated code of one guest. QEMU's own choice is 1 GiB, for which few guests have use. */
+const TCG_CACHE_MB = 128;
+const SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny';
+
+const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
+  ['vmId', /^vm-[0-9a-z]{26}$/],
+  ['uuid', /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/],
+  ['machine', /^pc-q35-\d+\.\d+$/],
+  ['accel', /^(?:kvm|tcg)$/],
+  ['vcpus', /^[1-9]\d{0,2}$/],
+  ['memoryMb', /^[1-9]\d{0,7}$/],
+  ['boot', /^(?:kernel|disk)$/],
+  ['diskFormat', /^(?:raw|qcow2)$/],
+  ['mac', /^52:54:00(?::[0-9a-f]{2}){3}$/],
+  ['outbound', /^(?:true|false)$/],
+];
+
+/** The arguments for QEMU. Throws when a value has another form than its own: nothing is ever escaped. */
+export function qemuArguments(launch: Launch): string[] {
+  for (const [key, form] of FORMS) {
+    if (!form.test(String(launch[key]))) throw new Error(`not a ${key} for a guest`);
+  }
+  return [
+    ...['-name', `guest=${launch.vmId},debug-threads=on`, '-uuid', launch.uuid],
+    ...['-nodefaults', '-no-user-config', '-S', '-display', 'none', '-vga', 'none'],
+    ...['-sandbox', SANDBOX],
+    ...machineArguments(launch),
+    ...socketArguments(),
+    ...diskArguments(launch),
+    ...['-netdev', networkBackend(launch)],
+    // romfile=: nothing boots from the network, so QEMU needs no ROM files for it.
+    ...['-device', `virtio-net-pci,netdev=net0,mac=${launch.mac},romfile=`],
+    ...['-object', 'rng-builtin,id=rng0', '-device', 'virtio-rng-pci,rng=rng0'],
+    ...['-device', `virtio-balloon-pci,id=${BALLOON_ID},free-page-reporting=on`],
+    ...['-device', 'pvpanic'],
+    ...(launch.boot === 'kernel'
+      ? ['-kernel', FILES.kernel, '-initrd', FILES.initrd, '-append', KERNEL_LINE]
+      : []),
+  ];
+}
+
+function machineArguments({ machine, accel, vcpus, memoryMb }: Launch): string[] {
+  return [
+    ...['-machine', `${machine},memory-backend=mem0`],
+    ...['-accel', accel === 'kvm' ? 'kvm' : `tcg,thread=multi,tb-size=${TCG_CACHE_MB}`],
+    ...['-cpu', accel === 'kvm' ? 'host' : 'max'],
+    ...['-smp', `cpus=${vcpus}`, '-m', `size=${memoryMb}M`],
+    // reserve=off: the host gives pages when they are touched, so a large guest starts on a smaller host.
+    ...['-object', `memory-backend-ram,id=mem0,size=${memoryMb}M,reserve=off`],
+  ];
+}
+
+/** Each of these sockets serves one caller at a time, hence two for QMP. */
+function socketArguments(): string[] {
+  const socket = (id: string, path: string) => `socket,id=${id},path=${path},server=on,wait=off`;
+  return [
+    ...['-chardev', socket('control', FILES.control), '-mon', 'chardev=control,mode=control'],
+    ...['-chardev', socket('events', FILES.events), '-mon', 'chardev=events,mode=control'],
+    ...['-chardev', `${socket('console', FILES.console)},logfile=${FILES.consoleLog},logappend=on`],
+    ...['-device', 'isa-serial,chardev=console'],
+  ];
+}
+
+/** Formats are named, never probed: a guest that writes a header on its disk cannot change what it is. */
+function diskArguments({ boot, diskFormat }: Launch): string[] {
+  // A kernel that is given takes the first place itself.
+  const first = boot === 'disk' ? ',bootindex=0' : '';
+  const file = diskFormat === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
+  return [
+    ...['-blockdev', `driver=file,node-name=disk-file,filename=${file},discard=unmap`],
+    ...['-blockdev', `driver=${diskFormat},node-name=disk,file=disk-file,discard=unmap`],
+    ...['-device', `virtio-blk-pci,id=${DISK_ID},drive=disk${first}`],
+    ...['-blockdev', `driver=file,node-name=seed-file,filename=${FILES.seed},read-only=on`],
+    ...['-blockdev', 'driver=raw,node-name=seed,file=seed-file,read-only=on'],
+    ...['-device', 'virtio-blk-pci,id=seed0,drive=seed'],
+  ];
+}
+
+function networkBackend({ outbound, forwards }: Launch): string {
+  const parts = ['user', 'id=net0', 'ipv6=off', `restrict=${outbound ? 'off' : 'on'}`];
+  for (const { address, hostPort, guestPort } of forwards) {
+    const isPort = (port: number) => Number.isInteger(port) && port > 0 && port < 65_536;
+    if (!/^127(?:\.\d{1,3}){3}$/.test(address) || !isPort(hostPort) || !isPort(guestPort)) {
+      throw new Error('not a forward for a guest');
+    }
+    parts.push(`hostfwd=tcp:${address}:${hostPort}-:${guestPort}`);
+  }
+  return parts.join(',');
+}

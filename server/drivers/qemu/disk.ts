@@ -1,0 +1,113 @@
+/** Makes a guest's disk and seed, and puts the files beside it that it starts from. */
+import { execFile } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { GuestSpec } from '../../compute/hypervisor.ts';
+import { AppError } from '../../errors.ts';
+import { FILES } from './arguments.ts';
+import { seedImage } from './seed.ts';
+
+const run = promisify(execFile);
+const GIB = 1024 ** 3;
+const QEMU_IMG_MS = 60_000;
+
+/** Who owns a guest's files; null: we do. */
+type Owner = number | null;
+
+/** `error` as an AppError: a full disk is told apart from the rest. */
+export function asDiskError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const { code, stderr } = error as { code?: unknown; stderr?: unknown };
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT' || /No space left|quota/i.test(String(stderr ?? ''));
+  return isFull
+    ? new AppError('out_of_space', 'no space for the disk of the virtual machine', { cause: error })
+    : new AppError('internal_error', 'the disk of the virtual machine cannot be made', { cause: error });
+}
+
+/** Writes a file of the guest, which must not exist. */
+function writeFile(path: string, bytes: Uint8Array, owner: Owner): void {
+  fs.writeFileSync(path, bytes, { mode: 0o600, flag: 'wx' });
+  if (owner !== null) fs.lchownSync(path, owner, owner);
+}
+
+export function writeSeed(folder: string, spec: GuestSpec, owner: Owner): void {
+  const path = join(folder, FILES.seed);
+  fs.rmSync(path, { force: true });
+  writeFile(path, seedImage(spec), owner);
+}
+
+/** An empty disk: all zero, and no block taken until it is written. */
+export function createRawDisk(folder: string, diskGb: number, owner: Owner): void {
+  const path = join(folder, FILES.rawDisk);
+  writeFile(path, new Uint8Array(), owner);
+  fs.truncateSync(path, diskGb * GIB);
+}
+
+/**
+ * Gives the guest a file of ours to read: the same file under another name, a copy where that is not possible
+ * or where its own user could not read it.
+ */
+export function lendFile(source: string, target: string, owner: Owner): void {
+  fs.rmSync(target, { force: true });
+  const isReadable = owner === null || (fs.statSync(source).mode & 0o004) !== 0;
+  if (isReadable) {
+    try {
+      fs.linkSync(source, target);
+      return;
+    } catch (error) {
+      if (!['EXDEV', 'EPERM', 'EMLINK'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    }
+  }
+  fs.copyFileSync(source, target, fs.constants.COPYFILE_FICLONE | fs.constants.COPYFILE_EXCL);
+  if (owner !== null) fs.lchownSync(target, owner, owner);
+}
+
+/** The size that a guest sees, bytes. Refuses an image that names other files, for those would be ours. */
+export function virtualBytes(path: string, format: 'raw' | 'qcow2'): number {
+  if (format === 'raw') return fs.statSync(path).size;
+  const header = Buffer.alloc(104);
+  const fd = fs.openSync(path, 'r');
+  try {
+    fs.readSync(fd, header, 0, header.length, 0);
+  } finally {
+    fs.closeSync(fd);
+  }
+  const isQcow2 = header.toString('latin1', 0, 4) === 'QFI\xfb';
+  const hasBacking = header.readBigUInt64BE(8) !== 0n;
+  // Bit 2 of the incompatible features: the data is in another file.
+  const hasDataFile = header.readUInt32BE(4) >= 3 && (header.readBigUInt64BE(72) & 4n) !== 0n;
+  if (!isQcow2 || hasBacking || hasDataFile) {
+    throw new AppError('internal_error', 'the image is damaged or needs files besides itself');
+  }
+  return Number(header.readBigUInt64BE(24));
+}
+
+export interface OverlayOptions {
+  /** The image; read only, ever. */
+  readonly base: string;
+  readonly format: 'raw' | 'qcow2';
+  readonly diskGb: number;
+  readonly owner: Owner;
+  /** Path of `qemu-img`. */
+  readonly qemuImg: string;
+}
+
+/** A disk of `diskGb` that begins as the image and keeps only what differs from it. */
+export async function createOverlay(folder: string, options: OverlayOptions): Promise<void> {
+  const { base, format, diskGb, owner, qemuImg } = options;
+  if (!fs.existsSync(base)) throw new AppError('internal_error', 'the file of the image is missing');
+  const imageGb = Math.ceil(virtualBytes(base, format) / GIB);
+  if (imageGb > diskGb) {
+    throw new AppError('invalid_request', `the image needs a disk of ${imageGb} GB, this type has ${diskGb}`);
+  }
+  if (owner !== null) fs.chmodSync(base, 0o444);
+  lendFile(base, join(folder, FILES.base), owner);
+  const backing = ['-b', FILES.base, '-F', format];
+  await run(qemuImg, ['create', '-q', '-f', 'qcow2', ...backing, FILES.qcow2Disk, `${diskGb}G`], {
+    cwd: folder,
+    timeout: QEMU_IMG_MS,
+    env: { LANG: 'C' },
+    ...(owner === null ? {} : { uid: owner, gid: owner }),
+  });
+}

@@ -1,0 +1,165 @@
+/**
+ * Where guests are kept. `<vms>/<vmId>/` belongs to us, mode 0700, with what we remember of the guest;
+ * `guest/` in it belongs to the guest's own user and has what its process works with. That process is not
+ * trusted: nothing in there is followed when it is a link, and our records are out of its reach.
+ */
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { GuestEndpoint } from '../../compute/hypervisor.ts';
+import { isId } from '../../ids.ts';
+
+/** What never changes between prepare() and discard(). */
+export interface GuestRecord {
+  readonly vmId: string;
+  readonly uuid: string;
+  /** Its number among all guests: user and address follow from it. */
+  readonly slot: number;
+  /** Under which its process runs; null: ours, because only root can give it another. */
+  readonly uid: number | null;
+  readonly boot: 'kernel' | 'disk';
+  readonly diskFormat: 'raw' | 'qcow2';
+}
+
+/** What is remembered of the present run, or of the last one. */
+export interface RunRecord {
+  readonly handle: string;
+  readonly pid: number;
+  readonly accel: 'kvm' | 'tcg';
+  readonly accelReason: string;
+  /** ms since 1970; null until the processor runs. */
+  readonly runningSince: number | null;
+}
+
+const RECORD = 'spec.json';
+const RUN = 'run.json';
+const UNFINISHED = '.new-';
+/** A million guests; the hash keeps several clouds on one host out of each other's way. */
+export const SLOTS = 2 ** 20;
+const PRIVILEGED_PORTS = 1024;
+
+/**
+ * Where a guest's port is offered on this host: every guest has two loopback addresses of its own in
+ * 127.96.0.0/11: one for its low ports (moved up, as ports below 1024 need privilege), one for the others.
+ */
+export function guestEndpoint(slot: number, port: number): GuestEndpoint {
+  const isLow = port < PRIVILEGED_PORTS;
+  const second = (isLow ? 96 : 112) + (slot >> 16);
+  return {
+    host: `127.${second}.${(slot >> 8) & 255}.${slot & 255}`,
+    port: isLow ? port + 20_000 : port,
+  };
+}
+
+export class GuestFolders {
+  readonly #root: string;
+  readonly #uidBase: number | null;
+  readonly #records = new Map<string, GuestRecord>();
+  readonly #slots = new Set<number>();
+
+  /** `uidBase` null: guests run as our own user. Reads what is there and removes what was left unfinished. */
+  constructor(root: string, uidBase: number | null) {
+    this.#root = root;
+    this.#uidBase = uidBase;
+    fs.mkdirSync(root, { recursive: true, mode: 0o700 });
+    for (const name of fs.readdirSync(root)) {
+      if (name.startsWith(UNFINISHED)) fs.rmSync(join(root, name), { recursive: true, force: true });
+      else if (isId('vm', name)) this.#remember(readJson<GuestRecord>(join(root, name, RECORD)));
+    }
+  }
+
+  #remember(record: GuestRecord | null): void {
+    if (record === null) return;
+    this.#records.set(record.vmId, record);
+    this.#slots.add(record.slot);
+  }
+
+  records(): GuestRecord[] {
+    return [...this.#records.values()];
+  }
+
+  find(vmId: string): GuestRecord | undefined {
+    return this.#records.get(vmId);
+  }
+
+  /** Of the folder that belongs to us. */
+  path(vmId: string, name = ''): string {
+    if (!isId('vm', vmId)) throw new Error('not the id of a guest');
+    return join(this.#root, vmId, name);
+  }
+
+  /** Of the folder that belongs to the guest. */
+  guestPath(vmId: string, name = ''): string {
+    return join(this.path(vmId, 'guest'), name);
+  }
+
+  /**
+   * Makes both folders and lets `fill` put files into the guest's; when it fails nothing is left behind, and
+   * a crash leaves only what the next start removes. All files then belong to the guest.
+   */
+  async create(
+    guest: Omit<GuestRecord, 'slot' | 'uid'>,
+    fill: (folder: string, record: GuestRecord) => Promise<void>,
+  ): Promise<GuestRecord> {
+    const slot = this.#freeSlot(guest.vmId);
+    this.#slots.add(slot);
+    const record = { ...guest, slot, uid: this.#uidBase === null ? null : this.#uidBase + slot };
+    const unfinished = join(this.#root, UNFINISHED + guest.vmId);
+    try {
+      const folder = join(unfinished, 'guest');
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if (record.uid !== null) fs.chownSync(folder, record.uid, record.uid);
+      await fill(folder, record);
+      writeDurably(join(unfinished, RECORD), record);
+      fs.renameSync(unfinished, this.path(guest.vmId));
+    } catch (error) {
+      this.#slots.delete(slot);
+      fs.rmSync(unfinished, { recursive: true, force: true });
+      throw error;
+    }
+    this.#records.set(record.vmId, record);
+    return record;
+  }
+
+  run(vmId: string): RunRecord | null {
+    return readJson<RunRecord>(this.path(vmId, RUN));
+  }
+
+  /** Not synced: after a power cut no guest runs. */
+  writeRun(vmId: string, run: RunRecord): void {
+    const path = this.path(vmId, RUN);
+    fs.writeFileSync(`${path}.new`, JSON.stringify(run), { mode: 0o600 });
+    fs.renameSync(`${path}.new`, path);
+  }
+
+  async remove(vmId: string): Promise<void> {
+    const record = this.#records.get(vmId);
+    await fs.promises.rm(this.path(vmId), { recursive: true, force: true });
+    this.#records.delete(vmId);
+    if (record) this.#slots.delete(record.slot);
+  }
+
+  #freeSlot(vmId: string): number {
+    let slot = createHash('sha256').update(vmId).digest().readUInt32BE(0) % SLOTS;
+    while (this.#slots.has(slot)) slot = (slot + 1) % SLOTS;
+    return slot;
+  }
+}
+
+function readJson<T>(path: string): T | null {
+  try {
+    return JSON.parse(fs.readFileSync(path, 'utf8')) as T;
+  } catch {
+    return null;
+  }
+}
+
+function writeDurably(path: string, value: unknown): void {
+  const fd = fs.openSync(path, 'wx', 0o600);
+  try {
+    fs.writeSync(fd, JSON.stringify(value));
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}

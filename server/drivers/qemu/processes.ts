@@ -1,0 +1,131 @@
+/** Processes of guests, told apart from all others: a number alone may by now be someone else's. */
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Of /proc: clock ticks since the host booted. */
+  readonly startTime: number;
+  readonly bootId: string;
+  /** The guest's, which is in the command line. */
+  readonly uuid: string;
+}
+
+interface ProcessStat {
+  /** `R`, `S`, `Z`, … */
+  readonly state: string;
+  readonly cpuTicks: number;
+  readonly startTime: number;
+}
+
+/** Linux shows times to programs in hundredths of a second, whatever its own tick is. */
+export const MS_PER_TICK = 10;
+/** Between -1000 and 1000: when memory runs out a guest goes before the control plane. */
+const OOM_SCORE_ADJ = 500;
+
+/** Text of a file of /proc; null when the process is gone. */
+function readProc(path: string): string | null {
+  try {
+    return readFileSync(`/proc/${path}`, 'latin1');
+  } catch {
+    return null;
+  }
+}
+
+/** Of `<pid>` or `<pid>/task/<tid>`. */
+export function readStat(path: string | number): ProcessStat | null {
+  const text = readProc(`${path}/stat`);
+  if (text === null) return null;
+  // The name, in parentheses, may itself hold anything.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return {
+    state: fields[0] ?? '',
+    cpuTicks: Number(fields[11]) + Number(fields[12]),
+    startTime: Number(fields[19]),
+  };
+}
+
+/** Memory of the host that the process has, bytes; null when it is gone. */
+export function residentBytes(pid: number): number | null {
+  const match = /^VmRSS:\s+(\d+) kB/m.exec(readProc(`${pid}/status`) ?? '');
+  return match === null ? null : Number(match[1]) * 1024;
+}
+
+/** What programs can still be given without swapping, bytes. */
+export function availableMemory(): number {
+  const match = /^MemAvailable:\s+(\d+) kB/m.exec(readProc('meminfo') ?? '');
+  return match === null ? 0 : Number(match[1]) * 1024;
+}
+
+let bootId: string | null = null;
+
+/** Another one after every boot of the host. */
+export function hostBootId(): string {
+  bootId ??= (readProc('sys/kernel/random/boot_id') ?? '').trim();
+  return bootId;
+}
+
+function guestUuid(pid: number): string | null {
+  const words = (readProc(`${pid}/cmdline`) ?? '').split('\0');
+  const at = words.indexOf('-uuid');
+  return at < 0 || !/qemu|kvm/.test(words[0] ?? '') ? null : (words[at + 1] ?? null);
+}
+
+/** The identity of a process that runs a guest now; null when it is gone or runs none. */
+export function identify(pid: number): ProcessIdentity | null {
+  const stat = readStat(pid);
+  if (stat === null || stat.state === 'Z' || stat.state === 'X') return null;
+  const uuid = guestUuid(pid);
+  return uuid === null ? null : { pid, startTime: stat.startTime, bootId: hostBootId(), uuid };
+}
+
+/** Whether that very process still runs. One that is dead and not yet buried does not. */
+export function isAlive(identity: ProcessIdentity): boolean {
+  const now = identify(identity.pid);
+  return now !== null && handleOf(now) === handleOf(identity);
+}
+
+/** Sends a signal to that very process. False: it is gone, and nobody got one. */
+export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isAlive(identity)) return false;
+  try {
+    return process.kill(identity.pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Processes that run guests, by the guest's uuid. `ownerOf` names the user that a guest's process must have,
+ * undefined for guests that are not ours: anyone may write anything into a command line.
+ */
+export function findGuests(ownerOf: (uuid: string) => number | undefined): Map<string, ProcessIdentity> {
+  const found = new Map<string, ProcessIdentity>();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const identity = identify(Number(name));
+    if (identity === null || ownerOf(identity.uuid) !== ownerOfProcess(identity.pid)) continue;
+    found.set(identity.uuid, identity);
+  }
+  return found;
+}
+
+function ownerOfProcess(pid: number): number | null {
+  try {
+    return statSync(`/proc/${pid}`).uid;
+  } catch {
+    return null;
+  }
+}
+
+/** Makes the process the first to go when the host runs out of memory, where that is allowed. */
+export function yieldMemoryFirst(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, String(OOM_SCORE_ADJ));
+  } catch {
+    // Some containers do not let us; the guest is none the worse for it.
+  }
+}
+
+export function handleOf({ pid, startTime, bootId, uuid }: ProcessIdentity): string {
+  return `${pid}.${startTime}.${bootId}.${uuid}`;
+}

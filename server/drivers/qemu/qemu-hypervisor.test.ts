@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
+import { isAppError } from '../../errors.ts';
+import { eventually, testHypervisor } from '../../testing/hypervisor.conformance.ts';
+import { buildQemuHouse, hasQemu, type QemuHouse, testSpec } from '../../testing/qemu-house.ts';
+import { FILES } from './arguments.ts';
+import type { RunRecord } from './guest-folders.ts';
+import { findGuests, handleOf, identify, isAlive, signalProcess } from './processes.ts';
+import type { QemuHypervisor } from './qemu-hypervisor.ts';
+
+if (hasQemu) testHypervisor('QemuHypervisor', async () => buildQemuHouse());
+
+describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () => {
+  let house: QemuHouse;
+  let hypervisor: QemuHypervisor;
+  const ends: GuestEnd[] = [];
+  const isRoot = process.getuid?.() === 0;
+  before(() => {
+    house = buildQemuHouse();
+    hypervisor = house.open();
+    hypervisor.onEnd((end) => ends.push(end));
+  });
+  after(async () => {
+    for (const { vmId } of await hypervisor.list()) await hypervisor.stop(vmId, { graceMs: 0 });
+    await hypervisor.close();
+    await house.remove();
+  });
+  const file = (vmId: string, name: string) => join(house.deps.vmsDirectory, vmId, name);
+  const runOf = (vmId: string) => JSON.parse(fs.readFileSync(file(vmId, 'run.json'), 'utf8')) as RunRecord;
+  const processesOf = ({ uuid }: GuestSpec) => {
+    const found: number[] = [];
+    for (const name of fs.readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+      if (identify(Number(name))?.uuid === uuid) found.push(Number(name));
+    }
+    return found;
+  };
+
+  test('a killed process is reported as crashed, with the signal', async () => {
+    const spec = house.newSpec();
+    const { handle } = await hypervisor.start(spec);
+    process.kill(runOf(spec.vmId).pid, 'SIGKILL');
+    const end = await eventually(() => ends.find(({ vmId }) => vmId === spec.vmId));
+    assert.equal(end.cause, 'crashed');
+    assert.equal(end.handle, handle);
+    assert.match(end.message, /SIGKILL/);
+    assert.notEqual((await hypervisor.start(spec)).handle, handle);
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+  });
+
+  test('the process has no powers, its own user, and goes first when memory runs out', async () => {
+    const spec = house.newSpec();
+    await hypervisor.start(spec);
+    const { pid } = runOf(spec.vmId);
+    const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
+    const field = (name: string) => new RegExp(`^${name}:[ \\t]*(.*)$`, 'm').exec(status)?.[1]?.trim();
+    assert.equal(field('NoNewPrivs'), '1');
+    assert.equal(field('Seccomp'), '2');
+    assert.equal(fs.readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8').trim(), '500');
+    assert.equal(fs.readFileSync(`/proc/${pid}/environ`, 'latin1').replaceAll('\0', ''), 'LANG=C');
+    assert.equal(fs.statSync(file(spec.vmId, '')).mode & 0o777, 0o700);
+    if (isRoot) {
+      assert.equal(field('CapEff'), '0000000000000000');
+      assert.equal(field('Groups'), '');
+      const uid = Number(field('Uid')?.split('\t')[0]);
+      assert.ok(uid >= house.deps.uidBase);
+      assert.equal(fs.statSync(file(spec.vmId, 'guest')).uid, uid);
+      assert.equal(fs.statSync(file(spec.vmId, 'spec.json')).uid, 0);
+      const other = house.newSpec();
+      await hypervisor.prepare(other);
+      assert.notEqual(fs.statSync(file(other.vmId, 'guest')).uid, uid);
+    }
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+  });
+
+  test('two starts at once give one process', async () => {
+    const spec = house.newSpec();
+    await Promise.all([hypervisor.start(spec), hypervisor.start(spec), hypervisor.start(spec)]);
+    assert.equal(processesOf(spec).length, 1);
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+    assert.equal(processesOf(spec).length, 0);
+  });
+
+  test('a process that was never written down is found and not doubled', async () => {
+    const spec = house.newSpec();
+    await hypervisor.start(spec);
+    const [pid] = processesOf(spec);
+    fs.rmSync(file(spec.vmId, 'run.json'));
+    const second = house.open();
+    assert.equal((await second.inspect(spec.vmId)).running, true);
+    await second.close();
+    // The sockets serve one caller: the one before has let go, as when it was killed.
+    await hypervisor.close();
+    const third = house.open();
+    await third.start(spec);
+    assert.deepEqual(processesOf(spec), [pid]);
+    await third.stop(spec.vmId, { graceMs: 0 });
+    await third.close();
+    hypervisor = house.open();
+    hypervisor.onEnd((end) => ends.push(end));
+  });
+
+  test('a process that took over the number is never signalled', async () => {
+    const spec = house.newSpec();
+    await hypervisor.start(spec);
+    const written = runOf(spec.vmId);
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+    const child = spawn('/bin/sleep', ['60'], { stdio: 'ignore' });
+    const pid = child.pid ?? 0;
+    try {
+      const handle = written.handle.replace(/^\d+/, String(pid));
+      fs.writeFileSync(file(spec.vmId, 'run.json'), JSON.stringify({ ...written, pid, handle }));
+      assert.equal((await hypervisor.inspect(spec.vmId)).running, false);
+      assert.equal(await hypervisor.stop(spec.vmId, { graceMs: 0 }), 'was_stopped');
+      assert.equal(signalProcess({ pid, startTime: 1, bootId: '', uuid: spec.uuid }, 'SIGKILL'), false);
+      assert.equal(child.exitCode ?? child.signalCode, null);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
+  test('of a process everything must fit: number, time, boot and uuid', async () => {
+    const spec = house.newSpec();
+    await hypervisor.start(spec);
+    const identity = identify(runOf(spec.vmId).pid);
+    assert.ok(identity && isAlive(identity));
+    assert.equal(handleOf(identity), runOf(spec.vmId).handle);
+    for (const wrong of [{ startTime: 1 }, { bootId: 'other' }, { uuid: 'other' }]) {
+      assert.equal(isAlive({ ...identity, ...wrong }), false);
+      assert.equal(signalProcess({ ...identity, ...wrong }, 'SIGKILL'), false);
+    }
+    assert.equal(findGuests(() => undefined).size, 0);
+    assert.equal(findGuests((uuid) => (uuid === spec.uuid ? 12_345 : undefined)).size, 0, 'wrong user');
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+  });
+
+  test('a process that hangs is ended by force', async () => {
+    const spec = house.newSpec();
+    await hypervisor.start(spec);
+    process.kill(runOf(spec.vmId).pid, 'SIGSTOP');
+    assert.equal(await hypervisor.stop(spec.vmId, { graceMs: 3000 }), 'kill');
+    assert.deepEqual(processesOf(spec), []);
+  });
+
+  test('without QEMU the built-in guest is prepared, and start says what to install', async () => {
+    const bare = house.open({ programDirectories: [] });
+    const spec = testSpec('tiny');
+    await bare.prepare(spec);
+    assert.equal(fs.statSync(file(spec.vmId, `guest/${FILES.rawDisk}`)).size, 30 * 1024 ** 3);
+    const other = house.newSpec();
+    await bare.prepare(other);
+    assert.ok(!fs.existsSync(file(other.vmId, '')));
+    await assert.rejects(bare.start(spec), (error) => isAppError(error, 'engine_unavailable'));
+    const { isUsable, fix } = await bare.readiness();
+    assert.deepEqual([isUsable, /apt-get install qemu-system-x86/.test(fix)], [false, true]);
+    await bare.discard(spec.vmId);
+    await bare.close();
+  });
+
+  test('a guest that cannot start leaves no process, and says why without a path', async () => {
+    const spec = house.newSpec();
+    await hypervisor.prepare(spec);
+    fs.rmSync(file(spec.vmId, `guest/${FILES.qcow2Disk}`));
+    await assert.rejects(hypervisor.start(spec), (error: Error) => {
+      assert.ok(isAppError(error, 'internal_error'), String(error));
+      assert.match(error.message, /No such file/);
+      assert.ok(!error.message.includes('/'), error.message);
+      return true;
+    });
+    assert.deepEqual(processesOf(spec), []);
+    assert.ok(ends.every(({ vmId }) => vmId !== spec.vmId));
+    await hypervisor.discard(spec.vmId);
+  });
+});

@@ -1,0 +1,177 @@
+/** A client of QMP, QEMU's control protocol: one JSON object a line, over a unix socket. */
+import type { Socket } from 'node:net';
+
+export type QmpFailure = 'closed' | 'timeout' | 'refused';
+
+export class QmpError extends Error {
+  readonly failure: QmpFailure;
+
+  /** `refused`: QEMU answered that it will not. */
+  constructor(failure: QmpFailure, message: string) {
+    super(message);
+    this.name = 'QmpError';
+    this.failure = failure;
+  }
+}
+
+export interface QmpEvent {
+  readonly name: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: QmpError) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** The longest answer of the commands used here is under 64 KiB; who sends more is no QEMU. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+const TIMEOUT_MS = 5000;
+
+/**
+ * Statistics that QEMU does not have come as 2^64 - 1, which a number cannot even hold; all such are null.
+ */
+function honest(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && value >= 2 ** 63 ? null : value;
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+export class QmpClient {
+  readonly #socket: Socket;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #greeting = Promise.withResolvers<void>();
+  #pieces: Buffer[] = [];
+  #pieceBytes = 0;
+  #nextId = 1;
+  #isClosed = false;
+  #onEvent: (event: QmpEvent) => void = () => {};
+  #onClose: () => void = () => {};
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#greeting.promise.catch(() => {});
+    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    // An error is followed by `close`, which says all there is to say.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#end());
+  }
+
+  /**
+   * Takes a connected socket through greeting and capabilities. Rejects with a QmpError when that is not
+   * done after `timeoutMs` (a socket that serves someone else already gives no greeting), and closes it.
+   */
+  static async open(
+    socket: Socket,
+    { timeoutMs = TIMEOUT_MS, onEvent = (_event: QmpEvent) => {} } = {},
+  ): Promise<QmpClient> {
+    const client = new QmpClient(socket);
+    client.#onEvent = onEvent;
+    const timer = setTimeout(
+      () => client.#greeting.reject(new QmpError('timeout', 'no greeting from QMP')),
+      timeoutMs,
+    );
+    try {
+      await client.#greeting.promise;
+      await client.command('qmp_capabilities', {}, timeoutMs);
+      return client;
+    } catch (error) {
+      client.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** One listener, told once, also when it is closed already. */
+  onClose(listener: () => void): void {
+    this.#onClose = listener;
+    if (this.#isClosed) listener();
+  }
+
+  /**
+   * The `return` of the command. Rejects with a QmpError; after a timeout the answer, should it still come,
+   * is thrown away.
+   */
+  command(name: string, args: Readonly<Record<string, unknown>> = {}, timeoutMs = TIMEOUT_MS) {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    if (this.#isClosed) {
+      reject(new QmpError('closed', `QMP is closed: ${name}`));
+      return promise;
+    }
+    const id = this.#nextId++;
+    const timer = setTimeout(() => {
+      this.#waiting.delete(id);
+      reject(new QmpError('timeout', `no answer from QMP to ${name}`));
+    }, timeoutMs);
+    this.#waiting.set(id, { resolve, reject, timer });
+    this.#socket.write(`${JSON.stringify({ execute: name, arguments: args, id })}\n`);
+    return promise;
+  }
+
+  /** Lets go of the socket; what waits is rejected. */
+  close(): void {
+    this.#socket.destroy();
+    this.#end();
+  }
+
+  #take(chunk: Buffer): void {
+    let rest = chunk;
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
+      this.#pieces.push(rest.subarray(0, end));
+      const line = Buffer.concat(this.#pieces).toString();
+      this.#pieces = [];
+      this.#pieceBytes = 0;
+      rest = rest.subarray(end + 1);
+      this.#read(line);
+    }
+    if (rest.length === 0) return;
+    this.#pieces.push(rest);
+    this.#pieceBytes += rest.length;
+    if (this.#pieceBytes > MAX_LINE_BYTES) this.close();
+  }
+
+  /** Lines that are no JSON, or answer nothing that was asked, are skipped: the next may be good again. */
+  #read(line: string): void {
+    let message: Readonly<Record<string, unknown>>;
+    try {
+      message = record(JSON.parse(line, honest));
+    } catch {
+      return;
+    }
+    if ('QMP' in message) this.#greeting.resolve();
+    else if (typeof message['event'] === 'string') {
+      this.#onEvent({ name: message['event'], data: record(message['data']) });
+    } else this.#answer(message);
+  }
+
+  #answer(message: Readonly<Record<string, unknown>>): void {
+    const id = Number(message['id']);
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    clearTimeout(waiting.timer);
+    const reason = record(message['error'])['desc'];
+    if ('return' in message) waiting.resolve(message['return']);
+    else waiting.reject(new QmpError('refused', typeof reason === 'string' ? reason : 'QMP refused'));
+  }
+
+  #end(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#greeting.reject(new QmpError('closed', 'QMP was closed before its greeting'));
+    for (const { reject, timer } of this.#waiting.values()) {
+      clearTimeout(timer);
+      reject(new QmpError('closed', 'QMP was closed before its answer'));
+    }
+    this.#waiting.clear();
+    this.#onClose();
+  }
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { testSpec } from '../../testing/qemu-house.ts';
+import { isoImage } from './iso-image.ts';
+import { seedFiles, seedImage } from './seed.ts';
+
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJl me@home: # "x"';
+const PLAIN_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJl me@home_x_';
+
+test('keys are in meta-data, whatever the user-data is, and cannot be more than keys', () => {
+  for (const userData of [null, '#!/bin/sh\necho hi\n', '#cloud-config\npackages: [vim]\n']) {
+    const sshKeys = [KEY, 'ssh-rsa AAAA', 'no key\ninstance-id: x', 'command="x" ssh-rsa AAAA'];
+    const spec = { ...testSpec('tiny'), sshKeys, userData, hostname: 'web-1' };
+    const files = seedFiles(spec);
+    assert.equal(
+      files['meta-data'],
+      `instance-id: ${spec.vmId}\nlocal-hostname: web-1\npublic-keys:\n  - ${PLAIN_KEY}\n  - ssh-rsa AAAA\n`,
+    );
+    if (userData !== null) assert.equal(files['user-data'], userData);
+    else assert.match(files['user-data'], /^#cloud-config\nssh_authorized_keys:\n {2}- ssh-ed25519/);
+    assert.match(files['network-config'], new RegExp(`macaddress: "${spec.network.mac}"`));
+  }
+});
+
+test('the same guest always gets the same seed', () => {
+  const spec = { ...testSpec('tiny'), sshKeys: [KEY] };
+  assert.ok(seedImage(spec).equals(seedImage(spec)));
+});
+
+test('the label and both descriptors are where ISO 9660 says', () => {
+  const image = isoImage('cidata', [{ name: 'meta-data', content: Buffer.from('x') }]);
+  for (const [sector, type] of [
+    [16, 1],
+    [17, 2],
+    [18, 255],
+  ] as const) {
+    assert.equal(image[sector * 2048], type);
+    assert.equal(image.toString('latin1', sector * 2048 + 1, sector * 2048 + 6), 'CD001');
+  }
+  assert.equal(image.toString('latin1', 16 * 2048 + 40, 16 * 2048 + 72).trim(), 'cidata');
+  assert.equal(image.readUInt32LE(16 * 2048 + 80) * 2048, image.length);
+});
+
+test('Linux mounts it and reads every file under its own name', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-seed-'));
+  const target = join(folder, 'mnt');
+  try {
+    const files = [
+      { name: 'user-data', content: Buffer.from('#!/bin/sh\n'.repeat(6000)) },
+      { name: 'meta-data', content: Buffer.from('instance-id: x\n') },
+      { name: 'empty', content: Buffer.alloc(0) },
+      { name: 'network-config', content: Buffer.alloc(2048, 'n') },
+    ];
+    writeFileSync(join(folder, 'seed.iso'), isoImage('cidata', files));
+    mkdirSync(target);
+    try {
+      execFileSync('mount', ['-o', 'loop,ro', join(folder, 'seed.iso'), target], { stdio: 'pipe' });
+    } catch {
+      return t.skip('needs root and loop devices');
+    }
+    try {
+      assert.deepEqual(readdirSync(target).sort(), files.map(({ name }) => name).sort());
+      for (const { name, content } of files)
+        assert.ok(readFileSync(join(target, name)).equals(content), name);
+    } finally {
+      execFileSync('umount', [target]);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,291 @@
+/**
+ * WebSockets on the API server. Who calls, how often and whether they may is settled before the upgrade, so
+ * that a refusal is problem details like any other; what is then said is the matter of the SocketRoute.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Permission, Principal } from '../accounts/principal.ts';
+import type { Clock } from '../clock.ts';
+import { AppError, ERRORS } from '../errors.ts';
+import { newId } from '../ids.ts';
+import type { Meters } from '../system/meters.ts';
+import { rawProblem } from './connection-guard.ts';
+import { type Authenticates, type ControlSockets, identify, sameHost } from './credentials.ts';
+import { demand } from './edge.ts';
+import { toAppError } from './problem.ts';
+import type { RateLimiter } from './rate-limit.ts';
+
+export type SocketParams = Readonly<Record<string, string | undefined>>;
+
+/** The open WebSocket. */
+export interface Channel {
+  /** Never waits: whoever reads too slowly is closed with 1013. The bytes must not change afterwards. */
+  send(bytes: Uint8Array): void;
+  /** `code`: of RFC 6455 §7.4. */
+  close(code: number, reason: string): void;
+}
+
+/** One conversation, from before the upgrade to its end. */
+export interface SocketSession {
+  begin(channel: Channel): void;
+  /** Nothing more is read before it resolves. */
+  receive(bytes: Uint8Array): Promise<void>;
+  /** Called once, also when the upgrade came to nothing. */
+  end(): void;
+}
+
+export interface SocketRoute {
+  /** `/api/vms/{vm_id}/console`, declared as a Route too, for documentation and callers without WebSocket. */
+  readonly path: string;
+  readonly name: string;
+  readonly permission: Permission;
+  /** Whom `?ticket=` stands for; throws when it is not good, and uses it up. */
+  redeem(ticket: string, params: SocketParams): Principal;
+  /** Throws whatever speaks against it; the caller gets it as a problem. */
+  prepare(principal: Principal, params: SocketParams): Promise<SocketSession>;
+}
+
+export interface WebSocketsDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly meters: Pick<Meters, 'observeRequest'>;
+  readonly accounts: Authenticates;
+  readonly control: ControlSockets;
+  readonly limiter: RateLimiter | null;
+  readonly routes: readonly SocketRoute[];
+  /** On every refusal. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Users' way to the API when a proxy stands before it; else empty. */
+  readonly publicUrl: string;
+  readonly pingSeconds?: number;
+}
+
+const PING_SECONDS = 30;
+const MAX_FRAME_BYTES = 64 * 1024;
+const MAX_WAITING_BYTES = 2 ** 20;
+/** From our close frame to the end of the connection, if the other side does not answer. */
+const CLOSE_MS = 5000;
+const STOP_MS = 1000;
+
+interface Place {
+  readonly route: SocketRoute;
+  readonly params: SocketParams;
+  readonly query: URLSearchParams;
+}
+
+interface Connection {
+  /** Answered the last ping. Whoever sends more than the other side takes for so long counts as gone too. */
+  isAlive: boolean;
+  /** Frames being received. */
+  pending: number;
+}
+
+export class WebSockets {
+  readonly #deps: WebSocketsDeps;
+  readonly #patterns: readonly { readonly route: SocketRoute; readonly pattern: RegExp }[];
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+  readonly #connections = new Map<WebSocket, Connection>();
+  readonly #timer: NodeJS.Timeout;
+  #isClosing = false;
+
+  constructor(deps: WebSocketsDeps) {
+    this.#deps = deps;
+    this.#patterns = deps.routes.map((route) => ({ route, pattern: patternOf(route.path) }));
+    this.#timer = setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref();
+    // Its own answers to a bad handshake are no problem details.
+    this.#server.on('wsClientError', (error, socket) => {
+      const problem = new AppError('bad_http', `This is no WebSocket handshake: ${error.message}`);
+      socket.end(rawProblem(problem, newId('req', deps.clock), deps.headers));
+    });
+  }
+
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Serves the routes on the server of `app`, before it listens, and ends them when it closes. */
+  serve(app: FastifyInstance): void {
+    // Requests that offer another protocol (h2c, say), or this one elsewhere, stay ordinary requests.
+    const shouldUpgradeCallback = (request: IncomingMessage) => this.#find(request) !== undefined;
+    Object.assign(app.server, { shouldUpgradeCallback });
+    app.server.on('upgrade', (request, socket, head) => {
+      const place = this.#find(request);
+      if (place) void this.#upgrade(place, { request, socket, head });
+      else socket.destroy();
+    });
+    app.addHook('preClose', async () => this.close());
+  }
+
+  /** Ends all connections with 1001, and soon. */
+  close(): void {
+    this.#isClosing = true;
+    clearInterval(this.#timer);
+    for (const socket of this.#connections.keys()) {
+      shut(socket, { code: 1001, reason: 'Cloudlet is stopping', withinMs: STOP_MS });
+    }
+  }
+
+  #find(request: IncomingMessage): Place | undefined {
+    if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') return undefined;
+    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
+    for (const { route, pattern } of this.#patterns) {
+      const match = pattern.exec(path);
+      if (match) return { route, params: match.groups ?? {}, query: new URLSearchParams(query) };
+    }
+    return undefined;
+  }
+
+  async #upgrade(place: Place, { request, socket, head }: Upgrade): Promise<void> {
+    const { clock, meters } = this.#deps;
+    const began = clock.monotonic();
+    const headers: Record<string, string> = { ...this.#deps.headers };
+    socket.on('error', () => {}); // its close says all we need
+    let session: SocketSession;
+    let status = 101;
+    try {
+      if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
+      const principal = await this.#admit(place, request, headers);
+      session = await place.route.prepare(principal, place.params);
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      status = ERRORS[error.code].http;
+      meters.observeRequest(place.route.name, status, (clock.monotonic() - began) / 1000);
+      this.#refuse(socket, error, headers);
+      return;
+    }
+    if (socket.destroyed) {
+      session.end();
+      return;
+    }
+    socket.once('close', () => session.end());
+    meters.observeRequest(place.route.name, status, (clock.monotonic() - began) / 1000);
+    this.#server.handleUpgrade(request, socket, head, (webSocket) => this.#run(webSocket, session));
+  }
+
+  #refuse(socket: Duplex, error: AppError, headers: Readonly<Record<string, string>>): void {
+    const requestId = newId('req', this.#deps.clock);
+    if (error.code === 'internal_error') {
+      this.#deps.log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
+    }
+    if (socket.writable) socket.end(rawProblem(error, requestId, headers));
+    else socket.destroy();
+  }
+
+  /** As the edge does it: who, how often, may they; and from where, since browsers let any page try. */
+  async #admit(
+    { route, params, query }: Place,
+    request: IncomingMessage,
+    headers: Record<string, string>,
+  ): Promise<Principal> {
+    const { accounts, control, limiter } = this.#deps;
+    let principal: Principal;
+    try {
+      this.#demandOwnOrigin(request);
+      const ticket = query.get('ticket');
+      principal = ticket === null ? await identify(request, accounts, control) : route.redeem(ticket, params);
+    } catch (error) {
+      limiter?.take(`address:${request.socket.remoteAddress}`, headers);
+      throw error;
+    }
+    const isNobody = principal.via === 'nobody';
+    limiter?.take(isNobody ? `address:${request.socket.remoteAddress}` : principal.credentialId, headers);
+    // A cookie comes along whoever asks; only browsers have one, and they always name the origin.
+    if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
+      throw crossSite();
+    }
+    demand(principal, route.permission);
+    return principal;
+  }
+
+  #demandOwnOrigin({ headers: { origin, host } }: IncomingMessage): void {
+    if (origin === undefined || sameHost(origin, host)) return;
+    if (this.#deps.publicUrl !== '' && origin === this.#deps.publicUrl) return;
+    throw crossSite();
+  }
+
+  #run(webSocket: WebSocket, session: SocketSession): void {
+    const connection: Connection = { isAlive: true, pending: 0 };
+    this.#connections.set(webSocket, connection);
+    webSocket.on('close', () => this.#connections.delete(webSocket));
+    webSocket.on('error', () => {}); // a frame too large, broken framing: ws closes with the right code
+    webSocket.on('pong', () => {
+      connection.isAlive = true;
+    });
+    webSocket.on('message', (data: Buffer) => {
+      connection.pending++;
+      webSocket.pause();
+      session.receive(data).then(
+        () => {
+          connection.pending--;
+          if (connection.pending === 0) webSocket.resume();
+        },
+        (error: unknown) => {
+          this.#deps.log.error({ err: error }, 'a WebSocket failed');
+          shut(webSocket, { code: 1011, reason: 'Internal error' });
+        },
+      );
+    });
+    session.begin({
+      send: (bytes) => send(webSocket, bytes),
+      close: (code, reason) => shut(webSocket, { code, reason }),
+    });
+  }
+
+  #ping(): void {
+    for (const [webSocket, connection] of this.#connections) {
+      if (!connection.isAlive) {
+        webSocket.terminate();
+        continue;
+      }
+      connection.isAlive = false;
+      if (webSocket.readyState === webSocket.OPEN) webSocket.ping();
+    }
+  }
+}
+
+interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** What the client sent right after its request. */
+  readonly head: Buffer;
+}
+
+function send(webSocket: WebSocket, bytes: Uint8Array): void {
+  if (webSocket.readyState !== webSocket.OPEN) return;
+  if (webSocket.bufferedAmount + bytes.length > MAX_WAITING_BYTES) {
+    shut(webSocket, { code: 1013, reason: 'Too slow: connect again for what came last' });
+    return;
+  }
+  webSocket.send(bytes);
+}
+
+interface Ending {
+  readonly code: number;
+  readonly reason: string;
+  readonly withinMs?: number;
+}
+
+/** What was sent before still goes out, if the other side reads it in time. */
+function shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
+  webSocket.resume(); // or its answer would not be read
+  webSocket.close(code, reason);
+  setTimeout(() => webSocket.terminate(), withinMs).unref();
+}
+
+function crossSite(): AppError {
+  return new AppError('cross_site_request', 'A WebSocket of a browser is only accepted from this origin', {
+    hint: 'Programs send an API key in X-API-Key and no Origin',
+  });
+}
+
+function patternOf(path: string): RegExp {
+  return new RegExp(`^${path.replace(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`);
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Principal } from '../accounts/principal.ts';
+import { isAppError } from '../errors.ts';
+import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import type { Content } from './contents.ts';
+import { HotContents } from './hot-contents.ts';
+
+const MIB = 2 ** 20;
+const LIMIT = 16 * MIB;
+/** Counted for an entry besides its bytes. */
+const ENTRY = 1024;
+
+let house: StorageHouse;
+let owner: Principal;
+let versioned = 0;
+before(async () => {
+  house = await openStorageHouse();
+  owner = await house.newPrincipal('owner');
+});
+after(() => house.close());
+
+const contentOf = (bytes: number): Content => ({ inline: Buffer.alloc(bytes) }) as unknown as Content;
+
+/** Read outside any change. */
+function keep(hot: HotContents, objectId: string, bytes = 100): Content {
+  const content = contentOf(bytes);
+  hot.put(objectId, content, hot.epoch);
+  return content;
+}
+
+async function newBucket(settings: { versioning?: boolean; encryption?: boolean } = {}): Promise<string> {
+  const name = `hot-${++versioned}`;
+  await house.buckets.create(owner, { name, ...settings }, () => []);
+  return name;
+}
+
+const put = (bucket: string, text: string) =>
+  house.put(owner, bucket, { name: 'a', bytes: Buffer.from(text) });
+const find = (id: string) => house.contents.find(owner, id);
+const textOf = ({ inline }: Content) => Buffer.from(inline ?? []).toString('utf8');
+const gone = (error: unknown) => isAppError(error, 'object_not_found');
+
+test('what was put is found until it is forgotten', () => {
+  const hot = new HotContents();
+  const [a, b] = [keep(hot, 'a'), keep(hot, 'b')];
+  assert.equal(hot.get('a'), a);
+  assert.equal(hot.get('never'), undefined);
+  hot.forget('a');
+  assert.equal(hot.get('a'), undefined);
+  assert.equal(hot.get('b'), b);
+});
+
+test('what was read before anything was forgotten is not kept after it', () => {
+  const hot = new HotContents();
+  const { epoch } = hot;
+  hot.forget('a');
+  hot.put('a', contentOf(1), epoch);
+  hot.put('b', contentOf(1), epoch);
+  assert.equal(hot.get('a'), undefined);
+  assert.equal(hot.get('b'), undefined);
+});
+
+test('it never holds more than its bound, whatever comes, and empty objects count too', () => {
+  for (const bytes of [0, 100, 16_384]) {
+    const hot = new HotContents();
+    const count = Math.ceil((2 * LIMIT) / (bytes + ENTRY));
+    for (let i = 0; i < count; i++) keep(hot, `${i}`, bytes);
+    // Read from the oldest on, so that looking does not push out what is still to be looked at.
+    const held = Array.from({ length: count }, (_, i) => `${i}`).filter((id) => hot.get(id) !== undefined);
+    const total = held.length * (bytes + ENTRY);
+    assert.ok(total <= LIMIT, `${total} bytes of entries of ${bytes}`);
+    assert.ok(total >= LIMIT / 4, `${total} bytes of entries of ${bytes}: hardly anything is kept`);
+  }
+});
+
+test('what is read again and again outlives what was read once', () => {
+  const hot = new HotContents();
+  const favourite = keep(hot, 'favourite');
+  for (let i = 0; i < 5000; i++) {
+    keep(hot, `once-${i}`, 16_384);
+    assert.equal(hot.get('favourite'), favourite);
+  }
+  assert.equal(hot.get('once-0'), undefined);
+});
+
+test('forgetting reaches what has grown old', () => {
+  const hot = new HotContents();
+  keep(hot, 'old');
+  for (let i = 0; i < 600; i++) keep(hot, `once-${i}`, 16_384);
+  hot.forget('old');
+  assert.equal(hot.get('old'), undefined);
+});
+
+test('a second download is answered from memory: the database is not asked', async () => {
+  const { object_id } = await put(await newBucket(), 'asked often');
+  const first = await find(object_id);
+  assert.equal(await find(object_id), first);
+});
+
+test('encrypted bytes and those in files are not kept in the clear', async () => {
+  const sealed = await put(await newBucket({ encryption: true }), 'secret');
+  assert.notEqual(await find(sealed.object_id), await find(sealed.object_id));
+  const large = await put(await newBucket(), 'x'.repeat(20_000));
+  assert.notEqual(await find(large.object_id), await find(large.object_id));
+});
+
+test('someone else is not served from memory', async () => {
+  const { object_id } = await put(await newBucket(), 'mine');
+  await find(object_id);
+  const stranger = await house.newPrincipal('stranger');
+  await assert.rejects(house.contents.find(stranger, object_id), gone);
+  const limited = { ...owner, bucketLimits: [{ bucket: 'another', prefix: '' }] };
+  await assert.rejects(house.contents.find(limited, object_id), gone);
+});
+
+for (const versioning of [false, true]) {
+  const kind = versioning ? 'versioned' : 'unversioned';
+
+  test(`${kind}: as soon as an overwrite is acknowledged the old bytes are never served`, async () => {
+    const bucket = await newBucket({ versioning });
+    const { object_id } = await put(bucket, 'value 0');
+    let acknowledged = 0;
+    let isDone = false;
+    const reader = async () => {
+      while (!isDone) {
+        const least = acknowledged;
+        const seen = Number(textOf(await find(object_id)).split(' ')[1]);
+        assert.ok(seen >= least, `value ${seen} after ${least} was acknowledged`);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const readers = [reader(), reader(), reader()];
+    for (let value = 1; value <= 100; value++) {
+      await put(bucket, `value ${value}`);
+      acknowledged = value;
+    }
+    isDone = true;
+    await Promise.all(readers);
+  });
+
+  test(`${kind}: what is deleted is not served, and what comes after it is`, async () => {
+    const bucket = await newBucket({ versioning });
+    const { object_id, version_id } = await put(bucket, 'before');
+    assert.equal(textOf(await find(object_id)), 'before');
+    await house.objects.remove(owner, object_id);
+    await assert.rejects(find(object_id), gone);
+    const again = await put(bucket, 'after');
+    assert.equal(textOf(await find(again.object_id)), 'after');
+    if (!versioning) return;
+    await house.objects.remove(owner, object_id, again.version_id);
+    await assert.rejects(find(object_id), gone);
+    assert.equal(textOf(await house.contents.find(owner, object_id, version_id)), 'before');
+  });
+}

@@ -1,0 +1,252 @@
+/** What any Hypervisor driver must do. A driver's own test calls this with a way to make one. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../clock.ts';
+import type { GuestConsole, GuestEnd, GuestSpec, Hypervisor } from '../compute/hypervisor.ts';
+import { newId } from '../ids.ts';
+
+export interface HypervisorHouse {
+  /** Over the same place every time, as after a restart of Cloudlet. */
+  open(): Hypervisor;
+  /**
+   * A new guest each time. It writes `guest is up` to its console, echoes what is typed there, powers off at
+   * the power button (unless deaf) and when `q` is typed.
+   */
+  newSpec(kind?: 'deaf'): GuestSpec;
+  remove(): Promise<void>;
+}
+
+/** Longer than anything takes on a busy machine; nothing waits for it to pass. */
+const PATIENCE_MS = 30_000;
+const STEP_MS = 25;
+
+/** Waits until `look` gives something. */
+export async function eventually<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
+  for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
+    const seen = await look();
+    if (seen !== null && seen !== undefined && seen !== false) return seen;
+    await sleep(STEP_MS);
+  }
+  throw new Error('it never came');
+}
+
+/** Waits until the guest says so itself, on its console. */
+async function booted(hypervisor: Hypervisor, vmId: string): Promise<void> {
+  await eventually(async () => (await logText(hypervisor, vmId)).includes('guest is up'));
+}
+
+async function logText(hypervisor: Hypervisor, vmId: string): Promise<string> {
+  return Buffer.from(await hypervisor.consoleLog(vmId, 65_536)).toString();
+}
+
+async function consoleOf(hypervisor: Hypervisor, vmId: string): Promise<GuestConsole> {
+  const opened = await hypervisor.openConsole(vmId);
+  assert.ok(opened);
+  return opened;
+}
+
+/** Registers the tests. */
+export function testHypervisor(driver: string, build: () => Promise<HypervisorHouse>): void {
+  describe(`${driver} as Hypervisor`, () => {
+    let house: HypervisorHouse;
+    let hypervisor: Hypervisor;
+    const ends: GuestEnd[] = [];
+    before(async () => {
+      house = await build();
+      hypervisor = house.open();
+      hypervisor.onEnd((end) => ends.push(end));
+    });
+    after(async () => {
+      for (const { vmId } of await hypervisor.list()) {
+        await hypervisor.stop(vmId, { graceMs: 0 });
+        await hypervisor.discard(vmId);
+      }
+      await hypervisor.close();
+      await house.remove();
+    });
+    testLife({ hypervisor: () => hypervisor, house: () => house, ends });
+    testUse({ hypervisor: () => hypervisor, house: () => house, ends });
+    testRestart({ hypervisor: () => hypervisor, house: () => house, ends });
+  });
+}
+
+interface Subject {
+  readonly hypervisor: () => Hypervisor;
+  readonly house: () => HypervisorHouse;
+  readonly ends: readonly GuestEnd[];
+}
+
+function testLife({ hypervisor, house, ends }: Subject): void {
+  test('a guest is prepared, started, seen, stopped, started again and discarded', async () => {
+    const spec = house().newSpec();
+    const { vmId } = spec;
+    const gone = { vmId, running: false, handle: null, runningSince: null };
+    assert.deepEqual(await hypervisor().inspect(vmId), gone);
+    await hypervisor().prepare(spec);
+    await hypervisor().prepare(spec);
+    assert.deepEqual(await hypervisor().inspect(vmId), gone);
+    const began = systemClock.now();
+    const { handle, accel } = await hypervisor().start(spec);
+    assert.notEqual(accel, '');
+    const fact = await hypervisor().inspect(vmId);
+    assert.equal(fact.running, true);
+    assert.equal(fact.handle, handle);
+    assert.ok((fact.runningSince ?? 0) >= began && (fact.runningSince ?? 0) <= systemClock.now());
+    assert.deepEqual(
+      (await hypervisor().list()).filter((one) => one.vmId === vmId),
+      [fact],
+    );
+    await booted(hypervisor(), vmId);
+    assert.equal(await hypervisor().stop(vmId, { graceMs: PATIENCE_MS }), 'guest');
+    assert.deepEqual(await hypervisor().inspect(vmId), gone);
+    assert.equal(await hypervisor().stop(vmId, { graceMs: PATIENCE_MS }), 'was_stopped');
+    assert.notEqual((await hypervisor().start(spec)).handle, handle);
+    assert.equal(await hypervisor().stop(vmId, { graceMs: 0 }), 'quit');
+    await hypervisor().discard(vmId);
+    await hypervisor().discard(vmId);
+    assert.ok((await hypervisor().list()).every((one) => one.vmId !== vmId));
+    assert.deepEqual(
+      ends.filter((end) => end.vmId === vmId),
+      [],
+      'the end of a guest that was told to stop is no news',
+    );
+  });
+
+  test('two starts at once give one guest, and one more changes nothing', async () => {
+    const spec = house().newSpec();
+    const [a, b] = await Promise.all([hypervisor().start(spec), hypervisor().start(spec)]);
+    assert.deepEqual(a, b);
+    const fact = await hypervisor().inspect(spec.vmId);
+    assert.deepEqual(await hypervisor().start(spec), a);
+    assert.deepEqual(await hypervisor().inspect(spec.vmId), fact);
+    await assert.rejects(hypervisor().discard(spec.vmId), 'a running guest keeps its disk');
+    await hypervisor().stop(spec.vmId, { graceMs: 0 });
+  });
+
+  test('a guest that powers itself off is reported, once, with the run it was', async () => {
+    const spec = house().newSpec();
+    const { handle } = await hypervisor().start(spec);
+    await booted(hypervisor(), spec.vmId);
+    const seen = await consoleOf(hypervisor(), spec.vmId);
+    const closed = new Promise<void>((resolve) => seen.onClose(resolve));
+    await seen.write(Buffer.from('q'));
+    const end = await eventually(() => ends.find(({ vmId }) => vmId === spec.vmId));
+    assert.equal(end.cause, 'guest_shutdown');
+    assert.equal(end.handle, handle);
+    assert.equal((await hypervisor().inspect(spec.vmId)).running, false);
+    await closed;
+    assert.equal(ends.filter(({ vmId }) => vmId === spec.vmId).length, 1);
+    assert.equal(await hypervisor().sample(spec.vmId), null);
+    assert.equal(await hypervisor().openConsole(spec.vmId), null);
+  });
+
+  testDeaf(hypervisor, house);
+}
+
+function testDeaf(hypervisor: () => Hypervisor, house: () => HypervisorHouse): void {
+  test('a guest that does not listen is stopped all the same', async () => {
+    const spec = house().newSpec('deaf');
+    await hypervisor().start(spec);
+    await booted(hypervisor(), spec.vmId);
+    assert.equal(await hypervisor().stop(spec.vmId, { graceMs: 3500 }), 'quit');
+  });
+}
+
+function testUse({ hypervisor, house }: Subject): void {
+  test('the console goes both ways, and its log stays over a stop', async () => {
+    const spec = house().newSpec();
+    await hypervisor().start(spec);
+    await booted(hypervisor(), spec.vmId);
+    const seen = await consoleOf(hypervisor(), spec.vmId);
+    let text = '';
+    seen.onData((bytes) => {
+      text += Buffer.from(bytes).toString();
+    });
+    await seen.write(Buffer.from('hello'));
+    await eventually(() => text.includes('hello'));
+    seen.close();
+    const again = await consoleOf(hypervisor(), spec.vmId);
+    await again.write(Buffer.from('!'));
+    await eventually(async () => (await logText(hypervisor(), spec.vmId)).includes('hello!'));
+    await hypervisor().stop(spec.vmId, { graceMs: 0 });
+    assert.match(await logText(hypervisor(), spec.vmId), /guest is up[\s\S]*hello!/);
+    assert.equal((await hypervisor().consoleLog(spec.vmId, 3)).length, 3);
+  });
+
+  test('readings are true or null, and counters grow', async () => {
+    const spec = house().newSpec();
+    await hypervisor().start(spec);
+    await booted(hypervisor(), spec.vmId);
+    const first = await hypervisor().sample(spec.vmId);
+    assert.ok(first);
+    assert.ok((first.diskReadBytes ?? 512) >= 512, 'it booted from its disk');
+    assert.ok((first.residentBytes ?? 1) > 0);
+    // This guest has no balloon driver.
+    assert.equal(first.memoryUsedBytes, null);
+    const later = await eventually(async () => {
+      const sample = await hypervisor().sample(spec.vmId);
+      return sample !== null && (sample.cpuMs ?? 1) > (first.cpuMs ?? 0) ? sample : null;
+    });
+    assert.ok(later.at >= first.at);
+    await hypervisor().stop(spec.vmId, { graceMs: 0 });
+  });
+
+  test('every guest has its own place on this host, the same in every run', async () => {
+    const specs = [house().newSpec(), house().newSpec()];
+    const places = new Set<string>();
+    for (const spec of specs) {
+      await hypervisor().prepare(spec);
+      for (const port of spec.network.ports) {
+        const endpoint = hypervisor().endpoint(spec, port);
+        if (endpoint !== null) places.add(`${endpoint.host}:${endpoint.port}`);
+        assert.deepEqual(hypervisor().endpoint(spec, port), endpoint);
+      }
+      assert.equal(hypervisor().endpoint(spec, 65_535), null, 'a port that was not asked for');
+    }
+    assert.equal(
+      places.size,
+      specs.reduce((sum, { network }) => sum + network.ports.length, 0),
+    );
+  });
+
+  test('a guest nobody knows is stopped, and has nothing', async () => {
+    const vmId = newId('vm', systemClock);
+    assert.equal((await hypervisor().inspect(vmId)).running, false);
+    assert.equal(await hypervisor().stop(vmId, { graceMs: 1000 }), 'was_stopped');
+    assert.equal(await hypervisor().sample(vmId), null);
+    assert.equal(await hypervisor().openConsole(vmId), null);
+    assert.equal((await hypervisor().consoleLog(vmId, 100)).length, 0);
+    await hypervisor().discard(vmId);
+  });
+}
+
+function testRestart({ hypervisor, house }: Subject): void {
+  test('a new hypervisor over the same place finds the guest, watches it and can stop it', async () => {
+    if (!hypervisor().capabilities.survivesRestart) return;
+    const spec = house().newSpec();
+    const first = house().open();
+    const { handle } = await first.start(spec);
+    await booted(first, spec.vmId);
+    await first.close();
+    const second = house().open();
+    const ends: GuestEnd[] = [];
+    second.onEnd((end) => ends.push(end));
+    const facts = await second.list();
+    const fact = facts.find(({ vmId }) => vmId === spec.vmId);
+    assert.equal(fact?.running, true);
+    assert.equal(fact?.handle, handle);
+    await second.adopt(facts);
+    assert.equal((await second.start(spec)).handle, handle);
+    const seen = await consoleOf(second, spec.vmId);
+    await seen.write(Buffer.from('q'));
+    const end = await eventually(() => ends.find(({ vmId }) => vmId === spec.vmId));
+    assert.deepEqual([end.cause, end.handle], ['guest_shutdown', handle]);
+    await second.start(spec);
+    await second.close();
+    const third = house().open();
+    assert.equal(await third.stop(spec.vmId, { graceMs: 0 }), 'quit');
+    assert.equal((await third.inspect(spec.vmId)).running, false);
+    await third.close();
+  });
+}

@@ -1,0 +1,54 @@
+/** A QemuHypervisor over a directory of its own, for tests. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemClock } from '../clock.ts';
+import type { GuestSpec } from '../compute/hypervisor.ts';
+import { type QemuDeps, QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
+import { newId, randomSecret } from '../ids.ts';
+import type { HypervisorHouse } from './hypervisor.conformance.ts';
+import { testGuestDisk, testUuid } from './test-guest.ts';
+
+/** Real guests are only tested where they can be. */
+export const hasQemu = existsSync('/usr/bin/qemu-system-x86_64') && existsSync('/usr/bin/qemu-img');
+
+export interface QemuHouse extends HypervisorHouse {
+  open(changes?: Partial<QemuDeps>): QemuHypervisor;
+  readonly deps: QemuDeps;
+}
+
+export function buildQemuHouse(): QemuHouse {
+  const root = mkdtempSync(join(tmpdir(), 'cloudlet-qemu-'));
+  const deps: QemuDeps = {
+    vmsDirectory: join(root, 'vms'),
+    imagesDirectory: root,
+    tiny: { kernel: join(root, 'no-kernel'), initrd: join(root, 'no-initrd') },
+    clock: systemClock,
+    uidBase: 600_000_000,
+    accel: 'tcg',
+  };
+  writeFileSync(join(root, 'img-test.raw'), testGuestDisk());
+  writeFileSync(join(root, 'img-deaf.raw'), testGuestDisk(true));
+  return {
+    deps,
+    open: (changes = {}) => new QemuHypervisor({ ...deps, ...changes }),
+    newSpec: (kind) => testSpec(kind === 'deaf' ? 'img-deaf' : 'img-test'),
+    remove: async () => rmSync(root, { recursive: true, force: true }),
+  };
+}
+
+export function testSpec(imageId: string): GuestSpec {
+  const mac = [...randomSecret(3)].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+  return {
+    vmId: newId('vm', systemClock),
+    uuid: testUuid(),
+    hostname: 'test',
+    vcpus: 1,
+    memoryMb: 64,
+    diskGb: 30,
+    image: { imageId, boot: imageId === 'tiny' ? 'kernel' : 'disk', format: 'raw' },
+    sshKeys: [],
+    userData: null,
+    network: { mac: `52:54:00:${mac}`, ports: [22, 80, 20_022], outbound: false },
+  };
+}

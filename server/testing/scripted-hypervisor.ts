@@ -1,0 +1,165 @@
+/**
+ * An engine in memory that keeps every promise of compute/hypervisor.ts and does what a test tells it. Its
+ * guests live in an Engine, as real ones live in processes: they outlast the ScriptedHypervisor that speaks
+ * of them. For tests of the domain only.
+ */
+import type { Clock } from '../clock.ts';
+import type {
+  GuestEnd,
+  GuestFact,
+  GuestSample,
+  GuestSpec,
+  Hypervisor,
+  Readiness,
+  StartedGuest,
+  StopMeans,
+} from '../compute/hypervisor.ts';
+import { AppError } from '../errors.ts';
+
+interface Guest {
+  readonly spec: GuestSpec;
+  run: { readonly handle: string; readonly since: number } | null;
+}
+
+/** The host: what is left when Cloudlet is killed. */
+export class Engine {
+  readonly guests = new Map<string, Guest>();
+  /** Every guest that ever began to run, in order. */
+  readonly starts: string[] = [];
+  runs = 0;
+
+  /** All guests lose their power, as when the host goes down. */
+  losePower(): void {
+    for (const guest of this.guests.values()) guest.run = null;
+  }
+
+  running(): string[] {
+    return [...this.guests].flatMap(([vmId, { run }]) => (run === null ? [] : [vmId]));
+  }
+}
+
+type Scripted = 'prepare' | 'start' | 'stop' | 'discard' | 'inspect' | 'list';
+
+export class ScriptedHypervisor implements Hypervisor {
+  readonly name = 'scripted';
+  readonly capabilities;
+  readonly engine: Engine;
+  readonly #clock: Clock;
+  readonly #before = new Map<Scripted, () => Promise<void>>();
+  readonly adopted: string[] = [];
+  means: StopMeans = 'guest';
+  readonly graces: number[] = [];
+  #listener: (end: GuestEnd) => void = () => {};
+
+  constructor(deps: { readonly engine: Engine; readonly clock: Clock; readonly survivesRestart?: boolean }) {
+    this.engine = deps.engine;
+    this.#clock = deps.clock;
+    const survivesRestart = deps.survivesRestart ?? true;
+    this.capabilities = { guestStatistics: false, console: false, survivesRestart };
+  }
+
+  /** Each call of `method` waits for `work` first, and fails with it. Without `work`: no longer. */
+  script(method: Scripted, work?: () => Promise<void>): void {
+    if (work === undefined) this.#before.delete(method);
+    else this.#before.set(method, work);
+  }
+
+  readiness(): Promise<Readiness> {
+    const accel = { accel: 'scripted', accelReason: '' };
+    return Promise.resolve({ isUsable: true, problem: '', fix: '', version: '1', ...accel });
+  }
+
+  async prepare(spec: GuestSpec): Promise<void> {
+    await this.#before.get('prepare')?.();
+    if (!this.engine.guests.has(spec.vmId)) this.engine.guests.set(spec.vmId, { spec, run: null });
+  }
+
+  async start(spec: GuestSpec): Promise<StartedGuest> {
+    await this.#before.get('start')?.();
+    await this.prepare(spec);
+    const guest = this.#guest(spec.vmId);
+    if (guest.run === null) {
+      guest.run = { handle: `run-${++this.engine.runs}`, since: this.#clock.now() };
+      this.engine.starts.push(spec.vmId);
+    }
+    return { handle: guest.run.handle, accel: 'scripted', accelReason: 'a test' };
+  }
+
+  async stop(vmId: string, { graceMs }: { readonly graceMs: number }): Promise<StopMeans> {
+    await this.#before.get('stop')?.();
+    this.graces.push(graceMs);
+    const guest = this.engine.guests.get(vmId);
+    if (guest === undefined || guest.run === null) return 'was_stopped';
+    guest.run = null;
+    return this.means;
+  }
+
+  async inspect(vmId: string): Promise<GuestFact> {
+    await this.#before.get('inspect')?.();
+    return this.#fact(vmId);
+  }
+
+  async list(): Promise<readonly GuestFact[]> {
+    await this.#before.get('list')?.();
+    return [...this.engine.guests.keys()].map((vmId) => this.#fact(vmId));
+  }
+
+  async discard(vmId: string): Promise<void> {
+    await this.#before.get('discard')?.();
+    if (this.engine.guests.get(vmId)?.run) throw new Error('a running guest must not be discarded');
+    this.engine.guests.delete(vmId);
+  }
+
+  sample(): Promise<GuestSample | null> {
+    return Promise.resolve(null);
+  }
+
+  openConsole(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  consoleLog(): Promise<Uint8Array> {
+    return Promise.resolve(new Uint8Array());
+  }
+
+  endpoint(): null {
+    return null;
+  }
+
+  onEnd(listener: (end: GuestEnd) => void): void {
+    this.#listener = listener;
+  }
+
+  async adopt(facts: readonly GuestFact[]): Promise<void> {
+    this.adopted.push(...facts.map(({ vmId }) => vmId));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** The guest ends by itself. `report` false: nobody is told. */
+  end(vmId: string, cause: GuestEnd['cause'], report = true): GuestEnd {
+    const guest = this.#guest(vmId);
+    const handle = guest.run?.handle ?? '';
+    guest.run = null;
+    const end = { vmId, handle, cause, message: 'as scripted', at: this.#clock.now() };
+    if (report) this.report(end);
+    return end;
+  }
+
+  report(end: GuestEnd): void {
+    this.#listener(end);
+  }
+
+  #guest(vmId: string): Guest {
+    const guest = this.engine.guests.get(vmId);
+    if (guest === undefined) throw new AppError('internal_error', `no guest ${vmId}`);
+    return guest;
+  }
+
+  #fact(vmId: string): GuestFact {
+    const run = this.engine.guests.get(vmId)?.run ?? null;
+    return { vmId, running: run !== null, handle: run?.handle ?? null, runningSince: run?.since ?? null };
+  }
+}

@@ -1,0 +1,122 @@
+/** What may be asked of machines and what not. No guest runs here. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { TIME } from './storage-kit.ts';
+import { NEW_VM, newVm, VM_SETTINGS } from './vms-kit.ts';
+
+let cloud: CloudProcess;
+let anyone: CheckedClient;
+let user: CheckedClient;
+before(async () => {
+  cloud = await CloudProcess.start({ env: VM_SETTINGS });
+  anyone = await CheckedClient.open(cloud.api);
+  user = anyone.as((await anyone.register()).api_key);
+});
+after(() => cloud.stop());
+
+test('a new machine says all of itself', async () => {
+  const vm = await user.expect(201, '/api/vms', { json: NEW_VM });
+  const { vm_id, ip_address, created_at, ...rest } = vm;
+  assert.match(vm_id, /^vm-[0-9a-z]{26}$/);
+  assert.match(ip_address, /^127\.\d+\.\d+\.\d+$/);
+  assert.match(created_at, TIME);
+  assert.deepEqual(rest, {
+    ...NEW_VM,
+    ...{ image: 'tiny', state: 'created', state_reason: null, vcpus: 1, memory_mb: 1024, disk_gb: 30 },
+    ...{ price_per_hour: 0.0116, ports: [22, 80, 443, 8080], outbound: false, accel: null },
+    ...{ accel_reason: null, started_at: null, ready_at: null, uptime_seconds: 0 },
+  });
+  assert.deepEqual(await user.expect(200, `/api/vms/${vm_id}`), vm);
+});
+
+test('bad input is refused with the field that is wrong', async () => {
+  const cases: readonly (readonly [object, string])[] = [
+    [{ name: 'web' }, 'instance_type'],
+    [{ instance_type: 't2.micro' }, 'name'],
+    [{ ...NEW_VM, name: '' }, 'name'],
+    [{ ...NEW_VM, name: 'a\nb' }, 'name'],
+    [{ ...NEW_VM, instance_type: 'm1.tiny' }, 'instance_type'],
+    [{ ...NEW_VM, tags: ['a'] }, 'tags'],
+    [{ ...NEW_VM, region: 'US' }, 'region'],
+    [{ ...NEW_VM, ssh_keys: ['ssh-rsa nonsense'] }, 'ssh_keys.0'],
+    [{ ...NEW_VM, user_data: 'x'.repeat(65_537) }, 'user_data'],
+    [{ ...NEW_VM, ports: [70_000] }, 'ports.0'],
+  ];
+  for (const [json, field] of cases) {
+    const { errors } = await user.refused(400, 'invalid_request', ['/api/vms', { json }]);
+    assert.ok(
+      errors.some((problem: { field: string }) => problem.field === field),
+      `${field}: ${JSON.stringify(errors)}`,
+    );
+  }
+  await user.refused(404, 'image_not_found', ['/api/vms', { json: { ...NEW_VM, image: 'img-none' } }]);
+});
+
+test('hostile names are names', async () => {
+  const names = ['a,b=c', '"; rm -rf /', '$(id)', '-display gtk', 'ü😀', "o'clock", '../../etc', 'x,x=y\\'];
+  for (const name of names) {
+    const vm = await user.expect(201, '/api/vms', { json: { ...NEW_VM, name } });
+    assert.equal(vm.name, name);
+  }
+});
+
+test('100 at once: 100 machines with 100 addresses', async () => {
+  const other = anyone.as((await anyone.register()).api_key);
+  const made = await Promise.all(
+    Array.from({ length: 100 }, () => other.expect(201, '/api/vms', { json: NEW_VM })),
+  );
+  assert.equal(new Set(made.map(({ ip_address }) => ip_address)).size, 100);
+  assert.equal((await other.expect(200, '/api/vms')).length, 100);
+});
+
+test('one that was never stopped is not deleted; then it is, and its address goes on to others', async () => {
+  const vm = await newVm(user);
+  const problem = await user.refused(409, 'vm_not_stopped', [vm, { method: 'DELETE' }]);
+  assert.deepEqual(
+    [problem.state, problem.action, problem.allowed],
+    ['created', 'delete', ['start', 'stop']],
+  );
+  for (let i = 0; i < 2; i++) {
+    assert.equal((await user.expect(200, `${vm}/stop`, { method: 'POST' })).state, 'stopped');
+  }
+  await user.expect(200, vm, { method: 'DELETE' });
+  for (const [path, method] of [
+    [vm, 'GET'],
+    [vm, 'DELETE'],
+    [`${vm}/start`, 'POST'],
+    [`${vm}/stop`, 'POST'],
+  ] as const) {
+    await user.refused(404, 'vm_not_found', [path, { method }]);
+  }
+});
+
+test("another account's machine is not there", async () => {
+  const vm = await newVm(user);
+  const other = anyone.as((await anyone.register()).api_key);
+  const missing = '/api/vms/vm-00000000000000000000000000';
+  for (const [path, method] of [
+    ['', 'GET'],
+    ['', 'DELETE'],
+    ['/start', 'POST'],
+    ['/stop', 'POST'],
+  ] as const) {
+    const [theirs, nobodys] = [
+      await other.call(vm + path, { method }),
+      await other.call(missing + path, { method }),
+    ];
+    assert.equal(theirs.status, 404);
+    const bodies = [theirs.body, nobodys.body].map((body) => ({ ...body, request_id: '' }));
+    assert.deepEqual(bodies[0], bodies[1]);
+  }
+  assert.deepEqual(await other.expect(200, '/api/vms'), []);
+});
+
+test('the catalogue and the images are listed', async () => {
+  const types = await user.expect(200, '/api/instance-types');
+  assert.equal(types.length, 7);
+  assert.ok(
+    (await user.expect(200, '/api/images')).some(({ image_id }: { image_id: string }) => image_id === 'tiny'),
+  );
+});

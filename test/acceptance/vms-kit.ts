@@ -1,0 +1,98 @@
+/** What the tests of virtual machines have in common. */
+import { accessSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { CheckedClient } from '../harness/checked-client.ts';
+
+const QEMU = 'qemu-system-x86_64';
+const KERNEL = fileURLToPath(new URL('../../build/guest/tiny-kernel', import.meta.url));
+
+/** Why guests cannot run here, or false. For the `skip` of tests. */
+export function cannotRunGuests(): string | false {
+  const isInstalled = (process.env.PATH ?? '').split(delimiter).some((path) => existsSync(join(path, QEMU)));
+  if (!isInstalled) return `${QEMU} is not installed`;
+  return existsSync(KERNEL) ? false : 'the guest image is not built; npm start builds it';
+}
+
+/** A network of this test process's own: clouds that run at the same time must not share addresses. */
+const POOL = `127.${100 + (process.pid % 100)}.${(process.pid >> 7) % 256}.0/24`;
+export const VM_SETTINGS = { CLOUDLET_VM_POOL: POOL };
+
+export const NEW_VM = { name: 'web', instance_type: 't2.micro', region: 'us-east-1', tags: 'a,b' };
+
+/** A new machine's path below the API. */
+export async function newVm(user: CheckedClient, more: object = {}): Promise<string> {
+  const { vm_id } = await user.expect(201, '/api/vms', { json: { ...NEW_VM, ...more } });
+  return `/api/vms/${vm_id}`;
+}
+
+const PATIENCE_MS = 120_000;
+const STEP_MS = 100;
+
+/** Waits until `look` gives something; emulated guests may take their time. */
+export async function eventually<T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> {
+  for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
+    const seen = await look();
+    if (seen !== null && seen !== undefined && seen !== false) return seen;
+    await sleep(STEP_MS);
+  }
+  throw new Error(`${what} never came`);
+}
+
+/** The first line that comes from there, or null when nothing does. */
+export function firstLine(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 10_000 });
+    let text = '';
+    const end = (line: string | null) => {
+      socket.destroy();
+      resolve(line);
+    };
+    socket.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece;
+      if (text.includes('\n')) end(text.slice(0, text.indexOf('\n')).trim());
+    });
+    socket
+      .on('error', () => end(null))
+      .on('timeout', () => end(null))
+      .on('close', () => end(null));
+  });
+}
+
+/** The banner of the guest's SSH server. Waits for it. */
+export function sshBanner(address: string): Promise<string> {
+  // 2222 answers as well, and needs no privilege on the host.
+  return eventually('the banner of SSH', () => firstLine(address, 2222));
+}
+
+/** Process ids of a machine's guest on this host. */
+export function guestPids(vmId: string): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    const words = commandLine(name);
+    return words[0]?.includes('qemu-system') && words.some((word) => word.includes(vmId))
+      ? [Number(name)]
+      : [];
+  });
+}
+
+function commandLine(pid: string): string[] {
+  const path = `/proc/${pid}/cmdline`;
+  try {
+    accessSync(path);
+    return readFileSync(path, 'utf8').split('\0');
+  } catch {
+    // It ended meanwhile.
+    return [];
+  }
+}
+
+/** Stops and deletes every machine of the account, so that no guest outlives its test. */
+export async function removeAll(user: CheckedClient): Promise<void> {
+  for (const { vm_id } of await user.expect(200, '/api/vms')) {
+    await user.call(`/api/vms/${vm_id}/stop?force=true`, { method: 'POST' });
+    await user.call(`/api/vms/${vm_id}`, { method: 'DELETE' });
+  }
+}

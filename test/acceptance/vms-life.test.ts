@@ -1,0 +1,116 @@
+/** The life of real guests. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import {
+  cannotRunGuests,
+  eventually,
+  firstLine,
+  guestPids,
+  newVm,
+  removeAll,
+  sshBanner,
+  VM_SETTINGS,
+} from './vms-kit.ts';
+
+const skip = cannotRunGuests();
+let cloud: CloudProcess;
+let user: CheckedClient;
+before(async () => {
+  if (skip !== false) return;
+  cloud = await CloudProcess.start({ env: VM_SETTINGS });
+  const anyone = await CheckedClient.open(cloud.api);
+  user = anyone.as((await anyone.register()).api_key);
+});
+after(async () => {
+  if (skip !== false) return;
+  await removeAll(user);
+  await cloud.stop();
+});
+
+const post = (path: string) => user.expect(200, path, { method: 'POST' });
+
+test('created, started, answering, stopped, started again, deleted', { skip }, async () => {
+  const vm = await newVm(user);
+  const { vm_id, ip_address } = await user.expect(200, vm);
+  assert.equal(await firstLine(ip_address, 2222), null);
+
+  const running = await post(`${vm}/start`);
+  assert.equal(running.state, 'running');
+  assert.ok(running.accel);
+  assert.equal(guestPids(vm_id).length, 1);
+  assert.match(await sshBanner(ip_address), /^SSH-2\.0-/);
+  await eventually('ready_at', async () => (await user.expect(200, vm)).ready_at);
+
+  const again = await post(`${vm}/start`);
+  assert.equal(again.started_at, running.started_at);
+  assert.equal(guestPids(vm_id).length, 1);
+  await user.refused(409, 'vm_not_stopped', [vm, { method: 'DELETE' }]);
+
+  const stopped = await post(`${vm}/stop`);
+  assert.equal(stopped.state, 'stopped');
+  assert.equal(stopped.state_reason.code, 'shut_down');
+  assert.deepEqual(guestPids(vm_id), []);
+  assert.equal(await firstLine(ip_address, 2222), null);
+
+  const second = await post(`${vm}/start`);
+  assert.equal(second.ip_address, ip_address);
+  assert.match(await sshBanner(ip_address), /^SSH-2\.0-/);
+  assert.equal((await post(`${vm}/stop?force=true`)).state, 'stopped');
+  await user.expect(200, vm, { method: 'DELETE' });
+  await user.refused(404, 'vm_not_found', [vm]);
+});
+
+test('two starts at once: one guest, one answer', { skip }, async () => {
+  const vm = await newVm(user);
+  const [one, two] = await Promise.all([post(`${vm}/start`), post(`${vm}/start`)]);
+  assert.equal(one.started_at, two.started_at);
+  assert.equal(guestPids(one.vm_id).length, 1);
+  await post(`${vm}/stop?force=true`);
+});
+
+test('a guest whose process is killed: error, with the reason; a stop mends it', { skip }, async () => {
+  const vm = await newVm(user);
+  const { vm_id } = await post(`${vm}/start`);
+  for (const pid of guestPids(vm_id)) process.kill(pid, 'SIGKILL');
+  const failed = await eventually('the end of the guest', async () => {
+    const now = await user.expect(200, vm);
+    return now.state === 'running' ? null : now;
+  });
+  assert.deepEqual([failed.state, failed.state_reason.code], ['error', 'crashed']);
+  assert.equal((await post(`${vm}/stop`)).state, 'stopped');
+  await user.expect(200, vm, { method: 'DELETE' });
+});
+
+test('a killed Cloudlet finds its guests again: none lost, none doubled', { skip }, async () => {
+  const vm = await newVm(user);
+  const before = await post(`${vm}/start`);
+  const pids = guestPids(before.vm_id);
+  await sshBanner(before.ip_address);
+  await cloud.crash();
+  assert.deepEqual(guestPids(before.vm_id), pids);
+  await cloud.start();
+  user = (await CheckedClient.open(cloud.api)).as(user.key);
+  const now = await user.expect(200, vm);
+  assert.deepEqual([now.state, now.started_at], ['running', before.started_at]);
+  assert.match(await sshBanner(before.ip_address), /^SSH-2\.0-/);
+  assert.deepEqual(guestPids(before.vm_id), pids);
+  await post(`${vm}/stop?force=true`);
+});
+
+test('killed while it starts a guest: the guest runs in the end, and there is one of it', {
+  skip,
+}, async () => {
+  const vm = await newVm(user);
+  const { vm_id } = await user.expect(200, vm);
+  const starting = user.fetch(`${vm}/start`, { method: 'POST' }).catch(() => null);
+  await eventually('the start', async () => (await user.expect(200, vm)).state !== 'created');
+  await cloud.crash();
+  await starting;
+  await cloud.start();
+  user = (await CheckedClient.open(cloud.api)).as(user.key);
+  await eventually('the rest of the start', async () => (await user.expect(200, vm)).state === 'running');
+  assert.equal(guestPids(vm_id).length, 1);
+  await post(`${vm}/stop?force=true`);
+});
