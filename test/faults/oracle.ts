@@ -111,6 +111,11 @@ export class Oracle {
     return this.#clock++;
   }
 
+  /** A line in the log, so that what was answered can be told from before and after it. */
+  mark(what: string): void {
+    writeSync(this.#log, `${JSON.stringify({ at: performance.now(), what })}\n`);
+  }
+
   /** Removes the log; a test that fails leaves it to be read. */
   close(): void {
     closeSync(this.#log);
@@ -118,6 +123,9 @@ export class Oracle {
   }
 
   #note(what: string, { number, kind, bucket, name, size, versionId }: Write): void {
-    writeSync(this.#log, `${JSON.stringify({ what, number, kind, bucket, name, size, versionId })}\n`);
+    writeSync(
+      this.#log,
+      `${JSON.stringify({ at: performance.now(), what, number, kind, bucket, name, size, versionId })}\n`,
+    );
   }
 }
