@@ -4,13 +4,14 @@ import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
 import { LARGE_OBJECTS } from './rows/large-objects.ts';
 import { LISTING } from './rows/listing.ts';
+import { MACHINES } from './rows/machines.ts';
 import { MEMORY } from './rows/memory.ts';
 import { SMALL_OBJECTS } from './rows/small-objects.ts';
 import { START_UP } from './rows/start-up.ts';
 import { renderRow, skippedRow, TABLE_HEAD } from './table.ts';
 import { makeFolder } from './workshop.ts';
 
-const MEASUREMENTS = [...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...MEMORY, ...START_UP];
+const MEASUREMENTS = [...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...MEMORY, ...START_UP, ...MACHINES];
 
 const NAMES = MEASUREMENTS.map(({ name }) => name);
 const HELP = `Usage: npm run bench -- [--quick] [--only <row>]...

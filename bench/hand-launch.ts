@@ -1,0 +1,86 @@
+/** The same QEMU line that Cloudlet uses, launched by hand: the yardstick of starts. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** How a guest's process was started. */
+export interface LaunchLine {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Reads it off the running guest of that machine. */
+export function launchLineOf(vmId: string): LaunchLine {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [program, ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+      if (program?.includes('qemu-system') !== true || !args.some((arg) => arg.includes(vmId))) continue;
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      const id = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
+      return { program, args, cwd: readlinkSync(`/proc/${pid}/cwd`), uid: id('Uid'), gid: id('Gid') };
+    } catch {
+      // Another process that ended meanwhile.
+    }
+  }
+  throw new Error(`the guest of ${vmId} does not run`);
+}
+
+async function tryConnect(open: () => Socket): Promise<Socket> {
+  for (;;) {
+    const socket = open();
+    const outcome = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false);
+    if (outcome) return socket;
+    await sleep(2);
+  }
+}
+
+/** Says one QMP command and waits for its answer. */
+async function say(socket: Socket, command: string): Promise<string> {
+  const answer = once(socket, 'data');
+  socket.write(`${JSON.stringify({ execute: command })}\n`);
+  const [bytes] = await answer;
+  return String(bytes);
+}
+
+/** Resolves when the processor runs. */
+export async function launchByHand({ program, args, cwd, uid, gid }: LaunchLine): Promise<ChildProcess> {
+  for (const name of readdirSync(cwd)) if (name.endsWith('.sock')) rmSync(join(cwd, name));
+  const child = spawn(program, args, { cwd, uid, gid, stdio: 'ignore' });
+  const socket = await tryConnect(() => connect(join(cwd, 'qmp.sock')));
+  await once(socket, 'data');
+  await say(socket, 'qmp_capabilities');
+  await say(socket, 'cont');
+  while (!(await say(socket, 'query-status')).includes('"running": true')) await sleep(1);
+  socket.destroy();
+  return child;
+}
+
+/** Where QEMU's own forward of the guest's port 22 listens. */
+export function forwardedSsh({ args }: LaunchLine): { host: string; port: number } {
+  const [, host = '', port = ''] = /hostfwd=tcp:([\d.]+):(\d+)-:22(?:,|$)/.exec(args.join(' ')) ?? [];
+  return { host, port: Number(port) };
+}
+
+/** Resolves when SSH said its first word there. */
+export async function banner({ host, port }: { host: string; port: number }): Promise<void> {
+  for (;;) {
+    const socket = await tryConnect(() => connect(port, host));
+    const said = await Promise.race([
+      once(socket, 'data').then(() => true),
+      once(socket, 'close').then(() => false),
+      // A dial made before the guest has a network may hang for good.
+      sleep(500).then(() => false),
+    ]).catch(() => false);
+    socket.destroy();
+    if (said) return;
+  }
+}
