@@ -114,6 +114,7 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'idempotency_in_flight',
   'idempotency_mismatch',
   'job_running',
+  'vm_locked',
 ]);
 
 /**
