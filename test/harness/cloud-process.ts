@@ -52,6 +52,8 @@ export class CloudProcess {
       CLOUDLET_DATA_PORT: '0',
       CLOUDLET_ADMIN_KEY: ADMIN_KEY,
       CLOUDLET_LOG_LEVEL: 'warn',
+      // The probe of KVM would outlive a killed cloud by seconds, with its disk in use.
+      CLOUDLET_VM_ACCEL: 'tcg',
       ...this.#options.env,
     };
     this.#output = '';
