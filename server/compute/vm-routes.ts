@@ -1,6 +1,6 @@
 /** Machines over REST. */
 import { Type } from 'typebox';
-import { invalidCursor, listPage } from '../http/list-page.ts';
+import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Images } from './images.ts';
 import { INSTANCE_TYPES } from './instance-types.ts';
@@ -83,8 +83,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       produces: 'list',
       handler: ({ principal, query, request }) => {
         const { limit, cursor } = query;
-        const after = cursor === undefined ? 0 : Number(cursor);
-        if (!Number.isSafeInteger(after)) throw invalidCursor();
+        const after = rowIdCursor(cursor);
         const entries = machines.list(principal, after, limit === undefined ? Infinity : limit + 1);
         return listPage({ request, limit, entries, cursorOf: (vm) => String(vm.id) });
       },

@@ -35,3 +35,10 @@ export function invalidCursor(): AppError {
 export async function* jsonTexts(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
   for await (const item of items) yield JSON.stringify(item);
 }
+
+/** The row id after which a page begins, 0 for the first page. Throws `invalid_cursor`. */
+export function rowIdCursor(cursor: string | undefined): number {
+  const after = cursor === undefined ? 0 : Number(cursor);
+  if (!Number.isSafeInteger(after)) throw invalidCursor();
+  return after;
+}

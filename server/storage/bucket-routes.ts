@@ -1,6 +1,6 @@
 /** Buckets over REST. */
 import { Type } from 'typebox';
-import { invalidCursor, listPage } from '../http/list-page.ts';
+import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Buckets } from './buckets.ts';
 import type { Emptying } from './emptying.ts';
@@ -44,8 +44,7 @@ function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
       produces: 'list',
       handler: ({ principal, query, request }) => {
         const { limit, cursor } = query;
-        const after = cursor === undefined ? 0 : Number(cursor);
-        if (!Number.isSafeInteger(after)) throw invalidCursor();
+        const after = rowIdCursor(cursor);
         const entries = buckets.list(principal, after, limit === undefined ? Infinity : limit + 1);
         return listPage({ request, limit, entries, cursorOf: (bucket) => String(bucket.id) });
       },
