@@ -213,14 +213,14 @@ for (const disk of DISKS) {
   });
 }
 
-test('on a disk of usual size the headroom is 64 MiB and the reserve 8 MiB', async (t) => {
+test('on a disk of usual size the headroom is 64 MiB and the reserve 32 MiB', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'disk-room-'));
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize < 2 ** 30) return t.skip('less than 1 GiB free here');
   const room = new DiskRoom({ clock: new FakeClock(), directory });
   await room.start();
   assert.equal(room.headroomBytes(), 64 * MIB);
-  assert.equal(statSync(join(directory, 'reserve')).size, 8 * MIB);
+  assert.equal(statSync(join(directory, 'reserve')).size, 32 * MIB);
   await room.stop();
   rmSync(directory, { recursive: true });
 });

@@ -26,7 +26,8 @@ export interface RoomHold {
 
 const MIB = 2 ** 20;
 const LOOK_EVERY_MS = 500;
-const RESERVE_BYTES = 8 * MIB;
+/** Twice what the metadata's log may hold before it is written back, which needs as much room again. */
+const RESERVE_BYTES = 32 * MIB;
 const HEADROOM_BYTES = 64 * MIB;
 /** Both fences shrink on a small file system. */
 const SMALL_SHARE = 1 / 16;

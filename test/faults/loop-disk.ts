@@ -1,5 +1,6 @@
 /** An ext4 of its own in a file, for faults that a whole disk must have. Needs root and loop devices. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,9 +63,21 @@ export class LoopDisk {
     this.#mounted = false;
   }
 
-  /** From now on nothing reaches the disk; 1 still flushes the journal, 2 loses it too. */
-  cutPower(mode: 1 | 2): void {
-    run('perl', SHUTDOWN, this.mountPoint, String(mode));
+  /**
+   * From now on nothing reaches the disk; 1 still flushes the journal, 2 loses it too. `onCut` is called at
+   * most a millisecond or so before.
+   */
+  async cutPower(mode: 1 | 2, onCut: () => void): Promise<void> {
+    const child = spawn('perl', [SHUTDOWN, this.mountPoint, String(mode)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const exited = once(child, 'exit');
+    // It says so when it is about to.
+    await Promise.race([once(child.stdout, 'data'), exited]);
+    onCut();
+    child.stdin.end('\n');
+    const [status] = await exited;
+    if (status !== 0) throw new Error(`the file system was not shut down: exit ${status}`);
   }
 
   /** Idempotent. */

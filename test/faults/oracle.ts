@@ -57,6 +57,7 @@ export class Oracle {
   readonly #directory = mkdtempSync(join(tmpdir(), 'cloudlet-oracle-'));
   readonly #log: number;
   #clock = 0;
+  #isPowered = true;
 
   constructor() {
     this.#log = openSync(join(this.#directory, 'writes.log'), 'a');
@@ -83,8 +84,12 @@ export class Oracle {
     return write;
   }
 
-  /** After the answer; not at all when none came. */
+  /** After the answer; not at all when none came, or when it came from a machine that has no power. */
   end(write: Write, { status, versionId }: Reply): void {
+    if (!this.#isPowered) {
+      this.#note(`${status}, after the power was cut`, write);
+      return;
+    }
     write.ended = this.#clock++;
     write.versionId = versionId ?? null;
     if (status >= 200 && status < 300) write.outcome = 'acked';
@@ -111,8 +116,13 @@ export class Oracle {
     return this.#clock++;
   }
 
-  /** A line in the log, so that what was answered can be told from before and after it. */
-  mark(what: string): void {
+  /**
+   * A machine without power sends no answers; one whose file system is shut down does, for a few
+   * milliseconds more, and ext4's fsync then returns 0 for bytes that are lost (docs/decisions/0010).
+   */
+  setPower(isPowered: boolean): void {
+    this.#isPowered = isPowered;
+    const what = isPowered ? 'power is back' : 'cutting power';
     writeSync(this.#log, `${JSON.stringify({ at: performance.now(), what })}\n`);
   }
 

@@ -17,9 +17,14 @@ export interface WriterOptions {
   readonly nowMs: number;
 }
 
-/** Pages in the log from which it is written back: 16 MiB. */
-const CHECKPOINT_PAGES = 4096;
 const PAGE_BYTES = 4096;
+/** Bytes in the log from which it is written back; less on a small file system. */
+const CHECKPOINT_BYTES = 16 * 2 ** 20;
+/**
+ * What is in the log only may be new pages of the database: to write it back takes that much room again.
+ * It must fit into what is kept free for a full disk (DiskRoom's reserve, a sixteenth) with room to spare.
+ */
+const CHECKPOINT_SHARE = 64;
 /** 1 MiB at a time, while less than an eighth of the file system is free. */
 const SHRINK_PAGES = 256;
 const SHORT_SHARE = 8;
@@ -31,17 +36,27 @@ interface LogState {
 }
 
 /** Writes the log back when it is long. Runs after the answer, so that no commit waits for it. */
-function checkpointWhenDue(database: Database.Database, send: (reply: WriterReply) => void): void {
+function checkpointWhenDue(
+  database: Database.Database,
+  duePages: number,
+  send: (reply: WriterReply) => void,
+): void {
   try {
     const [before] = database.pragma('wal_checkpoint(NOOP)') as LogState[];
-    if (before === undefined || before.log - before.checkpointed < CHECKPOINT_PAGES) return;
+    if (before === undefined || before.log - before.checkpointed < duePages) return;
     const [after] = database.pragma('wal_checkpoint(PASSIVE)') as LogState[];
     const pages = after === undefined ? 0 : after.log - after.checkpointed;
     send({ kind: 'checkpoint', logBytes: pages * PAGE_BYTES, error: null });
   } catch (error) {
     // Nothing acknowledged is at risk, the log still has it; but the disk does not take what it is given.
-    send({ kind: 'checkpoint', logBytes: 0, error: String(error) });
+    reportFailure(error, send);
   }
+}
+
+/** A full disk is said by the commit that it refuses; the next one tries to write the log back again. */
+function reportFailure(error: unknown, send: (reply: WriterReply) => void): void {
+  if (batchFailureOf(error)?.reason !== 'full')
+    send({ kind: 'checkpoint', logBytes: 0, error: String(error) });
 }
 
 /**
@@ -61,9 +76,7 @@ function shrinkWhenShort(
     database.pragma(`incremental_vacuum(${SHRINK_PAGES})`);
     database.pragma('wal_checkpoint(TRUNCATE)');
   } catch (error) {
-    // Full even for that: the next delete tries again.
-    if (batchFailureOf(error)?.reason !== 'full')
-      send({ kind: 'checkpoint', logBytes: 0, error: String(error) });
+    reportFailure(error, send);
   }
 }
 
@@ -107,6 +120,8 @@ function writeBack(database: Database.Database): boolean {
 
 function serve(database: Database.Database, directory: string, port: NonNullable<typeof parentPort>): void {
   const runner = new BatchRunner(database);
+  const { blocks, bsize } = statfsSync(directory);
+  const duePages = Math.min(CHECKPOINT_BYTES, (blocks * bsize) / CHECKPOINT_SHARE) / PAGE_BYTES;
   const send = (reply: WriterReply) => port.postMessage(reply);
   let broken = false;
   port.on('message', (request: WriterRequest) => {
@@ -121,7 +136,7 @@ function serve(database: Database.Database, directory: string, port: NonNullable
       const { results, failures } = runMakingRoom(runner, database, request);
       const packed = Float64Array.from(results);
       port.postMessage({ kind: 'stored', results: packed, failures } satisfies WriterReply, [packed.buffer]);
-      checkpointWhenDue(database, send);
+      checkpointWhenDue(database, duePages, send);
       shrinkWhenShort(database, directory, send);
     } catch (error) {
       const failure =
