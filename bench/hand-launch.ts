@@ -64,9 +64,10 @@ export async function launchByHand({ program, args, cwd, uid, gid }: LaunchLine)
   return child;
 }
 
-/** Where QEMU's own forward of the guest's port 22 listens. */
-export function forwardedSsh({ args }: LaunchLine): { host: string; port: number } {
-  const [, host = '', port = ''] = /hostfwd=tcp:([\d.]+):(\d+)-:22(?:,|$)/.exec(args.join(' ')) ?? [];
+/** Where QEMU's own forward of a port of the guest listens. */
+export function forwardOf({ args }: LaunchLine, guestPort: number): { host: string; port: number } {
+  const form = new RegExp(`hostfwd=tcp:([\\d.]+):(\\d+)-:${guestPort}(?:,|\\s|$)`);
+  const [, host = '', port = ''] = form.exec(args.join(' ')) ?? [];
   return { host, port: Number(port) };
 }
 

@@ -6,12 +6,16 @@ import { LARGE_OBJECTS } from './rows/large-objects.ts';
 import { LISTING } from './rows/listing.ts';
 import { MACHINES } from './rows/machines.ts';
 import { MEMORY } from './rows/memory.ts';
+import { RUNNING_MACHINES } from './rows/running-machines.ts';
 import { SMALL_OBJECTS } from './rows/small-objects.ts';
 import { START_UP } from './rows/start-up.ts';
 import { renderRow, skippedRow, TABLE_HEAD } from './table.ts';
 import { makeFolder } from './workshop.ts';
 
-const MEASUREMENTS = [...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...MEMORY, ...START_UP, ...MACHINES];
+const MEASUREMENTS = [
+  ...[...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...MEMORY, ...START_UP],
+  ...[...MACHINES, ...RUNNING_MACHINES],
+];
 
 const NAMES = MEASUREMENTS.map(({ name }) => name);
 const HELP = `Usage: npm run bench -- [--quick] [--only <row>]...

@@ -4,6 +4,7 @@
  *   npm test                       everything
  *   npm test -- server/storage     only the test files under, or named like, that path
  *   npm run test:faults            only the fault tests, at their full number of rounds
+ *   npm run test:long              only the tests that take minutes; needs root
  *
  * The last line is `N passed, N failed, N skipped`: tests, plus one failure for each other check that failed.
  */
@@ -40,6 +41,13 @@ const FAULTS: TestStep = {
   patterns: ['test/faults/**/*.test.ts'],
   concurrency: 1,
   timeoutMs: 300_000,
+};
+
+const LONG: TestStep = {
+  label: 'long',
+  patterns: ['test/long/**/*.test.ts'],
+  concurrency: 1,
+  timeoutMs: 3_600_000,
 };
 
 const TEST_STEPS: readonly TestStep[] = [
@@ -146,15 +154,19 @@ async function main(args: readonly string[]): Promise<void> {
   process.chdir(ROOT);
   const faultsOnly = args.includes('--faults');
   const filters = args.filter((argument) => !argument.startsWith('--'));
-  const unknown = args.filter((argument) => argument.startsWith('--') && argument !== '--faults');
-  if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(' ')}; give paths, or --faults`);
+  const longOnly = args.includes('--long');
+  const options = ['--faults', '--long'];
+  const unknown = args.filter((argument) => argument.startsWith('--') && !options.includes(argument));
+  if (unknown.length > 0) {
+    throw new Error(`unknown option ${unknown.join(' ')}; give paths, --faults or --long`);
+  }
 
   const totals = new Totals();
-  if (!faultsOnly && filters.length === 0) {
+  if (!faultsOnly && !longOnly && filters.length === 0) {
     for (const command of COMMANDS) await checkCommand(command, totals);
   }
   let fileCount = 0;
-  for (const step of faultsOnly ? [FAULTS] : TEST_STEPS) {
+  for (const step of faultsOnly ? [FAULTS] : longOnly ? [LONG] : TEST_STEPS) {
     const files = filesOf(step, filters);
     if (files.length === 0) continue;
     fileCount += files.length;

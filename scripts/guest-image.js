@@ -26,6 +26,8 @@ const KERNEL = 'linux-image-cloud-amd64';
 const PROGRAMS = {
   'busybox-static': ['busybox'],
   'dropbear-bin': ['dropbear', 'dropbearkey'],
+  // What dropbear leaves to OpenSSH: today's scp speaks it, too.
+  'openssh-sftp-server': ['sftp-server'],
   e2fsprogs: ['mke2fs', 'e2fsck', 'resize2fs'],
 };
 /** Loaded in this order at boot, each after what it depends on. */
@@ -34,6 +36,8 @@ const MODULES = [
   'virtio_blk',
   'button',
   'evdev',
+  // Or nobody would hear of its panic.
+  'pvpanic_mmio',
   'virtio_net',
   'virtio_rng',
   'virtio_balloon',
@@ -141,13 +145,16 @@ function treeFiles(tree) {
 /** The programs, every library that one of them names, and busybox's many names. */
 function programs(files) {
   const place = (path) => (/\/sbin\//.test(path) ? 'sbin' : 'bin');
+  // Where dropbear looks for it.
+  const fixed = { 'sftp-server': 'usr/lib' };
   const entries = Object.values(PROGRAMS)
     .flat()
     .map((name) => {
-      const path = files.find((file) => new RegExp(`/s?bin/${name}$`).test(file));
+      const path = files.find((file) => new RegExp(`/(?:s?bin|lib/openssh)/${name}$`).test(file));
       if (path === undefined) throw new GuestImageError(`the packages have no ${name}`);
       const usr = name.startsWith('dropbear') ? 'usr/' : '';
-      return { path: `${usr}${place(path)}/${name}`, type: 'file', mode: 0o755, content: readFileSync(path) };
+      const directory = fixed[name] ?? `${usr}${place(path)}`;
+      return { path: `${directory}/${name}`, type: 'file', mode: 0o755, content: readFileSync(path) };
     });
   const libraries = new Map();
   const queue = entries.map(({ content }) => content);

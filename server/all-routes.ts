@@ -7,12 +7,14 @@ import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
 import { documentRoutes } from './system/document-routes.ts';
 import { type SystemRoutesDeps, systemRoutes } from './system/routes.ts';
+import { type WebhookRoutesDeps, webhookRoutes } from './webhooks/routes.ts';
 
 export interface ApiDeps {
   readonly accounts: AccountRoutesDeps;
   readonly administration: AdminRoutesDeps;
   readonly storage: StorageRoutesDeps;
   readonly compute: ComputeRoutesDeps;
+  readonly webhooks: WebhookRoutesDeps;
   readonly system: SystemRoutesDeps;
 }
 
@@ -22,6 +24,7 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...accountRoutes(deps.accounts),
     ...storageRoutes(deps.storage),
     ...computeRoutes(deps.compute),
+    ...webhookRoutes(deps.webhooks),
     ...systemRoutes(deps.system),
     ...adminRoutes(deps.administration),
   ];
@@ -41,6 +44,7 @@ export function declaredRoutes(): Route[] {
     administration: nothing,
     storage: nothing,
     compute: nothing,
+    webhooks: nothing,
     system: nothing,
   });
 }

@@ -1,53 +1,59 @@
 /** The part of the composition root that makes compute: engine, addresses, machines, console, metrics. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
-import { Actions } from './compute/actions.ts';
 import { AddressPool } from './compute/addresses.ts';
-import { Changes } from './compute/changes.ts';
+import { assembleCompute } from './compute/assemble.ts';
 import { Consoles } from './compute/console.ts';
 import { ConsoleTickets } from './compute/console-tickets.ts';
-import { Exposures } from './compute/exposures.ts';
-import { ImageStore } from './compute/image-store.ts';
-import { Images } from './compute/images.ts';
-import { Machines } from './compute/machines.ts';
+import { ImageSources } from './compute/image-sources.ts';
+import type { Machines } from './compute/machines.ts';
 import { Metrics } from './compute/metrics.ts';
 import { MetricsStore } from './compute/metrics-store.ts';
-import { Power } from './compute/power.ts';
-import { Recovery } from './compute/recovery.ts';
-import { Removal } from './compute/removal.ts';
-import { Runs } from './compute/runs.ts';
 import { Sampler } from './compute/sampler.ts';
 import { VmStore } from './compute/store.ts';
-import { Supervisor } from './compute/supervisor.ts';
+import type { VmBilling } from './compute/vm-billing.ts';
 import { meterVms } from './compute/vm-series.ts';
 import type { Config } from './config.ts';
+import { BridgeFront } from './drivers/bridge-front/bridge-front.ts';
+import { GuestBridge } from './drivers/host-network/guest-bridge.ts';
+import { OutboundGuard } from './drivers/host-network/outbound-guard.ts';
 import { LoopbackFront } from './drivers/loopback-front/loopback-front.ts';
+import { SLOTS } from './drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from './drivers/qemu/qemu-hypervisor.ts';
+import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import type { Jobs } from './system/jobs.ts';
 import type { Meters } from './system/meters.ts';
+import { eventStatements } from './webhooks/events.ts';
 
 export interface ComputeDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Logger;
   readonly meters: Meters;
-  readonly metadata: Metadata;
-  readonly requireCredit: (accountId: number) => Promise<void>;
+  readonly base: {
+    readonly metadata: Metadata;
+    /** Throws when so many bytes more must not be stored. */
+    readonly assertRoom: (bytes: number) => void;
+  };
+  readonly billing: VmBilling;
 }
 
 /** What set-up built; missing until it did. */
 const GUEST = fileURLToPath(new URL('../build/guest/', import.meta.url));
+const GIB = 2 ** 30;
 const TINY = { kernel: join(GUEST, 'tiny-kernel'), initrd: join(GUEST, 'tiny-initrd') };
 
 export type Compute = Awaited<ReturnType<typeof buildCompute>>;
 
 /** Makes the parts; nothing runs until `supervisor.start()`. */
-export async function buildCompute({ config, clock, log, meters, metadata, requireCredit }: ComputeDeps) {
+export async function buildCompute(deps: ComputeDeps) {
+  const { config, clock, log, meters, billing } = deps;
+  const { metadata, assertRoom } = deps.base;
   const store = new VmStore(metadata);
+  const { guard, bridge } = buildNetwork(config);
   const hypervisor = new QemuHypervisor({
     vmsDirectory: join(config.dataDir, 'vms'),
     imagesDirectory: join(config.dataDir, 'images'),
@@ -55,36 +61,59 @@ export async function buildCompute({ config, clock, log, meters, metadata, requi
     clock,
     uidBase: config.vmUidBase,
     accel: config.vmAccel,
+    notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
+    outbound: guard,
+    bridge,
   });
-  const front = new LoopbackFront({ clock });
-  const shared = {
-    ...{ metadata, clock, store, hypervisor, front, requireCredit, graceMs: config.vmGraceSeconds * 1000 },
-    report: (vmId: string, what: string, error: unknown) => log.error({ vm_id: vmId, err: error }, what),
-    onRefused: (vmId: string, ports: unknown) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
-  };
+  const front = bridge === null ? new LoopbackFront({ clock }) : new BridgeFront({ clock });
   const addresses = new AddressPool(config.vmPool, await store.addresses());
-  const images = new Images({ store: new ImageStore(metadata) });
-  const exposures = new Exposures(shared);
-  const machines = new Machines({ ...shared, images, addresses, exposures, outbound: false });
-  const actions = new Actions();
-  const changes = new Changes(shared);
-  const runs = new Runs({ ...shared, changes, exposures });
-  const parts = { machines, actions, changes, runs, exposures, addresses };
-  const power = new Power({ ...shared, ...parts });
-  const removal = new Removal({ ...shared, ...parts });
-  const recovery = new Recovery({ ...shared, ...parts, removal, hostBootedAt: hostBootedAt() });
-  const orphanGraceMs = config.sweepGraceSeconds * 1000;
-  const supervisor = new Supervisor({ ...shared, ...parts, recovery, orphanGraceMs });
+  if (bridge !== null) addresses.markTaken(bridge.gateway);
+  const imageSources = buildImageSources(config);
+  const parts = assembleCompute({
+    ...{ metadata, assertRoom, clock, store, hypervisor, front, addresses, billing, imageSources },
+    announce: eventStatements,
+    report: (id, what, error) => log.error({ id, err: error }, what),
+    onRefused: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
+    outbound: config.vmOutbound === 'on',
+    maxImageBytes: config.imageMaxGb * GIB,
+    graceMs: config.vmGraceSeconds * 1000,
+    orphanGraceMs: config.sweepGraceSeconds * 1000,
+  });
+  const { machines, power, removal, images, imports, supervisor, creditStops } = parts;
   const metricsStore = new MetricsStore(metadata);
   const running = () => store.listRunning();
-  const sampler = new Sampler({ ...shared, store: metricsStore, running });
+  const sampler = new Sampler({ clock, hypervisor, front, metadata, store: metricsStore, running });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
   const metrics = new Metrics({ clock, store: metricsStore, sampler, find });
   meterVms(meters, sampler);
   const consoles = new Consoles({ hypervisor });
   const tickets = new ConsoleTickets(clock);
-  const routes = { machines, power, removal, images, metrics, find, consoles, tickets, hypervisor };
-  return { routes, hypervisor, front, consoles, sampler, supervisor };
+  const own = { machines, power, removal, images, imports, metrics, find, consoles, tickets };
+  return {
+    ...{ imports, hypervisor, front, consoles, sampler, supervisor, creditStops, log },
+    routes: { ...own, hypervisor, billing },
+    network: bridge ?? guard,
+  };
+}
+
+/** What connects guests, and keeps this host closed to them. On a bridge the guard has nothing to do. */
+function buildNetwork(config: Config): { guard: OutboundGuard | null; bridge: GuestBridge | null } {
+  const { vmUidBase: uidBase, vmPool: network } = config;
+  const outbound = config.vmOutbound === 'on';
+  const allowPrivate = config.vmOutboundPrivate === 'on';
+  if (config.vmNetwork === 'bridge') {
+    return { guard: null, bridge: new GuestBridge({ uidBase, network, outbound, allowPrivate }) };
+  }
+  const guard = outbound ? new OutboundGuard({ uidBase, uidCount: SLOTS, allowPrivate }) : null;
+  return { guard, bridge: null };
+}
+
+function buildImageSources(config: Config): ImageSources {
+  const list = (text: string) => text.split(',').filter((entry) => entry !== '');
+  const outbound = new SafeFetch({ allowed: list(config.fetchAllow) });
+  return new ImageSources({
+    ...{ folders: list(config.imageSources), outbound, maxBytes: config.imageMaxGb * GIB },
+  });
 }
 
 const SAMPLE_MS = 5000;
@@ -92,8 +121,22 @@ const CHECK_MS = 15_000;
 
 /** Begins to look after machines; only a server does, no operator's command. */
 export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number): void {
-  const { supervisor, sampler, hypervisor } = compute;
+  const { supervisor, sampler, imports, hypervisor, network, log } = compute;
   supervisor.start();
+  void imports
+    .start()
+    .catch((error) => log.error({ err: error }, 'what was left of imports was not removed'));
+  if (network !== null) {
+    // Guests run on when another program empties the host's rules, or ours are from before an update.
+    const guard = async () => {
+      const before = network.refusal?.message;
+      await network.ensure().catch((error: Error) => {
+        if (error.message !== before) log.error({ err: error }, 'the rules for machines are not in place');
+      });
+    };
+    void guard();
+    jobs.every('keep this host closed to machines', CHECK_MS, guard);
+  }
   // Begins to find out, in the background, what guests may be started with.
   void hypervisor.readiness();
   jobs.every('sample machines', SAMPLE_MS, () => sampler.tick());
@@ -104,18 +147,16 @@ export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number
 }
 
 /** Lets go of machines, which run on. */
-export async function closeCompute({ supervisor, front, consoles, hypervisor }: Compute): Promise<void> {
+export async function closeCompute({
+  supervisor,
+  imports,
+  front,
+  consoles,
+  hypervisor,
+}: Compute): Promise<void> {
+  await imports.close();
   await supervisor.close();
   consoles.close();
   await front.closeAll();
   await hypervisor.close();
-}
-
-/** When this host was booted, ms since 1970; 0 where the kernel does not tell. */
-function hostBootedAt(): number {
-  try {
-    return Number(/^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1] ?? 0) * 1000;
-  } catch {
-    return 0;
-  }
 }

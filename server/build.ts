@@ -2,50 +2,25 @@
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { AccessKeys } from './accounts/access-keys.ts';
-import { Accounts } from './accounts/accounts.ts';
-import { Administration } from './accounts/administration.ts';
-import { ApiKeys } from './accounts/api-keys.ts';
-import { Authenticator } from './accounts/authenticator.ts';
-import { LoginThrottle } from './accounts/login-throttle.ts';
-import { Passwords } from './accounts/passwords.ts';
-import { Sessions } from './accounts/sessions.ts';
-import { SetupLinks } from './accounts/setup-links.ts';
-import { AccountStore } from './accounts/store.ts';
+import type { SetupLinks } from './accounts/setup-links.ts';
 import { apiRoutes, dataRoutes } from './all-routes.ts';
-import { Credit } from './billing/credit.ts';
-import { CreditStore } from './billing/credit-store.ts';
-import { transferStatements } from './billing/ledger.ts';
+import { type AccountParts, buildAccounts } from './build-accounts.ts';
+import { buildBilling, startBilling } from './build-billing.ts';
 import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
+import { buildEdges } from './build-edges.ts';
+import { buildStorage, type Storage } from './build-storage.ts';
+import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
 import type { Clock } from './clock.ts';
 import { consoleSocket } from './compute/console-routes.ts';
 import type { Config } from './config.ts';
 import { FileBlobs } from './drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from './drivers/directory-lock.ts';
 import { SqliteMetadata } from './drivers/metadata-sqlite/sqlite-metadata.ts';
-import { ConnectionGuard } from './http/connection-guard.ts';
+import type { ConnectionGuard } from './http/connection-guard.ts';
 import type { ControlSockets } from './http/credentials.ts';
-import { createEdge, type EdgeDeps } from './http/edge.ts';
-import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
-import { RateLimiter } from './http/rate-limit.ts';
-import { type SocketRoute, WebSockets } from './http/web-sockets.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import { SealedColumnsStore } from './metadata/sealed-columns-store.ts';
-import { AccessTimes } from './storage/access-times.ts';
 import type { Blobs } from './storage/blobs.ts';
-import { BlobsStore } from './storage/blobs-store.ts';
-import { Buckets } from './storage/buckets.ts';
-import { BucketStore } from './storage/buckets-store.ts';
-import { Contents } from './storage/contents.ts';
-import { Emptying } from './storage/emptying.ts';
-import { HotContents } from './storage/hot-contents.ts';
-import { Inspection } from './storage/inspection.ts';
-import { Links } from './storage/links.ts';
-import { Listing } from './storage/listing.ts';
-import { Objects } from './storage/objects.ts';
-import { Scrubber } from './storage/scrubber.ts';
-import { ObjectStore } from './storage/store.ts';
-import { Sweeper } from './storage/sweeper.ts';
 import { Alarms } from './system/alarms.ts';
 import { openDataDirectory } from './system/data-directory.ts';
 import { DiskRoom } from './system/disk-room.ts';
@@ -53,8 +28,6 @@ import { gaugeLoopDelay } from './system/event-loop-delay.ts';
 import { HostMetrics } from './system/host-metrics.ts';
 import { Idempotency } from './system/idempotency.ts';
 import { IdempotencyStore } from './system/idempotency-store.ts';
-import { JobRuns } from './system/job-runs.ts';
-import { JobRunsStore } from './system/job-runs-store.ts';
 import { Jobs } from './system/jobs.ts';
 import { rotateMasterKey } from './system/key-rotation.ts';
 import { MasterKeys } from './system/master-key.ts';
@@ -96,6 +69,8 @@ interface Foundations {
   readonly alarms: Alarms;
   readonly metadata: Metadata;
   readonly room: DiskRoom;
+  /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
   readonly blobs: Blobs;
   readonly hostMetrics: HostMetrics;
   readonly linkSecret: Uint8Array;
@@ -109,31 +84,25 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const base = await openFoundations(options);
   const meters = new Meters();
   const jobs = new Jobs(log);
-  const accounts = await buildAccounts(options, base);
-  const credit = new Credit({ store: new CreditStore(base.metadata) });
-  const requireCredit = (accountId: number) => credit.require(accountId);
-  const storage = buildStorage(options, base, requireCredit);
-  const compute = await buildCompute({ config, clock, log, meters, metadata: base.metadata, requireCredit });
+  const accounts = await buildAccounts({ config, clock, base });
+  const billing = await buildBilling({ clock, log, metadata: base.metadata });
+  const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
+  const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const status = new Status({
-    clock,
-    alarms: base.alarms,
-    version: VERSION,
+    ...{ clock, alarms: base.alarms, version: VERSION },
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
     compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
   });
-  const idempotency = new Idempotency({
-    metadata: base.metadata,
-    store: new IdempotencyStore(base.metadata),
-    sealer: base.keys,
-    clock,
-  });
+  const idempotency = buildIdempotency(base, clock);
+  const webhooks = buildWebhooks({ config, clock, log, base });
   const addresses = { dataUrl: config.dataUrl };
   const routes = apiRoutes({
     accounts: { ...accounts, secureCookies: config.publicUrl.startsWith('https:') },
     administration: { administration: accounts.administration },
     storage: { ...storage, dataUrl: () => addresses.dataUrl },
     compute: { ...compute.routes, publicUrl: config.publicUrl },
+    webhooks,
     system: {
       status,
       meters,
@@ -158,9 +127,10 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     storage.sweeper.stop();
     storage.scrubber.stop();
     await jobs.stop();
+    await webhooks.dispatcher.close();
     await closeCompute(compute);
     loopDelay.stop();
-    await flushAll(storage.accessTimes, accounts.authenticator, log);
+    await flushAll(log, [storage.egress, storage.accessTimes, accounts.authenticator, billing]);
     await closeFoundations(base);
   };
   return {
@@ -170,9 +140,17 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     control,
     setupLinks: accounts.setupLinks,
     addresses,
-    serve: () => startCompute(compute, jobs, config.sweepGraceSeconds * 1000),
+    serve: () => {
+      startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
+      startWebhooks(webhooks, jobs);
+      startBilling(billing, jobs);
+    },
     close,
   };
+}
+
+function buildIdempotency({ metadata, keys }: Foundations, clock: Clock): Idempotency {
+  return new Idempotency({ metadata, store: new IdempotencyStore(metadata), sealer: keys, clock });
 }
 
 function gaugeHealth(meters: Meters, parts: { guard: ConnectionGuard; alarms: Alarms }): void {
@@ -208,7 +186,8 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     );
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
-    return { lock, keys, alarms, metadata, room, blobs, hostMetrics, linkSecret };
+    const assertRoom = roomFor({ alarms, room });
+    return { lock, keys, alarms, metadata, room, assertRoom, blobs, hostMetrics, linkSecret };
   } catch (error) {
     lock.release();
     throw error;
@@ -223,123 +202,11 @@ async function closeFoundations(base: Foundations): Promise<void> {
   base.lock.release();
 }
 
-async function buildAccounts({ config, clock }: BuildOptions, { metadata, keys }: Foundations) {
-  const store = new AccountStore({ reads: metadata });
-  const authenticator = new Authenticator({ store, metadata, clock });
-  const passwords = new Passwords();
-  const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
-  const shared = {
-    store,
-    metadata,
-    clock,
-    sealer: keys,
-    cache: authenticator,
-    passwords,
-    throttle,
-    transfer: transferStatements,
-  };
-  const apiKeys = new ApiKeys(shared);
-  const accessKeys = new AccessKeys(shared);
-  const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
-  const sessions = new Sessions({ ...shared, apiKeys });
-  const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });
-  const setupLinks = new SetupLinks({ store, metadata, clock, accounts });
-  if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
-  return { accounts, apiKeys, accessKeys, sessions, administration, setupLinks, authenticator };
-}
-
-function buildStorage(
-  { config, clock }: BuildOptions,
-  { metadata, blobs, keys, alarms, room, linkSecret }: Foundations,
-  requireCredit: (accountId: number) => Promise<void>,
-) {
-  const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
-  const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
-  const garbageGraceMs = config.sweepGraceSeconds * 1000;
-  const store = new ObjectStore(metadata);
-  const bucketStore = new BucketStore(metadata);
-  const blobsStore = new BlobsStore(metadata);
-  const shared = { metadata, store, bucketStore, blobs, clock, wrapKey, unwrapKey, requireCredit };
-  const hot = new HotContents();
-  const accessTimes = new AccessTimes(shared);
-  const buckets = new Buckets({ ...shared, store: bucketStore });
-  const assertRoom = (bytes: number) => {
+function roomFor({ alarms, room }: Pick<Foundations, 'alarms' | 'room'>) {
+  return (bytes: number) => {
     assertWritable(alarms);
     room.assertRoom(bytes);
   };
-  const objects = new Objects({
-    ...shared,
-    hot,
-    buckets,
-    assertRoom,
-    maxObjectBytes: config.maxObjectBytes,
-    garbageGraceMs,
-  });
-  const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
-  return {
-    accessTimes,
-    buckets,
-    objects,
-    contents: new Contents({ ...shared, accessTimes, hot }),
-    listing: new Listing({ store, buckets, accessTimes }),
-    inspection: new Inspection({ objects, store, accessTimes }),
-    emptying: new Emptying({ buckets, objects, store }),
-    links: new Links(linkSecret, clock),
-    sweeper: new Sweeper({ metadata, store: blobsStore, blobs, clock, graceMs: garbageGraceMs }),
-    scrubber: new Scrubber({ metadata, store: blobsStore, blobs, runs, alarms, clock, unwrapKey }),
-  };
-}
-
-type Storage = ReturnType<typeof buildStorage>;
-type AccountParts = Awaited<ReturnType<typeof buildAccounts>>;
-
-type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'accounts' | 'idempotency' | 'control'>;
-
-function buildEdges(
-  config: Config,
-  deps: CommonEdgeDeps & {
-    apiRoutes: EdgeDeps['routes'];
-    dataRoutes: EdgeDeps['routes'];
-    sockets: readonly SocketRoute[];
-  },
-) {
-  const { clock } = deps;
-  const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
-  const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
-  const limiter = new RateLimiter(
-    { name: 'requests', requests: config.requestsPerWindow, windowSeconds: 10 },
-    clock,
-  );
-  const registrations = new RateLimiter(
-    { name: 'registrations', requests: config.registrationsPerWindow, windowSeconds: 600 },
-    clock,
-  );
-  const common = { ...deps, trustedProxies };
-  const api = createEdge({
-    ...common,
-    limiter,
-    routeLimiters: new Map([['register', registrations]]),
-    routes: deps.apiRoutes,
-    headers: { ...API_HEADERS, ...hsts },
-  });
-  const headers = { ...API_HEADERS, ...hsts };
-  const { publicUrl } = config;
-  new WebSockets({ ...deps, limiter, routes: deps.sockets, headers, publicUrl }).serve(api);
-  const data = createEdge({
-    ...common,
-    limiter: null,
-    routeLimiters: new Map(),
-    routes: deps.dataRoutes,
-    headers: { ...DATA_HEADERS, ...hsts },
-  });
-  const guard = new ConnectionGuard({
-    clock,
-    maxConnections: config.maxConnections,
-    slowSeconds: config.slowBodySeconds,
-  });
-  guard.watch(api.server);
-  guard.watch(data.server);
-  return { api, data, guard };
 }
 
 interface JobParts {
@@ -359,6 +226,7 @@ async function startJobs(
 ): Promise<void> {
   const graceMs = config.sweepGraceSeconds * 1000;
   jobs.every('flush access times', FLUSH_MS, () => storage.accessTimes.flush());
+  jobs.every('flush bytes sent', FLUSH_MS, () => storage.egress.flush());
   jobs.every('flush key use', FLUSH_MS, () => accounts.authenticator.flush());
   jobs.every('sweep garbage', Math.min(graceMs, 60_000), () => storage.sweeper.sweepGarbage());
   jobs.every('sweep orphans', graceMs * 6, () => storage.sweeper.sweepOrphans());
@@ -373,13 +241,14 @@ async function startJobs(
   });
 }
 
-async function flushAll(accessTimes: AccessTimes, authenticator: Authenticator, log: Logger): Promise<void> {
-  try {
-    await accessTimes.flush();
-    await authenticator.flush();
-  } catch (error) {
-    // Times of last use are not worth a failed stop.
-    log.warn({ err: error }, 'times of last use were not stored');
+async function flushAll(log: Logger, parts: readonly { flush(): Promise<unknown> }[]): Promise<void> {
+  for (const part of parts) {
+    try {
+      await part.flush();
+    } catch (error) {
+      // Figures of the last seconds are not worth a failed stop.
+      log.warn({ err: error }, 'figures of the last seconds were not stored');
+    }
   }
 }
 

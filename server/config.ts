@@ -45,6 +45,14 @@ function oneOf<T extends string>(env: string, fallback: T, choices: readonly T[]
   return { env, fallback, help: `${help} (${choices.join(', ')})`, parse };
 }
 
+const networks = (value: string) =>
+  value === '' || value.split(',').every((entry) => /^[0-9a-fA-F.:]+\/\d{1,3}$/.test(entry))
+    ? undefined
+    : 'must be networks like 10.0.0.0/8, separated by commas';
+const folders = (value: string) =>
+  value === '' || value.split(',').every((entry) => entry.startsWith('/'))
+    ? undefined
+    : 'must be absolute paths, separated by commas';
 /** An empty address would mean all addresses, an empty path the working directory: surely a mistake. */
 const notEmpty = (value: string) => (value === '' ? 'must not be empty' : undefined);
 const url = (value: string) =>
@@ -138,6 +146,13 @@ const SETTINGS = {
     'A body slower than 1 KiB/s for this long is cut',
   ),
   signupCredits: integer('CLOUDLET_SIGNUP_CREDITS', 10, 0, 1e9, 'Credits granted at registration'),
+  creditGraceSeconds: integer(
+    'CLOUDLET_CREDIT_GRACE_SECONDS',
+    3600,
+    1,
+    1e7,
+    'How long machines run on when an account has no credits left, before they are stopped',
+  ),
   blobThreads: integer(
     'CLOUDLET_BLOB_THREADS',
     2,
@@ -183,7 +198,7 @@ const SETTINGS = {
     'CLOUDLET_VM_UID_BASE',
     600_000_000,
     1000,
-    4_000_000_000,
+    2_000_000_000,
     'First of a million user ids for virtual machines, one each, when run as root',
   ),
   vmAccel: oneOf(
@@ -191,6 +206,43 @@ const SETTINGS = {
     'auto',
     ['auto', 'tcg'],
     'auto: KVM where a timed test boot proves it works; tcg: always emulate',
+  ),
+  vmNetwork: oneOf(
+    'CLOUDLET_VM_NETWORK',
+    'loopback',
+    ['loopback', 'bridge'],
+    'bridge: machines have their addresses of CLOUDLET_VM_POOL themselves, on a bridge of this host; needs root, iproute2 and nftables',
+  ),
+  vmOutbound: oneOf(
+    'CLOUDLET_VM_OUTBOUND',
+    'off',
+    ['off', 'on'],
+    'Whether new virtual machines may open connections to the outside, never to this host; needs root and nftables',
+  ),
+  vmOutboundPrivate: oneOf(
+    'CLOUDLET_VM_OUTBOUND_PRIVATE',
+    'off',
+    ['off', 'on'],
+    'With outbound on: whether private networks are part of the outside',
+  ),
+  imageSources: text(
+    'CLOUDLET_IMAGE_SOURCES',
+    '',
+    'Folders (comma-separated) of this host from which administrators may add images by path',
+    folders,
+  ),
+  imageMaxGb: integer(
+    'CLOUDLET_IMAGE_MAX_GB',
+    20,
+    1,
+    1024,
+    'Largest image, as a file and as the disk that a guest sees, GiB',
+  ),
+  fetchAllow: text(
+    'CLOUDLET_FETCH_ALLOW',
+    '',
+    'Networks (comma-separated) that URLs of users may lead to although they are not public',
+    networks,
   ),
 } as const;
 

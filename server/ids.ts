@@ -2,7 +2,20 @@
 import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
-export type IdPrefix = 'obj' | 'ver' | 'vm' | 'db' | 'drp' | 'img' | 'op' | 'key' | 'blob' | 'req';
+export type IdPrefix =
+  | 'obj'
+  | 'ver'
+  | 'vm'
+  | 'db'
+  | 'drp'
+  | 'img'
+  | 'op'
+  | 'key'
+  | 'blob'
+  | 'req'
+  | 'whk'
+  | 'evt'
+  | 'dlv';
 
 // Crockford's alphabet in lower case: its ASCII order is its numeric order, so ids sort by time.
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -39,7 +52,7 @@ let lastMs = -1;
 let lastMsText = '';
 
 /** A new id: 10 characters of time (ms), then 80 random bits: sortable by creation, not guessable. */
-export function newId(prefix: IdPrefix, clock: Clock): string {
+export function newId(prefix: IdPrefix, clock: Pick<Clock, 'now'>): string {
   const ms = clock.now();
   if (ms !== lastMs) {
     lastMsText = encodeTime(ms);

@@ -1,6 +1,6 @@
 /** Machines: how long a start takes against the same QEMU line by hand, and how fast they are made. */
 import { once } from 'node:events';
-import { banner, forwardedSsh, type LaunchLine, launchByHand, launchLineOf } from '../hand-launch.ts';
+import { banner, forwardOf, type LaunchLine, launchByHand, launchLineOf } from '../hand-launch.ts';
 import { compare, interleave } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
@@ -35,7 +35,7 @@ async function byHand(line: LaunchLine, until: 'running' | 'banner'): Promise<nu
       child.kill('SIGKILL');
       await once(child, 'exit');
     };
-    if (until === 'banner') await banner(forwardedSsh(line));
+    if (until === 'banner') await banner(forwardOf(line, 22));
   });
   await stop();
   return ms;

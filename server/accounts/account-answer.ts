@@ -12,17 +12,22 @@ export function describeAccount(row: AccountRow, apiKey: string | null): Account
     email: row.email,
     api_key: apiKey,
     plan: row.plan,
-    credits: toCredits(row.credits_micro),
+    credits: toCredits(BigInt(row.credits_micro) + BigInt(row.held_micro)),
     is_active: row.is_active === 1,
     created_at: formatTime(row.created_at),
     last_login: formatTimeOrNull(row.last_login),
     is_admin: row.is_admin === 1,
+    credits_held: toCredits(row.held_micro),
+    billing_state: row.billing_state,
+    credits_exhausted_at: formatTimeOrNull(row.exhausted_at),
+    grace_ends_at: formatTimeOrNull(row.grace_ends_at),
   };
 }
 
 /** Exactly the members of contract §3. */
-export function describeRegistration({ is_admin: _, ...registration }: Account): Registration {
-  return registration;
+export function describeRegistration(account: Account): Registration {
+  const { id, username, email, api_key, plan, credits, is_active, created_at, last_login } = account;
+  return { id, username, email, api_key, plan, credits, is_active, created_at, last_login };
 }
 
 export function describeForAdmin(row: AccountRow): AdminAccount {

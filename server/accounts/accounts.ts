@@ -264,6 +264,7 @@ export class Accounts {
       is_active: 1,
       suspended_reason: null,
       credits_micro: this.#deps.signupMicro,
+      ...{ held_micro: 0, billing_state: 'ok', exhausted_at: null, grace_ends_at: null },
       storage_bytes: 0,
       created_at: made.createdAt,
       last_login: null,

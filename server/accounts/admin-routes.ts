@@ -62,14 +62,20 @@ function actionRoutes(administration: Administration): Route[] {
       name: 'adminAdjustCredits',
       tag: 'admin',
       summary: 'Grant credits, or take them away',
-      description: 'A ledger entry with the reason. A balance never falls below zero.',
+      description: 'A ledger entry with the reason and who did it. A balance never falls below zero.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       body: shapes.CreditsBody,
       responses: { 200: shapes.AdminAccount },
-      errors: ['account_not_found', 'insufficient_credits', 'write_conflict'],
-      handler: ({ params, body: { amount, reason }, receipt }) =>
-        administration.credit(accountIdOf(params), { amount, reason }, receipt),
+      errors: ['account_not_found', 'insufficient_credits', 'transfer_exists', 'write_conflict'],
+      handler: ({ principal, params, body, receipt }) => {
+        const { amount, reason, transfer_id: transferId } = body;
+        return administration.credit(
+          accountIdOf(params),
+          { amount, reason, transferId, by: principal },
+          receipt,
+        );
+      },
     }),
     defineRoute({
       method: 'POST',

@@ -17,7 +17,7 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 const principalOf = async (apiKey: string | null) =>
   house.authenticator.authenticate({ apiKey: apiKey ?? '' });
 const credit = (id: number, amount: number) =>
-  house.administration.credit(id, { amount, reason: 'test' }, noReceipt);
+  house.administration.credit(id, { amount, reason: 'test', by: OPERATOR }, noReceipt);
 
 async function register(username = `user-${++made}`) {
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
@@ -65,7 +65,7 @@ test('parallel grants: every answer shows a balance that was', async () => {
 test('reasons are plain text', async () => {
   const { id } = await register();
   for (const reason of ['', ' ', 'a\0b', 'a\nb', '\ud800']) {
-    const grant = house.administration.credit(id, { amount: 1, reason }, noReceipt);
+    const grant = house.administration.credit(id, { amount: 1, reason, by: OPERATOR }, noReceipt);
     await assert.rejects(grant, code('invalid_request'), JSON.stringify(reason));
   }
 });

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import { AppError, invalidField } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import { describeAccount, describeForAdmin } from './account-answer.ts';
 import { type Accounts, accountNotFound, type NewAccount, type Transfer } from './accounts.ts';
@@ -24,6 +24,17 @@ export interface AdministrationDeps {
   readonly apiKeys: ApiKeys;
   readonly authenticator: Authenticator;
   readonly transfer: Transfer;
+  /** Told after the commit. */
+  readonly creditsAdded?: (accountId: number) => void;
+}
+
+export interface Adjustment {
+  /** Credits; negative takes them away. */
+  readonly amount: number;
+  readonly reason: string;
+  /** Chosen by the caller: it is booked once. */
+  readonly transferId?: string | undefined;
+  readonly by: Pick<Principal, 'accountId' | 'username'>;
 }
 
 export class Administration {
@@ -55,39 +66,37 @@ export class Administration {
   }
 
   /**
-   * Grants credits, or takes them away when `amount` is negative. Throws `invalid_request`,
-   * `account_not_found`, `insufficient_credits` (it would fall below zero), `write_conflict`.
+   * Grants credits, or takes them away when `amount` is negative. With the id of an equal adjustment that was
+   * made before it changes nothing. Throws `invalid_request`, `account_not_found`, `insufficient_credits` (it
+   * would fall below zero), `transfer_exists` (the id is of another adjustment), `write_conflict`.
    */
-  async credit(
-    accountId: number,
-    grant: { readonly amount: number; readonly reason: string },
-    receipt: Receipt,
-  ): Promise<AdminAccount> {
-    const micro = toMicro(grant.amount, 'amount');
+  async credit(accountId: number, adjustment: Adjustment, receipt: Receipt): Promise<AdminAccount> {
+    const micro = toMicro(adjustment.amount, 'amount');
     if (micro === 0) throw invalidField('amount', 'must not be 0');
-    demandPlainText('reason', grant.reason);
-    const { store, metadata, transfer, clock } = this.#deps;
-    const user = `account:${accountId}`;
+    demandPlainText('reason', adjustment.reason);
+    const { store, metadata, clock } = this.#deps;
+    const { transferId } = adjustment;
+    const id =
+      transferId === undefined ? `adjustment:${newId('op', clock)}` : `adjustment:given:${transferId}`;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const row = await this.#find(accountId);
       const before = Number(row.credits_micro);
+      const booking = adjustmentTransfer(id, { accountId, micro, adjustment });
+      if (transferId !== undefined && (await this.#isBooked(booking))) {
+        const answer = describeForAdmin(row);
+        await commitReceipt(metadata, receipt(answer));
+        return answer;
+      }
       const after = before + micro;
-      demandBalance(before, after);
+      demandBalance(row, after);
       const answer = describeForAdmin({ ...row, credits_micro: after });
       const ours = [
         store.expectBalance(accountId, before),
-        ...transfer({
-          id: `adjustment:${newId('op', clock)}`,
-          debit: micro > 0 ? 'system:grants' : user,
-          credit: micro > 0 ? user : 'system:grants',
-          amountMicro: BigInt(Math.abs(micro)),
-          code: micro > 0 ? 'admin_grant' : 'admin_withdrawal',
-          reference: grant.reason,
-          at: clock.now(),
-        }),
+        ...this.#deps.transfer({ ...booking, at: clock.now() }),
       ];
       try {
         await metadata.commit([...ours, ...receipt(answer)]);
+        if (micro > 0) this.#deps.creditsAdded?.(accountId);
         return answer;
       } catch (error) {
         // The balance moved meanwhile: count anew.
@@ -122,8 +131,7 @@ export class Administration {
     const known = await apiKeys.current(accountId);
     if (known !== null) {
       const answer = describeAccount(row, known);
-      const statements = receipt(answer);
-      if (statements.length > 0) await metadata.commit(statements);
+      await commitReceipt(metadata, receipt(answer));
       return answer;
     }
     const made = apiKeys.replaceAll(accountId);
@@ -160,6 +168,21 @@ export class Administration {
     }
   }
 
+  /** Throws `transfer_exists` when another transfer has the id. */
+  async #isBooked(booking: Booking): Promise<boolean> {
+    const row = await this.#deps.store.transfer(booking.id);
+    if (row === undefined) return false;
+    const isSame =
+      row.debit === booking.debit &&
+      row.credit === booking.credit &&
+      BigInt(row.amount_micro) === booking.amountMicro &&
+      row.reference === booking.reference;
+    if (isSame) return true;
+    throw new AppError('transfer_exists', 'The transfer_id was used for another adjustment', {
+      hint: 'Give each adjustment an id of its own',
+    });
+  }
+
   async #find(accountId: number): Promise<AccountRow> {
     const row = await this.#deps.store.account(accountId);
     if (row === undefined) throw accountNotFound();
@@ -185,9 +208,39 @@ export class Administration {
   }
 }
 
-function demandBalance(before: number, after: number): void {
+type Booking = Omit<Parameters<Transfer>[0], 'at'>;
+
+function adjustmentTransfer(
+  id: string,
+  made: { readonly accountId: number; readonly micro: number; readonly adjustment: Adjustment },
+): Booking {
+  const { accountId, micro, adjustment } = made;
+  const { by, reason } = adjustment;
+  const user = `account:${accountId}`;
+  // The operator on the machine itself has no account.
+  const who = by.accountId === 0 ? 'the operator' : `${by.username} (account ${by.accountId})`;
+  return {
+    id,
+    debit: micro > 0 ? 'system:grants' : user,
+    credit: micro > 0 ? user : 'system:grants',
+    amountMicro: BigInt(Math.abs(micro)),
+    code: micro > 0 ? 'admin_grant' : 'admin_withdrawal',
+    reference: `by ${who}: ${reason}`,
+  };
+}
+
+async function commitReceipt(metadata: Metadata, statements: readonly Statement[]): Promise<void> {
+  if (statements.length > 0) await metadata.commit(statements);
+}
+
+function demandBalance(row: AccountRow, after: number): void {
   if (after < 0) {
-    throw new AppError('insufficient_credits', `The account has only ${toCredits(before)} credits`);
+    const available = toCredits(row.credits_micro);
+    const held = toCredits(row.held_micro);
+    const what = held === 0 ? '' : `; ${held} more are held for what runs`;
+    throw new AppError('insufficient_credits', `The account has only ${available} credits to spend${what}`, {
+      extra: { available, held },
+    });
   }
   if (toCredits(after) > MAX_CREDITS) {
     throw invalidField('amount', `would bring the balance above ${MAX_CREDITS} credits`);

@@ -86,6 +86,15 @@ export class Authenticator implements CredentialCache {
     return NOBODY;
   }
 
+  /**
+   * False once the key or session that `principal` came by has ended or its account is suspended or closed:
+   * for what outlasts a request. That a session was not used for long does not count, because it is in use.
+   */
+  async isCurrent({ via, credentialId }: Principal): Promise<boolean> {
+    if (via !== 'key' && via !== 'session') return true;
+    return this.#store.isCredentialGood(via, credentialId.replace(/^session-/, ''), this.#clock.now());
+  }
+
   /** Lets this one key pass although it has not our form: the operator chose it. */
   allowPresetKey(key: string): void {
     this.#presetHash = hashSecret(key);

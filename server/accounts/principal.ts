@@ -17,6 +17,9 @@ export const SCOPES = [
   'databases:write',
   'billing:*',
   'billing:read',
+  'webhooks:*',
+  'webhooks:read',
+  'webhooks:write',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -32,6 +35,8 @@ export type Permission =
   | 'databases:read'
   | 'databases:write'
   | 'billing:read'
+  | 'webhooks:read'
+  | 'webhooks:write'
   | 'admin';
 
 /**

@@ -53,7 +53,7 @@ const registered = {
   email: Type.String(),
   api_key: Nullable("The account's key; null when the credential used may not see it"),
   plan: Type.String({ examples: ['free'] }),
-  credits: Type.Number({ description: 'Balance, in credits' }),
+  credits: Type.Number({ description: 'Balance, in credits, those that are held included' }),
   is_active: Type.Boolean({ description: 'false while suspended' }),
   created_at: Time('Time of registration'),
   last_login: Nullable('Time of the last login with the password; null before the first'),
@@ -62,7 +62,18 @@ const registered = {
 export const Registration = Type.Object(registered);
 export type Registration = Static<typeof Registration>;
 
-export const Account = Type.Object({ ...registered, is_admin: Type.Boolean() });
+export const Account = Type.Object({
+  ...registered,
+  is_admin: Type.Boolean(),
+  credits_held: Type.Number({ description: 'Part of the balance that is set aside for what runs' }),
+  billing_state: Type.Enum(['ok', 'low', 'critical', 'grace', 'suspended'], {
+    description:
+      'low: credits last for less than 7 days; critical: for less than 24 hours; grace: none are left and ' +
+      'machines run until grace_ends_at; suspended: they were stopped',
+  }),
+  credits_exhausted_at: Nullable('Since when no credits are left; null while there are'),
+  grace_ends_at: Nullable('When machines are stopped; null unless in grace'),
+});
 export type Account = Static<typeof Account>;
 
 export const RotateBody = Type.Object({
@@ -191,7 +202,13 @@ export const CreditsBody = Type.Object({
     maximum: 1e9,
     description: 'Credits, at most 6 decimals; negative takes them away',
   }),
-  reason: Type.String({ minLength: 1, maxLength: 500 }),
+  reason: Type.String({ minLength: 1, maxLength: 500, description: 'Stands in the ledger, with who did it' }),
+  transfer_id: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9._:-]{1,64}$',
+      description: 'Chosen by you: the same again changes nothing and gives the same answer as once',
+    }),
+  ),
 });
 
 export const SuspendBody = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });

@@ -10,7 +10,13 @@ export interface AccountRow {
   readonly is_admin: number;
   readonly is_active: number;
   readonly suspended_reason: string | null;
+  /** May be spent. */
   readonly credits_micro: number | bigint;
+  /** Set aside for what runs. */
+  readonly held_micro: number | bigint;
+  readonly billing_state: 'ok' | 'low' | 'critical' | 'grace' | 'suspended';
+  readonly exhausted_at: number | null;
+  readonly grace_ends_at: number | null;
   readonly storage_bytes: number | bigint;
   readonly created_at: number;
   readonly last_login: number | null;
@@ -29,6 +35,13 @@ export interface KeyRow {
   readonly created_at: number;
   readonly expires_at: number | null;
   readonly last_used_at: number | null;
+}
+
+export interface TransferRow {
+  readonly debit: string;
+  readonly credit: string;
+  readonly amount_micro: number | bigint;
+  readonly reference: string;
 }
 
 /** What the authenticator needs of a key or session, and of the account behind it. */
@@ -72,7 +85,8 @@ export interface NewAccessKeyRow {
 }
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
-  credits_micro, storage_bytes, created_at, last_login FROM accounts WHERE closed_at IS NULL`;
+  credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
+  last_login FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
 const HOLDER = 'a.id AS account_id, a.username, a.is_admin, a.is_active, a.suspended_reason';
@@ -130,6 +144,19 @@ export class AccountStore {
     );
   }
 
+  /** Whether a key (by its id) or session (by its token's hash) lets its account in at this time. */
+  async isCredentialGood(via: 'key' | 'session', id: string, now: number): Promise<boolean> {
+    const from = via === 'key' ? 'api_keys c' : 'sessions c';
+    const name = via === 'key' ? 'key_id' : 'token_hash';
+    const row = await this.#reads.get(
+      `SELECT 1 FROM ${from} JOIN accounts a ON a.id = c.account_id WHERE c.${name} = ?
+       AND a.is_active = 1 AND a.closed_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > ?)`,
+      id,
+      now,
+    );
+    return row !== undefined;
+  }
+
   keyById(keyId: string): Awaitable<KeyRow | undefined> {
     return this.#reads.get(`${KEY} WHERE key_id = ?`, keyId);
   }
@@ -153,6 +180,14 @@ export class AccountStore {
     const sql = 'SELECT token_hash FROM sessions WHERE account_id = ? ORDER BY created_at, token_hash';
     const rows = await this.#reads.all<{ token_hash: string }>(sql, accountId);
     return rows.map((row) => row.token_hash);
+  }
+
+  /** A transfer of the ledger, by its id. */
+  transfer(id: string): Awaitable<TransferRow | undefined> {
+    return this.#reads.get(
+      'SELECT debit, credit, amount_micro, reference FROM ledger_transfers WHERE id = ?',
+      id,
+    );
   }
 
   setupLink(tokenHash: string): Awaitable<{ expires_at: number } | undefined> {

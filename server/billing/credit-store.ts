@@ -1,5 +1,14 @@
-/** SQL of the cached balance. */
-import type { Reads } from '../metadata/metadata.ts';
+/** SQL of what decides whether an account may begin something. */
+import type { Awaitable, Reads } from '../metadata/metadata.ts';
+import type { BillingState } from './accounts-store.ts';
+
+export interface CreditRow {
+  /** May be spent, micro-credits. */
+  readonly micro: number | bigint;
+  readonly state: BillingState;
+  /** ms since 1970. */
+  readonly exhausted_at: number | null;
+}
 
 export class CreditStore {
   readonly #reads: Reads;
@@ -8,9 +17,11 @@ export class CreditStore {
     this.#reads = reads;
   }
 
-  /** Micro-credits, or undefined without such an account. */
-  async balanceMicro(accountId: number): Promise<number | bigint | undefined> {
-    const sql = 'SELECT credits_micro AS micro FROM accounts WHERE id = ?';
-    return (await this.#reads.get<{ micro: number | bigint }>(sql, accountId))?.micro;
+  find(accountId: number): Awaitable<CreditRow | undefined> {
+    return this.#reads.get(
+      `SELECT credits_micro AS micro, state, exhausted_at
+       FROM accounts JOIN billing_accounts ON account_id = id WHERE id = ?`,
+      accountId,
+    );
   }
 }

@@ -19,6 +19,7 @@ interface Fixture {
   readonly ledger: Ledger;
   readonly book: (transfer: Partial<Transfer> & Pick<Transfer, 'id'>) => Promise<unknown>;
   readonly balance: (account: number) => bigint;
+  readonly held: (account: number) => bigint;
 }
 
 const open = (directory: string) =>
@@ -53,12 +54,11 @@ async function makeFixture(
         ...transfer,
       }),
     );
-  const balance = (account: number) =>
-    BigInt(
-      metadata.get<{ c: number | bigint }>('SELECT credits_micro AS c FROM accounts WHERE id = ?', account)
-        ?.c ?? -1,
-    );
-  return { directory, metadata, ledger: new Ledger({ metadata }), book, balance, done };
+  const read = (sql: string) => (account: number) =>
+    BigInt(metadata.get<{ c: number | bigint }>(sql, account)?.c ?? -1);
+  const balance = read('SELECT credits_micro AS c FROM accounts WHERE id = ?');
+  const held = read('SELECT held_micro AS c FROM billing_accounts WHERE account_id = ?');
+  return { directory, metadata, ledger: new Ledger({ metadata }), book, balance, held, done };
 }
 
 test('an empty ledger is sound', async (t) => {
@@ -161,7 +161,14 @@ test('what cannot be booked is refused before it reaches the database', () => {
 });
 
 test('any mix of concurrent transfers ends where a model ends', async () => {
-  const side = fc.constantFrom('account:1', 'account:2', 'account:3', 'system:grants', 'system:revenue');
+  const side = fc.constantFrom(
+    'account:1',
+    'account:2',
+    'held:1',
+    'held:2',
+    'system:grants',
+    'system:revenue',
+  );
   const transfer = fc.record({
     id: fc.integer({ min: 0, max: 30 }).map((n) => `t${n}`),
     debit: side,
@@ -187,7 +194,10 @@ test('any mix of concurrent transfers ends where a model ends', async () => {
           balances.set(debit, of(debit) - amountMicro);
           balances.set(credit, of(credit) + amountMicro);
         }
-        for (const account of [1, 2, 3]) assert.equal(fixture.balance(account), of(`account:${account}`));
+        for (const account of [1, 2]) {
+          assert.equal(fixture.balance(account), of(`account:${account}`));
+          assert.equal(fixture.held(account), of(`held:${account}`));
+        }
         assert.equal((await fixture.ledger.verify()).problem, null);
       } finally {
         await fixture.done();
@@ -225,7 +235,14 @@ test('a row changed, removed, put in between or cut off, or a balance changed, i
       'UPDATE accounts SET credits_micro = credits_micro + 5 WHERE id = 2',
       /^account 2 shows 12 .* sum up to 7$/,
     ],
-    ['DELETE FROM accounts WHERE id = 2', /^all balances and all transfers differ by -7 /],
+    [
+      'UPDATE billing_accounts SET held_micro = 3 WHERE account_id = 2',
+      /^account 2 shows 3 micro-credits held, .* sum up to 0$/,
+    ],
+    [
+      'DELETE FROM billing_accounts; DELETE FROM accounts WHERE id = 2',
+      /^all balances and all transfers differ by -7 /,
+    ],
   ];
   for (const [i, [sql, expected]] of cases.entries()) {
     const directory = mkdtempSync(join(fixture.directory, `copy${i}-`));

@@ -3,17 +3,19 @@
  * all sides is always 0. Rows are only ever inserted; a correction is a new transfer. Each row carries
  * the hash of the one before it, so that one changed, removed or put in between is found and named.
  *
- * Sides are `account:<id>`, whose balance is cached in the account's row and never goes below zero, and
- * `system:<name>`, which has no row and may: `system:grants` is where given credits come from.
+ * Sides are `account:<id>`, what an account may spend, and `held:<id>`, what it has set aside for what runs:
+ * both are cached in a row and never go below zero. `system:<name>` has no row and may: `system:grants` is
+ * where given credits come from, `system:revenue-<service>` where charged ones go, `system:write-offs` pays
+ * what an account no longer could.
  * Amounts are whole micro-credits (1 credit = 1,000,000), as bigint.
  */
 import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { Metadata, RowIdOf, Statement } from '../metadata/metadata.ts';
-import type { TransferRow } from './store.ts';
+import type { Balance, BalanceRow, TransferRow } from './store.ts';
 import { addToBalance, FIRST_PREV_HASH, insertTransfer, LedgerStore, takeFromBalance } from './store.ts';
 
-/** `account:<id>`, `system:<name>`, or the account that an earlier statement of the same commit inserts. */
+/** `account:<id>`, `held:<id>`, `system:<name>`, or the account that an earlier statement of the same commit inserts. */
 export type Side = string | RowIdOf;
 
 export interface Transfer {
@@ -38,12 +40,16 @@ export interface Transfer {
  * most.
  */
 const MAX_AMOUNT_MICRO = 2n ** 53n;
-const SIDE = /^(account:[1-9][0-9]{0,15}|system:[a-z][a-z0-9-]*)$/;
+const SIDE = /^(?:(account|held):([1-9][0-9]{0,15})|system:[a-z][a-z0-9-]*)$/;
 
-function accountOf(side: Side): number | RowIdOf | null {
-  if (typeof side !== 'string') return side;
-  if (!SIDE.test(side)) throw new TypeError(`${side} is not a side of the ledger`);
-  return side.startsWith('account:') ? Number(side.slice('account:'.length)) : null;
+/** The row that a side is cached in; null: none. */
+function balanceOf(side: Side): Balance | null {
+  if (typeof side !== 'string') return { kind: 'account', accountId: side };
+  const match = SIDE.exec(side);
+  if (match === null) throw new TypeError(`${side} is not a side of the ledger`);
+  const [, kind, id] = match;
+  if (kind === undefined) return null;
+  return { kind: kind === 'held' ? 'held' : 'account', accountId: Number(id) };
 }
 
 function assertText(name: string, text: string): void {
@@ -68,8 +74,8 @@ export function transferStatements(transfer: Transfer): Statement[] {
   }
   if (debit === credit) throw new TypeError('both sides of a transfer are the same');
   for (const [name, text] of Object.entries({ id, code, reference })) assertText(name, text);
-  const giver = accountOf(debit);
-  const taker = accountOf(credit);
+  const giver = balanceOf(debit);
+  const taker = balanceOf(credit);
   return [
     insertTransfer({ id, debit, credit, amountMicro, code, reference, createdAt: at }),
     ...(giver === null ? [] : [takeFromBalance(giver, amountMicro)]),
@@ -104,7 +110,7 @@ export interface LedgerCheck {
 }
 
 interface Walked {
-  /** What the sound rows moved into accounts, net. */
+  /** What the sound rows moved into cached balances, net. */
   readonly movedMicro: bigint;
 }
 
@@ -155,12 +161,10 @@ export class Ledger {
   async #balanceProblem({ head, movedMicro }: LedgerCheck & Walked): Promise<string | null> {
     for (let after = 0; ; ) {
       const rows = await this.#store.balancesAfter(after, PAGE_ACCOUNTS);
-      for (const { accountId, cachedMicro, summedMicro } of rows) {
-        after = accountId;
-        if (cachedMicro !== summedMicro) {
-          const shown = `account ${accountId} shows ${cachedMicro} micro-credits`;
-          return `${shown}, its transfers sum up to ${summedMicro}`;
-        }
+      for (const row of rows) {
+        after = row.accountId;
+        const problem = cacheProblem(row);
+        if (problem !== null) return problem;
       }
       if (rows.length < PAGE_ACCOUNTS) break;
       await new Promise((resolve) => setImmediate(resolve));
@@ -170,9 +174,18 @@ export class Ledger {
   }
 }
 
-/** 1 for an account, whose balance is cached; 0 for a system side. */
+/** 1 for a side whose balance is cached; 0 for a system side. */
 function sign(side: string): bigint {
-  return side.startsWith('account:') ? 1n : 0n;
+  return side.startsWith('system:') ? 0n : 1n;
+}
+
+function cacheProblem({ accountId, cachedMicro, summedMicro, cachedHeld, summedHeld }: BalanceRow) {
+  if (cachedMicro !== summedMicro) {
+    const shown = `account ${accountId} shows ${cachedMicro} micro-credits`;
+    return `${shown}, its transfers sum up to ${summedMicro}`;
+  }
+  if (cachedHeld === summedHeld) return null;
+  return `account ${accountId} shows ${cachedHeld} micro-credits held, its transfers sum up to ${summedHeld}`;
 }
 
 function rowProblem(row: TransferRow, head: LedgerHead): string | null {

@@ -20,6 +20,14 @@ export interface BalanceRow {
   readonly accountId: number;
   readonly cachedMicro: bigint;
   readonly summedMicro: bigint;
+  readonly cachedHeld: bigint;
+  readonly summedHeld: bigint;
+}
+
+/** A side of the ledger that is cached in a row of its account. */
+export interface Balance {
+  readonly kind: 'account' | 'held';
+  readonly accountId: number | RowIdOf;
 }
 
 export const FIRST_PREV_HASH = '0'.repeat(64);
@@ -81,16 +89,24 @@ export function insertTransfer(row: NewTransferRow): Statement {
   return { sql: INSERT_TRANSFER, params, expectChanges: 1 };
 }
 
-/** Adds to an account's cached balance. Changes no row when the account does not exist. */
-export function addToBalance(accountId: number | RowIdOf, amountMicro: bigint): Statement {
-  const sql = 'UPDATE accounts SET credits_micro = credits_micro + ? WHERE id = ?';
-  return { sql, params: [amountMicro, accountId], expectChanges: 1 };
+const ADD = {
+  account: 'UPDATE accounts SET credits_micro = credits_micro + ? WHERE id = ?',
+  held: 'UPDATE billing_accounts SET held_micro = held_micro + ? WHERE account_id = ?',
+};
+const TAKE = {
+  account: 'UPDATE accounts SET credits_micro = credits_micro - ? WHERE id = ? AND credits_micro >= ?',
+  held: `UPDATE billing_accounts SET held_micro = held_micro - ?
+         WHERE account_id = ? AND held_micro >= ?`,
+};
+
+/** Adds to a cached balance. Changes no row when the account does not exist. */
+export function addToBalance({ kind, accountId }: Balance, amountMicro: bigint): Statement {
+  return { sql: ADD[kind], params: [amountMicro, accountId], expectChanges: 1 };
 }
 
-/** Takes from an account's cached balance. Changes no row when it holds less, or does not exist. */
-export function takeFromBalance(accountId: number | RowIdOf, amountMicro: bigint): Statement {
-  const sql = 'UPDATE accounts SET credits_micro = credits_micro - ? WHERE id = ? AND credits_micro >= ?';
-  return { sql, params: [amountMicro, accountId, amountMicro], expectChanges: 1 };
+/** Takes from a cached balance. Changes no row when it holds less, or does not exist. */
+export function takeFromBalance({ kind, accountId }: Balance, amountMicro: bigint): Statement {
+  return { sql: TAKE[kind], params: [amountMicro, accountId, amountMicro], expectChanges: 1 };
 }
 
 type Raw = Record<string, string | number | bigint>;
@@ -124,16 +140,16 @@ export class LedgerStore {
     }));
   }
 
-  /** Up to `limit` accounts after id `after`, in order, each with its cached and its summed balance. */
+  /** Up to `limit` accounts after id `after`, in order, each with its cached and its summed balances. */
   async balancesAfter(after: number, limit: number): Promise<BalanceRow[]> {
+    const summed = (kind: string) => `coalesce((SELECT sum(amount_micro) FROM ledger_transfers
+        WHERE credit = '${kind}:' || accounts.id), 0)
+      - coalesce((SELECT sum(amount_micro) FROM ledger_transfers
+        WHERE debit = '${kind}:' || accounts.id), 0)`;
     const rows = await this.#metadata.all<Raw>(
-      `SELECT id, credits_micro AS cached,
-         coalesce((SELECT sum(amount_micro) FROM ledger_transfers
-           WHERE credit = 'account:' || accounts.id), 0)
-         - coalesce((SELECT sum(amount_micro) FROM ledger_transfers
-           WHERE debit = 'account:' || accounts.id), 0)
-         AS summed
-       FROM accounts WHERE id > ? ORDER BY id LIMIT ?`,
+      `SELECT id, credits_micro AS cached, ${summed('account')} AS summed,
+         coalesce(held_micro, 0) AS cached_held, ${summed('held')} AS summed_held
+       FROM accounts LEFT JOIN billing_accounts ON account_id = id WHERE id > ? ORDER BY id LIMIT ?`,
       after,
       limit,
     );
@@ -141,20 +157,23 @@ export class LedgerStore {
       accountId: Number(row.id),
       cachedMicro: BigInt(row.cached ?? 0),
       summedMicro: BigInt(row.summed ?? 0),
+      cachedHeld: BigInt(row.cached_held ?? 0),
+      summedHeld: BigInt(row.summed_held ?? 0),
     }));
   }
 
   /**
-   * Sum of all cached balances less what all transfers moved into accounts: 0, in one snapshot.
+   * Sum of all cached balances less what all transfers moved into them: 0, in one snapshot.
    * `movedMicro` is what those up to number `upTo` moved, so that only later ones are summed here.
    */
   async imbalance(upTo: bigint, movedMicro: bigint): Promise<bigint> {
     const row = await this.#metadata.get<Raw>(
-      `SELECT coalesce((SELECT sum(credits_micro) FROM accounts), 0) - coalesce((
-         SELECT sum(amount_micro * ((credit LIKE 'account:%') - (debit LIKE 'account:%')))
-         FROM ledger_transfers WHERE seq > ?), 0) AS held`,
+      `SELECT coalesce((SELECT sum(credits_micro) FROM accounts), 0)
+         + coalesce((SELECT sum(held_micro) FROM billing_accounts), 0) - coalesce((
+         SELECT sum(amount_micro * ((debit LIKE 'system:%') - (credit LIKE 'system:%')))
+         FROM ledger_transfers WHERE seq > ?), 0) AS cached`,
       upTo,
     );
-    return BigInt(row?.held ?? 0) - movedMicro;
+    return BigInt(row?.cached ?? 0) - movedMicro;
   }
 }

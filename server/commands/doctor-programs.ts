@@ -1,6 +1,6 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
 import { execFile } from 'node:child_process';
-import { open, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Finding } from './doctor.ts';
@@ -35,32 +35,6 @@ export async function checkQemu(): Promise<Finding[]> {
   if (version !== undefined) return [{ level: 'ok', subject, detail: version }];
   const fix = 'apt-get install qemu-system-x86 qemu-utils';
   return [{ level: 'warn', subject, detail: 'not found: virtual machines cannot start', fix }];
-}
-
-/** Opens the device, no more: one that opens can still hang every guest, which only a real boot shows. */
-export async function checkKvm(path = '/dev/kvm'): Promise<Finding[]> {
-  const subject = 'KVM';
-  try {
-    await (await open(path, 'r+')).close();
-    return [
-      { level: 'ok', subject, detail: `${path} opens; the first virtual machine probes it with a real boot` },
-    ];
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') {
-      const detail = `no ${path}: virtual machines run emulated, several times slower`;
-      return [
-        {
-          level: 'warn',
-          subject,
-          detail,
-          fix: 'turn on (nested) virtualisation, then modprobe kvm_intel or kvm_amd',
-        },
-      ];
-    }
-    const detail = `${path} cannot be opened (${code}): virtual machines run emulated, several times slower`;
-    return [{ level: 'warn', subject, detail, fix: 'adduser <user of Cloudlet> kvm, then log in again' }];
-  }
 }
 
 interface Engine {

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,9 +16,11 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { type Clock, FakeClock } from '../clock.ts';
 import { loadConfig } from '../config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
+import { AccelProbe } from '../drivers/qemu/probe.ts';
+import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { runDoctor } from './doctor.ts';
 import { checkClock, checkDescriptors } from './doctor-host.ts';
-import { checkKvm } from './doctor-programs.ts';
+import { checkKvm } from './doctor-machines.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -60,7 +70,15 @@ describe('doctor', () => {
       'clock',
       'open files',
     ];
-    for (const subject of [...subjects, 'QEMU', 'KVM', 'PostgreSQL', 'MySQL/MariaDB', 'MongoDB']) {
+    for (const subject of [
+      ...subjects,
+      'QEMU',
+      'KVM',
+      'guest limits',
+      'PostgreSQL',
+      'MySQL/MariaDB',
+      'MongoDB',
+    ]) {
       assert.match(about(subject), /^(?:ok {2}|warn|fail) {2}/, subject);
     }
     for (const line of lines.slice(0, -1)) {
@@ -138,7 +156,34 @@ describe('doctor', () => {
   });
 
   test('KVM: missing and not openable are told apart', async () => {
-    assert.match((await checkKvm('/dev/no-such-device'))[0]?.detail ?? '', /^no \/dev\/no-such-device/);
-    assert.match((await checkKvm(dataDir))[0]?.detail ?? '', /cannot be opened \(EISDIR\)/);
+    const auto = { dataDir, vmAccel: 'auto' } as const;
+    const detail = async (...asked: Parameters<typeof checkKvm>) =>
+      (await checkKvm(...asked))[0]?.detail ?? '';
+    assert.match(await detail(auto, '/dev/no-such-device'), /^no \/dev\/no-such-device/);
+    assert.match(await detail(auto, dataDir), /cannot be opened \(EISDIR\)/);
+    assert.match(await detail({ dataDir, vmAccel: 'tcg' }), /turned off by CLOUDLET_VM_ACCEL/);
+  });
+
+  test('KVM: what the test boot found is told with its time, and not before it is known', async () => {
+    const auto = { dataDir, vmAccel: 'auto' } as const;
+    const ask = async () => (await checkKvm(auto, '/dev/null'))[0];
+    assert.match((await ask())?.detail ?? '', /not known yet: Cloudlet tests it when it starts/);
+    const program = await new QemuPrograms().system();
+    if (program === null) return;
+    const clock = new FakeClock(Date.UTC(2026, 5, 1, 12));
+    mkdirSync(join(dataDir, 'vms'));
+    const deps = { directory: join(dataDir, 'vms'), clock, user: null, device: join(dataDir, 'no-kvm') };
+    const probe = new AccelProbe(deps);
+    probe.current(program);
+    await probe.settled();
+    const found = await ask();
+    assert.match(found?.detail ?? '', /^this host offers no KVM: .* \(tested 2026-06-01T12:00:00\.000Z\)$/);
+    assert.ok(found?.fix);
+    const cache = join(deps.directory, 'accel-probe.json');
+    const kept = JSON.parse(readFileSync(cache, 'utf8'));
+    writeFileSync(cache, JSON.stringify({ ...kept, accel: 'kvm', reason: '' }));
+    assert.match((await ask())?.detail ?? '', /^virtual machines run with it \(tested/);
+    writeFileSync(cache, JSON.stringify({ ...kept, key: 'of another boot' }));
+    assert.match((await ask())?.detail ?? '', /not known yet/);
   });
 });

@@ -2,7 +2,9 @@
 import { type Clock, systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { checkClock, checkDataDirectory, checkDescriptors, checkPorts, checkRuntime } from './doctor-host.ts';
-import { checkEngines, checkKvm, checkQemu } from './doctor-programs.ts';
+import { checkGuestLimits, checkKvm } from './doctor-machines.ts';
+import { checkVmNetwork } from './doctor-network.ts';
+import { checkEngines, checkQemu } from './doctor-programs.ts';
 
 /**
  * One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its
@@ -35,7 +37,9 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkClock(clock),
     checkDescriptors(config),
     checkQemu(),
-    checkKvm(),
+    checkKvm(config),
+    checkVmNetwork(config),
+    checkGuestLimits(),
     checkEngines(),
   ]);
   const findings = groups.flat();

@@ -7,6 +7,7 @@ interface Running {
   /** `settle`: short work of our own, which others wait for. */
   readonly action: VmAction | 'settle';
   readonly done: Promise<unknown>;
+  readonly hurry: AbortController;
 }
 
 export class Actions {
@@ -14,9 +15,9 @@ export class Actions {
 
   /**
    * Runs `work`, or waits for the same action when it is under way and gives its answer.
-   * Throws `vm_locked` while another one is.
+   * Throws `vm_locked` while another one is. The signal is aborted by hurry().
    */
-  async run(vmId: string, action: VmAction, work: () => Promise<VmRow>): Promise<VmRow> {
+  async run(vmId: string, action: VmAction, work: (hurry: AbortSignal) => Promise<VmRow>): Promise<VmRow> {
     for (let current = this.#running.get(vmId); current; current = this.#running.get(vmId)) {
       // Every action gives the row that it led to, whoever began it.
       if (current.action === action) return (await current.done) as VmRow;
@@ -34,6 +35,12 @@ export class Actions {
     return this.#begin(vmId, 'settle', work);
   }
 
+  /** Tells this action, if it runs on the machine, that it is to end as soon as it can. */
+  hurry(vmId: string, action: VmAction): void {
+    const current = this.#running.get(vmId);
+    if (current?.action === action) current.hurry.abort();
+  }
+
   isRunning(vmId: string): boolean {
     return this.#running.has(vmId);
   }
@@ -45,9 +52,10 @@ export class Actions {
     }
   }
 
-  #begin<T>(vmId: string, action: Running['action'], work: () => Promise<T>): Promise<T> {
-    const done = work().finally(() => this.#running.delete(vmId));
-    this.#running.set(vmId, { action, done });
+  #begin<T>(vmId: string, action: Running['action'], work: (hurry: AbortSignal) => Promise<T>): Promise<T> {
+    const hurry = new AbortController();
+    const done = work(hurry.signal).finally(() => this.#running.delete(vmId));
+    this.#running.set(vmId, { action, done, hurry });
     return done;
   }
 }

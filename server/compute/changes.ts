@@ -4,6 +4,8 @@ import { AppError } from '../errors.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { VmRow, VmStore } from './store.ts';
 import { nextState, type VmEvent } from './transitions.ts';
+import type { VmBilling } from './vm-billing.ts';
+import { type Announce, announcement } from './vm-events.ts';
 
 export interface Reason {
   readonly code: string;
@@ -34,7 +36,13 @@ export interface ChangesDeps {
   readonly metadata: Metadata;
   readonly store: VmStore;
   readonly clock: Clock;
+  /** What tells the owner's webhooks, in the same commit. */
+  readonly announce: Announce;
+  readonly billing: Pick<VmBilling, 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'>;
 }
+
+/** Others that spent the same credits, before we give up. */
+const MAX_TRIES = 20;
 
 export class Changes {
   readonly #deps: ChangesDeps;
@@ -44,38 +52,60 @@ export class Changes {
   }
 
   /**
-   * Stores the state after `change.event`. Throws what the table of transitions refuses, and
-   * `write_conflict` when the row has changed since it was read.
+   * Stores the state after `change.event`. Throws what the table of transitions refuses, `write_conflict`
+   * when the row has changed since it was read, and `insufficient_credits` for a start.
    */
   async apply(before: VmRow, change: Change): Promise<VmRow> {
-    const now = this.#deps.clock.now();
-    const row = changed(before, change, now);
-    const statements = [this.#deps.store.update(row), ...this.#usage(before, row, change.endedAt ?? now)];
-    try {
-      await this.#deps.metadata.commit([...statements, ...(change.also?.(row) ?? [])]);
-    } catch (error) {
-      if (!(error instanceof CommitRejected) || error.index !== 0) throw error;
-      throw new AppError('write_conflict', 'The machine was changed meanwhile; try again', { cause: error });
+    const { clock, store, metadata, announce } = this.#deps;
+    for (let tries = 1; ; tries++) {
+      const now = clock.now();
+      const row = changed(before, change, now);
+      const own = [store.update(row), ...this.#usage(before, row, change.endedAt ?? now)];
+      const credits = await this.#credits(before, row);
+      const told = announcement(before, row, now);
+      const rest = [...(told === undefined ? [] : announce(told)), ...(change.also?.(row) ?? [])];
+      try {
+        await metadata.commit([...own, ...credits, ...rest]);
+        return row;
+      } catch (error) {
+        if (!(error instanceof CommitRejected)) throw error;
+        if (error.index === 0) throw writeConflict(error);
+        const isCredits = error.index >= own.length && error.index < own.length + credits.length;
+        if (!isCredits || tries === MAX_TRIES) throw error;
+      }
     }
-    return row;
+  }
+
+  /** An hour's price is set aside from the start of a run to its end. */
+  async #credits(before: VmRow, after: VmRow): Promise<readonly Statement[]> {
+    const { billing } = this.#deps;
+    if (after.state === before.state) return [];
+    if (after.state === 'starting') return billing.reserved(after);
+    const mayRun = after.state === 'running' || after.state === 'stopping' || after.started_at !== null;
+    return mayRun ? [] : billing.released(after);
   }
 
   /** A run that began or ended is counted by the very commit that says so. */
   #usage(before: VmRow, after: VmRow, endedAt: number): Statement[] {
-    const { store } = this.#deps;
+    const { store, billing } = this.#deps;
     const statements: Statement[] = [];
     if (before.started_at !== null && after.started_at !== before.started_at) {
       const end = Math.max(before.started_at, Math.min(endedAt, this.#deps.clock.now()));
-      statements.push(store.usage(before, 'stopped', end));
+      statements.push(store.usage(before, 'stopped', end), ...billing.stopped(before, end));
     }
     if (after.started_at !== null && after.started_at !== before.started_at) {
-      statements.push(store.usage(after, 'started', after.started_at));
+      const at = after.started_at;
+      statements.push(store.usage(after, 'started', at), ...billing.started(after, at));
     }
     if (after.state === 'deleting' && before.state !== 'deleting') {
-      statements.push(store.usage(after, 'deleted', after.state_changed_at));
+      statements.push(store.usage(after, 'deleted', after.state_changed_at), ...billing.deleted(after));
     }
     return statements;
   }
+}
+
+function writeConflict(cause: CommitRejected): AppError {
+  return new AppError('write_conflict', 'The machine was changed meanwhile; try again', { cause });
 }
 
 /** Of an error's run it is not known whether it is over: only a stop, or its end, ends it. */

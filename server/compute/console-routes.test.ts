@@ -25,6 +25,7 @@ const KEYS: Readonly<Record<string, Principal>> = {
   reader: key(1, ['compute:read']),
   stranger: key(2, ['*']),
   flood: key(3, ['*']),
+  other: key(1, ['compute:*']),
 };
 
 function key(accountId: number, scopes: readonly Scope[]): Principal {
@@ -34,6 +35,7 @@ function key(accountId: number, scopes: readonly Scope[]): Principal {
 let engine: ScriptedConsoles;
 let consoles: Consoles;
 let state = 'running';
+const ended = new Set<string>();
 let sockets: WebSockets;
 let app: FastifyInstance;
 let base = '';
@@ -56,6 +58,7 @@ async function start(): Promise<void> {
       if (found) return found;
       throw new AppError('invalid_api_key', 'This key is not valid');
     },
+    isCurrent: ({ credentialId }: Principal) => !ended.has(credentialId),
   };
   const common = {
     ...{ clock: systemClock, log: pino({ level: 'silent' }), meters: new Meters(), accounts },
@@ -75,6 +78,7 @@ async function start(): Promise<void> {
     routes: [consoleSocket(parts)],
     publicUrl: 'https://cloud.example',
     pingSeconds: 1,
+    recheckSeconds: 0.1,
   });
   sockets.serve(app);
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -88,6 +92,7 @@ after(async () => {
 });
 beforeEach(() => {
   state = 'running';
+  ended.clear();
 });
 
 interface Opening {
@@ -347,6 +352,21 @@ test('the log is text, its newest bytes, whole characters, also of a machine tha
   engine.log = Buffer.alloc(2 ** 21, 'z');
   assert.equal((await (await read('')).text()).length, 65_536);
   assert.equal((await (await read('?bytes=1048576')).text()).length, 1_048_576);
+});
+
+test('who may no longer is closed with 1008; others stay, and a ticket got before is void', async () => {
+  const headers = { 'x-api-key': 'other' };
+  const [gone, good] = [await view(), await view({ headers })];
+  const { ticket } = await newTicket();
+  ended.add('k-1-compute:write');
+  await until('it is closed', () => gone.seen.code !== 0);
+  assert.equal(gone.seen.code, 1008);
+  assert.deepEqual(await refusal({ query: `?ticket=${ticket}` }), [401, 'invalid_ticket']);
+  assert.equal(good.seen.code, 0);
+  engine.latest.say('for the other');
+  await until('the other sees on', () => good.seen.text.endsWith('for the other'));
+  assert.ok(!gone.seen.text.endsWith('for the other'));
+  good.client.close();
 });
 
 test('when Cloudlet stops viewers are closed with 1001 and hold nothing up', async () => {

@@ -19,6 +19,7 @@ export function guestSpec(row: Omit<VmRow, 'id'>): GuestSpec {
   };
 }
 
-export function guestNetwork(row: Pick<VmRow, 'mac' | 'ports' | 'outbound'>): GuestNetwork {
-  return { mac: row.mac, ports: JSON.parse(row.ports) as number[], outbound: row.outbound === 1 };
+export function guestNetwork(row: Pick<VmRow, 'mac' | 'ports' | 'outbound' | 'address'>): GuestNetwork {
+  const { mac, address } = row;
+  return { mac, address, ports: JSON.parse(row.ports) as number[], outbound: row.outbound === 1 };
 }

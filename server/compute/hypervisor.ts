@@ -50,6 +50,8 @@ export interface GuestNetwork {
   readonly ports: readonly number[];
   /** The guest may open connections to the outside; never to this host or to other guests. */
   readonly outbound: boolean;
+  /** IPv4 text. Given to the guest itself by an engine whose network carries it; null: it has none. */
+  readonly address: string | null;
 }
 
 /** Where a guest runs; opaque to compute, which keeps it in the row and hands it back. */
@@ -69,6 +71,8 @@ export type StopMeans = 'guest' | 'quit' | 'terminate' | 'kill' | 'was_stopped';
 export interface StopOptions {
   /** How long the guest is asked nicely (0: not at all), ms. */
   readonly graceMs: number;
+  /** Aborted: nobody waits for the guest any longer, the rest of the grace is void. */
+  readonly hurry?: AbortSignal;
 }
 
 export interface GuestFact {
@@ -78,7 +82,19 @@ export interface GuestFact {
   readonly handle: GuestHandle | null;
   /** When its processor began to run, ms since 1970; null when it does not run or nobody knows. */
   readonly runningSince: number | null;
+  /** How the last run of a guest that does not run ended, whoever ended it; null: it runs, or nobody knows. */
+  readonly end: LastEnd | null;
 }
+
+export type LastEnd =
+  | Omit<GuestEnd, 'vmId'>
+  /** It went down with its host, whatever came first; `at` null: nobody knows when. */
+  | {
+      readonly handle: GuestHandle;
+      readonly cause: 'host_restarted';
+      readonly message: string;
+      readonly at: number | null;
+    };
 
 /** Why a guest that was not told to stop is gone. */
 export interface GuestEnd {
@@ -182,6 +198,26 @@ export interface Hypervisor {
   /** Guests that end by themselves, also those adopted. One listener. */
   onEnd(listener: (end: GuestEnd) => void): void;
 
+  /**
+   * Begins an image: the place where its bytes, as they come, are put down. What was staged under that id
+   * before is gone. `imageId` is `img-` + 26 characters.
+   */
+  stageImage(imageId: string): Promise<ImageStage>;
+
+  /**
+   * Makes an image of what was staged; guests can start from it under `imageId` when this resolves, and it
+   * is durable then. The bytes are of strangers: they are recognized by themselves, and refused with
+   * `invalid_request` when they need other files, are encrypted, damaged or larger than allowed. One caller
+   * at a time. Leaves nothing behind when it fails; rejects with the signal's reason when that is aborted.
+   */
+  importImage(imageId: string, options: ImportOptions): Promise<ImportedImage>;
+
+  /** Removes what was staged and what was imported; missing is no error. Guests made of it live on. */
+  discardImage(imageId: string): Promise<void>;
+
+  /** Every image of this cloud that takes room in the engine, also unfinished ones and those no row knows. */
+  listImages(): Promise<readonly string[]>;
+
   /** Begins to watch guests that run (after a start of Cloudlet), so that their end is reported. */
   adopt(facts: readonly GuestFact[]): Promise<void>;
 
@@ -192,4 +228,26 @@ export interface Hypervisor {
 export interface GuestEndpoint {
   readonly host: string;
   readonly port: number;
+}
+
+export interface ImageStage {
+  /** One at a time. `bytes` may be used again when it resolves. Throws `out_of_space`. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** No more comes; to be called once, always. */
+  close(): Promise<void>;
+}
+
+export interface ImportOptions {
+  /** Largest disk, as a guest would see it, bytes. */
+  readonly maxVirtualBytes: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ImportedImage {
+  /** What the bytes turned out to be. */
+  readonly format: 'raw' | 'qcow2';
+  /** The size that a guest sees, bytes. */
+  readonly virtualBytes: number;
+  /** What is stored, bytes. */
+  readonly sizeBytes: number;
 }

@@ -1,9 +1,10 @@
-/** What a machine's disk can be made from. */
+/** What a machine's disk can be made from. How images come to be is image-imports.ts. */
 import { formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import type { GuestImage } from './hypervisor.ts';
+import type { AdminImage, Image } from './image-schema.ts';
 import type { ImageRow, ImageStore } from './image-store.ts';
-import type { Image } from './schema.ts';
 
 export const DEFAULT_IMAGE = 'tiny';
 const GIB = 2 ** 30;
@@ -24,18 +25,35 @@ export class Images {
     this.#store = deps.store;
   }
 
-  /** Built-in ones first. */
+  /** Those that a machine can be made from; built-in ones first. */
   async list(): Promise<Image[]> {
-    return [TINY, ...(await this.#store.list()).map(present)];
+    const rows = await this.#store.list();
+    return [TINY, ...rows.filter(({ state }) => state === 'ready').map(presentImage)];
   }
 
-  /** Throws `image_not_found`. */
+  /** All but the built-in ones, whatever their state, oldest first. */
+  async listAll(): Promise<AdminImage[]> {
+    return (await this.#store.list()).map(presentForAdmin);
+  }
+
+  /** One that a machine can be made from. Throws `image_not_found`, `image_not_ready`. */
   async find(imageId: string): Promise<Image> {
     if (imageId === DEFAULT_IMAGE) return TINY;
     const row = await this.#store.find(imageId);
-    if (row !== undefined) return present(row);
-    throw new AppError('image_not_found', 'There is no such image', { hint: 'GET /api/images lists them' });
+    if (row === undefined) throw imageNotFound();
+    if (row.state === 'ready') return presentImage(row);
+    const what = row.state === 'failed' ? 'could not be imported' : 'is still being imported';
+    throw new AppError('image_not_ready', `The image ${what}`, { extra: { state: row.state } });
   }
+
+  /** What the commit of a machine made of the image needs besides, so that the image cannot go meanwhile. */
+  claim(imageId: string): Statement[] {
+    return imageId === DEFAULT_IMAGE ? [] : [this.#store.claim(imageId)];
+  }
+}
+
+export function imageNotFound(): AppError {
+  return new AppError('image_not_found', 'There is no such image', { hint: 'GET /api/images lists them' });
 }
 
 /** What an engine needs to know of an image that was found before. */
@@ -45,13 +63,31 @@ export function guestImage(imageId: string): GuestImage {
   return { imageId, boot: isTiny ? 'kernel' : 'disk', format: isTiny ? 'raw' : 'qcow2' };
 }
 
-function present(row: ImageRow): Image {
+function presentImage(row: ImageRow): Image {
   return {
     image_id: row.image_id,
     name: row.name,
     is_builtin: false,
     size: row.size_bytes,
     min_disk_gb: Math.max(1, Math.ceil(row.virtual_bytes / GIB)),
+    created_at: formatTime(row.created_at),
+  };
+}
+
+export function presentForAdmin(row: ImageRow): AdminImage {
+  const isReady = row.state === 'ready';
+  const { reason_code: code, reason_message: message } = row;
+  return {
+    image_id: row.image_id,
+    name: row.name,
+    state: row.state,
+    state_reason: code === null ? null : { code, message: message ?? '' },
+    size: isReady ? row.size_bytes : null,
+    virtual_size: isReady ? row.virtual_bytes : null,
+    min_disk_gb: isReady ? presentImage(row).min_disk_gb : null,
+    source: row.source,
+    source_format: row.source_format,
+    sha256: row.sha256,
     created_at: formatTime(row.created_at),
   };
 }

@@ -28,7 +28,7 @@ test('a new machine says all of itself, has a disk, an address that answers, and
   assert.deepEqual(rest, {
     ...{ name: 'web', instance_type: 't2.small', region: 'eu-1', tags: 'a,b', image: 'tiny' },
     ...{ state: 'created', state_reason: null, vcpus: 1, memory_mb: 2048, disk_gb: 50 },
-    ...{ price_per_hour: 0.023, ports: [22, 80, 443, 8080, 9000], outbound: false },
+    ...{ price_per_hour: 0.023, price_per_month: 16.79, ports: [22, 80, 443, 8080, 9000], outbound: false },
     ...{ accel: null, accel_reason: null, started_at: null, ready_at: null, uptime_seconds: 0 },
   });
   assert.deepEqual(await cloud.machines.describe(ann, vm_id), vm);

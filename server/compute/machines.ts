@@ -3,21 +3,24 @@ import type { Principal } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
 import { AppError, invalidField, isAppError } from '../errors.ts';
 import { isId, newId, newMac, newUuid } from '../ids.ts';
-import { type Awaitable, CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { AddressPool } from './addresses.ts';
 import type { Exposures } from './exposures.ts';
 import { guestSpec } from './guest-spec.ts';
 import type { Hypervisor } from './hypervisor.ts';
-import { DEFAULT_IMAGE, type Images } from './images.ts';
+import { DEFAULT_IMAGE, type Images, imageNotFound } from './images.ts';
 import type { NewVm, Vm } from './schema.ts';
 import type { VmRow, VmStore } from './store.ts';
-import { presentVm } from './vm-answer.ts';
+import type { VmAnswers } from './vm-answer.ts';
+import type { VmBilling } from './vm-billing.ts';
 import { type CheckedVm, checkNewVm } from './vm-fields.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 const LIST_STEP = 1000;
 /** Addresses that turned out to be taken, before we give up. */
 const ADDRESS_TRIES = 5;
+/** Others that were faster, before we give up. */
+const QUOTA_TRIES = 50;
 
 export interface MachinesDeps {
   readonly metadata: Metadata;
@@ -27,13 +30,20 @@ export interface MachinesDeps {
   readonly images: Images;
   readonly addresses: AddressPool;
   readonly exposures: Exposures;
-  /** Throws `insufficient_credits` when the account has none left. */
-  readonly requireCredit: (accountId: number) => Awaitable<void>;
+  readonly answers: VmAnswers;
+  readonly billing: Pick<VmBilling, 'require' | 'planOf' | 'created'>;
   /** Whether new guests may open connections to the outside. */
   readonly outbound: boolean;
 }
 
 type NewRow = Omit<VmRow, 'id'>;
+
+interface Wish {
+  readonly input: NewVm;
+  readonly checked: CheckedVm;
+  readonly address: string;
+  readonly plan: string;
+}
 
 export class Machines {
   readonly #deps: MachinesDeps;
@@ -59,9 +69,10 @@ export class Machines {
       const need = `${input.instance_type} has a disk of ${checked.type.diskGb} GB`;
       throw invalidField('image', `needs a disk of ${image.min_disk_gb} GB, and ${need}`);
     }
-    await this.#deps.requireCredit(principal.accountId);
+    await this.#deps.billing.require(principal.accountId);
+    const plan = await this.#deps.billing.planOf(principal.accountId);
     const address = this.#deps.addresses.take();
-    const row = this.#newRow(principal, { input, checked, address });
+    const row = this.#newRow(principal, { input, checked, address, plan });
     this.#beingCreated.add(row.vm_id);
     try {
       return await this.#store(row, receipt);
@@ -80,7 +91,7 @@ export class Machines {
   }
 
   async describe(principal: Principal, vmId: string): Promise<Vm> {
-    return presentVm(await this.findFor(principal, vmId), this.#deps.clock.now());
+    return this.#deps.answers.present(await this.findFor(principal, vmId));
   }
 
   /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
@@ -89,8 +100,7 @@ export class Machines {
     let left = limit;
     while (left > 0) {
       const rows = await this.#deps.store.listOf(principal.accountId, last, Math.min(left, LIST_STEP));
-      const now = this.#deps.clock.now();
-      for (const row of rows) yield new ListedVm(row, now);
+      for (const row of rows) yield new ListedVm(row, this.#deps.answers);
       left -= rows.length;
       const end = rows.at(-1);
       if (rows.length < LIST_STEP || !end) return;
@@ -102,8 +112,8 @@ export class Machines {
     return this.#beingCreated.has(vmId);
   }
 
-  #newRow(principal: Principal, wish: { input: NewVm; checked: CheckedVm; address: string }): NewRow {
-    const { input, checked, address } = wish;
+  #newRow(principal: Principal, wish: Wish): NewRow {
+    const { input, checked, address, plan } = wish;
     const { type } = checked;
     const now = this.#deps.clock.now();
     return {
@@ -129,13 +139,13 @@ export class Machines {
       desired_state: 'stopped',
       generation: 0,
       ...{ reason_code: null, reason_message: null, handle: null, accel: null, accel_reason: null },
-      ...{ state_changed_at: now, started_at: null, ready_at: null, created_at: now },
+      ...{ state_changed_at: now, started_at: null, ready_at: null, created_at: now, plan },
     };
   }
 
   /** Disk first, then the row: a crash between them leaves a disk to sweep, never a machine without one. */
   async #store(wanted: NewRow, receipt: (answer: Vm) => readonly Statement[]): Promise<Vm> {
-    const { hypervisor, addresses, exposures, clock } = this.#deps;
+    const { hypervisor, addresses, exposures, answers } = this.#deps;
     let row = wanted;
     try {
       await hypervisor.prepare(guestSpec(row));
@@ -150,7 +160,7 @@ export class Machines {
       throw error;
     }
     await exposures.open(row);
-    return presentVm(row, clock.now());
+    return answers.present(row);
   }
 
   /** Tells `onMoved` when the machine gets another address, because the first was someone's after all. */
@@ -159,16 +169,22 @@ export class Machines {
     receipt: (answer: Vm) => readonly Statement[],
     onMoved: (row: NewRow) => void,
   ): Promise<NewRow> {
-    const { metadata, store, addresses, clock } = this.#deps;
+    const { metadata, store, images, addresses, answers, billing } = this.#deps;
+    const claim = images.claim(wanted.image_id);
     let row = wanted;
     for (let tries = 1; ; tries++) {
-      const answer = presentVm(row, clock.now());
-      const usage = store.usage(row, 'created', row.created_at);
+      const own = [store.insert(row), store.usage(row, 'created', row.created_at), ...claim];
+      const billed = await billing.created(row);
       try {
-        await metadata.commit([store.insert(row), usage, ...receipt(answer)]);
+        await metadata.commit([...own, ...billed, ...receipt(answers.present(row))]);
         return row;
       } catch (error) {
-        const isClash = error instanceof CommitRejected && error.index === 0 && error.reason === 'unique';
+        const isRejected = error instanceof CommitRejected;
+        // It was deleted since we looked.
+        if (isRejected && claim.length > 0 && error.index === 2) throw imageNotFound();
+        const isQuota = isRejected && error.index >= own.length && error.index < own.length + billed.length;
+        if (isQuota && tries < QUOTA_TRIES) continue;
+        const isClash = isRejected && error.index === 0 && error.reason === 'unique';
         const taken = isClash && row.address !== null && (await store.isAddressTaken(row.address));
         if (!taken || tries === ADDRESS_TRIES) throw error;
         // The pool goes on to count it as taken, which it is.
@@ -183,15 +199,15 @@ export class Machines {
 class ListedVm {
   readonly id: number;
   readonly #row: VmRow;
-  readonly #now: number;
+  readonly #answers: VmAnswers;
 
-  constructor(row: VmRow, now: number) {
+  constructor(row: VmRow, answers: VmAnswers) {
     this.id = row.id;
     this.#row = row;
-    this.#now = now;
+    this.#answers = answers;
   }
 
   toJSON(): Vm {
-    return presentVm(this.#row, this.#now);
+    return this.#answers.present(this.#row);
   }
 }

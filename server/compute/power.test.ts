@@ -102,6 +102,24 @@ test('the grace is that of the caller, or of the operator', async () => {
   assert.deepEqual(cloud.scripted.graces, [10_000, 3000, 0]);
 });
 
+test('who wants it stopped at once ends the grace of the stop under way', async () => {
+  await cloud.power.start(ann, vmId);
+  const { open, entered, wait } = gate();
+  cloud.scripted.script('stop', wait);
+  const gentle = cloud.power.stop(ann, vmId);
+  await entered;
+  const second = cloud.power.stop(ann, vmId, { graceMs: 5000 });
+  await reached('stopping');
+  assert.equal(cloud.scripted.hurry?.aborted, false, 'another grace than 0 changes nothing');
+  const hard = cloud.power.stop(ann, vmId, { graceMs: 0 });
+  for (let i = 0; i < 100 && !cloud.scripted.hurry?.aborted; i++) await new Promise(setImmediate);
+  assert.equal(cloud.scripted.hurry?.aborted, true);
+  open();
+  assert.deepEqual(await hard, await gentle);
+  assert.deepEqual(await second, await gentle);
+  assert.deepEqual(cloud.scripted.graces, [10_000]);
+});
+
 test('an engine that lacks something: the machine is as it was, with the reason', async () => {
   cloud.scripted.script('start', async () => {
     throw new AppError('engine_unavailable', 'No engine here', { hint: 'install it' });

@@ -69,7 +69,51 @@ test('a guest that ran on is adopted: same run, same usage, its address answers,
   assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
 });
 
-test('one that ended while nobody watched is in error, and only what was seen of it is counted', async () => {
+test('what ended while nobody watched is counted to its end, with the reason', async () => {
+  for (const [cause, state] of [
+    ['crashed', 'error'],
+    ['guest_shutdown', 'stopped'],
+  ] as const) {
+    const first = await restart();
+    const vmId = await newRunning(first);
+    house.clock.advance(7000);
+    const { at } = first.scripted.end(vmId, cause, false);
+    house.clock.advance(60_000);
+    const cloud = await restart();
+    assert.deepEqual(await read(cloud, vmId), [state, cause]);
+    assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at });
+    assert.equal(cloud.front.places.get(vmId)?.isRunning, false);
+  }
+});
+
+test('a stop that was cut off after the guest was gone is counted to its end', async () => {
+  const first = await restart();
+  const vmId = await newRunning(first);
+  await house.metadata.commit([
+    { sql: "UPDATE vms SET state = 'stopping', desired_state = 'stopped' WHERE vm_id = ?", params: [vmId] },
+  ]);
+  house.clock.advance(7000);
+  const { at } = first.scripted.end(vmId, 'guest_shutdown', false);
+  house.clock.advance(60_000);
+  const cloud = await restart();
+  assert.equal((await read(cloud, vmId))[0], 'stopped');
+  assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at });
+});
+
+test('how an earlier run ended says nothing of the present one', async () => {
+  const first = await restart();
+  const vmId = await newRunning(first);
+  const { at } = first.scripted.end(vmId, 'guest_shutdown', false);
+  await house.metadata.commit([
+    { sql: "UPDATE vms SET handle = 'a later run' WHERE vm_id = ?", params: [vmId] },
+  ]);
+  house.clock.advance(60_000);
+  const cloud = await restart();
+  assert.deepEqual(await read(cloud, vmId), ['error', 'crashed']);
+  assert.ok(((await house.usage(vmId)).at(-1)?.at ?? 0) <= at, 'nobody saw it run any longer');
+});
+
+test('one of whose end nobody knows is in error, and only what was seen of it is counted', async () => {
   const first = await restart();
   const vmId = await newRunning(first);
   const startedAt = house.clock.now();
@@ -82,6 +126,7 @@ test('one that ended while nobody watched is in error, and only what was seen of
     },
   ]);
   first.scripted.end(vmId, 'crashed', false);
+  house.engine.forgetEnds();
   const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['error', 'crashed']);
   assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at: startedAt + 42_000 });
@@ -94,7 +139,7 @@ test('after a restart of the host, what ran is started again, and what was stopp
   await first.power.stop(ann, stopped);
   house.engine.losePower();
   house.clock.advance(90_000);
-  const cloud = await restart({ hostBootedAt: house.clock.now() - 1000 });
+  const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
   assert.deepEqual(await read(cloud, stopped), ['stopped', 'shut_down']);
   assert.deepEqual(house.engine.running().includes(stopped), false);

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { isAppError } from '../errors.ts';
 import type { Actions } from './actions.ts';
 import type { Exposures } from './exposures.ts';
-import type { GuestFact, Hypervisor } from './hypervisor.ts';
+import type { GuestFact, Hypervisor, LastEnd } from './hypervisor.ts';
 import type { Removal } from './removal.ts';
 import { noVmReceipt, type Runs } from './runs.ts';
 import type { VmRow, VmStore } from './store.ts';
@@ -46,8 +46,6 @@ export interface RecoveryDeps {
   readonly runs: Runs;
   readonly removal: Removal;
   readonly exposures: Exposures;
-  /** When the host that guests run on was booted, ms since 1970. */
-  readonly hostBootedAt: number;
   readonly graceMs: number;
 }
 
@@ -90,12 +88,14 @@ export class Recovery {
   async #take(step: RecoveryStep, row: VmRow, fact: GuestFact): Promise<void> {
     const { actions, runs, removal, hypervisor, graceMs } = this.#deps;
     const vmId = row.vm_id;
-    const options = { graceMs, receipt: noVmReceipt };
     if (step === 'adopt') await this.#adopt(row, fact);
     if (step === 'start') await actions.run(vmId, 'start', () => this.#boot(row, fact.runningSince));
-    if (step === 'stop') await actions.run(vmId, 'stop', () => runs.halt(row, options));
+    if (step === 'stop') {
+      const halt = (hurry: AbortSignal) => runs.halt(row, { graceMs, receipt: noVmReceipt, hurry });
+      await actions.run(vmId, 'stop', halt);
+    }
     if (step === 'end_stray') await actions.settle(vmId, () => hypervisor.stop(vmId, { graceMs }));
-    if (step === 'note_gone') await this.#noteGone(row);
+    if (step === 'note_gone') await this.#noteGone(row, fact);
     if (step === 'delete') await actions.run(vmId, 'delete', () => removal.finish(row));
   }
 
@@ -108,10 +108,18 @@ export class Recovery {
     await this.#deps.actions.run(row.vm_id, 'start', () => this.#boot(row, fact.runningSince));
   }
 
-  async #noteGone(row: VmRow): Promise<void> {
+  async #noteGone(row: VmRow, fact: GuestFact): Promise<void> {
     const { actions, runs } = this.#deps;
-    const event = this.#wentWithHost(row) ? 'host_restarted' : 'crashed';
-    const after = await actions.settle(row.vm_id, () => runs.noteGone(row, event));
+    const vmId = row.vm_id;
+    // That of another run says nothing of this one.
+    const end = fact.end?.handle === row.handle ? fact.end : null;
+    const wentWithHost = this.#wentWithHost(row, end);
+    if (end !== null && end.cause !== 'host_restarted' && !wentWithHost) {
+      await actions.settle(vmId, () => runs.noteEnd({ vmId, ...end }));
+      return;
+    }
+    const event = wentWithHost ? 'host_restarted' : 'crashed';
+    const after = await actions.settle(vmId, () => runs.noteGone(row, event, end?.at ?? null));
     if (after.state !== 'starting') return;
     await actions.run(row.vm_id, 'start', () => this.#boot(after, null));
   }
@@ -121,9 +129,8 @@ export class Recovery {
   }
 
   /** True when no guest can have outlived what happened, so that its end says nothing of the guest. */
-  #wentWithHost({ state, desired_state, started_at }: VmRow): boolean {
-    const { hypervisor, hostBootedAt } = this.#deps;
+  #wentWithHost({ state, desired_state, started_at }: VmRow, end: LastEnd | null): boolean {
     if (state !== 'running' || desired_state !== 'running' || started_at === null) return false;
-    return !hypervisor.capabilities.survivesRestart || started_at < hostBootedAt;
+    return !this.#deps.hypervisor.capabilities.survivesRestart || end?.cause === 'host_restarted';
   }
 }

@@ -9,7 +9,7 @@ import type { GuestEnd, Hypervisor, StopMeans } from './hypervisor.ts';
 import type { Vm } from './schema.ts';
 import type { VmRow, VmStore } from './store.ts';
 import { nextState, type VmState } from './transitions.ts';
-import { presentVm } from './vm-answer.ts';
+import type { VmAnswers } from './vm-answer.ts';
 
 export interface RunsDeps {
   readonly store: VmStore;
@@ -17,6 +17,7 @@ export interface RunsDeps {
   readonly hypervisor: Hypervisor;
   readonly changes: Changes;
   readonly exposures: Exposures;
+  readonly answers: VmAnswers;
 }
 
 export type VmReceipt = (answer: Vm) => readonly Statement[];
@@ -32,7 +33,11 @@ export interface BootOptions {
 
 export interface HaltOptions {
   readonly graceMs: number;
+  /** Ends the grace before its time. */
+  readonly hurry: AbortSignal;
   readonly receipt: VmReceipt;
+  /** In place of how the engine ended it. */
+  readonly reason?: Reason;
 }
 
 /** The engine lacks something that may come: the machine is as it was before. */
@@ -55,7 +60,7 @@ export class Runs {
 
   /** To running. On failure the row says why. Throws what the engine says. */
   async boot(row: VmRow, { before, receipt, since }: BootOptions): Promise<VmRow> {
-    const { hypervisor, changes, clock, exposures } = this.#deps;
+    const { hypervisor, changes, clock, exposures, answers } = this.#deps;
     let run: NewRun;
     try {
       run = { ...(await hypervisor.start(guestSpec(row))), startedAt: since ?? clock.now() };
@@ -63,7 +68,7 @@ export class Runs {
       await changes.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
       throw error;
     }
-    const also = (running: VmRow) => receipt(presentVm(running, clock.now()));
+    const also = (running: VmRow) => receipt(answers.present(running));
     const running = await changes.apply(row, {
       ...{ event: 'started', desired: 'running', run, also },
       ...(row.started_at === null ? {} : { endedAt: run.startedAt }),
@@ -73,9 +78,9 @@ export class Runs {
   }
 
   /** To `stopped`, by way of the engine unless it never ran. Throws what table and engine say. */
-  async halt(row: VmRow, { graceMs, receipt }: HaltOptions): Promise<VmRow> {
-    const { hypervisor, changes, clock, exposures } = this.#deps;
-    const also = (after: VmRow) => receipt(presentVm(after, clock.now()));
+  async halt(row: VmRow, { graceMs, receipt, hurry, reason }: HaltOptions): Promise<VmRow> {
+    const { hypervisor, changes, exposures, answers } = this.#deps;
+    const also = (after: VmRow) => receipt(answers.present(after));
     const next = nextState(row.state, 'stop');
     if (row.state === 'stopped') return row;
     if (next === 'stopped') return changes.apply(row, { event: 'stop', desired: 'stopped', also });
@@ -83,13 +88,23 @@ export class Runs {
       row.state === 'stopping' ? row : await changes.apply(row, { event: 'stop', desired: 'stopped' });
     let means: StopMeans;
     try {
-      means = await hypervisor.stop(row.vm_id, { graceMs });
+      means = await hypervisor.stop(row.vm_id, { graceMs, hurry });
     } catch (error) {
       await changes.apply(stopping, { event: 'failed', reason: whyNot(error) });
       throw error;
     }
     exposures.setRunning(row.vm_id, false);
-    return changes.apply(stopping, { event: 'halted', reason: MEANS[means], also });
+    const endedAt = means === 'was_stopped' ? await this.#whenEnded(row) : null;
+    return changes.apply(stopping, {
+      ...{ event: 'halted', reason: reason ?? MEANS[means], also },
+      ...(endedAt === null ? {} : { endedAt }),
+    });
+  }
+
+  /** ms since 1970, of a run that is over; null when nobody knows. */
+  async #whenEnded({ vm_id, handle }: VmRow): Promise<number | null> {
+    const { end } = await this.#deps.hypervisor.inspect(vm_id);
+    return end !== null && end.handle === handle ? end.at : null;
   }
 
   /** Notes that a guest ended by itself. That of an earlier run says nothing of the present one. */
@@ -106,11 +121,14 @@ export class Runs {
     exposures.setRunning(end.vmId, false);
   }
 
-  /** Notes that a guest is gone and nobody saw how. Only the time in which it was seen running is counted. */
-  async noteGone(row: VmRow, event: 'crashed' | 'host_restarted'): Promise<VmRow> {
+  /**
+   * Notes that a guest is gone and nobody knows how. It is counted up to `at`, ms since 1970; null: only the
+   * time in which it was seen running.
+   */
+  async noteGone(row: VmRow, event: 'crashed' | 'host_restarted', at: number | null): Promise<VmRow> {
     const { store, changes, exposures } = this.#deps;
     if (row.started_at === null) return row;
-    const endedAt = (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;
+    const endedAt = at ?? (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;
     const gone =
       event === 'crashed'
         ? { code: 'crashed', message: 'It ended while nobody watched: it was killed, or powered itself off' }

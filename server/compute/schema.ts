@@ -20,6 +20,7 @@ export const Vm = Type.Object({
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
   price_per_hour: Type.Number({ description: 'Credits, for time in which it runs' }),
+  price_per_month: Type.Number({ description: 'Credits, for 730 hours of it' }),
   ports: Type.Array(Type.Integer(), { description: 'TCP ports that the address answers on' }),
   outbound: Type.Boolean({ description: 'Whether it may open connections to the outside' }),
   accel: textOrNull('What its processor runs on; null while it does not run'),
@@ -65,18 +66,9 @@ export const InstanceTypeEntry = Type.Object({
   vcpus: Type.Integer(),
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
-  price_per_hour: Type.Number({ description: 'Credits' }),
+  price_per_hour: Type.Number({ description: 'Credits, on your plan' }),
+  price_per_month: Type.Number({ description: 'Credits, for 730 hours' }),
 });
-
-export const Image = Type.Object({
-  image_id: Type.String(),
-  name: Type.String(),
-  is_builtin: Type.Boolean(),
-  size: Type.Union([Type.Integer(), Type.Null()], { description: 'Bytes; null when built in' }),
-  min_disk_gb: Type.Integer({ description: 'Least disk_gb of an instance type that takes it' }),
-  created_at: textOrNull('null when built in'),
-});
-export type Image = Static<typeof Image>;
 
 export const Paging = {
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),

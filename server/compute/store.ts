@@ -14,7 +14,7 @@ export interface VmRow {
   readonly vcpus: number;
   readonly memory_mb: number;
   readonly disk_gb: number;
-  /** Micro-credits an hour. */
+  /** Micro-credits an hour, when it was made. */
   readonly price_micro: number;
   readonly image_id: string;
   /** JSON array of OpenSSH public key lines. */
@@ -39,6 +39,8 @@ export interface VmRow {
   readonly started_at: number | null;
   readonly ready_at: number | null;
   readonly created_at: number;
+  /** Of the owner's account. */
+  readonly plan: string;
 }
 
 export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
@@ -46,7 +48,7 @@ export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
 const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
   price_micro, image_id, ssh_keys, user_data, ports, outbound, uuid, mac, address, state, desired_state,
   generation, reason_code, reason_message, handle, accel, accel_reason, state_changed_at, started_at,
-  ready_at, created_at`;
+  ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan`;
 
 export class VmStore {
   readonly #reads: Reads;
@@ -83,6 +85,15 @@ export class VmStore {
   listActive(): Awaitable<VmRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM vms WHERE state NOT IN ('created', 'stopped', 'error') ORDER BY id`,
+    );
+  }
+
+  /** Those of an account that were stopped for that reason. */
+  listStopped(accountId: number, reasonCode: string): Awaitable<VmRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state = 'stopped' AND reason_code = ? ORDER BY id`,
+      accountId,
+      reasonCode,
     );
   }
 

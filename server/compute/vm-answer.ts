@@ -1,17 +1,31 @@
 /** A machine's row as its owner sees it. */
-import { formatTime, formatTimeOrNull } from '../clock.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
 import type { Vm } from './schema.ts';
 import type { VmRow } from './store.ts';
+import type { VmBilling } from './vm-billing.ts';
 
-const MICRO = 1_000_000;
+/** Of an average month, as prices are commonly told. */
+export const HOURS_PER_MONTH = 730;
 
-/** Credits an hour. */
-export function priceOf(micro: number): number {
-  return micro / MICRO;
+/** What a price an hour makes in a month, to a millionth. */
+export function pricePerMonth(pricePerHour: number): number {
+  return Math.round(pricePerHour * HOURS_PER_MONTH * 1e6) / 1e6;
 }
 
-/** `now` is ms since 1970. */
-export function presentVm(row: Omit<VmRow, 'id'>, now: number): Vm {
+export class VmAnswers {
+  readonly #deps: { readonly clock: Clock; readonly billing: Pick<VmBilling, 'pricePerHour'> };
+
+  constructor(deps: { readonly clock: Clock; readonly billing: Pick<VmBilling, 'pricePerHour'> }) {
+    this.#deps = deps;
+  }
+
+  present(row: Omit<VmRow, 'id'>): Vm {
+    const { clock, billing } = this.#deps;
+    return presentVm(row, clock.now(), billing.pricePerHour(row.plan, row.instance_type));
+  }
+}
+
+function presentVm(row: Omit<VmRow, 'id'>, now: number, pricePerHour: number): Vm {
   const started = row.started_at;
   return {
     vm_id: row.vm_id,
@@ -27,7 +41,8 @@ export function presentVm(row: Omit<VmRow, 'id'>, now: number): Vm {
     vcpus: row.vcpus,
     memory_mb: row.memory_mb,
     disk_gb: row.disk_gb,
-    price_per_hour: priceOf(row.price_micro),
+    price_per_hour: pricePerHour,
+    price_per_month: pricePerMonth(pricePerHour),
     ports: JSON.parse(row.ports) as number[],
     outbound: row.outbound === 1,
     accel: row.accel,

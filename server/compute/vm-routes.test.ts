@@ -7,6 +7,7 @@ import { IdempotencyStore } from '../system/idempotency-store.ts';
 import { Meters } from '../system/meters.ts';
 import { testSealer } from '../testing/account-house.ts';
 import { type Compute, type ComputeHouse, openComputeHouse } from '../testing/compute-house.ts';
+import { imageRoutes } from './image-routes.ts';
 import { vmRoutes } from './vm-routes.ts';
 
 let house: ComputeHouse;
@@ -22,7 +23,7 @@ before(async () => {
     ...{ clock, log: pino({ level: 'silent' }), meters: new Meters(), accounts: house.authenticator },
     idempotency: new Idempotency({ metadata, store, sealer: testSealer(), clock }),
     ...{ control: new WeakSet(), limiter: null, routeLimiters: new Map(), headers: {}, trustedProxies: [] },
-    routes: vmRoutes(cloud),
+    routes: [...vmRoutes(cloud), ...imageRoutes(cloud)],
   });
   key = await house.newKey('ann');
 });
@@ -141,14 +142,35 @@ test('the catalogue is the one of the specification; the tiny image is there', a
   const { body } = await call('GET /api/instance-types');
   const table = body.map((entry: Record<string, unknown>) => Object.values(entry).join(' '));
   assert.deepEqual(table, [
-    't2.micro 1 1024 30 0.0116',
-    't2.small 1 2048 50 0.023',
-    't2.medium 2 4096 100 0.0464',
-    'c5.large 2 4096 200 0.085',
-    'c5.xlarge 4 8192 400 0.17',
-    'r5.large 2 16384 500 0.126',
-    'p3.2xlarge 8 65536 1024 3.06',
+    't2.micro 1 1024 30 0.0116 8.468',
+    't2.small 1 2048 50 0.023 16.79',
+    't2.medium 2 4096 100 0.0464 33.872',
+    'c5.large 2 4096 200 0.085 62.05',
+    'c5.xlarge 4 8192 400 0.17 124.1',
+    'r5.large 2 16384 500 0.126 91.98',
+    'p3.2xlarge 8 65536 1024 3.06 2233.8',
   ]);
   const images = await call('GET /api/images');
   assert.equal(images.body[0].image_id, 'tiny');
+});
+
+test('that its state forbids it now is not kept under an Idempotency-Key; what was done is', async () => {
+  const { vm_id } = (await call('POST /api/vms', NEW)).body;
+  const vm = `/api/vms/${vm_id}`;
+  const headers = { 'idempotency-key': 'later' };
+  const write = async (state: 'stopping' | 'created') => {
+    const row = await house.store.find(vm_id);
+    assert.ok(row);
+    await house.metadata.commit([house.store.update({ ...row, state, generation: row.generation + 1 })]);
+  };
+  await write('stopping');
+  const early = await call(`POST ${vm}/start`, undefined, headers);
+  assert.deepEqual([early.status, early.body.code], [409, 'vm_invalid_state']);
+  await write('created');
+  const started = await call(`POST ${vm}/start`, undefined, headers);
+  assert.deepEqual([started.status, started.body.state], [200, 'running']);
+  await call(`POST ${vm}/stop`);
+  const again = await call(`POST ${vm}/start`, undefined, headers);
+  assert.equal(again.headers['idempotent-replayed'], 'true');
+  assert.deepEqual(again.body, started.body);
 });

@@ -2,19 +2,19 @@
 import { Type } from 'typebox';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import type { Images } from './images.ts';
 import { INSTANCE_TYPES } from './instance-types.ts';
 import type { Machines } from './machines.ts';
 import type { Power } from './power.ts';
 import type { Removal } from './removal.ts';
-import { DeletedVm, Image, InstanceTypeEntry, NewVm, Paging, StopQuery, Vm, VmPath } from './schema.ts';
-import { priceOf } from './vm-answer.ts';
+import { DeletedVm, InstanceTypeEntry, NewVm, Paging, StopQuery, Vm, VmPath } from './schema.ts';
+import { pricePerMonth } from './vm-answer.ts';
+import type { VmBilling } from './vm-billing.ts';
 
 export interface VmRoutesDeps {
   readonly machines: Machines;
   readonly power: Power;
   readonly removal: Removal;
-  readonly images: Images;
+  readonly billing: Pick<VmBilling, 'planOf' | 'pricePerHour'>;
 }
 
 const VM = '/api/vms/{vm_id}';
@@ -23,7 +23,7 @@ export function vmRoutes(deps: VmRoutesDeps): Route[] {
   return [...catalogueRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps)];
 }
 
-function catalogueRoutes({ images }: VmRoutesDeps): Route[] {
+function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -33,24 +33,16 @@ function catalogueRoutes({ images }: VmRoutesDeps): Route[] {
       summary: 'List what a virtual machine can be, and its price',
       permission: 'compute:read',
       responses: { 200: Type.Array(InstanceTypeEntry) },
-      handler: () =>
-        INSTANCE_TYPES.map((type) => ({
-          instance_type: type.name,
-          vcpus: type.vcpus,
-          memory_mb: type.memoryMb,
-          disk_gb: type.diskGb,
-          price_per_hour: priceOf(type.priceMicro),
-        })),
-    }),
-    defineRoute({
-      method: 'GET',
-      path: '/api/images',
-      name: 'listImages',
-      tag: 'compute',
-      summary: 'List what a virtual machine can start from',
-      permission: 'compute:read',
-      responses: { 200: Type.Array(Image) },
-      handler: () => images.list(),
+      handler: async ({ principal }) => {
+        const plan = await billing.planOf(principal.accountId);
+        return INSTANCE_TYPES.map(({ name, vcpus, memoryMb, diskGb }) => {
+          const price = billing.pricePerHour(plan, name);
+          return {
+            ...{ instance_type: name, vcpus, memory_mb: memoryMb, disk_gb: diskGb },
+            ...{ price_per_hour: price, price_per_month: pricePerMonth(price) },
+          };
+        });
+      },
     }),
   ];
 }
@@ -67,7 +59,10 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       permission: 'compute:write',
       body: NewVm,
       responses: { 201: Vm },
-      errors: ['image_not_found', 'insufficient_credits', 'no_free_address', 'engine_unavailable'],
+      errors: [
+        ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'no_free_address'] as const),
+        'engine_unavailable',
+      ],
       handler: ({ principal, body, receipt }) => machines.create(principal, body, receipt),
     }),
     defineRoute({

@@ -115,6 +115,8 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'idempotency_mismatch',
   'job_running',
   'vm_locked',
+  'image_not_ready',
+  'vm_invalid_state',
 ]);
 
 /**

@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts';
 import { problemHeaders, toAppError, toProblem } from './problem.ts';
 import { type SentContent, sendContent } from './send-content.ts';
 
+let sent = 0;
 const BYTES = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
 const CREATED = Date.UTC(2026, 0, 1, 12, 0, 0, 700);
 const MODIFIED = 'Thu, 01 Jan 2026 12:00:00 GMT';
@@ -15,6 +16,9 @@ const base: SentContent = {
   ...{ sizeBytes: BYTES.length, etag: 'e1', mimeType: 'image/png', createdAt: CREATED, inline: BYTES },
   ...{ disposition: 'attachment; filename=x', caching: 'no-store' },
   read: () => assert.fail('inline bytes are not read'),
+  onSent: (bytes) => {
+    sent += bytes;
+  },
 };
 /** The same bytes in chunks of 300, as from a file. */
 const streamed: SentContent = {
@@ -26,6 +30,7 @@ const streamed: SentContent = {
 };
 
 let app: FastifyInstance;
+
 let content = base;
 let url = '';
 let port = 0;
@@ -59,6 +64,7 @@ for (const kind of ['inline', 'streamed'] as const) {
 
   test(`${kind}: all bytes come with their headers, and HEAD has the headers alone`, async () => {
     content = own;
+    sent = 0;
     for (const method of ['GET', 'HEAD']) {
       const response = await fetch(url, { method });
       const { headers } = response;
@@ -71,6 +77,7 @@ for (const kind of ['inline', 'streamed'] as const) {
       );
       assert.equal(headers.get('content-disposition'), 'attachment; filename=x');
       assert.ok((await bodyOf(response)).equals(method === 'GET' ? BYTES : Buffer.alloc(0)));
+      assert.equal(sent, 1000, 'only what was sent counts');
     }
   });
 

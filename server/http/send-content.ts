@@ -18,6 +18,8 @@ export interface SentContent {
   readonly caching: string;
   /** Hands over verified bytes; each chunk's memory is free again when the sink's promise settles. */
   read(range: ByteRange, sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal): Promise<void>;
+  /** Told of bytes that were given to the kernel, as they go. */
+  onSent(bytes: number): void;
 }
 
 /** Answers GET or HEAD. Resolves when the last byte was given to the kernel, or the client has gone. */
@@ -47,8 +49,18 @@ export async function sendContent(
   if (range) headers['content-range'] = `bytes ${start}-${stop - 1}/${content.sizeBytes}`;
   const head = { status: range ? 206 : 200, headers };
   if (request.method === 'HEAD') end(reply, head);
-  else if (content.inline) end(reply, head, content.inline.subarray(start, stop));
-  else await stream(reply, head, (sink, signal) => content.read({ start, end: stop }, sink, signal));
+  else if (content.inline) {
+    end(reply, head, content.inline.subarray(start, stop));
+    content.onSent(stop - start);
+  } else {
+    await stream(reply, head, (sink, signal) => {
+      const counting = async (chunk: Uint8Array) => {
+        await sink(chunk);
+        content.onSent(chunk.length);
+      };
+      return content.read({ start, end: stop }, counting, signal);
+    });
+  }
 }
 
 interface Head {

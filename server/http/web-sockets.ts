@@ -11,6 +11,7 @@ import type { Permission, Principal } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
 import { AppError, ERRORS } from '../errors.ts';
 import { newId } from '../ids.ts';
+import type { Awaitable } from '../metadata/metadata.ts';
 import type { Meters } from '../system/meters.ts';
 import { rawProblem } from './connection-guard.ts';
 import { type Authenticates, type ControlSockets, identify, sameHost } from './credentials.ts';
@@ -52,7 +53,10 @@ export interface WebSocketsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly meters: Pick<Meters, 'observeRequest'>;
-  readonly accounts: Authenticates;
+  readonly accounts: Authenticates & {
+    /** False once its key or session has ended, or its account is suspended or closed. */
+    isCurrent(principal: Principal): Awaitable<boolean>;
+  };
   readonly control: ControlSockets;
   readonly limiter: RateLimiter | null;
   readonly routes: readonly SocketRoute[];
@@ -61,9 +65,12 @@ export interface WebSocketsDeps {
   /** Users' way to the API when a proxy stands before it; else empty. */
   readonly publicUrl: string;
   readonly pingSeconds?: number;
+  readonly recheckSeconds?: number;
 }
 
 const PING_SECONDS = 30;
+/** For so long at most somebody goes on who may no longer. */
+const RECHECK_SECONDS = 2;
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_WAITING_BYTES = 2 ** 20;
 /** From our close frame to the end of the connection, if the other side does not answer. */
@@ -77,6 +84,7 @@ interface Place {
 }
 
 interface Connection {
+  readonly principal: Principal;
   /** Answered the last ping. Whoever sends more than the other side takes for so long counts as gone too. */
   isAlive: boolean;
   /** Frames being received. */
@@ -93,13 +101,16 @@ export class WebSockets {
     perMessageDeflate: false,
   });
   readonly #connections = new Map<WebSocket, Connection>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   #isClosing = false;
 
   constructor(deps: WebSocketsDeps) {
     this.#deps = deps;
     this.#patterns = deps.routes.map((route) => ({ route, pattern: patternOf(route.path) }));
-    this.#timer = setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref();
+    this.#timers = [
+      setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref(),
+      setInterval(() => void this.#recheck(), (deps.recheckSeconds ?? RECHECK_SECONDS) * 1000).unref(),
+    ];
     // Its own answers to a bad handshake are no problem details.
     this.#server.on('wsClientError', (error, socket) => {
       const problem = new AppError('bad_http', `This is no WebSocket handshake: ${error.message}`);
@@ -127,7 +138,7 @@ export class WebSockets {
   /** Ends all connections with 1001, and soon. */
   close(): void {
     this.#isClosing = true;
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     for (const socket of this.#connections.keys()) {
       shut(socket, { code: 1001, reason: 'Cloudlet is stopping', withinMs: STOP_MS });
     }
@@ -149,10 +160,11 @@ export class WebSockets {
     const headers: Record<string, string> = { ...this.#deps.headers };
     socket.on('error', () => {}); // its close says all we need
     let session: SocketSession;
+    let principal: Principal;
     let status = 101;
     try {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
-      const principal = await this.#admit(place, request, headers);
+      principal = await this.#admit(place, request, headers);
       session = await place.route.prepare(principal, place.params);
     } catch (thrown) {
       const error = toAppError(thrown);
@@ -167,7 +179,9 @@ export class WebSockets {
     }
     socket.once('close', () => session.end());
     meters.observeRequest(place.route.name, status, (clock.monotonic() - began) / 1000);
-    this.#server.handleUpgrade(request, socket, head, (webSocket) => this.#run(webSocket, session));
+    this.#server.handleUpgrade(request, socket, head, (webSocket) =>
+      this.#run(webSocket, { session, principal }),
+    );
   }
 
   #refuse(socket: Duplex, error: AppError, headers: Readonly<Record<string, string>>): void {
@@ -190,7 +204,10 @@ export class WebSockets {
     try {
       this.#demandOwnOrigin(request);
       const ticket = query.get('ticket');
-      principal = ticket === null ? await identify(request, accounts, control) : route.redeem(ticket, params);
+      principal =
+        ticket === null
+          ? await identify(request, accounts, control)
+          : await this.#stillGood(route.redeem(ticket, params));
     } catch (error) {
       limiter?.take(`address:${request.socket.remoteAddress}`, headers);
       throw error;
@@ -211,8 +228,14 @@ export class WebSockets {
     throw crossSite();
   }
 
-  #run(webSocket: WebSocket, session: SocketSession): void {
-    const connection: Connection = { isAlive: true, pending: 0 };
+  /** Whom a ticket stands for, unless his key was taken from him since. */
+  async #stillGood(principal: Principal): Promise<Principal> {
+    if (await this.#deps.accounts.isCurrent(principal)) return principal;
+    throw new AppError('invalid_ticket', 'The key or session that got this ticket has ended');
+  }
+
+  #run(webSocket: WebSocket, { session, principal }: { session: SocketSession; principal: Principal }): void {
+    const connection: Connection = { principal, isAlive: true, pending: 0 };
     this.#connections.set(webSocket, connection);
     webSocket.on('close', () => this.#connections.delete(webSocket));
     webSocket.on('error', () => {}); // a frame too large, broken framing: ws closes with the right code
@@ -237,6 +260,18 @@ export class WebSockets {
       send: (bytes) => send(webSocket, bytes),
       close: (code, reason) => shut(webSocket, { code, reason }),
     });
+  }
+
+  /** Ends what was opened by those who may no longer. */
+  async #recheck(): Promise<void> {
+    for (const [webSocket, { principal }] of this.#connections) {
+      try {
+        if (await this.#deps.accounts.isCurrent(principal)) continue;
+        shut(webSocket, { code: 1008, reason: 'The key or session that opened this has ended' });
+      } catch (error) {
+        this.#deps.log.error({ err: error }, 'whether a WebSocket may go on could not be found out');
+      }
+    }
   }
 
   #ping(): void {

@@ -42,6 +42,10 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     key: ['scope', 'key'],
     context: ({ key }) => `idempotency:${key[0]}:${key[1]}`,
   },
+  ...['sealed_secret', 'sealed_old_secret'].map((column) => ({
+    ...{ table: 'webhooks', column, key: ['id'], contextFrom: 'webhook_id' },
+    context: ({ contextValue }: SealedRow) => `webhook-secret:${contextValue}`,
+  })),
   { table: 'blobs', column: 'wrapped_key', key: ['id'], context: () => 'blob-key' },
 ];
 

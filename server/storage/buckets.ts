@@ -2,21 +2,23 @@
 import type { Principal } from '../accounts/principal.ts';
 import { type Clock, formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { type Awaitable, CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { BucketRow, BucketStore } from './buckets-store.ts';
 import { formatSize } from './format-size.ts';
 import { requireBucketName } from './names.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
+import type { StorageBilling } from './storage-billing.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 const LIST_STEP = 1000;
+/** Others that were faster, before we give up. */
+const QUOTA_TRIES = 50;
 
 export interface BucketsDeps {
   readonly metadata: Metadata;
   readonly store: BucketStore;
   readonly clock: Clock;
-  /** Throws `insufficient_credits` when the account has none left. */
-  readonly requireCredit: (accountId: number) => Awaitable<void>;
+  readonly billing: Pick<StorageBilling, 'require' | 'bucketCreated' | 'bucketDeleted'>;
 }
 
 export class Buckets {
@@ -26,7 +28,7 @@ export class Buckets {
     this.#deps = deps;
   }
 
-  /** Throws `invalid_bucket_name`, `bucket_exists`, `insufficient_credits`. */
+  /** Throws `invalid_bucket_name`, `bucket_exists`, `insufficient_credits`, `quota_exceeded`. */
   async create(
     principal: Principal,
     input: NewBucket,
@@ -34,7 +36,8 @@ export class Buckets {
   ): Promise<Bucket> {
     requireBucketName(input.name);
     if (principal.bucketLimits !== null) throw limitedKey();
-    await this.#deps.requireCredit(principal.accountId);
+    const { metadata, store, billing } = this.#deps;
+    await billing.require(principal.accountId);
     const row = {
       account_id: principal.accountId,
       name: input.name,
@@ -45,15 +48,19 @@ export class Buckets {
     };
     const empty = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
     const bucket = present({ ...row, ...empty });
-    try {
-      await this.#deps.metadata.commit([this.#deps.store.insert(row), ...receipt(bucket)]);
-    } catch (error) {
-      if (error instanceof CommitRejected && error.index === 0) {
-        throw new AppError('bucket_exists', `You already have a bucket named ${input.name}`);
+    for (let tries = 1; ; tries++) {
+      const billed = await billing.bucketCreated({ ...row, id: { rowIdOf: 0 } });
+      try {
+        await metadata.commit([store.insert(row), ...billed, ...receipt(bucket)]);
+        return bucket;
+      } catch (error) {
+        if (!(error instanceof CommitRejected)) throw error;
+        if (error.index === 0) {
+          throw new AppError('bucket_exists', `You already have a bucket named ${input.name}`);
+        }
+        if (error.index > billed.length || tries === QUOTA_TRIES) throw error;
       }
-      throw error;
     }
-    return bucket;
   }
 
   /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
@@ -103,7 +110,8 @@ export class Buckets {
     if (principal.bucketLimits !== null) throw limitedKey();
     const row = await this.find(principal, name);
     try {
-      await this.#deps.metadata.commit([this.#deps.store.delete(row.id)]);
+      const { metadata, store, billing } = this.#deps;
+      await metadata.commit([store.delete(row.id), ...billing.bucketDeleted(row)]);
     } catch (error) {
       if (!(error instanceof CommitRejected)) throw error;
       if (error.reason === 'expectation')

@@ -147,5 +147,6 @@ async function send(
     disposition: contentDisposition(kind, content.name),
     caching,
     read: (range, sink, signal) => contents.read(content, { range, sink, signal }),
+    onSent: (bytes) => contents.countSent(content, bytes),
   });
 }

@@ -3,6 +3,7 @@ import { mayTouch, type Principal } from '../accounts/principal.ts';
 import { AppError } from '../errors.ts';
 import type { AccessTimes } from './access-times.ts';
 import type { BlobRange, BlobSink, Blobs } from './blobs.ts';
+import type { Egress } from './egress.ts';
 import type { HotContents } from './hot-contents.ts';
 import { notFound } from './objects.ts';
 import type { ContentRow, ObjectStore } from './store.ts';
@@ -13,6 +14,7 @@ export interface ContentsDeps {
   readonly blobs: Blobs;
   readonly accessTimes: AccessTimes;
   readonly hot: HotContents;
+  readonly egress: Egress;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
 }
 
@@ -106,6 +108,11 @@ export class Contents {
       const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: this.#dataKey(row) };
       await this.#deps.blobs.read(blob, range, { sink, signal });
     }
+  }
+
+  /** Remembers that so many of its bytes went to someone. */
+  countSent(content: Content, bytes: number): void {
+    this.#deps.egress.sent(content.row.bucket_id, bytes);
   }
 
   /** Remembers that the object was downloaded. */

@@ -8,13 +8,7 @@ import { type Clock, formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { KeyLocks } from '../key-locks.ts';
-import {
-  type Awaitable,
-  CommitRejected,
-  type Metadata,
-  type RowIdOf,
-  type Statement,
-} from '../metadata/metadata.ts';
+import { CommitRejected, type Metadata, type RowIdOf, type Statement } from '../metadata/metadata.ts';
 import type { Blobs } from './blobs.ts';
 import type { Buckets } from './buckets.ts';
 import type { BucketDelta, BucketRow, BucketStore } from './buckets-store.ts';
@@ -22,6 +16,7 @@ import { formatSize } from './format-size.ts';
 import type { HotContents } from './hot-contents.ts';
 import { requireObjectName } from './names.ts';
 import type { Deleted, Uploaded } from './schema.ts';
+import type { StorageBilling } from './storage-billing.ts';
 import type { ObjectRow, ObjectStore, VersionRow } from './store.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
 
@@ -33,7 +28,7 @@ export interface ObjectsDeps {
   readonly blobs: Blobs;
   readonly clock: Clock;
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
-  readonly requireCredit: (accountId: number) => Awaitable<void>;
+  readonly billing: Pick<StorageBilling, 'require' | 'bytesKept'>;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertRoom: (bytes: number) => void;
   readonly maxObjectBytes: number;
@@ -74,7 +69,7 @@ export class Objects {
     bucketName: string,
   ): Promise<{ bucket: BucketRow; upload: Upload }> {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
-    await this.#deps.requireCredit(bucket.account_id);
+    await this.#deps.billing.require(bucket.account_id);
     const { blobs, wrapKey, assertRoom, maxObjectBytes: maxBytes } = this.#deps;
     return {
       bucket,
@@ -103,12 +98,12 @@ export class Objects {
       await this.#commit(objectId, [
         ...this.#addVersion(object ?? { objectId, bucketId: bucket.id, name: naming.name }, version),
         ...(replaced ? this.#dropVersion(replaced) : []),
-        ...this.#deps.bucketStore.count(bucket, {
+        ...(await this.#count(bucket, {
           objects: previous ? 0 : 1,
           bytes: received.sizeBytes - (previous?.size_bytes ?? 0),
           versions: replaced ? 0 : 1,
           totalBytes: received.sizeBytes - (replaced?.size_bytes ?? 0),
-        }),
+        })),
         ...receipt(answer),
       ]);
       return answer;
@@ -163,7 +158,7 @@ export class Objects {
   }
 
   async #removeCurrent(bucket: BucketRow, object: ObjectRow, current: number): Promise<Deleted> {
-    const { store, bucketStore } = this.#deps;
+    const { store } = this.#deps;
     const version = await this.#requireVersion(current, object.object_id);
     const older = await store.newestVersion(object.id, current);
     const keeps = bucket.versioning === 1;
@@ -180,7 +175,7 @@ export class Objects {
       ...(marker ? [store.insertVersion(this.#marker(object.id, markerId))] : []),
       ...(keeps ? [] : this.#dropVersion(version)),
       ...(marker ? [] : [store.deleteObject(object.id)]),
-      ...bucketStore.count(bucket, delta),
+      ...(await this.#count(bucket, delta)),
     ]);
     return {
       id: object.object_id,
@@ -204,7 +199,7 @@ export class Objects {
   }
 
   async #removeVersion(bucket: BucketRow, object: ObjectRow, versionId: string): Promise<Deleted> {
-    const { store, bucketStore } = this.#deps;
+    const { store } = this.#deps;
     const version = await store.versionById(object.id, versionId);
     if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
     const rest = await store.newestVersion(object.id, version.id);
@@ -217,14 +212,20 @@ export class Objects {
       ...(current === object.current ? [] : [store.setCurrent(object.id, object.current, current)]),
       ...this.#dropVersion(version),
       ...(rest ? [] : [store.deleteObject(object.id)]),
-      ...bucketStore.count(bucket, {
+      ...(await this.#count(bucket, {
         objects: Number(after !== undefined) - Number(before !== undefined),
         bytes: (after?.size_bytes ?? 0) - (before?.size_bytes ?? 0),
         versions: version.blob === null ? 0 : -1,
         totalBytes: bytes,
-      }),
+      })),
     ]);
     return { id: object.object_id, deleted: true, version_id: versionId, is_delete_marker: false };
+  }
+
+  /** The counters of bucket and account, and what is charged for them. */
+  async #count(bucket: BucketRow, delta: BucketDelta): Promise<Statement[]> {
+    const { bucketStore, billing } = this.#deps;
+    return [...bucketStore.count(bucket, delta), ...(await billing.bytesKept(bucket, delta.totalBytes))];
   }
 
   async #requireVersion(id: number, objectId: string): Promise<VersionRow> {

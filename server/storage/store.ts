@@ -53,6 +53,7 @@ export interface EntryRow extends VersionRow {
 
 /** Everything a download needs, in one read. */
 export interface ContentRow extends EntryRow {
+  readonly bucket_id: number;
   readonly account_id: number;
   readonly is_active: number;
   readonly bucket: string;
@@ -86,8 +87,8 @@ const VERSION_COLUMNS =
   'v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class, v.metadata, v.created_at';
 const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name, o.last_accessed`;
 const IS_LATEST = '(v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id)) AS is_latest';
-const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, b.account_id, a.is_active, b.name AS bucket,
-  bl.name AS blob_name, bl.data, bl.checksum, bl.wrapped_key`;
+const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
+  b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum, bl.wrapped_key`;
 const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   JOIN blobs bl ON bl.id = v.blob`;
 

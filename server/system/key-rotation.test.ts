@@ -58,6 +58,12 @@ function rowsOf(keys: MasterKeys): Statement[] {
       params: [`scope${i % 5}`, `key${i}`, seal(`idempotency:scope${i % 5}:key${i}`)],
     },
     {
+      sql: `INSERT INTO webhooks
+              (webhook_id, account_id, url, description, events, sealed_secret, sealed_old_secret, created_at)
+            VALUES (?, 1, '', '', '[]', ?, ?, 0)`,
+      params: [...[`w${i}`, seal(`webhook-secret:w${i}`), i % 2 === 0 ? null : seal(`webhook-secret:w${i}`)]],
+    },
+    {
       sql: 'INSERT INTO blobs (size_bytes, wrapped_key) VALUES (0, ?)',
       params: [i % 4 === 0 ? null : seal('blob-key')],
     },
@@ -96,7 +102,7 @@ test('every sealed column is sealed anew and the old key is gone', async (t) => 
   const rotation = await rotateMasterKey({ metadata, keys, settleMs: 0 });
   assert.notEqual(rotation.keyId, old);
   assert.deepEqual(rotation.retiredIds, [old]);
-  assert.equal(rotation.resealed, ROWS + 100 + 75 + ROWS + 112);
+  assert.equal(rotation.resealed, ROWS + 100 + 75 + ROWS + ROWS + 75 + 112);
   const reopened = MasterKeys.open({ dataDir, mayCreate: false });
   assert.deepEqual(reopened.ids(), [rotation.keyId]);
   assert.deepEqual([...(await keysInUse(metadata, reopened))], [rotation.keyId]);

@@ -1,22 +1,16 @@
 /** Everything of compute on a real database, with an engine and a front that obey. For tests. */
+import { pino } from 'pino';
 import type { Principal } from '../accounts/principal.ts';
-import { Credit } from '../billing/credit.ts';
-import { CreditStore } from '../billing/credit-store.ts';
-import { Actions } from '../compute/actions.ts';
+import { buildBilling } from '../build-billing.ts';
 import { AddressPool } from '../compute/addresses.ts';
-import { Changes } from '../compute/changes.ts';
-import { Exposures } from '../compute/exposures.ts';
+import { assembleCompute } from '../compute/assemble.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
-import { ImageStore } from '../compute/image-store.ts';
-import { Images } from '../compute/images.ts';
-import { Machines } from '../compute/machines.ts';
-import { Power } from '../compute/power.ts';
-import { Recovery } from '../compute/recovery.ts';
-import { Removal } from '../compute/removal.ts';
-import { Runs } from '../compute/runs.ts';
+import { ImageSources } from '../compute/image-sources.ts';
 import { VmStore } from '../compute/store.ts';
-import { Supervisor } from '../compute/supervisor.ts';
+import type { VmBilling } from '../compute/vm-billing.ts';
+import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
 import { ScriptedFront } from './scripted-front.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
@@ -26,8 +20,10 @@ export const TEST_ORPHAN_GRACE_MS = 600_000;
 
 export interface ComputeOptions {
   readonly pool?: string;
-  readonly hostBootedAt?: number;
   readonly survivesRestart?: boolean;
+  readonly imageFolders?: readonly string[];
+  readonly maxImageBytes?: number;
+  readonly assertRoom?: (bytes: number) => void;
   /** Stands between the domain and the stores, to break there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapHypervisor?: (hypervisor: Hypervisor) => Hypervisor;
@@ -47,8 +43,9 @@ export async function openComputeHouse() {
   const { metadata, clock, accounts } = house;
   const engine = new Engine();
   const store = new VmStore(metadata);
-  const credit = new Credit({ store: new CreditStore(metadata) });
-  const base = { metadata, clock, engine, requireCredit: (id: number) => credit.require(id) };
+  const log = pino({ level: 'silent' });
+  const { vmCharges: billing } = await buildBilling({ metadata, clock, log });
+  const base = { metadata, clock, engine, billing };
   return {
     ...{ metadata, clock, engine, store },
     authenticator: house.authenticator,
@@ -86,11 +83,11 @@ interface ComputeBase {
   readonly metadata: Metadata;
   readonly clock: Awaited<ReturnType<typeof openAccountHouse>>['clock'];
   readonly engine: Engine;
-  readonly requireCredit: (accountId: number) => Promise<void>;
+  readonly billing: VmBilling;
 }
 
 async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOptions) {
-  const { clock, requireCredit } = base;
+  const { clock, billing } = base;
   const { survivesRestart = true } = options;
   const scripted = new ScriptedHypervisor({ engine, clock, survivesRestart });
   const hypervisor = options.wrapHypervisor?.(scripted) ?? scripted;
@@ -98,26 +95,21 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const store = new VmStore(metadata);
   const front = new ScriptedFront();
   const reports: string[] = [];
-  const shared = {
-    ...{ metadata, clock, store, hypervisor, front, requireCredit, graceMs: 10_000 },
-    report: (vmId: string, what: string, error: unknown) => void reports.push(`${vmId} ${what}: ${error}`),
+  const outbound = new SafeFetch({ allowed: ['127.0.0.0/8'] });
+  const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
+  const parts = assembleCompute({
+    ...{ metadata, clock, store, hypervisor, front, billing, maxImageBytes },
+    addresses: new AddressPool(options.pool ?? TEST_POOL, await store.addresses()),
+    imageSources: new ImageSources({
+      ...{ folders: options.imageFolders ?? [], outbound, maxBytes: maxImageBytes },
+    }),
+    announce: eventStatements,
+    assertRoom: options.assertRoom ?? (() => {}),
+    report: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
     onRefused: () => {},
-  };
-  const addresses = new AddressPool(options.pool ?? TEST_POOL, await store.addresses());
-  const images = new Images({ store: new ImageStore(metadata) });
-  const exposures = new Exposures(shared);
-  const machines = new Machines({ ...shared, images, addresses, exposures, outbound: false });
-  const actions = new Actions();
-  const changes = new Changes(shared);
-  const runs = new Runs({ ...shared, changes, exposures });
-  const parts = { machines, actions, changes, runs, exposures, addresses };
-  const power = new Power({ ...shared, ...parts });
-  const removal = new Removal({ ...shared, ...parts });
-  const hostBootedAt = options.hostBootedAt ?? 0;
-  const recovery = new Recovery({ ...shared, ...parts, removal, hostBootedAt });
-  const supervisor = new Supervisor({
-    ...{ ...shared, ...parts, recovery },
+    outbound: false,
+    graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });
-  return { ...parts, images, power, removal, recovery, supervisor, scripted, front, reports };
+  return { ...parts, scripted, front, reports };
 }

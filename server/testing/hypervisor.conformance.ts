@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../clock.ts';
 import type { GuestConsole, GuestEnd, GuestSpec, Hypervisor } from '../compute/hypervisor.ts';
+import { isAppError } from '../errors.ts';
 import { newId } from '../ids.ts';
 
 export interface HypervisorHouse {
@@ -14,12 +15,16 @@ export interface HypervisorHouse {
    * the power button (unless deaf) and when `q` is typed.
    */
   newSpec(kind?: 'deaf'): GuestSpec;
+  /** The disk of such a guest, as the bytes of an image. */
+  imageBytes(): Buffer;
   remove(): Promise<void>;
 }
 
 /** Longer than anything takes on a busy machine; nothing waits for it to pass. */
 const PATIENCE_MS = 30_000;
 const STEP_MS = 25;
+/** Times of files are as coarse as the kernel's tick. */
+const CLOCK_STEP_MS = 10;
 
 /** Waits until `look` gives something. */
 export async function eventually<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
@@ -68,6 +73,8 @@ export function testHypervisor(driver: string, build: () => Promise<HypervisorHo
     testLife({ hypervisor: () => hypervisor, house: () => house, ends });
     testUse({ hypervisor: () => hypervisor, house: () => house, ends });
     testRestart({ hypervisor: () => hypervisor, house: () => house, ends });
+    testUnwatched({ hypervisor: () => hypervisor, house: () => house, ends });
+    testImages({ hypervisor: () => hypervisor, house: () => house, ends });
   });
 }
 
@@ -81,7 +88,7 @@ function testLife({ hypervisor, house, ends }: Subject): void {
   test('a guest is prepared, started, seen, stopped, started again and discarded', async () => {
     const spec = house().newSpec();
     const { vmId } = spec;
-    const gone = { vmId, running: false, handle: null, runningSince: null };
+    const gone = { vmId, running: false, handle: null, runningSince: null, end: null };
     assert.deepEqual(await hypervisor().inspect(vmId), gone);
     await hypervisor().prepare(spec);
     await hypervisor().prepare(spec);
@@ -98,8 +105,12 @@ function testLife({ hypervisor, house, ends }: Subject): void {
       [fact],
     );
     await booted(hypervisor(), vmId);
+    assert.equal(fact.end, null);
     assert.equal(await hypervisor().stop(vmId, { graceMs: PATIENCE_MS }), 'guest');
-    assert.deepEqual(await hypervisor().inspect(vmId), gone);
+    const { end, ...rest } = await hypervisor().inspect(vmId);
+    assert.deepEqual({ ...rest, end: null }, gone);
+    assert.equal(end?.handle, handle);
+    assert.ok((end.at ?? 0) >= (fact.runningSince ?? 0) && (end.at ?? 0) <= systemClock.now());
     assert.equal(await hypervisor().stop(vmId, { graceMs: PATIENCE_MS }), 'was_stopped');
     assert.notEqual((await hypervisor().start(spec)).handle, handle);
     assert.equal(await hypervisor().stop(vmId, { graceMs: 0 }), 'quit');
@@ -150,6 +161,18 @@ function testDeaf(hypervisor: () => Hypervisor, house: () => HypervisorHouse): v
     await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
     assert.equal(await hypervisor().stop(spec.vmId, { graceMs: 3500 }), 'quit');
+  });
+
+  test('a hurry ends the grace of a guest that does not listen', { timeout: 60_000 }, async () => {
+    const spec = house().newSpec('deaf');
+    await hypervisor().start(spec);
+    await booted(hypervisor(), spec.vmId);
+    const hurry = new AbortController();
+    const stopping = hypervisor().stop(spec.vmId, { graceMs: 300_000, hurry: hurry.signal });
+    await sleep(500);
+    assert.equal((await hypervisor().inspect(spec.vmId)).running, true);
+    hurry.abort();
+    assert.equal(await stopping, 'quit');
   });
 }
 
@@ -248,5 +271,97 @@ function testRestart({ hypervisor, house }: Subject): void {
     assert.equal(await third.stop(spec.vmId, { graceMs: 0 }), 'quit');
     assert.equal((await third.inspect(spec.vmId)).running, false);
     await third.close();
+  });
+}
+
+function testUnwatched({ house }: Subject): void {
+  test('how and when a guest ended is known also when nobody watched', async () => {
+    const spec = house().newSpec();
+    const first = house().open();
+    const isDoneHere = !first.capabilities.survivesRestart;
+    if (isDoneHere) return first.close();
+    const { handle } = await first.start(spec);
+    await booted(first, spec.vmId);
+    const seen = await consoleOf(first, spec.vmId);
+    await seen.write(Buffer.from('q'));
+    await first.close();
+    const began = systemClock.now() - CLOCK_STEP_MS;
+    const second = house().open();
+    const fact = await eventually(async () => {
+      const now = await second.inspect(spec.vmId);
+      return now.running ? null : now;
+    });
+    const ended = await eventually(() => fact.end ?? second.inspect(spec.vmId).then(({ end }) => end));
+    const gone = systemClock.now();
+    assert.deepEqual([ended.cause, ended.handle], ['guest_shutdown', handle]);
+    assert.ok((ended.at ?? 0) >= began && (ended.at ?? 0) <= gone, `${began} ${ended.at} ${gone}`);
+    await second.start(spec);
+    assert.equal((await second.inspect(spec.vmId)).end, null);
+    await second.stop(spec.vmId, { graceMs: 0 });
+    await second.close();
+  });
+}
+
+const MAX_IMAGE_BYTES = 2 ** 30;
+const importing = { maxVirtualBytes: MAX_IMAGE_BYTES, signal: new AbortController().signal };
+
+async function stage(hypervisor: Hypervisor, imageId: string, bytes: Buffer): Promise<void> {
+  const staged = await hypervisor.stageImage(imageId);
+  const half = Math.floor(bytes.length / 2);
+  await staged.write(bytes.subarray(0, half));
+  await staged.write(bytes.subarray(half));
+  await staged.close();
+}
+
+function testImages({ hypervisor, house }: Subject): void {
+  test('an image is taken in and started from, and its guest outlives it', async () => {
+    const bytes = house().imageBytes();
+    const imageId = newId('img', systemClock);
+    await stage(hypervisor(), imageId, Buffer.from('what was staged before is gone'));
+    await stage(hypervisor(), imageId, bytes);
+    assert.ok((await hypervisor().listImages()).includes(imageId));
+    const found = await hypervisor().importImage(imageId, importing);
+    assert.deepEqual([found.format, found.virtualBytes], ['raw', bytes.length]);
+    assert.ok(found.sizeBytes > 0);
+    const image = { imageId, boot: 'disk', format: 'qcow2' } as const;
+    const specs = [house().newSpec(), house().newSpec()].map((spec) => ({ ...spec, image }));
+    for (const spec of specs) {
+      await hypervisor().start(spec);
+      await booted(hypervisor(), spec.vmId);
+      await hypervisor().stop(spec.vmId, { graceMs: 0 });
+    }
+    await hypervisor().discardImage(imageId);
+    await hypervisor().discardImage(imageId);
+    assert.ok(!(await hypervisor().listImages()).includes(imageId));
+    const [first] = specs;
+    assert.ok(first);
+    await hypervisor().start(first);
+    await hypervisor().stop(first.vmId, { graceMs: 0 });
+  });
+
+  test('an image that is none, or too large, is refused and leaves nothing', async () => {
+    const bytes = house().imageBytes();
+    const refused = [
+      { bytes: Buffer.from('no image'), maxVirtualBytes: MAX_IMAGE_BYTES },
+      { bytes: Buffer.alloc(0), maxVirtualBytes: MAX_IMAGE_BYTES },
+      { bytes, maxVirtualBytes: bytes.length - 1 },
+    ];
+    for (const { bytes, maxVirtualBytes } of refused) {
+      const imageId = newId('img', systemClock);
+      await stage(hypervisor(), imageId, bytes);
+      await assert.rejects(hypervisor().importImage(imageId, { ...importing, maxVirtualBytes }), (error) =>
+        isAppError(error, 'invalid_request'),
+      );
+      assert.ok(!(await hypervisor().listImages()).includes(imageId));
+    }
+  });
+
+  test('an import that nobody waits for any more ends, and leaves nothing', async () => {
+    const imageId = newId('img', systemClock);
+    await stage(hypervisor(), imageId, house().imageBytes());
+    const reason = new Error('enough');
+    const options = { ...importing, signal: AbortSignal.abort(reason) };
+    await assert.rejects(hypervisor().importImage(imageId, options), reason);
+    assert.ok(!(await hypervisor().listImages()).includes(imageId));
   });
 }

@@ -26,6 +26,8 @@ export function buildQemuHouse(): QemuHouse {
     clock: systemClock,
     uidBase: 600_000_000,
     accel: 'tcg',
+    outbound: null,
+    bridge: null,
   };
   writeFileSync(join(root, 'img-test.raw'), testGuestDisk());
   writeFileSync(join(root, 'img-deaf.raw'), testGuestDisk(true));
@@ -33,6 +35,7 @@ export function buildQemuHouse(): QemuHouse {
     deps,
     open: (changes = {}) => new QemuHypervisor({ ...deps, ...changes }),
     newSpec: (kind) => testSpec(kind === 'deaf' ? 'img-deaf' : 'img-test'),
+    imageBytes: () => testGuestDisk(),
     remove: async () => rmSync(root, { recursive: true, force: true }),
   };
 }
@@ -49,6 +52,6 @@ export function testSpec(imageId: string): GuestSpec {
     image: { imageId, boot: imageId === 'tiny' ? 'kernel' : 'disk', format: 'raw' },
     sshKeys: [],
     userData: null,
-    network: { mac: `52:54:00:${mac}`, ports: [22, 80, 20_022], outbound: false },
+    network: { mac: `52:54:00:${mac}`, ports: [22, 80, 20_022], outbound: false, address: null },
   };
 }

@@ -10,27 +10,46 @@ import type {
   GuestSample,
   GuestSpec,
   Hypervisor,
+  ImageStage,
+  ImportedImage,
+  ImportOptions,
+  LastEnd,
   Readiness,
   StartedGuest,
   StopMeans,
+  StopOptions,
 } from '../compute/hypervisor.ts';
 import { AppError } from '../errors.ts';
 
 interface Guest {
   readonly spec: GuestSpec;
   run: { readonly handle: string; readonly since: number } | null;
+  lastEnd: LastEnd | null;
 }
 
 /** The host: what is left when Cloudlet is killed. */
 export class Engine {
   readonly guests = new Map<string, Guest>();
+  /** Bytes of images that were staged, and ids of those taken in. */
+  readonly stagedImages = new Map<string, number>();
+  readonly images = new Set<string>();
   /** Every guest that ever began to run, in order. */
   readonly starts: string[] = [];
   runs = 0;
 
   /** All guests lose their power, as when the host goes down. */
   losePower(): void {
-    for (const guest of this.guests.values()) guest.run = null;
+    for (const guest of this.guests.values()) {
+      if (guest.run === null) continue;
+      const { handle } = guest.run;
+      guest.run = null;
+      guest.lastEnd = { handle, cause: 'host_restarted', message: 'as scripted', at: null };
+    }
+  }
+
+  /** Nobody knows any more how a guest ended. */
+  forgetEnds(): void {
+    for (const guest of this.guests.values()) guest.lastEnd = null;
   }
 
   running(): string[] {
@@ -38,7 +57,7 @@ export class Engine {
   }
 }
 
-type Scripted = 'prepare' | 'start' | 'stop' | 'discard' | 'inspect' | 'list';
+type Scripted = 'prepare' | 'start' | 'stop' | 'discard' | 'inspect' | 'list' | 'importImage';
 
 export class ScriptedHypervisor implements Hypervisor {
   readonly name = 'scripted';
@@ -49,6 +68,8 @@ export class ScriptedHypervisor implements Hypervisor {
   readonly adopted: string[] = [];
   means: StopMeans = 'guest';
   readonly graces: number[] = [];
+  /** Of the last stop. */
+  hurry: AbortSignal | undefined;
   #listener: (end: GuestEnd) => void = () => {};
 
   constructor(deps: { readonly engine: Engine; readonly clock: Clock; readonly survivesRestart?: boolean }) {
@@ -71,7 +92,8 @@ export class ScriptedHypervisor implements Hypervisor {
 
   async prepare(spec: GuestSpec): Promise<void> {
     await this.#before.get('prepare')?.();
-    if (!this.engine.guests.has(spec.vmId)) this.engine.guests.set(spec.vmId, { spec, run: null });
+    if (!this.engine.guests.has(spec.vmId))
+      this.engine.guests.set(spec.vmId, { spec, run: null, lastEnd: null });
   }
 
   async start(spec: GuestSpec): Promise<StartedGuest> {
@@ -80,17 +102,19 @@ export class ScriptedHypervisor implements Hypervisor {
     const guest = this.#guest(spec.vmId);
     if (guest.run === null) {
       guest.run = { handle: `run-${++this.engine.runs}`, since: this.#clock.now() };
+      guest.lastEnd = null;
       this.engine.starts.push(spec.vmId);
     }
     return { handle: guest.run.handle, accel: 'scripted', accelReason: 'a test' };
   }
 
-  async stop(vmId: string, { graceMs }: { readonly graceMs: number }): Promise<StopMeans> {
+  async stop(vmId: string, { graceMs, hurry }: StopOptions): Promise<StopMeans> {
+    this.hurry = hurry;
     await this.#before.get('stop')?.();
     this.graces.push(graceMs);
     const guest = this.engine.guests.get(vmId);
     if (guest === undefined || guest.run === null) return 'was_stopped';
-    guest.run = null;
+    this.#endRun(guest, 'guest_shutdown');
     return this.means;
   }
 
@@ -126,6 +150,39 @@ export class ScriptedHypervisor implements Hypervisor {
     return null;
   }
 
+  async stageImage(imageId: string): Promise<ImageStage> {
+    this.engine.stagedImages.set(imageId, 0);
+    return {
+      write: async (bytes) => {
+        const before = this.engine.stagedImages.get(imageId) ?? 0;
+        this.engine.stagedImages.set(imageId, before + bytes.length);
+      },
+      close: async () => {},
+    };
+  }
+
+  /** Every image is as large as its bytes. */
+  async importImage(imageId: string, { signal }: ImportOptions): Promise<ImportedImage> {
+    const sizeBytes = this.engine.stagedImages.get(imageId) ?? 0;
+    try {
+      await this.#before.get('importImage')?.();
+      signal.throwIfAborted();
+    } finally {
+      this.engine.stagedImages.delete(imageId);
+    }
+    this.engine.images.add(imageId);
+    return { format: 'raw', virtualBytes: sizeBytes, sizeBytes };
+  }
+
+  async discardImage(imageId: string): Promise<void> {
+    this.engine.stagedImages.delete(imageId);
+    this.engine.images.delete(imageId);
+  }
+
+  async listImages(): Promise<readonly string[]> {
+    return [...new Set([...this.engine.images, ...this.engine.stagedImages.keys()])];
+  }
+
   onEnd(listener: (end: GuestEnd) => void): void {
     this.#listener = listener;
   }
@@ -141,15 +198,21 @@ export class ScriptedHypervisor implements Hypervisor {
   /** The guest ends by itself. `report` false: nobody is told. */
   end(vmId: string, cause: GuestEnd['cause'], report = true): GuestEnd {
     const guest = this.#guest(vmId);
-    const handle = guest.run?.handle ?? '';
-    guest.run = null;
-    const end = { vmId, handle, cause, message: 'as scripted', at: this.#clock.now() };
+    const end = { vmId, ...this.#endRun(guest, cause) };
     if (report) this.report(end);
     return end;
   }
 
   report(end: GuestEnd): void {
     this.#listener(end);
+  }
+
+  #endRun(guest: Guest, cause: GuestEnd['cause']): Omit<GuestEnd, 'vmId'> {
+    const handle = guest.run?.handle ?? '';
+    const end = { handle, cause, message: 'as scripted', at: this.#clock.now() };
+    guest.run = null;
+    guest.lastEnd = end;
+    return end;
   }
 
   #guest(vmId: string): Guest {
@@ -159,7 +222,8 @@ export class ScriptedHypervisor implements Hypervisor {
   }
 
   #fact(vmId: string): GuestFact {
-    const run = this.engine.guests.get(vmId)?.run ?? null;
-    return { vmId, running: run !== null, handle: run?.handle ?? null, runningSince: run?.since ?? null };
+    const { run = null, lastEnd = null } = this.engine.guests.get(vmId) ?? {};
+    const [handle, runningSince] = [run?.handle ?? null, run?.since ?? null];
+    return { vmId, running: run !== null, handle, runningSince, end: run === null ? lastEnd : null };
   }
 }

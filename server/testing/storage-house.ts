@@ -1,9 +1,9 @@
 /** Everything of storage on a real database and real files in a temporary directory. For tests. */
 import { join } from 'node:path';
+import { pino } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Principal } from '../accounts/principal.ts';
-import { Credit } from '../billing/credit.ts';
-import { CreditStore } from '../billing/credit-store.ts';
+import { buildBilling } from '../build-billing.ts';
 import { FileBlobs } from '../drivers/blobs-file/blobs-file.ts';
 import { AppError } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
@@ -12,6 +12,7 @@ import { BlobsStore } from '../storage/blobs-store.ts';
 import { Buckets } from '../storage/buckets.ts';
 import { BucketStore } from '../storage/buckets-store.ts';
 import { Contents } from '../storage/contents.ts';
+import { Egress } from '../storage/egress.ts';
 import { Emptying } from '../storage/emptying.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Inspection } from '../storage/inspection.ts';
@@ -61,7 +62,7 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     room,
   });
   const sealer = testSealer();
-  const credit = new Credit({ store: new CreditStore(metadata) });
+  const { storageCharges: billing } = await buildBilling({ metadata, clock, log: pino({ level: 'silent' }) });
   const store = new ObjectStore(metadata);
   const bucketStore = new BucketStore(metadata);
   const blobsStore = new BlobsStore(metadata);
@@ -69,13 +70,14 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     ...{ metadata, clock, blobs, bucketStore, alarms },
     wrapKey: (key: Uint8Array) => sealer.seal(key, 'blob-key'),
     unwrapKey: (wrapped: Uint8Array) => sealer.unseal(wrapped, 'blob-key'),
-    requireCredit: (accountId: number) => credit.require(accountId),
+    billing,
     assertRoom: room.assertRoom,
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
   const accessTimes = new AccessTimes({ ...shared, store });
   const hot = new HotContents();
+  const egress = new Egress(shared);
   const buckets = new Buckets({ ...shared, store: bucketStore });
   const objects = new Objects({ ...shared, store, buckets, hot });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
@@ -88,7 +90,8 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
       openScrubber,
       openSweeper: () => new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS }),
     },
-    contents: new Contents({ ...shared, store, accessTimes, hot }),
+    egress,
+    contents: new Contents({ ...shared, store, accessTimes, hot, egress }),
     listing: new Listing({ store, buckets, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),

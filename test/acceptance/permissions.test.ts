@@ -57,6 +57,10 @@ const CASES: Readonly<Record<string, Case>> = {
   adminShowApiKey: {},
   listInstanceTypes: {},
   listImages: {},
+  adminListImages: {},
+  adminAddImage: { json: { name: 'i', url: 'http://127.0.0.1/' } },
+  adminUploadImage: { form: true },
+  adminDeleteImage: {},
   createVm: { json: { name: 'm', instance_type: 't2.micro' } },
   listVms: {},
   getVm: { foreign: 'vm_not_found' },
@@ -67,6 +71,17 @@ const CASES: Readonly<Record<string, Case>> = {
   createConsoleTicket: { foreign: 'vm_not_found' },
   getVmLog: { foreign: 'vm_not_found' },
   openConsole: { foreign: 'vm_not_found' },
+  createWebhook: { json: { url: 'https://example.org/hook' } },
+  listWebhooks: {},
+  getWebhook: { foreign: 'webhook_not_found' },
+  changeWebhook: { json: { enabled: false }, foreign: 'webhook_not_found' },
+  deleteWebhook: { foreign: 'webhook_not_found' },
+  getWebhookSecret: { foreign: 'webhook_not_found' },
+  rotateWebhookSecret: { json: {}, foreign: 'webhook_not_found' },
+  testWebhook: { foreign: 'webhook_not_found' },
+  listWebhookDeliveries: { foreign: 'webhook_not_found' },
+  replayWebhookDelivery: { foreign: 'webhook_not_found' },
+  recoverWebhook: { json: { since: '2026-01-01 00:00:00' }, foreign: 'webhook_not_found' },
   adminGetMetrics: {},
   startScrub: {},
   getScrub: {},
@@ -80,6 +95,8 @@ interface Property {
   readonly accessKey: string;
   readonly account: number;
   readonly vm: string;
+  readonly webhook: string;
+  readonly delivery: string;
 }
 
 const cloud = await CloudProcess.start();
@@ -98,23 +115,36 @@ before(async () => {
   const json = { name: 'k', scopes: ['storage:read'] };
   const key = await owner.expect(201, '/api/account/access-keys', { json });
   const vm = await owner.expect(201, '/api/vms', { json: { name: 'mine', instance_type: 't2.micro' } });
+  const hook = { json: { url: 'https://192.0.2.1/hook' } };
+  const webhook = await owner.expect(201, '/api/webhooks', hook);
+  const delivery = await owner.expect(201, `/api/webhooks/${webhook.id}/test`, { method: 'POST' });
   owned = {
     bucket: 'owned-bucket',
     object: body.object_id,
     accessKey: key.id,
     account: account.id,
     vm: vm.vm_id,
+    webhook: webhook.id,
+    delivery: delivery.id,
   };
 });
 
+/** What `{id}` is of, by where the path begins; an access key elsewhere. */
+const IDS: Readonly<Record<string, keyof Property>> = {
+  '/api/admin/': 'account',
+  '/api/storage/': 'object',
+  '/api/webhooks/': 'webhook',
+};
+
 /** The call with the owner's ids in its path. */
 function callOf({ method, path, operation }: Entry): [string, Call] {
-  const id = path.startsWith('/api/admin/')
-    ? String(owned.account)
-    : path.startsWith('/api/storage/')
-      ? owned.object
-      : owned.accessKey;
-  const url = path.replace('{name}', owned.bucket).replace('{id}', id).replace('{vm_id}', owned.vm);
+  const place = Object.keys(IDS).find((start) => path.startsWith(start)) ?? '';
+  const id = String(owned[IDS[place] ?? 'accessKey']);
+  const url = path
+    .replace('{name}', owned.bucket)
+    .replace('{id}', id)
+    .replace('{vm_id}', owned.vm)
+    .replace('{delivery_id}', owned.delivery);
   const { json, form } = CASES[operation.operationId] ?? {};
   if (!form) return [url, { method, json }];
   const body = new FormData();
@@ -194,6 +224,7 @@ describe('with the key of a plain user', () => {
       [owned.object]: other(owned.object),
       [owned.accessKey]: other(owned.accessKey),
       [owned.vm]: other(owned.vm),
+      [owned.webhook]: other(owned.webhook),
     };
     for (const entry of foreign) {
       const [url, call] = callOf(entry);
@@ -207,7 +238,15 @@ describe('with the key of a plain user', () => {
 });
 
 describe('with an access key', () => {
-  const SCOPES = ['account:read', 'account:write', 'storage:read', 'storage:write', 'billing:read'];
+  const SCOPES = [
+    'account:read',
+    'account:write',
+    'storage:read',
+    'storage:write',
+    'billing:read',
+    'webhooks:read',
+    'webhooks:write',
+  ];
 
   test('an operation whose scope is not granted is refused, and only the scope is the reason', async () => {
     const account = await anyone.register();

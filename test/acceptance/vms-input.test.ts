@@ -25,7 +25,13 @@ test('a new machine says all of itself', async () => {
   assert.deepEqual(rest, {
     ...NEW_VM,
     ...{ image: 'tiny', state: 'created', state_reason: null, vcpus: 1, memory_mb: 1024, disk_gb: 30 },
-    ...{ price_per_hour: 0.0116, ports: [22, 80, 443, 8080], outbound: false, accel: null },
+    ...{
+      price_per_hour: 0.0116,
+      price_per_month: 8.468,
+      ports: [22, 80, 443, 8080],
+      outbound: false,
+      accel: null,
+    },
     ...{ accel_reason: null, started_at: null, ready_at: null, uptime_seconds: 0 },
   });
   assert.deepEqual(await user.expect(200, `/api/vms/${vm_id}`), vm);

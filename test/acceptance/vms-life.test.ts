@@ -1,5 +1,6 @@
 /** The life of real guests. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
@@ -68,6 +69,22 @@ test('two starts at once: one guest, one answer', { skip }, async () => {
   assert.equal(one.started_at, two.started_at);
   assert.equal(guestPids(one.vm_id).length, 1);
   await post(`${vm}/stop?force=true`);
+});
+
+test('whatever it is called, a guest is started with the same words', { skip }, async () => {
+  const words: string[][] = [];
+  for (const name of ['web', '-snapshot,guest=x=$(id)";\'`\\😀 file=/etc/shadow,if=virtio -monitor stdio']) {
+    const vm = await newVm(user, { name, tags: name, user_data: `#!/bin/sh\n# ${name}\n` });
+    const { vm_id } = await post(`${vm}/start`);
+    const [pid] = guestPids(vm_id);
+    // What each machine has of its own.
+    const own =
+      /vm-[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|52(?::[0-9a-f]{2}){5}|127(?:\.\d+){3}/g;
+    words.push(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(own, '…').split('\0'));
+    await post(`${vm}/stop?force=true`);
+  }
+  assert.ok((words[0]?.length ?? 0) > 30);
+  assert.deepEqual(words[1], words[0]);
 });
 
 test('a guest whose process is killed: error, with the reason; a stop mends it', { skip }, async () => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { noteStarted } from './leftovers.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 const START_MS = 30_000;
@@ -59,6 +60,7 @@ export class CloudProcess {
     this.#output = '';
     const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     this.#child = child;
+    if (child.pid !== undefined) noteStarted(child.pid, this.dataDir, this.#options.dataDir === undefined);
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.#output += text;

@@ -13,7 +13,7 @@ export interface LoopbackFrontDeps {
   readonly timings?: Partial<FrontTimings>;
 }
 
-const TIMINGS: FrontTimings = {
+export const TIMINGS: FrontTimings = {
   retryMs: 250,
   waitMs: 30_000,
   holdMs: 10_000,

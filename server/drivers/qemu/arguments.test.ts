@@ -14,6 +14,7 @@ const LAUNCH: Launch = {
   diskFormat: 'qcow2',
   mac: '52:54:00:00:00:01',
   outbound: false,
+  tap: null,
   forwards: [{ address: '127.96.0.1', hostPort: 20_022, guestPort: 22 }],
 };
 
@@ -50,6 +51,15 @@ test('kernel boot, KVM, raw disks and outbound connections change only what they
   const disk = differing({ diskFormat: 'raw' });
   assert.equal(disk.length, 2);
   assert.ok(disk.every((word) => word.includes('disk.raw') || word.startsWith('driver=raw,')));
+});
+
+test('a device of this host takes the place of the network of QEMU, and no program is started for it', () => {
+  assert.deepEqual(valuesOf(qemuArguments({ ...LAUNCH, tap: 'clt600000001' }), '-netdev'), [
+    'tap,id=net0,ifname=clt600000001,script=no,downscript=no',
+  ]);
+  for (const tap of ['', 'eth0', 'clt1,script=x', 'clt12345678901']) {
+    assert.throws(() => qemuArguments({ ...LAUNCH, tap }), tap);
+  }
 });
 
 test('every disk says its format, and every socket and forward its place', () => {

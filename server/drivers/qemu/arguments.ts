@@ -21,6 +21,8 @@ export interface Launch {
   readonly diskFormat: 'raw' | 'qcow2';
   readonly mac: string;
   readonly outbound: boolean;
+  /** A device of this host, in the place of QEMU's own network; null: that network. */
+  readonly tap: string | null;
   readonly forwards: readonly Forward[];
 }
 
@@ -57,6 +59,7 @@ const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
   ['diskFormat', /^(?:raw|qcow2)$/],
   ['mac', /^52:54:00(?::[0-9a-f]{2}){3}$/],
   ['outbound', /^(?:true|false)$/],
+  ['tap', /^(?:null|clt\d{1,10})$/],
 ];
 
 /** The arguments for QEMU. Throws when a value has another form than its own: nothing is ever escaped. */
@@ -120,7 +123,9 @@ function diskArguments({ boot, diskFormat }: Launch): string[] {
   ];
 }
 
-function networkBackend({ outbound, forwards }: Launch): string {
+function networkBackend({ outbound, forwards, tap }: Launch): string {
+  // No script: the device is ready, and QEMU may start no program.
+  if (tap !== null) return `tap,id=net0,ifname=${tap},script=no,downscript=no`;
   const parts = ['user', 'id=net0', 'ipv6=off', `restrict=${outbound ? 'off' : 'on'}`];
   for (const { address, hostPort, guestPort } of forwards) {
     const isPort = (port: number) => Number.isInteger(port) && port > 0 && port < 65_536;

@@ -3,10 +3,9 @@ import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { FILES } from './arguments.ts';
-import { seedImage } from './seed.ts';
+import { type SeedSpec, seedImage } from './seed.ts';
 
 const run = promisify(execFile);
 const GIB = 1024 ** 3;
@@ -31,7 +30,7 @@ function writeFile(path: string, bytes: Uint8Array, owner: Owner): void {
   if (owner !== null) fs.lchownSync(path, owner, owner);
 }
 
-export function writeSeed(folder: string, spec: GuestSpec, owner: Owner): void {
+export function writeSeed(folder: string, spec: SeedSpec, owner: Owner): void {
   const path = join(folder, FILES.seed);
   fs.rmSync(path, { force: true });
   writeFile(path, seedImage(spec), owner);

@@ -8,8 +8,9 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import { isId } from '../../ids.ts';
+import { ENDED, type Ending, readEnding } from './guest-ending.ts';
 
-/** What never changes between prepare() and discard(). */
+/** What never changes between prepare() and discard(), once it is known. */
 export interface GuestRecord {
   readonly vmId: string;
   readonly uuid: string;
@@ -19,6 +20,8 @@ export interface GuestRecord {
   readonly uid: number | null;
   readonly boot: 'kernel' | 'disk';
   readonly diskFormat: 'raw' | 'qcow2';
+  /** What it is to its guest, `pc-q35-7.2`; missing until a QEMU was there to choose it. */
+  readonly machine?: string;
 }
 
 /** What is remembered of the present run, or of the last one. */
@@ -31,6 +34,8 @@ export interface RunRecord {
   readonly runningSince: number | null;
 }
 
+/** The folder that belongs to the guest, in ours. */
+export const GUEST = 'guest';
 const RECORD = 'spec.json';
 const RUN = 'run.json';
 const UNFINISHED = '.new-';
@@ -90,7 +95,7 @@ export class GuestFolders {
 
   /** Of the folder that belongs to the guest. */
   guestPath(vmId: string, name = ''): string {
-    return join(this.path(vmId, 'guest'), name);
+    return join(this.path(vmId, GUEST), name);
   }
 
   /**
@@ -106,7 +111,7 @@ export class GuestFolders {
     const record = { ...guest, slot, uid: this.#uidBase === null ? null : this.#uidBase + slot };
     const unfinished = join(this.#root, UNFINISHED + guest.vmId);
     try {
-      const folder = join(unfinished, 'guest');
+      const folder = join(unfinished, GUEST);
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (record.uid !== null) fs.chownSync(folder, record.uid, record.uid);
       await fill(folder, record);
@@ -121,6 +126,18 @@ export class GuestFolders {
     return record;
   }
 
+  /** Keeps what the guest is from now on. Lost only together with a start that nobody was told of. */
+  setMachine(vmId: string, machine: string): void {
+    const before = this.#records.get(vmId);
+    if (before === undefined) throw new Error('not a guest of this host');
+    const record = { ...before, machine };
+    const path = this.path(vmId, RECORD);
+    fs.rmSync(`${path}.new`, { force: true });
+    writeDurably(`${path}.new`, record);
+    fs.renameSync(`${path}.new`, path);
+    this.#records.set(vmId, record);
+  }
+
   run(vmId: string): RunRecord | null {
     return readJson<RunRecord>(this.path(vmId, RUN));
   }
@@ -130,6 +147,12 @@ export class GuestFolders {
     const path = this.path(vmId, RUN);
     fs.writeFileSync(`${path}.new`, JSON.stringify(run), { mode: 0o600 });
     fs.renameSync(`${path}.new`, path);
+  }
+
+  /** How the process of that number ended; null: it did not, or nobody wrote it down. */
+  ending(vmId: string, pid: number): Ending | null {
+    const ending = readEnding(this.path(vmId, ENDED));
+    return ending?.pid === pid ? ending : null;
   }
 
   async remove(vmId: string): Promise<void> {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
 import { FILES } from './arguments.ts';
+import { type Ending, endingText, unwatchedEnd } from './guest-ending.ts';
 import { connectIn } from './guest-socket.ts';
 import { handleOf, isAlive, type ProcessIdentity } from './processes.ts';
 import { QmpClient, QmpError, type QmpEvent } from './qmp.ts';
@@ -13,16 +14,27 @@ export interface RunDeps {
   readonly folder: string;
   /** Last words of the process, for humans; null: none. */
   readonly lastWords: () => string | null;
+  /** How the process ended; null: it did not, or nobody wrote it down. */
+  readonly ending: () => Ending | null;
   /** Told once when the process is gone, whoever ended it. */
-  readonly onGone: (run: GuestRun, end: Pick<GuestEnd, 'cause' | 'message'>) => void;
+  readonly onGone: (run: GuestRun, end: RunEnd) => void;
+}
+
+/** `at` null: nobody knows when. */
+export type RunEnd = Pick<GuestEnd, 'cause' | 'message'> & { readonly at: number | null };
+
+interface ConnectOptions {
+  readonly timeoutMs?: number;
+  readonly onEvent?: (event: QmpEvent) => void;
 }
 
 const POLL_MS = 20;
 const RECONNECT_MS = 500;
 /** From the close of its sockets to the end of the process: QEMU writes back its disks in between. */
 const DYING_MS = 3000;
-/** Node hears of the exit of a child a little after /proc shows it. */
-const EXIT_STATUS_MS = 300;
+/** The end of a process is written down a little after /proc shows it. */
+const NOTE_MS = 300;
+const NOTE_POLL_MS = 2;
 
 export class GuestRun {
   readonly vmId: string;
@@ -33,11 +45,12 @@ export class GuestRun {
   readonly #deps: RunDeps;
   #control: Promise<QmpClient> | null = null;
   #events: QmpClient | null = null;
+  /** A second connection to the same socket would wait for a greeting in vain. */
+  #watching: Promise<void> | null = null;
   #isClosed = false;
   #isGone = false;
   #shutdownReason: string | null = null;
   #hasPanicked = false;
-  #exit: string | null = null;
   #vcpuThreads: readonly number[] | null = null;
 
   constructor(deps: RunDeps) {
@@ -45,11 +58,6 @@ export class GuestRun {
     this.vmId = deps.vmId;
     this.identity = deps.identity;
     this.handle = handleOf(deps.identity);
-  }
-
-  /** What the parent heard of its exit, such as `killed by SIGKILL`. */
-  noteExit(text: string): void {
-    this.#exit = text;
   }
 
   get isAlive(): boolean {
@@ -78,21 +86,36 @@ export class GuestRun {
     return this.#control;
   }
 
-  async #connect(name: string, options: Parameters<typeof QmpClient.open>[1]): Promise<QmpClient> {
+  async #connect(name: string, options: ConnectOptions): Promise<QmpClient> {
     const socket = await connectIn(this.#deps.folder, name).catch((error: Error) => {
       throw new QmpError('closed', `no connection to QMP: ${error.message}`);
     });
-    const client = await QmpClient.open(socket, options);
     // Behind the socket must be this guest, whatever its folder says.
-    const answer = (await client.command('query-uuid', {}, options?.timeoutMs)) as { UUID?: unknown } | null;
-    if (answer?.UUID === this.identity.uuid && !this.#isClosed) return client;
+    const along = async (client: QmpClient) => {
+      const answer = (await client.command('query-uuid', {}, options.timeoutMs)) as { UUID?: unknown } | null;
+      if (answer?.UUID !== this.identity.uuid) throw new QmpError('closed', 'QMP belongs to another guest');
+    };
+    const client = await QmpClient.open(socket, { ...options, along });
+    if (!this.#isClosed) return client;
     client.close();
-    throw new QmpError('closed', 'QMP belongs to another guest');
+    throw new QmpError('closed', 'the run was let go');
+  }
+
+  /** Connects both sockets, each unless it is connected. Rejects with QmpError. */
+  async connect(): Promise<void> {
+    await Promise.all([this.watch(), this.#controlClient()]);
   }
 
   /** Connects the events socket. From then on the end of the process is noticed. Rejects with QmpError. */
-  async watch(): Promise<void> {
-    if (this.#events !== null && !this.#events.isClosed) return;
+  watch(): Promise<void> {
+    if (this.#events !== null && !this.#events.isClosed) return Promise.resolve();
+    this.#watching ??= this.#watch().finally(() => {
+      this.#watching = null;
+    });
+    return this.#watching;
+  }
+
+  async #watch(): Promise<void> {
     const client = await this.#connect(FILES.events, { onEvent: (event) => this.#take(event) });
     this.#events = client;
     client.onClose(() => void this.#afterClose());
@@ -116,30 +139,34 @@ export class GuestRun {
     }
     if (this.#isGone || this.#isClosed) return;
     this.#isGone = true;
-    for (let waited = 0; this.#exit === null && waited < EXIT_STATUS_MS; waited += POLL_MS) {
-      await sleep(POLL_MS);
-    }
     this.#deps.onGone(this, this.#end());
     this.close();
   }
 
-  #end(): Pick<GuestEnd, 'cause' | 'message'> {
-    if (this.#hasPanicked) return { cause: 'guest_panic', message: 'the kernel of the guest gave up' };
+  #end(): RunEnd {
+    const ending = this.#deps.ending();
+    const at = ending?.at ?? null;
+    if (this.#hasPanicked) return { cause: 'guest_panic', message: 'the kernel of the guest gave up', at };
     const reason = this.#shutdownReason;
     if (reason === 'guest-shutdown') {
-      return { cause: 'guest_shutdown', message: 'the guest powered itself off' };
+      return { cause: 'guest_shutdown', message: 'the guest powered itself off', at };
     }
-    const what = this.#exit ?? (reason === null ? 'the process is gone' : `the process ended: ${reason}`);
     const words = this.#deps.lastWords();
-    return { cause: 'crashed', message: words === null ? what : `${what}: ${words}` };
+    // It said nothing of a reason, because we did not listen then.
+    if (ending !== null && reason === null) return unwatchedEnd(ending, words);
+    const what = ending === null ? `the process ended: ${reason ?? 'nobody saw how'}` : endingText(ending);
+    return { cause: 'crashed', message: words === null ? what : `${what}: ${words}`, at };
   }
 
-  /** Whether the process was gone within that time. */
-  async waitGone(withinMs: number): Promise<boolean> {
+  /** Whether the process was gone within that time, or before `hurry` ended it; then its end is noted. */
+  async waitGone(withinMs: number, hurry?: AbortSignal): Promise<boolean> {
     // Counted in steps: a clock that is held up by a busy host would give the guest less than its time.
     for (let waited = 0; isAlive(this.identity); waited += POLL_MS) {
-      if (waited >= withinMs || this.#isClosed) return false;
+      if (waited >= withinMs || this.#isClosed || hurry?.aborted) return false;
       await sleep(POLL_MS);
+    }
+    for (let waited = 0; this.#deps.ending() === null && waited < NOTE_MS; waited += NOTE_POLL_MS) {
+      await sleep(NOTE_POLL_MS);
     }
     return true;
   }

@@ -1,10 +1,18 @@
 /** The present run of each guest, by what is written down and by what really runs. */
 import type { Clock } from '../../clock.ts';
-import type { GuestEnd, GuestFact } from '../../compute/hypervisor.ts';
+import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
+import { unwatchedEnd } from './guest-ending.ts';
 import type { GuestFolders } from './guest-folders.ts';
 import { GuestRun } from './guest-run.ts';
 import { lastLine, runStatus } from './launch.ts';
-import { findGuests, handleOf, identify, type ProcessIdentity } from './processes.ts';
+import {
+  findGuests,
+  handleOf,
+  identify,
+  isOfEarlierBoot,
+  type ProcessIdentity,
+  residentBytes,
+} from './processes.ts';
 
 export interface RunsDeps {
   readonly folders: GuestFolders;
@@ -16,10 +24,19 @@ export interface RunsDeps {
 }
 
 export const STATUS_MS = 2000;
+/** In which a guest touches its first memory. */
+const YOUNG_MS = 15_000;
 
 export class GuestRuns {
   readonly #deps: RunsDeps;
   readonly #runs = new Map<string, GuestRun>();
+  /** Monotonic ms. */
+  readonly #attachedAt = new WeakMap<GuestRun, number>();
+  /**
+   * Guests that have no process for sure. Only we start them, and only one Cloudlet holds the directory, so
+   * who was seen without one has none until we give it one: the host need not be searched again.
+   */
+  readonly #idle = new Set<string>();
 
   constructor(deps: RunsDeps) {
     this.#deps = deps;
@@ -42,6 +59,7 @@ export class GuestRuns {
   find(vmId: string, scanned?: ReadonlyMap<string, ProcessIdentity>): GuestRun | null {
     const known = this.#runs.get(vmId);
     if (known?.isAlive) return known;
+    if (this.#idle.has(vmId)) return null;
     const record = this.#deps.folders.find(vmId);
     if (record === undefined) return null;
     const written = this.#deps.folders.run(vmId);
@@ -50,7 +68,14 @@ export class GuestRuns {
     const owner = record.uid ?? process.getuid?.() ?? -1;
     const found = scanned ?? findGuests((uuid) => (uuid === record.uuid ? owner : undefined));
     const identity = found.get(record.uuid);
-    return identity === undefined ? null : this.attach(vmId, identity);
+    if (identity !== undefined) return this.attach(vmId, identity);
+    this.#idle.add(vmId);
+    return null;
+  }
+
+  /** To be called before a process is made for a guest: from now on it may have one. */
+  expect(vmId: string): void {
+    this.#idle.delete(vmId);
   }
 
   /** The run of that process: the one known already, or a new one that nothing watches yet. */
@@ -58,19 +83,34 @@ export class GuestRuns {
     const known = this.#runs.get(vmId);
     if (known?.handle === handleOf(identity)) return known;
     known?.close();
+    this.#idle.delete(vmId);
     const run = new GuestRun({
       vmId,
       identity,
       folder: this.#deps.folders.guestPath(vmId),
-      lastWords: () => lastLine(this.#deps.folders.path(vmId, 'qemu.log')),
+      lastWords: () => this.#lastWords(vmId),
+      ending: () => this.#deps.folders.ending(vmId, identity.pid),
       onGone: (gone, end) => {
         this.forget(gone);
         if (gone.isStopping) return;
-        this.#deps.onEnd({ vmId, handle: gone.handle, ...end, at: this.#deps.clock.now() });
+        const at = end.at ?? this.#deps.clock.now();
+        this.#deps.onEnd({ vmId, handle: gone.handle, ...end, at });
       },
     });
     this.#runs.set(vmId, run);
+    this.#attachedAt.set(run, this.#deps.clock.monotonic());
     return run;
+  }
+
+  /** Of `share` bytes each, what guests that were found or begun a moment ago have not touched yet. */
+  untouchedBytes(share: number): number {
+    const youngest = this.#deps.clock.monotonic() - YOUNG_MS;
+    let bytes = 0;
+    for (const run of this.#runs.values()) {
+      const isYoung = (this.#attachedAt.get(run) ?? 0) > youngest;
+      if (isYoung) bytes += Math.max(0, share - (residentBytes(run.identity.pid) ?? share));
+    }
+    return bytes;
   }
 
   /** Lets go of a run that is over. */
@@ -78,6 +118,7 @@ export class GuestRuns {
     run.close();
     if (this.#runs.get(run.vmId) !== run) return;
     this.#runs.delete(run.vmId);
+    if (!run.isAlive) this.#idle.add(run.vmId);
     this.#deps.onGone(run);
   }
 
@@ -90,15 +131,33 @@ export class GuestRuns {
   /** What is true of a guest now; `run` as found. */
   async fact(vmId: string, run: GuestRun | null): Promise<GuestFact> {
     const stopped = { vmId, running: false, handle: null, runningSince: null };
-    if (run === null) return stopped;
+    if (run === null) return { ...stopped, end: this.#lastEnd(vmId) };
     const record = this.#deps.folders.run(vmId);
     const runningSince = record?.handle === run.handle ? record.runningSince : null;
     // One whose start was cut short has a process but never ran. One that does not answer is taken to run.
     if (runningSince === null) {
       const status = await runStatus(run, STATUS_MS).catch(() => 'running');
-      if (status === 'prelaunch' || !run.isAlive) return stopped;
+      if (status === 'prelaunch' || !run.isAlive) return { ...stopped, end: this.#lastEnd(vmId) };
     }
-    return { vmId, running: true, handle: run.handle, runningSince };
+    return { vmId, running: true, handle: run.handle, runningSince, end: null };
+  }
+
+  /** Of a guest that does not run. */
+  #lastEnd(vmId: string): LastEnd | null {
+    if (this.#deps.folders.find(vmId) === undefined) return null;
+    const record = this.#deps.folders.run(vmId);
+    if (record === null) return null;
+    const { handle, pid } = record;
+    const ending = this.#deps.folders.ending(vmId, pid);
+    if (isOfEarlierBoot(handle)) {
+      const message = 'the host went down under it';
+      return { handle, cause: 'host_restarted', message, at: ending?.at ?? null };
+    }
+    return ending === null ? null : { handle, ...unwatchedEnd(ending, this.#lastWords(vmId)) };
+  }
+
+  #lastWords(vmId: string): string | null {
+    return lastLine(this.#deps.folders.path(vmId, 'qemu.log'));
   }
 
   /** Of all guests, with one look at the host's processes. */

@@ -1,69 +1,104 @@
 /** Starts the process of a guest, paused, and brings it to where its processor runs. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { BALLOON_ID } from './arguments.ts';
+import { ENDED, SUPERVISE } from './guest-ending.ts';
 import type { GuestRun } from './guest-run.ts';
-import { identify, type ProcessIdentity, yieldMemoryFirst } from './processes.ts';
+import { identify, isThere, type ProcessIdentity, yieldMemoryFirst } from './processes.ts';
 
 export interface LaunchOptions {
   readonly program: string;
   readonly args: readonly string[];
-  /** Its working directory, in which all its files are. */
+  /** Ours; the end of the process will be written down in it. */
   readonly folder: string;
+  /** In it: the working directory of the process, in which all its files are. */
+  readonly guestFolder: string;
   /** Takes what it says, path. */
   readonly log: string;
   /** The user and group it runs as; null: ours. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
 }
 
-export interface Launched {
-  readonly identity: ProcessIdentity;
-  /** Calls back once with how it exited, for as long as this process is its parent. */
-  readonly onExit: (listener: (text: string) => void) => void;
-}
-
-const POLL_MS = 5;
+const POLL_MS = 2;
+/** Between looks whether the program has taken the place of what starts it. */
+const BECOMING_MS = 1;
 const READY_MS = 15_000;
 const STATS_SECONDS = 5;
 const LOG_TAIL_BYTES = 4096;
 
 /**
  * Resolves when the program runs. User and group are changed before it begins, because its sandbox forbids it
- * to do so itself; it gets nothing of our environment, and a session of its own, so that it outlives us.
+ * to do so itself; it gets nothing of our environment, and a session of its own, so that it outlives us, as
+ * does the shell that waits for it.
  */
-export async function launch(options: LaunchOptions): Promise<Launched> {
-  const { program, args, folder, log, user } = options;
+export async function launch(options: LaunchOptions): Promise<ProcessIdentity> {
+  const { program, args, folder, guestFolder, log, user } = options;
+  fs.rmSync(join(folder, ENDED), { force: true });
   const fd = fs.openSync(log, 'w', 0o600);
-  const child = spawn(program, args, {
+  const child = spawn('/bin/sh', ['-c', SUPERVISE, 'sh', guestFolder, ...asUser(user), program, ...args], {
     cwd: folder,
     env: { LANG: 'C' },
     detached: true,
-    stdio: ['ignore', fd, fd],
-    ...(user ?? {}),
+    stdio: ['ignore', fd, fd, 'pipe'],
   });
   fs.closeSync(fd);
-  let exit: string | null = null;
-  let listener = (_text: string) => {};
-  child.once('exit', (status, signal) => {
-    exit =
-      signal === null ? `the process exited with status ${status}` : `the process was killed by ${signal}`;
-    listener(exit);
-  });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
     child.once('error', reject);
   });
   child.unref();
-  const identity = child.pid === undefined ? null : identify(child.pid);
-  if (identity === null) throw new Error('the process ended at once');
+  const identity = await identityOf(await toldPid(child));
+  if (identity === null) {
+    // One that runs, and is no guest's, is nobody's.
+    if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
+    throw notRun(lastLine(log));
+  }
   yieldMemoryFirst(identity.pid);
-  const onExit = (next: (text: string) => void) => {
-    listener = next;
-    if (exit !== null) next(exit);
-  };
-  return { identity, onExit };
+  return identity;
+}
+
+function asUser(user: LaunchOptions['user']): string[] {
+  if (user === null) return [];
+  return ['setpriv', '--reuid', String(user.uid), '--regid', String(user.gid), '--clear-groups', '--'];
+}
+
+async function toldPid(child: ChildProcess): Promise<number> {
+  let text = '';
+  for await (const piece of child.stdio[3] as Readable) {
+    text += piece;
+    // Leaving closes the pipe.
+    if (text.endsWith('\n')) break;
+  }
+  return Number(text);
+}
+
+/** Of a process that is about to become a guest's; null when it ended before it was, or does not. */
+async function identityOf(pid: number): Promise<ProcessIdentity | null> {
+  for (let waited = 0; waited <= READY_MS && isThere(pid); waited += BECOMING_MS) {
+    const identity = identify(pid);
+    if (identity !== null) return identity;
+    await sleep(BECOMING_MS);
+  }
+  return null;
+}
+
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // It ended meanwhile.
+  }
+}
+
+function notRun(words: string | null): Error {
+  if (words === null || !words.includes('setpriv: not found')) return new Error('the process ended at once');
+  return new AppError('engine_unavailable', 'setpriv is not installed on this host', {
+    hint: 'install it: apt-get install util-linux',
+  });
 }
 
 /**
@@ -73,7 +108,7 @@ export async function launch(options: LaunchOptions): Promise<Launched> {
 export async function bringUp(run: GuestRun): Promise<void> {
   for (let waited = 0; ; waited += POLL_MS) {
     try {
-      await run.watch();
+      await run.connect();
       break;
     } catch (error) {
       if (!run.isAlive || waited > READY_MS) throw error;
@@ -81,9 +116,13 @@ export async function bringUp(run: GuestRun): Promise<void> {
     }
   }
   const interval = { property: 'guest-stats-polling-interval', value: STATS_SECONDS };
-  await run.command('qom-set', { path: `/machine/peripheral/${BALLOON_ID}`, ...interval });
-  await run.command('cont');
-  const status = await runStatus(run);
+  const balloon = { path: `/machine/peripheral/${BALLOON_ID}`, ...interval };
+  // Sent together, done in this order: the guest does not wait for us to hear each answer.
+  const [, status] = await Promise.all([
+    run.command('cont'),
+    runStatus(run),
+    run.command('qom-set', balloon),
+  ]);
   if (status !== 'running') throw new AppError('internal_error', `the guest is ${status} after its start`);
 }
 

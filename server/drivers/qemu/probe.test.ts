@@ -1,12 +1,24 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../clock.ts';
+import { eventually } from '../../testing/hypervisor.conformance.ts';
 import { hasQemu } from '../../testing/qemu-house.ts';
-import { AccelProbe, judgeKvm } from './probe.ts';
-import { newestMachine, QemuPrograms } from './program.ts';
+import { AccelProbe, judgeKvm, readProbe } from './probe.ts';
+import { readStat } from './processes.ts';
+import { chooseMachine, QemuPrograms, versionedMachines } from './program.ts';
 
 const good = (ms: number) => ({ status: 33, ms });
 
@@ -22,9 +34,65 @@ test('KVM is taken only when it boots, in under 2 s and in under four times the 
 
 test('the newest versioned q35 is chosen, by number', () => {
   const help = 'q35  alias of pc-q35-10.0\npc-q35-9.2   x\npc-q35-10.0  x\npc-i440fx-11.0 x\npc-q35-2.4 x\n';
-  assert.equal(newestMachine(help), 'pc-q35-10.0');
-  assert.equal(newestMachine('none   empty machine\n'), undefined);
+  assert.deepEqual(versionedMachines(help), ['pc-q35-10.0', 'pc-q35-9.2', 'pc-q35-2.4']);
+  assert.deepEqual(versionedMachines('none   empty machine\n'), []);
 });
+
+test('a guest stays what it was, as long as QEMU knows it', () => {
+  const machines = ['pc-q35-9.2', 'pc-q35-7.2'];
+  const program = { path: '/qemu', version: '9.2', machine: 'pc-q35-9.2', machines };
+  assert.equal(chooseMachine('pc-q35-7.2', program), 'pc-q35-7.2');
+  assert.equal(chooseMachine('pc-q35-2.4', program), 'pc-q35-9.2');
+  assert.equal(chooseMachine(undefined, program), 'pc-q35-9.2');
+});
+
+/** Runs a probe whose QEMU, the program given, does not end. */
+const HANGING = `
+  const [probe, clock, directory, path] = process.argv.slice(1);
+  const { AccelProbe } = await import(probe);
+  const { systemClock } = await import(clock);
+  const user = process.getuid() === 0 ? { uid: 600000000, gid: 600000000 } : null;
+  new AccelProbe({ directory, clock: systemClock, user, device: '/dev/null' })
+    .current({ path, version: '1', machine: 'none', machines: [] });`;
+
+test('a test boot ends with the Cloudlet that began it, however that ends', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-probe-'));
+  const program = join(directory, 'qemu');
+  writeFileSync(program, `#!/bin/sh\nexec sleep 61\n`, { mode: 0o755 });
+  chmodSync(directory, 0o755);
+  const urls = [new URL('./probe.ts', import.meta.url).href, new URL('../../clock.ts', import.meta.url).href];
+  const parent = spawn(
+    process.execPath,
+    ['--input-type=module', '-e', HANGING, ...urls, directory, program],
+    {
+      stdio: 'ignore',
+    },
+  );
+  let boot = 0;
+  try {
+    boot = await eventually(() =>
+      childrenOf(parent.pid ?? 0).find((pid) => commandOf(pid).includes('sleep')),
+    );
+    const gone = once(parent, 'exit');
+    parent.kill('SIGKILL');
+    await gone;
+    await eventually(() => [null, 'Z', 'X'].includes(readStat(boot)?.state ?? null));
+  } finally {
+    parent.kill('SIGKILL');
+    if (commandOf(boot).includes('sleep')) process.kill(boot, 'SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+function commandOf(pid: number): string {
+  const path = `/proc/${pid}/cmdline`;
+  return existsSync(path) ? readFileSync(path, 'latin1') : '';
+}
+
+function childrenOf(pid: number): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(path) ? readFileSync(path, 'latin1').trim().split(' ').map(Number) : [];
+}
 
 test('the probe boots for real, says what it found and remembers it', { skip: !hasQemu }, async () => {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-probe-'));
@@ -42,6 +110,8 @@ test('the probe boots for real, says what it found and remembers it', { skip: !h
     assert.deepEqual(readdirSync(directory), ['accel-probe.json']);
     const kept = readFileSync(join(directory, 'accel-probe.json'), 'utf8');
     assert.equal(JSON.parse(kept).accel, found.accel);
+    assert.equal(readProbe(directory, program)?.reason, found.reason);
+    assert.equal(readProbe(directory, { ...program, version: '0' }), null);
     const again = new AccelProbe(deps);
     again.current(program);
     await again.settled();

@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import { hostBootId } from './processes.ts';
@@ -16,7 +17,7 @@ export interface Accel {
 }
 
 export interface ProbeDeps {
-  /** For the probe's disk and for what it found. */
+  /** For what it found. */
   readonly directory: string;
   readonly clock: Clock;
   /** Who guests run as; null: our own user. */
@@ -28,6 +29,13 @@ export interface ProbeDeps {
 interface Cached extends Accel {
   /** Of the host's boot and of QEMU: after a change of either it is found out again. */
   readonly key: string;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+/** What a Cloudlet found out on this host, and when (ms since 1970). */
+export interface PastProbe extends Accel {
+  readonly at: number;
 }
 
 interface Boot {
@@ -35,8 +43,13 @@ interface Boot {
   readonly ms: number;
 }
 
+export const KVM_DEVICE = '/dev/kvm';
 const CACHE = 'accel-probe.json';
-const DISK = 'probe.img';
+/** The descriptor under which QEMU inherits the disk. */
+const DISK_FD = 3;
+/** Ends the program together with us, however we end; of util-linux, which every Debian has. */
+const WITH_US = ['setpriv', '--pdeathsig', 'KILL', '--'] as const;
+const PROGRAMS = '/usr/sbin:/usr/bin:/sbin:/bin';
 const EXIT_PORT = 0xf4;
 /** mov dx, EXIT_PORT; mov al, 0x10; out dx, al; hlt; jmp to hlt */
 const CODE = [0xba, EXIT_PORT, 0x00, 0xb0, 0x10, 0xee, 0xf4, 0xeb, 0xfd];
@@ -67,6 +80,41 @@ export function judgeKvm(tcg: Boot, kvm: Boot): Accel {
   return refused(`KVM opens, but a test boot takes ${seconds(kvm.ms)}; ${compared}`);
 }
 
+/**
+ * What the Cloudlet of this directory last found, if that was since the host was booted and with the QEMU
+ * that is installed now; else null. Reads, and begins nothing.
+ */
+export function readProbe(directory: string, program: QemuProgram): PastProbe | null {
+  const cached = readCache(directory);
+  if (cached?.key !== keyOf(program)) return null;
+  const { accel, reason, at } = cached;
+  return { accel, reason, at };
+}
+
+function keyOf({ version, path }: QemuProgram): string {
+  return `${hostBootId()} ${version} ${path}`;
+}
+
+function readCache(directory: string): Cached | null {
+  try {
+    return JSON.parse(fs.readFileSync(join(directory, CACHE), 'utf8')) as Cached;
+  } catch {
+    return null;
+  }
+}
+
+/** The disk, open to be read. It has no name any more: whatever happens to us, nothing of it is left. */
+function openProbeDisk(): number {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'cloudlet-probe-'));
+  try {
+    const path = join(folder, 'disk');
+    fs.writeFileSync(path, probeDisk(), { mode: 0o600 });
+    return fs.openSync(path, 'r');
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 export class AccelProbe {
   readonly #deps: ProbeDeps;
   #key = '';
@@ -80,7 +128,7 @@ export class AccelProbe {
 
   /** What is known now; begins to find out when nothing is. Never waits. */
   current(program: QemuProgram): Accel {
-    const key = `${hostBootId()} ${program.version} ${program.path}`;
+    const key = keyOf(program);
     if (key !== this.#key) {
       this.#key = key;
       this.#running = this.#begin(program, key);
@@ -100,15 +148,15 @@ export class AccelProbe {
   }
 
   async #begin(program: QemuProgram, key: string): Promise<void> {
-    const cached = this.#read();
-    if (cached?.key === key) {
-      this.#found = { accel: cached.accel, reason: cached.reason };
+    const past = readProbe(this.#deps.directory, program);
+    if (past !== null) {
+      this.#found = { accel: past.accel, reason: past.reason };
       return;
     }
     this.#found = { accel: 'tcg', reason: 'KVM is being tested' };
     try {
       this.#found = await this.#find(program);
-      if (!this.#stop.signal.aborted) this.#write({ key, ...this.#found });
+      if (!this.#stop.signal.aborted) this.#write({ key, ...this.#found, at: this.#deps.clock.now() });
     } catch (error) {
       this.#found = { accel: 'tcg', reason: `KVM could not be tested: ${(error as Error).name}` };
     }
@@ -116,38 +164,36 @@ export class AccelProbe {
 
   async #find(program: QemuProgram): Promise<Accel> {
     if (!fs.existsSync(this.#deps.device)) return { accel: 'tcg', reason: 'this host offers no KVM' };
-    const folder = fs.mkdtempSync(join(this.#deps.directory, '.probe-'));
+    const disk = openProbeDisk();
     try {
-      fs.writeFileSync(join(folder, DISK), probeDisk(), { mode: 0o600 });
-      const { user } = this.#deps;
-      if (user !== null) {
-        for (const path of [folder, join(folder, DISK)]) fs.chownSync(path, user.uid, user.gid);
-      }
-      const tcg = await this.#boot(program, { accel: 'tcg', folder, limitMs: TCG_LIMIT_MS });
-      const kvm = await this.#boot(program, { accel: 'kvm', folder, limitMs: KVM_LIMIT_MS });
+      const tcg = await this.#boot(program, { accel: 'tcg', disk, limitMs: TCG_LIMIT_MS });
+      const kvm = await this.#boot(program, { accel: 'kvm', disk, limitMs: KVM_LIMIT_MS });
       return judgeKvm(tcg, kvm);
     } finally {
-      fs.rmSync(folder, { recursive: true, force: true });
+      fs.closeSync(disk);
     }
   }
 
   async #boot(
     program: QemuProgram,
-    { accel, folder, limitMs }: { accel: string; folder: string; limitMs: number },
+    { accel, disk, limitMs }: { accel: string; disk: number; limitMs: number },
   ): Promise<Boot> {
     const { clock, user } = this.#deps;
     const began = clock.monotonic();
     const { promise, resolve } = Promise.withResolvers<number | null>();
+    const [wrapper, ...words] = [...WITH_US, program.path];
     const args = [
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-machine', program.machine, '-m', '32M'],
       ...['-accel', accel, '-cpu', accel === 'kvm' ? 'host' : 'max'],
       ...['-device', `isa-debug-exit,iobase=${EXIT_PORT},iosize=1`],
-      ...['-drive', `file=${DISK},format=raw,if=virtio,readonly=on`],
+      // By its descriptor: its file has no name, and would not be its user's to open.
+      ...['-add-fd', `fd=${DISK_FD},set=1`, '-drive', 'file=/dev/fdset/1,format=raw,if=virtio,readonly=on'],
     ];
-    const child = spawn(program.path, args, {
-      cwd: folder,
-      env: { LANG: 'C' },
-      stdio: 'ignore',
+    // User and group are changed first: a change of them would undo the signal at our end.
+    const child = spawn(wrapper, [...words, ...args], {
+      cwd: '/',
+      env: { LANG: 'C', PATH: PROGRAMS },
+      stdio: ['ignore', 'ignore', 'ignore', disk],
       timeout: limitMs,
       killSignal: 'SIGKILL',
       signal: this.#stop.signal,
@@ -156,14 +202,6 @@ export class AccelProbe {
     child.once('error', () => resolve(-1));
     child.once('exit', (status) => resolve(status));
     return { status: await promise, ms: clock.monotonic() - began };
-  }
-
-  #read(): Cached | null {
-    try {
-      return JSON.parse(fs.readFileSync(join(this.#deps.directory, CACHE), 'utf8')) as Cached;
-    } catch {
-      return null;
-    }
   }
 
   #write(cached: Cached): void {

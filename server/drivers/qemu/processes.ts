@@ -1,5 +1,6 @@
 /** Processes of guests, told apart from all others: a number alone may by now be someone else's. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { hostBootId as readBootId } from '../../system/host-boot.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -58,9 +59,9 @@ export function availableMemory(): number {
 
 let bootId: string | null = null;
 
-/** Another one after every boot of the host. */
+/** Read once: it lasts as long as we do. */
 export function hostBootId(): string {
-  bootId ??= (readProc('sys/kernel/random/boot_id') ?? '').trim();
+  bootId ??= readBootId();
   return bootId;
 }
 
@@ -68,6 +69,12 @@ function guestUuid(pid: number): string | null {
   const words = (readProc(`${pid}/cmdline`) ?? '').split('\0');
   const at = words.indexOf('-uuid');
   return at < 0 || !/qemu|kvm/.test(words[0] ?? '') ? null : (words[at + 1] ?? null);
+}
+
+/** Whether a process of that number runs, of whatever kind. */
+export function isThere(pid: number): boolean {
+  const stat = readStat(pid);
+  return stat !== null && stat.state !== 'Z' && stat.state !== 'X';
 }
 
 /** The identity of a process that runs a guest now; null when it is gone or runs none. */
@@ -128,4 +135,9 @@ export function yieldMemoryFirst(pid: number): void {
 
 export function handleOf({ pid, startTime, bootId, uuid }: ProcessIdentity): string {
   return `${pid}.${startTime}.${bootId}.${uuid}`;
+}
+
+/** Whether the process of that handle was before the host's present boot, and so is gone for sure. */
+export function isOfEarlierBoot(handle: string): boolean {
+  return handle.split('.')[2] !== hostBootId();
 }

@@ -15,15 +15,22 @@ export interface QemuProgram {
   readonly version: string;
   /** The newest versioned q35 it has: `pc-q35-7.2`. */
   readonly machine: string;
+  /** All that it has, newest first. */
+  readonly machines: readonly string[];
 }
 
-/** The newest of the versioned q35 machines in the output of `-machine help`, or undefined. */
-export function newestMachine(help: string): string | undefined {
+/** The versioned q35 machines in the output of `-machine help`, newest first. */
+export function versionedMachines(help: string): string[] {
   const versions = [...help.matchAll(/^pc-q35-(\d+)\.(\d+)\s/gm)].map(
     ([, major, minor]) => [Number(major), Number(minor)] as const,
   );
   versions.sort(([a, b], [c, d]) => c - a || d - b);
-  return versions[0] === undefined ? undefined : `pc-q35-${versions[0].join('.')}`;
+  return versions.map((version) => `pc-q35-${version.join('.')}`);
+}
+
+/** What a guest that was `before` is started as: the same, or the newest when this QEMU does not know it. */
+export function chooseMachine(before: string | undefined, { machine, machines }: QemuProgram): string {
+  return before !== undefined && machines.includes(before) ? before : machine;
 }
 
 async function fileStamp(path: string): Promise<string | null> {
@@ -69,10 +76,11 @@ async function describe(path: string): Promise<QemuProgram | null> {
   const ask = async (...words: string[]) =>
     (await run(path, words, { timeout: ASK_MS, env: { LANG: 'C' } })).stdout;
   try {
-    const [about, machines] = await Promise.all([ask('--version'), ask('-machine', 'help')]);
+    const [about, help] = await Promise.all([ask('--version'), ask('-machine', 'help')]);
     const version = /version (\d+(?:\.\d+)*)/.exec(about)?.[1];
-    const machine = newestMachine(machines);
-    return version === undefined || machine === undefined ? null : { path, version, machine };
+    const machines = versionedMachines(help);
+    const [machine] = machines;
+    return version === undefined || machine === undefined ? null : { path, version, machine, machines };
   } catch {
     return null;
   }

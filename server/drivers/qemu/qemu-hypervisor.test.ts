@@ -51,6 +51,43 @@ describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () 
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
   });
 
+  test('a process that is killed while nobody watches: by which signal, and when', async () => {
+    const spec = house.newSpec();
+    for (const [signal, message] of [
+      ['SIGKILL', /^the process was killed by SIGKILL$/],
+      ['SIGTERM', /^the process was ended by SIGTERM$/],
+    ] as const) {
+      const first = house.open();
+      const { handle } = await first.start(spec);
+      await first.close();
+      const began = Date.now() - 10;
+      process.kill(runOf(spec.vmId).pid, signal);
+      const second = house.open();
+      const end = await eventually(async () => (await second.inspect(spec.vmId)).end);
+      assert.deepEqual([end.cause, end.handle], ['crashed', handle]);
+      assert.match(end.message, message);
+      assert.ok((end.at ?? 0) >= began && (end.at ?? 0) <= Date.now());
+      await second.close();
+    }
+  });
+
+  test('after a boot of the host the last run went down with it; a note of another run is not believed', async () => {
+    const spec = house.newSpec();
+    await hypervisor.start(spec);
+    await hypervisor.stop(spec.vmId, { graceMs: 0 });
+    const written = runOf(spec.vmId);
+    const note = fs.readFileSync(file(spec.vmId, 'ended'), 'latin1');
+    assert.equal(note, `${written.pid} 0\n`);
+    for (const text of [`${written.pid + 1} 0\n`, '', `${written.pid} 0`]) {
+      fs.writeFileSync(file(spec.vmId, 'ended'), text);
+      assert.equal((await hypervisor.inspect(spec.vmId)).end, null, JSON.stringify(text));
+    }
+    const handle = `${written.pid}.1.another-boot.${spec.uuid}`;
+    fs.writeFileSync(file(spec.vmId, 'run.json'), JSON.stringify({ ...written, handle }));
+    const { end } = await hypervisor.inspect(spec.vmId);
+    assert.deepEqual([end?.cause, end?.handle, end?.at], ['host_restarted', handle, null]);
+  });
+
   test('the process has no powers, its own user, and goes first when memory runs out', async () => {
     const spec = house.newSpec();
     await hypervisor.start(spec);
@@ -158,6 +195,68 @@ describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () 
     assert.deepEqual([isUsable, /apt-get install qemu-system-x86/.test(fix)], [false, true]);
     await bare.discard(spec.vmId);
     await bare.close();
+  });
+
+  test('a guest stays the machine it was made as; a forgotten one becomes the newest', async () => {
+    const spec = house.newSpec();
+    const notices: string[] = [];
+    const recordPath = file(spec.vmId, 'spec.json');
+    const record = () => JSON.parse(fs.readFileSync(recordPath, 'utf8'));
+    const startAs = async (machine: string | undefined) => {
+      fs.writeFileSync(recordPath, JSON.stringify({ ...record(), machine }));
+      const opened = house.open({ notice: (vmId, text) => void (vmId === spec.vmId && notices.push(text)) });
+      await opened.start(spec);
+      const words = fs.readFileSync(`/proc/${runOf(spec.vmId).pid}/cmdline`, 'latin1').split('\0');
+      await opened.stop(spec.vmId, { graceMs: 0 });
+      await opened.close();
+      return words[words.indexOf('-machine') + 1]?.split(',')[0];
+    };
+    await hypervisor.prepare(spec);
+    const newest = record().machine;
+    assert.match(newest, /^pc-q35-\d/);
+    assert.equal(await startAs('pc-q35-6.0'), 'pc-q35-6.0');
+    assert.equal(record().machine, 'pc-q35-6.0');
+    assert.equal(await startAs(undefined), newest, 'a record of an older Cloudlet');
+    assert.deepEqual([record().machine, notices], [newest, []]);
+    assert.equal(await startAs('pc-q35-99.9'), newest);
+    assert.match(notices.join(), /does not know pc-q35-99\.9; it is now pc-q35-/);
+  });
+
+  const canOpenKvm = () => {
+    try {
+      fs.closeSync(fs.openSync('/dev/kvm', 'r+'));
+      return isRoot;
+    } catch {
+      return false;
+    }
+  };
+  test('a guest that does nothing with KVM is started again without it', {
+    skip: !canOpenKvm(),
+  }, async () => {
+    const spec = house.newSpec();
+    const notices: string[] = [];
+    const forced = house.open({ accel: 'kvm', notice: (_vmId, text) => void notices.push(text) });
+    const ended: GuestEnd[] = [];
+    forced.onEnd((end) => ended.push(end));
+    const first = await forced.start(spec);
+    assert.deepEqual([first.accel, first.accelReason], ['kvm', '']);
+    await eventually(async () => (await forced.consoleLog(spec.vmId, 100)).length > 0);
+    const now = await forced.start(spec);
+    const probing = house.open({ accel: 'auto' });
+    await probing.probed();
+    const { accel } = await probing.readiness();
+    await probing.close();
+    // Where KVM works, the very first run is the one that spoke.
+    assert.equal(now.handle === first.handle, accel === 'kvm');
+    if (accel === 'tcg') {
+      assert.equal(now.accel, 'tcg');
+      assert.match(now.accelReason, /this guest did nothing at all with it/);
+      assert.ok(notices.includes(now.accelReason));
+      assert.equal(processesOf(spec).length, 1);
+    } else assert.equal(now.accel, 'kvm');
+    assert.deepEqual(ended, [], 'that run is no end of the guest');
+    await forced.stop(spec.vmId, { graceMs: 0 });
+    await forced.close();
   });
 
   test('a guest that cannot start leaves no process, and says why without a path', async () => {

@@ -1,22 +1,26 @@
 /** Guests as QEMU processes on this host. */
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
 import type * as hv from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
-import { FILES, qemuArguments } from './arguments.ts';
-import { asDiskError, createOverlay, createRawDisk, lendFile, writeSeed } from './disk.ts';
+import { admitGuest } from './admission.ts';
+import { FILES } from './arguments.ts';
+import { Cgroups } from './cgroups.ts';
+import { asDiskError, createOverlay, createRawDisk, writeSeed } from './disk.ts';
+import { consoleBytes, showsLife } from './first-sign.ts';
 import { SocketConsole, trimLog } from './guest-console.ts';
-import { GuestFolders, type GuestRecord, guestEndpoint, SLOTS } from './guest-folders.ts';
+import { GuestFolders, type GuestRecord, SLOTS } from './guest-folders.ts';
+import { failedStart, GuestLauncher, type LaunchMeans, userFor } from './guest-launcher.ts';
+import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
 import { connectIn } from './guest-socket.ts';
-import { bringUp, lastLine, launch, runStatus, tail } from './launch.ts';
-import { type Accel, AccelProbe } from './probe.ts';
-import { availableMemory } from './processes.ts';
+import { ImageLibrary } from './images.ts';
+import { runStatus, tail } from './launch.ts';
+import { type Accel, AccelProbe, KVM_DEVICE } from './probe.ts';
 import { INSTALL_HINT, type QemuProgram, QemuPrograms } from './program.ts';
-import { sampleRun } from './sampling.ts';
+import { retryFullDisk, sampleRun } from './sampling.ts';
 import { stopRun } from './stopping.ts';
 
 export interface QemuDeps {
@@ -29,17 +33,21 @@ export interface QemuDeps {
   readonly clock: Clock;
   /** As root every guest has a user of its own: this number plus one of a million. */
   readonly uidBase: number;
-  /** `tcg`: KVM is not even tried. */
-  readonly accel: 'auto' | 'tcg';
+  /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
+  readonly accel: 'auto' | 'tcg' | 'kvm';
+  /** Told what an operator should know of a guest (`''`: of all); no path, no secret. */
+  readonly notice?: (vmId: string, text: string) => void;
+  /** Lets guests out; null: the operator wants none out, whatever their machines were promised. */
+  readonly outbound: OutboundGuard | null;
+  /** Where guests have their own addresses; null: QEMU's own network. */
+  readonly bridge: GuestBridge | null;
   /** Where to look for QEMU instead of the usual places. */
   readonly programDirectories?: readonly string[];
 }
 
-const MIB = 1024 * 1024;
-/** What a guest takes while it boots; the rest of its memory comes when it is used. */
-const FIRST_TOUCH_BYTES = 256 * MIB;
-const HOST_KEEPS_BYTES = 512 * MIB;
-const KVM_DEVICE = '/dev/kvm';
+/** How long a guest under KVM may take to its first sign of life; one that works takes about a second. */
+const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
+const NO_SIGN = 'KVM passed its test, but this guest did nothing at all with it';
 const NOT_INSTALLED = 'QEMU is not installed on this host';
 
 export class QemuHypervisor implements hv.Hypervisor {
@@ -51,22 +59,42 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #probe: AccelProbe;
   readonly #locks = new KeyLocks();
   readonly #runs: GuestRuns;
+  readonly #images: ImageLibrary;
   readonly #consoles = new Map<string, SocketConsole>();
+  readonly #launcher: GuestLauncher;
+  readonly #networks: GuestNetworks;
+  readonly #closing = new AbortController();
   #starting = 0;
   #onEnd: (end: hv.GuestEnd) => void = () => {};
 
   /** Reads which guests there are; touches none of them. */
   constructor(deps: QemuDeps) {
     this.#deps = deps;
+    const cgroups = new Cgroups();
     const isRoot = process.getuid?.() === 0;
     this.#folders = new GuestFolders(deps.vmsDirectory, isRoot ? deps.uidBase : null);
     this.#runs = new GuestRuns({
       folders: this.#folders,
       clock: deps.clock,
-      onGone: (run) => this.#dropConsole(run.vmId),
+      onGone: ({ vmId }) => {
+        this.#dropConsole(vmId);
+        void cgroups.remove(vmId);
+        void this.#networks.disconnect(vmId);
+      },
       onEnd: (end) => this.#onEnd(end),
     });
+    this.#networks = new GuestNetworks({ ...deps, folders: this.#folders });
+    this.#launcher = new GuestLauncher({
+      ...{ folders: this.#folders, runs: this.#runs, cgroups, tiny: deps.tiny },
+      networks: this.#networks,
+      notice: (vmId, text) => this.#notice(vmId, text),
+    });
     this.#programs = new QemuPrograms(deps.programDirectories);
+    this.#images = new ImageLibrary({
+      directory: deps.imagesDirectory,
+      uid: isRoot ? deps.uidBase + SLOTS + 1 : null,
+      program: () => this.#programs.image(),
+    });
     this.#probe = new AccelProbe({
       directory: deps.vmsDirectory,
       clock: deps.clock,
@@ -82,8 +110,13 @@ export class QemuHypervisor implements hv.Hypervisor {
       return { ...problem, version: '', accel: '', accelReason: '' };
     }
     const { accel, reason } = this.#accel(program);
-    const fine = { isUsable: true, problem: '', fix: '' };
+    const { message = '', hint = '' } = this.#networks.refusal ?? {};
+    const fine = { isUsable: true, problem: message, fix: hint };
     return { ...fine, version: program.version, accel, accelReason: reason };
+  }
+
+  #notice(vmId: string, text: string): void {
+    this.#deps.notice?.(vmId, text);
   }
 
   /** Resolves when it is known whether guests start with KVM. */
@@ -94,6 +127,7 @@ export class QemuHypervisor implements hv.Hypervisor {
 
   #accel(program: QemuProgram): Accel {
     if (this.#deps.accel === 'tcg') return { accel: 'tcg', reason: 'KVM is turned off in the settings' };
+    if (this.#deps.accel === 'kvm') return { accel: 'kvm', reason: '' };
     return this.#probe.current(program);
   }
 
@@ -109,9 +143,10 @@ export class QemuHypervisor implements hv.Hypervisor {
     if (known !== undefined) return known;
     const { vmId, uuid, image } = spec;
     const diskFormat = image.boot === 'kernel' ? 'raw' : 'qcow2';
+    const machine = (await this.#programs.system())?.machine;
     try {
       return await this.#folders.create(
-        { vmId, uuid, boot: image.boot, diskFormat },
+        { vmId, uuid, boot: image.boot, diskFormat, ...(machine === undefined ? {} : { machine }) },
         async (folder, { uid }) => {
           writeSeed(folder, spec, uid);
           if (image.boot === 'kernel') return createRawDisk(folder, spec.diskGb, uid);
@@ -136,18 +171,26 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#locks.run(spec.vmId, async () => {
       const program = await this.#programs.system();
       if (program === null) throw notInstalled();
-      if (spec.network.outbound) throw notGuarded();
       const existing = this.#runs.find(spec.vmId);
-      if (existing !== null) return this.#complete(existing);
+      if (existing !== null && !(await this.#endUnguarded(existing, spec))) return this.#complete(existing);
       const record = await this.#prepared(spec);
-      this.#admit();
+      admitGuest(this.#runs, this.#starting);
       this.#starting++;
       try {
-        return await this.#launch(spec, record, program);
+        return await this.#launch(spec, record, { program, ...this.#accel(program) });
       } finally {
         this.#starting--;
       }
     });
+  }
+
+  /** Ends a process that never ran and needs the guard of this host: what guarded it may be gone. */
+  async #endUnguarded(run: GuestRun, { network }: hv.GuestSpec): Promise<boolean> {
+    const isGuarded = network.outbound || this.#deps.bridge !== null;
+    if (!isGuarded || (await this.#runs.fact(run.vmId, run)).running) return false;
+    await stopRun(run, 0);
+    this.#runs.forget(run);
+    return true;
   }
 
   /** A guest that has a process already: it runs, or was left behind before its processor did. */
@@ -157,81 +200,47 @@ export class QemuHypervisor implements hv.Hypervisor {
     const isRunning = before?.handle === run.handle && before.runningSince !== null;
     if (!isRunning || (await runStatus(run, STATUS_MS).catch(() => 'running')) !== 'running') {
       this.#runs.remember(run, about);
-      await this.#bringUp(run);
+      await this.#launcher.bringUp(run);
     }
     this.#runs.remember(run, about);
     await run.watchPersistently();
     return this.#describe(run);
   }
 
-  /** Throws `insufficient_capacity` when the guest would take memory that the host has to keep. */
-  #admit(): void {
-    const free = availableMemory() - this.#starting * FIRST_TOUCH_BYTES;
-    if (free - FIRST_TOUCH_BYTES >= HOST_KEEPS_BYTES) return;
-    throw new AppError('insufficient_capacity', 'this host has no memory left for another machine', {
-      hint: 'stop a machine, or try again later',
-      retryAfterSeconds: 30,
-    });
-  }
-
-  async #launch(spec: hv.GuestSpec, record: GuestRecord, program: QemuProgram): Promise<hv.StartedGuest> {
-    const { vmId } = spec;
-    const folder = this.#folders.guestPath(vmId);
-    const log = this.#folders.path(vmId, 'qemu.log');
-    const { accel, reason } = this.#accel(program);
-    this.#lendFiles(spec, record, folder);
-    trimLog(join(folder, FILES.consoleLog));
-    const forwards = spec.network.ports.map((guestPort) => {
-      const { host, port } = guestEndpoint(record.slot, guestPort);
-      return { address: host, hostPort: port, guestPort };
-    });
-    const { boot, diskFormat, uuid } = record;
-    const { vcpus, memoryMb, network } = spec;
-    const { mac, outbound } = network;
-    const { machine } = program;
-    const args = qemuArguments({
-      ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, outbound, forwards },
-    });
-    const user = record.uid === null ? null : userFor(record.uid, accel);
-    const started = await launch({ program: program.path, args, folder, log, user }).catch((error) => {
-      throw failedStart(lastLine(log), error);
-    });
-    const run = this.#runs.attach(vmId, started.identity);
-    started.onExit((text) => run.noteExit(text));
-    this.#runs.remember(run, { accel, accelReason: reason });
-    await this.#bringUp(run);
-    this.#runs.remember(run, { accel, accelReason: reason });
+  async #launch(spec: hv.GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<hv.StartedGuest> {
+    const logBytes = consoleBytes(this.#folders.guestPath(spec.vmId));
+    const run = await this.#launcher.launch(spec, record, means);
+    if (means.accel === 'kvm') void this.#fallBack(run, spec, { program: means.program, logBytes });
     return this.#describe(run);
   }
 
-  /** A failed start leaves no process, and is no GuestEnd. */
-  async #bringUp(run: GuestRun): Promise<void> {
-    const wasStopping = run.isStopping;
-    run.isStopping = true;
-    try {
-      await bringUp(run);
-      run.isStopping = wasStopping;
-    } catch (error) {
-      if (run.isAlive) await stopRun(run, 0);
-      this.#runs.forget(run);
-      throw failedStart(lastLine(this.#folders.path(run.vmId, 'qemu.log')), error);
-    }
-  }
-
-  #lendFiles({ image }: hv.GuestSpec, { boot, uid }: GuestRecord, folder: string): void {
-    if (boot !== 'kernel') return;
-    if (image.imageId !== 'tiny')
-      throw new AppError('internal_error', 'only the built-in image has a kernel');
-    try {
-      lendFile(this.#deps.tiny.kernel, join(folder, FILES.kernel), uid);
-      lendFile(this.#deps.tiny.initrd, join(folder, FILES.initrd), uid);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asDiskError(error);
-      throw new AppError('engine_unavailable', 'the built-in image has not been built', {
-        hint: 'run the set-up again: it builds the image',
-        cause: error,
-      });
-    }
+  /** Starts a guest that shows no life with KVM anew, emulated; once. The next look tells the row. */
+  async #fallBack(
+    run: GuestRun,
+    spec: hv.GuestSpec,
+    { program, logBytes }: { program: QemuProgram; logBytes: number },
+  ): Promise<void> {
+    const { vmId } = run;
+    const { signal } = this.#closing;
+    const folder = this.#folders.guestPath(vmId);
+    if (await showsLife(run, { folder, logBytes, ...FIRST_SIGN, signal })) return;
+    await this.#locks.run(vmId, async () => {
+      const record = this.#folders.find(vmId);
+      if (signal.aborted || record === undefined || !run.isAlive || run.isStopping) return;
+      this.#notice(vmId, NO_SIGN);
+      try {
+        await stopRun(run, 0);
+        this.#runs.forget(run);
+        await this.#launch(spec, record, { program, accel: 'tcg', reason: NO_SIGN });
+      } catch (error) {
+        const about = {
+          vmId,
+          handle: run.handle,
+          message: `${NO_SIGN}: ${failedStart(null, error).message}`,
+        };
+        this.#onEnd({ ...about, cause: 'crashed', at: this.#deps.clock.now() });
+      }
+    });
   }
 
   #describe(run: GuestRun): hv.StartedGuest {
@@ -244,11 +253,11 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#consoles.delete(vmId);
   }
 
-  stop(vmId: string, { graceMs }: hv.StopOptions): Promise<hv.StopMeans> {
+  stop(vmId: string, { graceMs, hurry }: hv.StopOptions): Promise<hv.StopMeans> {
     return this.#locks.run(vmId, async () => {
       const run = this.#runs.find(vmId);
       if (run === null) return 'was_stopped';
-      const means = await stopRun(run, graceMs);
+      const means = await stopRun(run, graceMs, hurry);
       this.#runs.forget(run);
       return means;
     });
@@ -272,6 +281,7 @@ export class QemuHypervisor implements hv.Hypervisor {
         this.#runs.forget(run);
         run.close();
       }
+      await this.#networks.disconnect(vmId);
       await this.#folders.remove(vmId);
     });
   }
@@ -280,6 +290,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     const run = this.#runs.find(vmId);
     if (run === null) return null;
     trimLog(this.#folders.guestPath(vmId, FILES.consoleLog));
+    await retryFullDisk(run);
     return sampleRun(run, this.#deps.clock.now());
   }
 
@@ -304,9 +315,24 @@ export class QemuHypervisor implements hv.Hypervisor {
     }
   }
 
-  endpoint({ vmId, network }: Pick<hv.GuestSpec, 'vmId' | 'network'>, port: number): hv.GuestEndpoint | null {
-    const record = this.#folders.find(vmId);
-    return record !== undefined && network.ports.includes(port) ? guestEndpoint(record.slot, port) : null;
+  endpoint(spec: Pick<hv.GuestSpec, 'vmId' | 'network'>, port: number): hv.GuestEndpoint | null {
+    return this.#networks.endpoint(spec, port);
+  }
+
+  stageImage(imageId: string): Promise<hv.ImageStage> {
+    return this.#images.stage(imageId);
+  }
+
+  importImage(imageId: string, options: hv.ImportOptions): Promise<hv.ImportedImage> {
+    return this.#images.import(imageId, options);
+  }
+
+  discardImage(imageId: string): Promise<void> {
+    return this.#images.discard(imageId);
+  }
+
+  async listImages(): Promise<readonly string[]> {
+    return this.#images.list();
   }
 
   onEnd(listener: (end: hv.GuestEnd) => void): void {
@@ -319,6 +345,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
     this.#runs.close();
     for (const opened of this.#consoles.values()) opened.close();
     this.#consoles.clear();
@@ -328,25 +355,4 @@ export class QemuHypervisor implements hv.Hypervisor {
 
 function notInstalled(): AppError {
   return new AppError('engine_unavailable', NOT_INSTALLED, { hint: INSTALL_HINT });
-}
-
-/** QEMU's user network would let the guest reach what listens on this host's own loopback addresses, too. */
-function notGuarded(): AppError {
-  return new AppError('engine_unavailable', 'machines cannot be given the outside without this host', {
-    hint: 'turn outbound connections off for machines',
-  });
-}
-
-function failedStart(words: string | null, cause: unknown): AppError {
-  if (cause instanceof AppError) return cause;
-  const detail =
-    words === null ? 'the virtual machine does not start' : `the virtual machine does not start: ${words}`;
-  return new AppError('internal_error', detail, { cause });
-}
-
-/** A user for a process; with KVM in the group that may open its device. */
-function userFor(uid: number, accel: 'kvm' | 'tcg'): { uid: number; gid: number } {
-  if (accel === 'tcg') return { uid, gid: uid };
-  const device = statSync(KVM_DEVICE, { throwIfNoEntry: false });
-  return { uid, gid: device?.gid ?? uid };
 }

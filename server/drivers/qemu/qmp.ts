@@ -40,6 +40,12 @@ function record(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
+interface OpenOptions {
+  readonly timeoutMs?: number;
+  readonly onEvent?: (event: QmpEvent) => void;
+  readonly along?: (client: QmpClient) => Promise<void>;
+}
+
 export class QmpClient {
   readonly #socket: Socket;
   readonly #waiting = new Map<number, Waiting>();
@@ -63,10 +69,16 @@ export class QmpClient {
   /**
    * Takes a connected socket through greeting and capabilities. Rejects with a QmpError when that is not
    * done after `timeoutMs` (a socket that serves someone else already gives no greeting), and closes it.
+   * `along` may say first commands, which are sent without waiting for the capabilities; when it rejects,
+   * so does open().
    */
   static async open(
     socket: Socket,
-    { timeoutMs = TIMEOUT_MS, onEvent = (_event: QmpEvent) => {} } = {},
+    {
+      timeoutMs = TIMEOUT_MS,
+      onEvent = (_event: QmpEvent) => {},
+      along = async (_client: QmpClient) => {},
+    }: OpenOptions = {},
   ): Promise<QmpClient> {
     const client = new QmpClient(socket);
     client.#onEvent = onEvent;
@@ -75,8 +87,8 @@ export class QmpClient {
       timeoutMs,
     );
     try {
-      await client.#greeting.promise;
-      await client.command('qmp_capabilities', {}, timeoutMs);
+      const capabilities = client.command('qmp_capabilities', {}, timeoutMs);
+      await Promise.all([client.#greeting.promise, capabilities, along(client)]);
       return client;
     } catch (error) {
       client.close();

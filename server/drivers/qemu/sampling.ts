@@ -2,11 +2,21 @@
 import type { GuestSample } from '../../compute/hypervisor.ts';
 import { BALLOON_ID, DISK_ID } from './arguments.ts';
 import type { GuestRun } from './guest-run.ts';
+import { runStatus } from './launch.ts';
 import { MS_PER_TICK, readStat, residentBytes } from './processes.ts';
 
 const QMP_MS = 2000;
 
 type Figures = Readonly<Record<string, unknown>>;
+
+/**
+ * QEMU stops a guest that writes on a full disk of the host, and nobody else lets it go on: the write is
+ * tried again, and without room the guest stops again, none the worse for it.
+ */
+export async function retryFullDisk(run: GuestRun): Promise<void> {
+  const status = await runStatus(run, QMP_MS).catch(() => 'unknown');
+  if (status === 'io-error') await run.command('cont', {}, QMP_MS).catch(() => {});
+}
 
 /** A count as it is, anything else as null. */
 function count(value: unknown): number | null {
@@ -35,7 +45,8 @@ export async function sampleRun(run: GuestRun, at: number): Promise<GuestSample>
   };
 }
 
-async function cpuTime(run: GuestRun): Promise<number | null> {
+/** Processor time of all its processors in this run, ms; null when it is gone. Rejects with QmpError. */
+export async function cpuTime(run: GuestRun): Promise<number | null> {
   let ticks = 0;
   for (const thread of await run.vcpuThreads()) {
     const stat = readStat(`${run.identity.pid}/task/${thread}`);
@@ -56,7 +67,8 @@ async function memoryFigures(run: GuestRun): Promise<{ used: number | null; tota
   return { used: total === null || free === null ? null : total - free, total };
 }
 
-async function diskFigures(run: GuestRun): Promise<{ read: number | null; write: number | null }> {
+/** Bytes that the guest moved from and to its disk in this run. Rejects with QmpError. */
+export async function diskFigures(run: GuestRun): Promise<{ read: number | null; write: number | null }> {
   const answer = await run.command('query-blockstats', {}, QMP_MS);
   const disks = answer as readonly { readonly qdev?: unknown; readonly stats: Figures }[];
   const disk = disks.find(({ qdev }) => typeof qdev === 'string' && qdev.includes(DISK_ID));

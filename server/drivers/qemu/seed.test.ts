@@ -26,6 +26,20 @@ test('keys are in meta-data, whatever the user-data is, and cannot be more than 
   }
 });
 
+test('a guest with an address of its own is told it, and asks nobody', () => {
+  const staticNetwork = { address: '10.80.0.2/16', gateway: '10.80.0.1', resolvers: ['9.9.9.9'] };
+  const config = seedFiles({ ...testSpec('tiny'), staticNetwork })['network-config'];
+  assert.match(
+    config,
+    /addresses:\n {6}- 10\.80\.0\.2\/16\n[\s\S]*via: 10\.80\.0\.1\n[\s\S]*addresses: \[9\.9\.9\.9\]/,
+  );
+  assert.ok(!config.includes('dhcp4'));
+  const without = { ...staticNetwork, resolvers: [] };
+  assert.ok(
+    !seedFiles({ ...testSpec('tiny'), staticNetwork: without })['network-config'].includes('nameservers'),
+  );
+});
+
 test('the same guest always gets the same seed', () => {
   const spec = { ...testSpec('tiny'), sshKeys: [KEY] };
   assert.ok(seedImage(spec).equals(seedImage(spec)));

@@ -17,8 +17,31 @@ function yamlList(name: string, items: readonly string[]): string {
   return items.length === 0 ? '' : `${name}:\n${items.map((item) => `  - ${item}\n`).join('')}`;
 }
 
+/** What a guest that has its address itself is told of its network. */
+export interface StaticNetwork {
+  /** IPv4 with its prefix. */
+  readonly address: string;
+  readonly gateway: string;
+  readonly resolvers: readonly string[];
+}
+
+export type SeedSpec = Pick<GuestSpec, 'vmId' | 'hostname' | 'sshKeys' | 'userData' | 'network'> & {
+  /** null or missing: it asks. */
+  readonly staticNetwork?: StaticNetwork | null;
+};
+
+function networkConfig({ network, staticNetwork = null }: SeedSpec): string {
+  const device = `version: 2\nethernets:\n  primary:\n    match:\n      macaddress: "${network.mac}"\n`;
+  if (staticNetwork === null) return `${device}    dhcp4: true\n`;
+  const { address, gateway, resolvers } = staticNetwork;
+  const names =
+    resolvers.length === 0 ? '' : `    nameservers:\n      addresses: [${resolvers.join(', ')}]\n`;
+  const route = `    routes:\n      - to: 0.0.0.0/0\n        via: ${gateway}\n`;
+  return `${device}    addresses:\n      - ${address}\n${route}${names}`;
+}
+
 /** The seed's files by name. */
-export function seedFiles(spec: Pick<GuestSpec, 'vmId' | 'hostname' | 'sshKeys' | 'userData' | 'network'>) {
+export function seedFiles(spec: SeedSpec) {
   const keys = spec.sshKeys.map(plainKey).filter((key) => key !== null);
   return {
     // The same for the guest's whole life: a new id would make cloud-init set the machine up again.
@@ -26,14 +49,12 @@ export function seedFiles(spec: Pick<GuestSpec, 'vmId' | 'hostname' | 'sshKeys' 
     'user-data': spec.userData ?? `#cloud-config\n${yamlList('ssh_authorized_keys', keys)}`,
     // Beneath the user's own. Keys open root on every image, as they do on the built-in one.
     'vendor-data': '#cloud-config\ndisable_root: false\nssh_pwauth: false\n',
-    'network-config':
-      'version: 2\nethernets:\n  primary:\n    match:\n' +
-      `      macaddress: "${spec.network.mac}"\n    dhcp4: true\n`,
+    'network-config': networkConfig(spec),
   };
 }
 
 /** The seed as a disk image with the label that cloud-init looks for. */
-export function seedImage(spec: Parameters<typeof seedFiles>[0]): Buffer {
+export function seedImage(spec: SeedSpec): Buffer {
   const files = Object.entries(seedFiles(spec));
   return isoImage(
     'cidata',

@@ -1,6 +1,9 @@
 /** Every change of the schema, in order. Append only: a migration that was released is never edited. */
 import { initial } from './0001-initial.ts';
 import { machines } from './0002-machines.ts';
+import { images } from './0003-images.ts';
+import { billing } from './0004-billing.ts';
+import { webhooks } from './0005-webhooks.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -12,4 +15,7 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { number: 1, name: 'initial', sql: initial },
   { number: 2, name: 'machines', sql: machines },
+  { number: 3, name: 'images', sql: images },
+  { number: 4, name: 'billing', sql: billing },
+  { number: 5, name: 'webhooks', sql: webhooks },
 ];

@@ -1,0 +1,53 @@
+/** What is measured and charged. */
+
+export type MeterName = 'vm.time' | 'vm.disk' | 'storage' | 'egress';
+
+/** Where the ledger books it: `system:revenue-<service>`. */
+export const SERVICES = ['compute', 'storage', 'egress'] as const;
+export type Service = (typeof SERVICES)[number];
+
+export interface Meter {
+  readonly name: MeterName;
+  readonly service: Service;
+  /** Of the resource, in reports. */
+  readonly resourceType: 'vm' | 'bucket';
+  /** What a price is for. */
+  readonly unit: 'hour' | 'GB-hour' | 'GB';
+  /** Length of a tick of its lines, ms: the finest that keeps a petabyte for hours inside 64 bits. */
+  readonly tickMs: number;
+  /** Of a line's quantity (level × ticks; for egress bytes), in one unit. */
+  readonly perUnit: bigint;
+}
+
+const HOUR_MS = 3_600_000;
+const GIB = 2n ** 30n;
+
+export const METERS: Readonly<Record<MeterName, Meter>> = {
+  // Level: 1 while it runs.
+  'vm.time': {
+    ...{ name: 'vm.time', service: 'compute', resourceType: 'vm', unit: 'hour' },
+    ...{ tickMs: 1, perUnit: BigInt(HOUR_MS) },
+  },
+  // Level: GB of its disk, as long as it exists.
+  'vm.disk': {
+    ...{ name: 'vm.disk', service: 'compute', resourceType: 'vm', unit: 'GB-hour' },
+    ...{ tickMs: 1, perUnit: BigInt(HOUR_MS) },
+  },
+  // Level: bytes of all versions.
+  storage: {
+    ...{ name: 'storage', service: 'storage', resourceType: 'bucket', unit: 'GB-hour' },
+    ...{ tickMs: 1000, perUnit: GIB * 3600n },
+  },
+  // No level: bytes that were sent are added.
+  egress: {
+    ...{ name: 'egress', service: 'egress', resourceType: 'bucket', unit: 'GB' },
+    ...{ tickMs: 1000, perUnit: GIB },
+  },
+};
+
+export const METER_NAMES = Object.keys(METERS) as readonly MeterName[];
+
+/** Steady time in ticks of the meter. */
+export function ticksOf(meter: Meter, steadyMs: number): number {
+  return Math.floor(steadyMs / meter.tickMs);
+}

@@ -1,0 +1,136 @@
+/**
+ * What an account may have at most. A claim is refused by the commit that would go beyond, so that no number
+ * of requests at once gets past a limit; what is there already stays when a limit is lowered.
+ */
+import { AppError } from '../errors.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import type { QuotaRow, QuotaStore } from './quota-store.ts';
+
+export const QUOTAS = ['vms', 'vcpus', 'storage_bytes', 'buckets', 'databases'] as const;
+export type Quota = (typeof QUOTAS)[number];
+
+/** null: unlimited. */
+export type Limits = Readonly<Partial<Record<Quota, number | null>>>;
+
+export interface QuotaUse {
+  readonly limit: number | null;
+  readonly used: number;
+}
+
+interface CountedVm {
+  readonly account_id: number;
+  readonly vcpus: number;
+}
+
+type Claim = Readonly<Partial<Record<Quota, number>>>;
+
+const NONE = { vms: 0, vcpus: 0, buckets: 0, databases: 0 };
+
+export class Quotas {
+  readonly #store: QuotaStore;
+
+  constructor(deps: { readonly store: QuotaStore }) {
+    this.#store = deps.store;
+  }
+
+  /**
+   * The statements of one machine more. They, and those of the claims below, refuse the commit when somebody
+   * else took the last meanwhile: claim again then. Throws `quota_exceeded` when it is too many already.
+   */
+  async claimVm({ account_id: accountId, vcpus }: CountedVm): Promise<readonly Statement[]> {
+    await this.demand(accountId, { vms: 1, vcpus });
+    return [this.#store.move({ ...NONE, accountId, vms: 1, vcpus })];
+  }
+
+  releaseVm({ account_id: accountId, vcpus }: CountedVm): readonly Statement[] {
+    return [this.#store.move({ ...NONE, accountId, vms: -1, vcpus: -vcpus })];
+  }
+
+  async claimBucket(accountId: number): Promise<readonly Statement[]> {
+    await this.demand(accountId, { buckets: 1 });
+    return [this.#store.move({ ...NONE, accountId, buckets: 1 })];
+  }
+
+  releaseBucket(accountId: number): readonly Statement[] {
+    return [this.#store.move({ ...NONE, accountId, buckets: -1 })];
+  }
+
+  async claimDatabase(accountId: number): Promise<readonly Statement[]> {
+    await this.demand(accountId, { databases: 1 });
+    return [this.#store.move({ ...NONE, accountId, databases: 1 })];
+  }
+
+  releaseDatabase(accountId: number): readonly Statement[] {
+    return [this.#store.move({ ...NONE, accountId, databases: -1 })];
+  }
+
+  /** To stand behind the statement that counts the bytes in accounts.storage_bytes. */
+  async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
+    const isLimited = await this.demand(accountId, { storage_bytes: bytes });
+    return isLimited ? [this.#store.demandStorage(accountId)] : [];
+  }
+
+  /** Throws `quota_exceeded`, which names the first quota that is not enough. False: none is limited. */
+  async demand(accountId: number, claim: Claim): Promise<boolean> {
+    const row = await this.#store.find(accountId);
+    if (row === undefined) return false;
+    const limits = limitsOf(row);
+    let isLimited = false;
+    for (const quota of QUOTAS) {
+      const requested = claim[quota];
+      const limit = limits[quota] ?? null;
+      if (requested === undefined || limit === null) continue;
+      isLimited = true;
+      const used = Number(row[quota]);
+      if (used + requested > limit) throw exceeded(quota, { limit, used, requested });
+    }
+    return isLimited;
+  }
+
+  /** Every quota of an account; undefined without such an account. */
+  async of(
+    accountId: number,
+  ): Promise<{ readonly plan: string; readonly quotas: Record<Quota, QuotaUse> } | undefined> {
+    const row = await this.#store.find(accountId);
+    if (row === undefined) return undefined;
+    const limits = limitsOf(row);
+    const use = (quota: Quota) => ({ limit: limits[quota] ?? null, used: Number(row[quota]) });
+    const quotas = Object.fromEntries(QUOTAS.map((quota) => [quota, use(quota)])) as Record<Quota, QuotaUse>;
+    return { plan: row.plan, quotas };
+  }
+
+  /** The account's own limits, which go before its plan's. */
+  async ownOf(accountId: number): Promise<Limits> {
+    const row = await this.#store.find(accountId);
+    return row === undefined ? {} : (JSON.parse(row.quotas) as Limits);
+  }
+
+  /** Replaces the account's own limits. Refuses when there is no such account. */
+  setOwn(accountId: number, limits: Limits): Statement {
+    return this.#store.setOwn(accountId, JSON.stringify(limits));
+  }
+}
+
+function limitsOf(row: QuotaRow): Limits {
+  return { ...(JSON.parse(row.plan_quotas ?? '{}') as Limits), ...(JSON.parse(row.quotas) as Limits) };
+}
+
+const WORDS: Readonly<Record<Quota, string>> = {
+  vms: 'virtual machines',
+  vcpus: 'virtual CPUs',
+  storage_bytes: 'stored bytes, of all versions',
+  buckets: 'buckets',
+  databases: 'databases',
+};
+
+function exceeded(quota: Quota, figures: { limit: number; used: number; requested: number }): AppError {
+  const { limit, used, requested } = figures;
+  return new AppError(
+    'quota_exceeded',
+    `Your quota of ${limit} ${WORDS[quota]} is not enough for ${requested} more: ${used} are in use`,
+    {
+      hint: 'Delete what is no longer needed, or ask your administrator for a higher quota',
+      extra: { quota, limit, used, requested },
+    },
+  );
+}

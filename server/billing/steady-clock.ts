@@ -1,0 +1,78 @@
+/**
+ * The time that is charged: it goes on by the smaller of what the wall clock and the host's monotonic clock
+ * went on, so that a wall clock that is set, or that jitters, is never billed. It begins as wall time, is
+ * written down each minute, and goes on where it was when Cloudlet starts again.
+ */
+import type { Clock } from '../clock.ts';
+
+/** One moment on all clocks. */
+export interface Anchor {
+  readonly bootId: string;
+  /** Of the host, ms. */
+  readonly uptimeMs: number;
+  readonly wallMs: number;
+  readonly steadyMs: number;
+}
+
+export interface SteadyClockDeps {
+  readonly clock: Clock;
+  /** Names the host's present boot. */
+  readonly bootId: string;
+  /** The last one written down; null: there is none yet. */
+  readonly anchor: Anchor | null;
+}
+
+/**
+ * After a boot there is only the wall clock to go by. A longer time than this is not believed, and not
+ * charged: two windows.
+ */
+const MAX_OFF_MS = 2 * 3_600_000;
+
+export class SteadyClock {
+  readonly #deps: SteadyClockDeps;
+  #anchor: Anchor;
+  /** Time between the anchor of the process before and now that is not charged, ms. */
+  readonly uncountedMs: number;
+
+  constructor(deps: SteadyClockDeps) {
+    this.#deps = deps;
+    const { clock, bootId, anchor } = deps;
+    const now = { bootId, uptimeMs: clock.uptime(), wallMs: clock.now() };
+    if (anchor === null) {
+      this.#anchor = { ...now, steadyMs: now.wallMs };
+      this.uncountedMs = 0;
+      return;
+    }
+    const counted = anchor.bootId === bootId ? elapsed(anchor, now) : offTime(now.wallMs - anchor.wallMs);
+    this.#anchor = { ...now, steadyMs: anchor.steadyMs + counted };
+    this.uncountedMs = Math.max(0, now.wallMs - anchor.wallMs - counted);
+  }
+
+  /** Whole ms. Never goes back between two calls of reanchor(). */
+  now(): number {
+    const { clock } = this.#deps;
+    return this.#anchor.steadyMs + elapsed(this.#anchor, { uptimeMs: clock.uptime(), wallMs: clock.now() });
+  }
+
+  /** The steady time of a moment of the recent past, given as wall time. Not later than now(). */
+  at(wallMs: number): number {
+    return this.now() - Math.max(0, this.#deps.clock.now() - wallMs);
+  }
+
+  /** To be written down, each minute: a jump of the wall clock costs at most the time since the last call. */
+  reanchor(): Anchor {
+    const { clock, bootId } = this.#deps;
+    this.#anchor = { bootId, uptimeMs: clock.uptime(), wallMs: clock.now(), steadyMs: this.now() };
+    return this.#anchor;
+  }
+}
+
+type Moment = Pick<Anchor, 'uptimeMs' | 'wallMs'>;
+
+function elapsed(from: Moment, to: Moment): number {
+  return Math.floor(Math.max(0, Math.min(to.wallMs - from.wallMs, to.uptimeMs - from.uptimeMs)));
+}
+
+function offTime(wallMs: number): number {
+  return wallMs >= 0 && wallMs <= MAX_OFF_MS ? wallMs : 0;
+}

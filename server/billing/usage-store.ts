@@ -1,0 +1,169 @@
+/** SQL of what is used: lines that are open, and windows that were settled. */
+import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+import type { MeterName } from './meters.ts';
+
+type Int = number | bigint;
+
+export interface LineRow {
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly account_id: number;
+  readonly name: string;
+  readonly variant: string;
+  readonly level: Int;
+  readonly level_since: Int;
+  readonly pending: Int;
+  readonly settled_to: Int;
+  readonly carry: Int;
+  readonly is_closed: number;
+}
+
+export interface NewLine {
+  readonly meter: MeterName;
+  /** The row id of a bucket, as RowIdOf when this commit makes it; a `vm-…`. */
+  readonly resourceId: string | number | RowIdOf;
+  readonly accountId: number;
+  readonly name: string;
+  readonly variant: string;
+  readonly level: number;
+  /** Steady, ticks of the meter. */
+  readonly now: number;
+}
+
+type LineKey = Pick<NewLine, 'meter' | 'resourceId'>;
+
+export interface SettledLine {
+  readonly meter: MeterName;
+  readonly resourceId: string;
+  /** Up to when, steady, ticks of the meter. */
+  readonly now: number;
+  /** That was charged. */
+  readonly quantity: bigint;
+  readonly carry: bigint;
+}
+
+export interface WindowRow {
+  readonly account_id: number;
+  /** ms since 1970, a whole hour. */
+  readonly window_start: number;
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly variant: string;
+  readonly price_nano: Int;
+  readonly quantity: Int;
+  readonly cost_micro: Int;
+}
+
+const LINE = `meter, resource_id, account_id, name, variant, level, level_since, pending, settled_to, carry,
+  is_closed`;
+const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
+  cost_micro`;
+
+export class UsageStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** All lines of an account. */
+  linesOf(accountId: number): Awaitable<LineRow[]> {
+    return this.#reads.all(`SELECT ${LINE} FROM usage_lines WHERE account_id = ?`, accountId);
+  }
+
+  /** Accounts with something to settle, by id, those after `after`. */
+  async accountsInUse(after: number, limit: number): Promise<number[]> {
+    const rows = await this.#reads.all<{ account_id: number }>(
+      `SELECT DISTINCT account_id FROM usage_lines
+       WHERE account_id > ? AND (level != 0 OR pending != 0 OR is_closed = 1)
+       ORDER BY account_id LIMIT ?`,
+      after,
+      limit,
+    );
+    return rows.map((row) => row.account_id);
+  }
+
+  open({ meter, resourceId, accountId, name, variant, level, now }: NewLine): Statement {
+    return {
+      sql: `INSERT INTO usage_lines
+              (meter, resource_id, account_id, name, variant, level, level_since, settled_to)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [meter, resourceId, accountId, name, variant, level, now, now],
+    };
+  }
+
+  /** From `now` (steady, ticks) on, `delta` more is used at a time. Refuses when there is no such line. */
+  change({ meter, resourceId }: LineKey, delta: number, now: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?,
+              level = level + ? WHERE meter = ? AND resource_id = ?`,
+      params: [now, now, delta, meter, resourceId],
+      expectChanges: 1,
+    };
+  }
+
+  /** Nothing is used any more; what was is still to be settled. */
+  close({ meter, resourceId }: LineKey, now: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?, level = 0,
+              is_closed = 1 WHERE meter = ? AND resource_id = ?`,
+      params: [now, now, meter, resourceId],
+      expectChanges: 1,
+    };
+  }
+
+  /** `quantity` was used at once. Changes nothing when the line is gone. */
+  add({ meter, resourceId }: LineKey, quantity: number): Statement {
+    return {
+      sql: 'UPDATE usage_lines SET pending = pending + ? WHERE meter = ? AND resource_id = ?',
+      params: [quantity, meter, resourceId],
+    };
+  }
+
+  /**
+   * Takes what was charged off the line. What was used by commits since it was read stays, whichever way
+   * they changed it. Refuses when the line is gone.
+   */
+  settle({ meter, resourceId, now, quantity, carry }: SettledLine): Statement {
+    return {
+      sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since) - ?, level_since = ?,
+              settled_to = ?, carry = ? WHERE meter = ? AND resource_id = ?`,
+      params: [now, quantity, now, now, carry, meter, resourceId],
+      expectChanges: 1,
+    };
+  }
+
+  /** Lines of an account that are closed and settled. */
+  forgetClosed(accountId: number): Statement {
+    return {
+      sql: 'DELETE FROM usage_lines WHERE account_id = ? AND is_closed = 1 AND pending = 0',
+      params: [accountId],
+    };
+  }
+
+  /** Adds to the window when it is there. */
+  addToWindow(row: WindowRow): Statement {
+    return {
+      sql: `INSERT INTO usage_windows (${WINDOW}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET quantity = quantity + excluded.quantity,
+              cost_micro = cost_micro + excluded.cost_micro`,
+      params: [
+        ...[row.account_id, row.window_start, row.meter, row.resource_id, row.name, row.variant],
+        ...[row.price_nano, row.quantity, row.cost_micro],
+      ],
+    };
+  }
+
+  /** Windows of an account that begin in the range, oldest first. */
+  windowsOf(accountId: number, fromMs: number, toMs: number): Awaitable<WindowRow[]> {
+    return this.#reads.all(
+      `SELECT ${WINDOW} FROM usage_windows
+       WHERE account_id = ? AND window_start >= ? AND window_start < ?
+       ORDER BY window_start, meter, resource_id`,
+      accountId,
+      fromMs,
+      toMs,
+    );
+  }
+}

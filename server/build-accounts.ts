@@ -1,0 +1,49 @@
+/** The part of the composition root that makes accounts: keys, sessions, administration. */
+import { AccessKeys } from './accounts/access-keys.ts';
+import { Accounts } from './accounts/accounts.ts';
+import { Administration } from './accounts/administration.ts';
+import { ApiKeys } from './accounts/api-keys.ts';
+import { Authenticator } from './accounts/authenticator.ts';
+import { LoginThrottle } from './accounts/login-throttle.ts';
+import { Passwords } from './accounts/passwords.ts';
+import { Sessions } from './accounts/sessions.ts';
+import { SetupLinks } from './accounts/setup-links.ts';
+import { AccountStore } from './accounts/store.ts';
+import { transferStatements } from './billing/ledger.ts';
+import type { Clock } from './clock.ts';
+import type { Config } from './config.ts';
+import type { Metadata } from './metadata/metadata.ts';
+import type { MasterKeys } from './system/master-key.ts';
+
+export interface AccountsDeps {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys };
+}
+
+export type AccountParts = Awaited<ReturnType<typeof buildAccounts>>;
+
+export async function buildAccounts({ config, clock, base: { metadata, keys } }: AccountsDeps) {
+  const store = new AccountStore({ reads: metadata });
+  const authenticator = new Authenticator({ store, metadata, clock });
+  const passwords = new Passwords();
+  const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
+  const shared = {
+    store,
+    metadata,
+    clock,
+    sealer: keys,
+    cache: authenticator,
+    passwords,
+    throttle,
+    transfer: transferStatements,
+  };
+  const apiKeys = new ApiKeys(shared);
+  const accessKeys = new AccessKeys(shared);
+  const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
+  const sessions = new Sessions({ ...shared, apiKeys });
+  const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });
+  const setupLinks = new SetupLinks({ store, metadata, clock, accounts });
+  if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
+  return { accounts, apiKeys, accessKeys, sessions, administration, setupLinks, authenticator };
+}

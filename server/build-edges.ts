@@ -1,0 +1,58 @@
+/** The part of the composition root that makes the edges: API, data origin, WebSockets. */
+import type { Config } from './config.ts';
+import { ConnectionGuard } from './http/connection-guard.ts';
+import { createEdge, type EdgeDeps } from './http/edge.ts';
+import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
+import { RateLimiter } from './http/rate-limit.ts';
+import { type SocketRoute, WebSockets, type WebSocketsDeps } from './http/web-sockets.ts';
+
+type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'control'> &
+  Pick<WebSocketsDeps, 'accounts'>;
+
+/** The two origins, each with its limits and headers, and the guard over both's connections. */
+export function buildEdges(
+  config: Config,
+  deps: CommonEdgeDeps & {
+    apiRoutes: EdgeDeps['routes'];
+    dataRoutes: EdgeDeps['routes'];
+    sockets: readonly SocketRoute[];
+  },
+) {
+  const { clock } = deps;
+  const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
+  const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
+  const limiter = new RateLimiter(
+    { name: 'requests', requests: config.requestsPerWindow, windowSeconds: 10 },
+    clock,
+  );
+  const registrations = new RateLimiter(
+    { name: 'registrations', requests: config.registrationsPerWindow, windowSeconds: 600 },
+    clock,
+  );
+  const common = { ...deps, trustedProxies };
+  const api = createEdge({
+    ...common,
+    limiter,
+    routeLimiters: new Map([['register', registrations]]),
+    routes: deps.apiRoutes,
+    headers: { ...API_HEADERS, ...hsts },
+  });
+  const headers = { ...API_HEADERS, ...hsts };
+  const { publicUrl } = config;
+  new WebSockets({ ...deps, limiter, routes: deps.sockets, headers, publicUrl }).serve(api);
+  const data = createEdge({
+    ...common,
+    limiter: null,
+    routeLimiters: new Map(),
+    routes: deps.dataRoutes,
+    headers: { ...DATA_HEADERS, ...hsts },
+  });
+  const guard = new ConnectionGuard({
+    clock,
+    maxConnections: config.maxConnections,
+    slowSeconds: config.slowBodySeconds,
+  });
+  guard.watch(api.server);
+  guard.watch(data.server);
+  return { api, data, guard };
+}

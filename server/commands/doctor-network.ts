@@ -1,0 +1,42 @@
+/** The part of `cloudlet doctor` that looks at what the network of virtual machines needs. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { Config } from '../config.ts';
+import type { Finding } from './doctor.ts';
+
+const run = promisify(execFile);
+const ASK_MS = 5000;
+/** A user's PATH may lack the places of programs for root. */
+const ENV = { PATH: '/usr/sbin:/sbin:/usr/bin:/bin', LANG: 'C' };
+const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
+
+/** Nothing to say of the network that needs nothing. */
+export async function checkVmNetwork({ vmNetwork, vmOutbound }: Config): Promise<Finding[]> {
+  const isBridge = vmNetwork === 'bridge';
+  if (!isBridge && vmOutbound === 'off') return [];
+  const subject = 'VM network';
+  const setting = isBridge ? 'CLOUDLET_VM_NETWORK=loopback' : 'CLOUDLET_VM_OUTBOUND=off';
+  const refuse = (problem: string, mend: string): Finding[] => {
+    const detail = `${problem}: virtual machines cannot start`;
+    return [{ level: 'warn', subject, detail, fix: `${mend}, or set ${setting}` }];
+  };
+  if (process.getuid?.() !== 0) return refuse('it needs root', 'run Cloudlet as root');
+  const version = await versionOf('nft', '--version');
+  if (version === undefined) return refuse('nftables is not installed', 'apt-get install nftables');
+  if (isBridge && (await versionOf('ip', '-V')) === undefined)
+    return refuse('iproute2 is not installed', 'apt-get install iproute2');
+  const mustForward = isBridge && vmOutbound === 'on';
+  if (mustForward && (await readFile(FORWARDING, 'utf8').catch(() => '')).trim() !== '1')
+    return refuse('this host forwards no packets', 'sysctl -w net.ipv4.ip_forward=1');
+  return [{ level: 'ok', subject, detail: `${vmNetwork}, outbound ${vmOutbound}, ${version}` }];
+}
+
+async function versionOf(program: string, word: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await run(program, [word], { timeout: ASK_MS, env: ENV });
+    return stdout.trim().split('\n', 1)[0];
+  } catch {
+    return undefined;
+  }
+}

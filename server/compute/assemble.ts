@@ -1,0 +1,68 @@
+/** All of compute, put together on an engine and a front: by the composition root, and by tests. */
+import type { Clock } from '../clock.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { Actions } from './actions.ts';
+import type { AddressPool } from './addresses.ts';
+import { Changes } from './changes.ts';
+import { CreditStops } from './credit-stops.ts';
+import { Exposures, type ExposuresDeps } from './exposures.ts';
+import type { Front } from './front.ts';
+import type { Hypervisor } from './hypervisor.ts';
+import { ImageImports } from './image-imports.ts';
+import type { ImageSources } from './image-sources.ts';
+import { ImageStore } from './image-store.ts';
+import { Images } from './images.ts';
+import { Machines } from './machines.ts';
+import { Power } from './power.ts';
+import { Recovery } from './recovery.ts';
+import { Removal } from './removal.ts';
+import { Runs } from './runs.ts';
+import type { VmStore } from './store.ts';
+import { Supervisor } from './supervisor.ts';
+import { VmAnswers } from './vm-answer.ts';
+import type { VmBilling } from './vm-billing.ts';
+import type { Announce } from './vm-events.ts';
+
+export interface ComputeParts {
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly store: VmStore;
+  readonly hypervisor: Hypervisor;
+  readonly front: Front;
+  readonly addresses: AddressPool;
+  readonly imageSources: ImageSources;
+  readonly billing: VmBilling;
+  readonly announce: Announce;
+  /** Throws when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  readonly report: (id: string, what: string, error: unknown) => void;
+  readonly onRefused: ExposuresDeps['onRefused'];
+  readonly outbound: boolean;
+  readonly maxImageBytes: number;
+  /** ms. */
+  readonly graceMs: number;
+  readonly orphanGraceMs: number;
+}
+
+/** Makes the parts; nothing runs until `supervisor.start()`. */
+export function assembleCompute(given: ComputeParts) {
+  const imageStore = new ImageStore(given.metadata);
+  const images = new Images({ store: imageStore });
+  const { imageSources: sources, maxImageBytes: maxBytes } = given;
+  const imports = new ImageImports({ ...given, store: imageStore, sources, maxBytes });
+  const base = { ...given, images, answers: new VmAnswers(given), exposures: new Exposures(given) };
+  const machines = new Machines(base);
+  const actions = new Actions();
+  const changes = new Changes(base);
+  const runs = new Runs({ ...base, changes });
+  const parts = { ...base, machines, actions, changes, runs };
+  const power = new Power(parts);
+  const removal = new Removal(parts);
+  const recovery = new Recovery({ ...parts, removal });
+  const supervisor = new Supervisor({ ...parts, recovery });
+  const creditStops = new CreditStops({ ...parts, power });
+  return {
+    ...{ images, imports, machines, actions, changes, runs, exposures: base.exposures },
+    ...{ power, removal, recovery, supervisor, creditStops, addresses: given.addresses, billing: given.billing },
+  };
+}

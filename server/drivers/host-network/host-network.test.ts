@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isAppError } from '../../errors.ts';
+import { bridgeRules } from './bridge-rules.ts';
+import { GuestBridge } from './guest-bridge.ts';
+import { OutboundGuard } from './outbound-guard.ts';
+import { outboundRules } from './outbound-rules.ts';
+import { parseResolvers } from './resolvers.ts';
+
+const RULES = { uidBase: 600_000_000, uidCount: 2 ** 20, resolvers: [], allowPrivate: false };
+const BRIDGE = { uidBase: 600_000_000, network: '10.80.4.9/22', outbound: true, allowPrivate: false };
+
+test('name servers are read as the resolver reads them, IPv4 only, each once', () => {
+  const text = '# nameserver 1.1.1.1\nsearch a.test\nnameserver\t10.0.0.53\n nameserver 10.0.0.53 # twice\n';
+  assert.deepEqual(parseResolvers(`${text}nameserver fe80::1%eth0\nnameserver 9.9.9.9; drop\n`), [
+    '10.0.0.53',
+  ]);
+});
+
+test('the rules are for all users of guests and for nobody else', () => {
+  const rules = outboundRules(RULES);
+  assert.deepEqual(new Set(rules.match(/skuid \S+/g)), new Set(['skuid 600000000-601048575']));
+  assert.match(rules, /^table inet cloudlet_600000000\ndelete table inet cloudlet_600000000\n/);
+  assert.ok(!rules.includes('dport 53'), 'without a name server nothing is open');
+  const withNames = outboundRules({ ...RULES, resolvers: ['10.0.0.53', '9.9.9.9'] });
+  assert.match(withNames, /ip daddr \{ 10\.0\.0\.53, 9\.9\.9\.9 \} .* dport 53 accept/);
+});
+
+test('private networks are closed unless the operator opens them; this host always is', () => {
+  for (const allowPrivate of [false, true]) {
+    const rules = outboundRules({ ...RULES, allowPrivate });
+    assert.equal(rules.includes('192.168.0.0/16'), !allowPrivate);
+    assert.match(rules, /fib daddr type \{ local,[^}]*\} drop/);
+    assert.match(rules, /127\.0\.0\.0\/8, 169\.254\.0\.0\/16/);
+  }
+});
+
+test('without root no guest is let out, and the refusal says what to do', async () => {
+  const guard = new OutboundGuard({ uidBase: 1000, uidCount: 1, allowPrivate: false, isRoot: false });
+  await assert.rejects(guard.ensure(), (error: unknown) => {
+    assert.ok(isAppError(error, 'engine_unavailable'));
+    assert.match(error.hint ?? '', /as root, or set CLOUDLET_VM_OUTBOUND=off/);
+    return error === guard.refusal;
+  });
+});
+
+test('a guest on the bridge is told its network; other addresses are none of it', () => {
+  const bridge = new GuestBridge(BRIDGE);
+  assert.equal(bridge.gateway, '10.80.4.1');
+  const told = bridge.networkOf('10.80.7.9');
+  assert.deepEqual([told?.address, told?.gateway], ['10.80.7.9/22', '10.80.4.1']);
+  for (const address of ['10.80.4.1', '10.80.8.1', '127.80.0.1']) {
+    assert.equal(bridge.networkOf(address), null, address);
+  }
+});
+
+test('on the bridge each guest has rules of its own, and only some may go out', () => {
+  const guest = (at: number, outbound: boolean) => {
+    return {
+      device: `clt${at}`,
+      mac: `52:54:00:00:00:0${at}`,
+      address: `10.80.0.${at}`,
+      ports: [22],
+      outbound,
+    };
+  };
+  const common = { bridge: 'clbr1', resolvers: [], allowPrivate: false };
+  const rules = bridgeRules({ ...common, guests: [guest(2, true), guest(3, false)] });
+  assert.match(rules, /iifname vmap \{ "clt2" : jump from_clt2, "clt3" : jump from_clt3 \}/);
+  assert.match(
+    rules,
+    /chain from_clt3 \{\n {4}ether saddr != 52:54:00:00:00:03 drop\n.* arp saddr ip 10\.80\.0\.3 accept/,
+  );
+  assert.match(rules, /elements = \{ 10\.80\.0\.2 \}/);
+  assert.match(rules, /elements = \{ 10\.80\.0\.2 \. 22, 10\.80\.0\.3 \. 22 \}/);
+  assert.ok(!bridgeRules({ ...common, guests: [] }).includes('elements'));
+});

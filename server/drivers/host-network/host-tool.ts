@@ -1,0 +1,58 @@
+/** Runs the two programs that change the network of this host: `ip` and `nft`. */
+import { spawn } from 'node:child_process';
+
+/** Where Debian keeps them; the PATH of a service or a user may lack the first two. */
+const PATH = '/usr/sbin:/sbin:/usr/bin:/bin';
+const LIMIT_MS = 10_000;
+const MAX_OUTPUT = 1024 * 1024;
+
+/** A program of the host failed, or is not there. */
+export class HostToolError extends Error {
+  readonly isMissing: boolean;
+
+  constructor(message: string, isMissing: boolean) {
+    super(message);
+    this.isMissing = isMissing;
+  }
+}
+
+/** `nft` with a whole ruleset, which it takes or leaves as one. Rejects with HostToolError. */
+export function nft(rules: string): Promise<string> {
+  return run('nft', ['-f', '-'], rules);
+}
+
+/** `ip` with these words. Resolves with what it printed. Rejects with HostToolError. */
+export function ip(words: readonly string[]): Promise<string> {
+  return run('ip', words, '');
+}
+
+function run(program: string, words: readonly string[], input: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const env = { PATH, LANG: 'C' };
+    const child = spawn(program, words, { env, timeout: LIMIT_MS, killSignal: 'SIGKILL' });
+    let [output, complaint] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (output.length < MAX_OUTPUT) output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      if (complaint.length < MAX_OUTPUT) complaint += text;
+    });
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      const isMissing = error.code === 'ENOENT';
+      const what = isMissing ? 'is not installed' : `cannot be run (${error.code})`;
+      reject(new HostToolError(`${program} ${what}`, isMissing));
+    });
+    child.once('close', (status) => {
+      if (status === 0) resolve(output);
+      else reject(new HostToolError(`${program}: ${firstLine(complaint) ?? `status ${status}`}`, false));
+    });
+    // It may end without reading; its status says why.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+  });
+}
+
+function firstLine(text: string): string | undefined {
+  const line = text.trim().split('\n', 1)[0];
+  return line === '' ? undefined : line;
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import { Cgroups, findParent, limitsOf, OWN_SUBGROUP } from './cgroups.ts';
+
+const VM = 'vm-01234567890123456789012345';
+const DELEGATED = '/system.slice/cloudlet.service';
+const real = new Cgroups();
+
+let root: string;
+beforeEach(() => {
+  root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-cgroups-'));
+});
+afterEach(() => fs.rmSync(root, { recursive: true, force: true }));
+
+/** Plain files where the kernel has its own: what is written stays to be read. */
+function places(own: string, { controllers = 'cpuset cpu io memory pids', systemd = true } = {}) {
+  const mount = join(root, 'mount');
+  fs.mkdirSync(join(mount, DELEGATED), { recursive: true });
+  for (const folder of ['', DELEGATED]) {
+    fs.writeFileSync(join(mount, folder, 'cgroup.controllers'), `${controllers}\n`);
+  }
+  fs.writeFileSync(join(root, 'self'), `4:memory:/other\n0::${own}\n`);
+  if (systemd) fs.mkdirSync(join(root, 'systemd'), { recursive: true });
+  return { mount, self: join(root, 'self'), systemd: join(root, 'systemd') };
+}
+
+test('a guest may take its memory and what QEMU needs, its processors, and so many threads', () => {
+  assert.deepEqual(limitsOf({ vcpus: 2, memoryMb: 1024 }), {
+    'memory.max': String((1024 + 512 + 16) * 2 ** 20),
+    'memory.oom.group': '1',
+    'cpu.max': '225000 100000',
+    'pids.max': '130',
+  });
+});
+
+test('groups are made beside our own where systemd gave us a part of the tree', () => {
+  const deps = places(`${DELEGATED}/cloudlet-control`);
+  const cgroups = new Cgroups(deps);
+  const parent = join(deps.mount, DELEGATED);
+  assert.deepEqual(fs.readdirSync(parent), ['cgroup.controllers'], 'nothing before the first guest');
+  cgroups.place(VM, 4711, { vcpus: 1, memoryMb: 64 });
+  assert.equal(cgroups.problem, '');
+  for (const folder of [parent, join(parent, 'cloudlet-machines')]) {
+    assert.equal(fs.readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '+memory +cpu +pids');
+  }
+  const written = (name: string) => fs.readFileSync(join(parent, 'cloudlet-machines', VM, name), 'utf8');
+  assert.equal(written('cgroup.procs'), '4711');
+  for (const [name, value] of Object.entries(limitsOf({ vcpus: 1, memoryMb: 64 }))) {
+    assert.equal(written(name), value);
+  }
+});
+
+test('elsewhere nothing is made, and it is said why', () => {
+  const refused = (deps: ReturnType<typeof places>) => {
+    const before = fs.readdirSync(root, { recursive: true });
+    new Cgroups(deps).place(VM, 4711, { vcpus: 1, memoryMb: 64 });
+    assert.deepEqual(fs.readdirSync(root, { recursive: true }), before);
+    return new Cgroups(deps).problem;
+  };
+  assert.match(refused(places(DELEGATED)), /systemd gave Cloudlet no cgroups of its own/);
+  assert.match(refused(places('/')), /systemd gave/, 'the root is the part of systemd');
+  fs.rmdirSync(join(root, 'systemd'));
+  assert.match(refused(places('/docker/1', { systemd: false })), /belong to another program/);
+  const few = places(`${DELEGATED}/cloudlet-control`, { controllers: 'hugetlb memory' });
+  assert.match(refused(few), /limit no cpu, pids$/);
+  assert.match(refused({ ...few, mount: join(root, 'none') }), /no cgroup version 2/);
+  assert.match(findParent({ ...few, self: join(root, 'none') }).problem, /own cgroup is not known/);
+});
+
+test('the unit in deploy/ gives us what we look for', () => {
+  const unit = fs.readFileSync(new URL('../../../deploy/cloudlet.service', import.meta.url), 'utf8');
+  assert.match(unit, /^Delegate=memory cpu pids$/m);
+  assert.equal(/^DelegateSubgroup=(.*)$/m.exec(unit)?.[1], OWN_SUBGROUP);
+  assert.match(unit, /^OOMPolicy=continue$/m, 'a guest out of memory does not end the service');
+});
+
+test('without systemd the root is ours', () => {
+  const deps = places('/', { systemd: false });
+  assert.deepEqual(findParent(deps), { folder: join(deps.mount, '/'), problem: '' });
+});
+
+test('a kernel keeps the limits', { skip: real.problem }, async () => {
+  const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+  try {
+    real.place(VM, child.pid ?? 0, { vcpus: 1, memoryMb: 64 });
+    const own = /^0::(.*)$/m.exec(fs.readFileSync(`/proc/${child.pid}/cgroup`, 'utf8'))?.[1] ?? '';
+    assert.ok(own.endsWith(`cloudlet-machines/${VM}`), own);
+    const folder = join('/sys/fs/cgroup', own);
+    assert.equal(fs.readFileSync(join(folder, 'pids.max'), 'utf8').trim(), '129');
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await gone;
+    await real.remove(VM);
+    assert.ok(!fs.existsSync(folder));
+  } finally {
+    child.kill('SIGKILL');
+  }
+});

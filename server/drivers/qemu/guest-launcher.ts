@@ -1,0 +1,141 @@
+/** Makes the process of a guest out of what is known of it, and lets it run. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { GuestSpec } from '../../compute/hypervisor.ts';
+import { AppError } from '../../errors.ts';
+import { FILES, qemuArguments } from './arguments.ts';
+import type { Cgroups } from './cgroups.ts';
+import { asDiskError, lendFile } from './disk.ts';
+import { trimLog } from './guest-console.ts';
+import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
+import type { GuestNetworks } from './guest-networks.ts';
+import type { GuestRun } from './guest-run.ts';
+import type { GuestRuns } from './guest-runs.ts';
+import { bringUp, lastLine, launch } from './launch.ts';
+import { type Accel, KVM_DEVICE } from './probe.ts';
+import { chooseMachine, type QemuProgram } from './program.ts';
+import { stopRun } from './stopping.ts';
+
+export interface LauncherDeps {
+  readonly folders: GuestFolders;
+  readonly runs: GuestRuns;
+  readonly cgroups: Cgroups;
+  /** Paths of what the built-in image starts from. */
+  readonly tiny: { readonly kernel: string; readonly initrd: string };
+  readonly networks: GuestNetworks;
+  readonly notice: (vmId: string, text: string) => void;
+}
+
+export interface LaunchMeans extends Accel {
+  readonly program: QemuProgram;
+}
+
+export class GuestLauncher {
+  readonly #deps: LauncherDeps;
+  /** That there are no limits here. */
+  #hasTold = false;
+
+  constructor(deps: LauncherDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when its processor runs. Throws AppErrors; then nothing is left of it. */
+  async launch(spec: GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<GuestRun> {
+    const { folders, runs, networks } = this.#deps;
+    const { vmId } = spec;
+    const folder = folders.path(vmId);
+    const log = folders.path(vmId, 'qemu.log');
+    const { program, accel, reason } = means;
+    this.#lendFiles(spec, record, folders.guestPath(vmId));
+    trimLog(folders.guestPath(vmId, FILES.consoleLog));
+    const { boot, diskFormat, uuid } = record;
+    const { vcpus, memoryMb, network } = spec;
+    const { mac } = network;
+    const machine = this.#machineOf(record, program);
+    const connection = await networks.connect(spec, record);
+    const args = qemuArguments({
+      ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, ...connection },
+    });
+    const user = record.uid === null ? null : userFor(record.uid, accel);
+    runs.expect(vmId);
+    const how = { program: program.path, args, folder, guestFolder: GUEST, log, user };
+    const identity = await launch(how).catch(async (error) => {
+      await networks.disconnect(vmId);
+      throw failedStart(lastLine(log), error);
+    });
+    const run = runs.attach(vmId, identity);
+    this.#limit(run, spec);
+    runs.remember(run, { accel, accelReason: reason });
+    await this.bringUp(run);
+    runs.remember(run, { accel, accelReason: reason });
+    return run;
+  }
+
+  /** What the guest was first started as, for as long as this QEMU knows it; remembered from then on. */
+  #machineOf({ vmId, machine: before }: GuestRecord, program: QemuProgram): string {
+    const machine = chooseMachine(before, program);
+    if (machine === before) return machine;
+    this.#deps.folders.setMachine(vmId, machine);
+    if (before !== undefined) {
+      this.#deps.notice(vmId, `QEMU ${program.version} does not know ${before}; it is now ${machine}`);
+    }
+    return machine;
+  }
+
+  #limit(run: GuestRun, size: { readonly vcpus: number; readonly memoryMb: number }): void {
+    try {
+      const { problem } = this.#deps.cgroups;
+      if (problem !== '' && !this.#hasTold)
+        this.#deps.notice('', `machines have no cgroup limits: ${problem}`);
+      this.#hasTold = true;
+      this.#deps.cgroups.place(run.vmId, run.identity.pid, size);
+    } catch (error) {
+      this.#deps.notice(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);
+    }
+  }
+
+  /** Lets its processor run. A failed start leaves no process, and is no GuestEnd. */
+  async bringUp(run: GuestRun): Promise<void> {
+    const wasStopping = run.isStopping;
+    run.isStopping = true;
+    try {
+      await bringUp(run);
+      run.isStopping = wasStopping;
+    } catch (error) {
+      if (run.isAlive) await stopRun(run, 0);
+      this.#deps.runs.forget(run);
+      throw failedStart(lastLine(this.#deps.folders.path(run.vmId, 'qemu.log')), error);
+    }
+  }
+
+  #lendFiles({ image }: GuestSpec, { boot, uid }: GuestRecord, folder: string): void {
+    if (boot !== 'kernel') return;
+    if (image.imageId !== 'tiny')
+      throw new AppError('internal_error', 'only the built-in image has a kernel');
+    try {
+      lendFile(this.#deps.tiny.kernel, join(folder, FILES.kernel), uid);
+      lendFile(this.#deps.tiny.initrd, join(folder, FILES.initrd), uid);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asDiskError(error);
+      throw new AppError('engine_unavailable', 'the built-in image has not been built', {
+        hint: 'run the set-up again: it builds the image',
+        cause: error,
+      });
+    }
+  }
+}
+
+/** `error` of a start as an AppError, with the last words of the process. */
+export function failedStart(words: string | null, cause: unknown): AppError {
+  if (cause instanceof AppError) return cause;
+  const detail =
+    words === null ? 'the virtual machine does not start' : `the virtual machine does not start: ${words}`;
+  return new AppError('internal_error', detail, { cause });
+}
+
+/** A user for a process; with KVM in the group that may open its device. */
+export function userFor(uid: number, accel: 'kvm' | 'tcg'): { uid: number; gid: number } {
+  if (accel === 'tcg') return { uid, gid: uid };
+  const device = statSync(KVM_DEVICE, { throwIfNoEntry: false });
+  return { uid, gid: device?.gid ?? uid };
+}

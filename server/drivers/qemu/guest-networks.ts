@@ -1,0 +1,115 @@
+/** How guests are connected: QEMU's own network behind this host, or a device on a bridge of it. */
+import type { GuestEndpoint, GuestNetwork, GuestSpec } from '../../compute/hypervisor.ts';
+import { AppError } from '../../errors.ts';
+import type { Launch } from './arguments.ts';
+import { writeSeed } from './disk.ts';
+import { type GuestFolders, type GuestRecord, guestEndpoint, SLOTS } from './guest-folders.ts';
+import type { StaticNetwork } from './seed.ts';
+
+/** What keeps this host closed to guests that may reach the outside. */
+export interface OutboundGuard {
+  /** Must have resolved before each start of such a guest. Rejects with an AppError that says what to do. */
+  ensure(): Promise<void>;
+  /** What the last ensure() threw, or null. */
+  readonly refusal: AppError | null;
+}
+
+/** Where guests have their own addresses. Rejects with AppErrors that say what to do. */
+export interface GuestBridge {
+  /** Makes a device that only this user may open, closed to all that is not the guest's; gives its name. */
+  plug(
+    guest: Omit<GuestNetwork, 'address'> & { readonly address: string; readonly uid: number },
+  ): Promise<string>;
+  unplug(uid: number): Promise<void>;
+  /** What a guest with that address must be told; null: it is not of this network. */
+  networkOf(address: string): StaticNetwork | null;
+  /** What the last change threw, or null. */
+  readonly refusal: AppError | null;
+}
+
+export interface GuestNetworksDeps {
+  readonly folders: GuestFolders;
+  readonly uidBase: number;
+  /** Lets guests out; null: the operator wants none out, whatever their machines were promised. */
+  readonly outbound: OutboundGuard | null;
+  /** null: QEMU's own network. */
+  readonly bridge: GuestBridge | null;
+}
+
+type Connection = Pick<Launch, 'outbound' | 'tap' | 'forwards'>;
+
+export class GuestNetworks {
+  readonly #deps: GuestNetworksDeps;
+
+  constructor(deps: GuestNetworksDeps) {
+    this.#deps = deps;
+  }
+
+  /** Why guests cannot be connected now, as far as is known. */
+  get refusal(): AppError | null {
+    return this.#deps.bridge?.refusal ?? this.#deps.outbound?.refusal ?? null;
+  }
+
+  /**
+   * To be called before every launch. Throws `engine_unavailable` when the guest could reach this host, or
+   * cannot be connected at all.
+   */
+  async connect(spec: GuestSpec, record: GuestRecord): Promise<Connection> {
+    const { bridge, outbound } = this.#deps;
+    if (bridge !== null) return this.#plug(bridge, spec, record);
+    const mayOut = outbound !== null && spec.network.outbound;
+    if (mayOut) {
+      await outbound.ensure();
+      this.#userOf(record);
+    }
+    const forwards = spec.network.ports.map((guestPort) => {
+      const { host, port } = guestEndpoint(record.slot, guestPort);
+      return { address: host, hostPort: port, guestPort };
+    });
+    this.#seed(spec, record, null);
+    return { outbound: mayOut, tap: null, forwards };
+  }
+
+  async #plug(bridge: GuestBridge, spec: GuestSpec, record: GuestRecord): Promise<Connection> {
+    const { address } = spec.network;
+    const network = address === null ? null : bridge.networkOf(address);
+    if (address === null || network === null) throw notOfThisNetwork(address);
+    const tap = await bridge.plug({ ...spec.network, address, uid: this.#userOf(record) });
+    this.#seed(spec, record, network);
+    return { outbound: false, tap, forwards: [] };
+  }
+
+  /** Written for each run: address and network may be others than when the disk was made. */
+  #seed(spec: GuestSpec, { uid }: GuestRecord, network: StaticNetwork | null): void {
+    writeSeed(this.#deps.folders.guestPath(spec.vmId), { ...spec, staticNetwork: network }, uid);
+  }
+
+  /** Throws for a guest made without root, or under another setting: no rule knows its user. */
+  #userOf({ uid }: GuestRecord): number {
+    const { uidBase } = this.#deps;
+    if (uid !== null && uid >= uidBase && uid < uidBase + SLOTS) return uid;
+    const detail = 'this machine was made under another user, which the rules of this host do not know';
+    const hint = 'run Cloudlet as root with the CLOUDLET_VM_UID_BASE of then, or make the machine anew';
+    throw new AppError('engine_unavailable', detail, { hint });
+  }
+
+  /** Its process is gone. Never rejects: what cannot be taken away now is at the next start. */
+  async disconnect(vmId: string): Promise<void> {
+    const uid = this.#deps.folders.find(vmId)?.uid;
+    if (this.#deps.bridge === null || uid === undefined || uid === null) return;
+    await this.#deps.bridge.unplug(uid).catch(() => undefined);
+  }
+
+  endpoint({ vmId, network }: Pick<GuestSpec, 'vmId' | 'network'>, port: number): GuestEndpoint | null {
+    const record = this.#deps.folders.find(vmId);
+    if (record === undefined || !network.ports.includes(port)) return null;
+    if (this.#deps.bridge === null) return guestEndpoint(record.slot, port);
+    return network.address === null ? null : { host: network.address, port };
+  }
+}
+
+function notOfThisNetwork(address: string | null): AppError {
+  const detail = `the address of this machine (${address ?? 'none'}) is not of the bridge's network`;
+  const hint = 'make the machine anew, or set CLOUDLET_VM_POOL and CLOUDLET_VM_NETWORK as they were';
+  return new AppError('engine_unavailable', detail, { hint });
+}

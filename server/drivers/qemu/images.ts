@@ -1,0 +1,254 @@
+/**
+ * Takes in disk images of strangers. The bytes are staged in a folder of their own, recognized by our own
+ * reading of their header, and then converted by a process that has nothing: another user where we are root,
+ * limits on memory, time and what it writes, no environment. What comes out is looked at again and kept as
+ * `<imageId>.qcow2`, read only. At most one conversion runs at a time; compute sees to it.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
+import { AppError } from '../../errors.ts';
+import { isId } from '../../ids.ts';
+import { asDiskError } from './disk.ts';
+import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from './image-header.ts';
+import { INSTALL_HINT } from './program.ts';
+
+export interface ImageLibraryDeps {
+  readonly directory: string;
+  /** Under which images are converted, used for nothing else; null: ours, because only root can change it. */
+  readonly uid: number | null;
+  /** Path of `qemu-img`, or null. */
+  readonly program: () => Promise<string | null>;
+  readonly limits?: Partial<ConversionLimits>;
+}
+
+interface ConversionLimits {
+  readonly memoryBytes: number;
+  readonly cpuSeconds: number;
+  readonly totalMs: number;
+}
+
+const GIB = 2 ** 30;
+const LIMITS: ConversionLimits = { memoryBytes: 2 * GIB, cpuSeconds: 3600, totalMs: 2 * 3_600_000 };
+/** Tables and counters of the new file, beside the disk itself. */
+const TABLES_BYTES = GIB;
+const STAGE = '.import-';
+const SOURCE = 'source';
+const RESULT = 'disk.qcow2';
+const MAX_WORDS_BYTES = 4096;
+
+export class ImageLibrary {
+  readonly #deps: ImageLibraryDeps;
+  readonly #limits: ConversionLimits;
+
+  constructor(deps: ImageLibraryDeps) {
+    this.#deps = deps;
+    this.#limits = { ...LIMITS, ...deps.limits };
+  }
+
+  #path(imageId: string, prefix = '', suffix = ''): string {
+    if (!isId('img', imageId)) throw new Error('not the id of an image');
+    return join(this.#deps.directory, `${prefix}${imageId}${suffix}`);
+  }
+
+  /** Throws `engine_unavailable`: better before the bytes come than after. */
+  async stage(imageId: string): Promise<ImageStage> {
+    await this.#requireProgram();
+    const folder = this.#path(imageId, STAGE);
+    fs.mkdirSync(this.#deps.directory, { recursive: true, mode: 0o700 });
+    await rm(folder, { recursive: true, force: true });
+    fs.mkdirSync(folder, { mode: 0o700 });
+    return new StagedFile(await open(join(folder, SOURCE), 'wx', 0o600));
+  }
+
+  async import(imageId: string, options: ImportOptions): Promise<ImportedImage> {
+    const folder = this.#path(imageId, STAGE);
+    try {
+      const found = recognized(join(folder, SOURCE), options.maxVirtualBytes, null);
+      await this.#convert(folder, found, options.signal);
+      const sizeBytes = await this.#keep(imageId, folder, found);
+      return { format: found.format, virtualBytes: found.virtualBytes, sizeBytes };
+    } catch (error) {
+      options.signal.throwIfAborted();
+      if (error instanceof ImageRefused) {
+        throw new AppError('invalid_request', `The image is refused: ${error.message}`);
+      }
+      throw asDiskError(error);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+
+  async #requireProgram(): Promise<string> {
+    const program = await this.#deps.program();
+    if (program !== null) return program;
+    throw new AppError('engine_unavailable', 'qemu-img is not installed on this host', {
+      hint: INSTALL_HINT,
+    });
+  }
+
+  async #convert(folder: string, { format, virtualBytes }: RecognizedImage, signal: AbortSignal) {
+    const program = await this.#requireProgram();
+    const { uid } = this.#deps;
+    const { memoryBytes, cpuSeconds, totalMs } = this.#limits;
+    if (uid !== null) {
+      endProcessesOf(uid);
+      fs.chownSync(join(folder, SOURCE), uid, uid);
+      fs.chownSync(folder, uid, uid);
+    }
+    const fileBytes = virtualBytes + TABLES_BYTES;
+    const limits = [`--as=${memoryBytes}`, `--cpu=${cpuSeconds}`, `--fsize=${fileBytes}`];
+    const convert = ['convert', '-q', '-f', format, '-O', 'qcow2', SOURCE, RESULT];
+    const words = ['--pdeathsig', 'KILL', '--no-new-privs', '--', 'prlimit', ...limits];
+    try {
+      await runLimited(['setpriv', ...words, '--core=0', '--nofile=64', '--', program, ...convert], {
+        ...{ folder, uid, signal: AbortSignal.any([signal, AbortSignal.timeout(totalMs)]) },
+      });
+    } finally {
+      // Whatever it may have left behind, so that nobody writes to the result any more.
+      if (uid !== null) endProcessesOf(uid);
+    }
+  }
+
+  /** Moves the result to where guests begin from. Nothing in the other user's folder is trusted. */
+  async #keep(imageId: string, folder: string, found: RecognizedImage): Promise<number> {
+    const result = join(folder, RESULT);
+    const file = await open(result, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+    try {
+      const { uid } = this.#deps;
+      const stat = await file.stat();
+      const isItsOwn = uid === null || stat.uid === uid;
+      if (!stat.isFile() || stat.nlink !== 1 || !isItsOwn)
+        throw new Error('the result is no file of its own');
+      recognized(result, found.virtualBytes, 'qcow2');
+      if (uid !== null) await file.chown(0, 0);
+      await file.chmod(0o444);
+      await file.sync();
+      await rename(result, this.#path(imageId, '', '.qcow2'));
+      await syncDirectory(this.#deps.directory);
+      return stat.size;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async discard(imageId: string): Promise<void> {
+    await rm(this.#path(imageId, STAGE), { recursive: true, force: true });
+    await rm(this.#path(imageId, '', '.qcow2'), { force: true });
+  }
+
+  /** Ids of what is kept and of what is staged. */
+  list(): string[] {
+    const names = fs.existsSync(this.#deps.directory) ? fs.readdirSync(this.#deps.directory) : [];
+    const ids = names.map((name) => name.replace(STAGE, '').replace(/\.qcow2$/, ''));
+    return [...new Set(ids.filter((id) => isId('img', id)))];
+  }
+}
+
+/** Bytes of an image as they come. */
+class StagedFile implements ImageStage {
+  readonly #file: FileHandle;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    try {
+      for (let at = 0; at < bytes.length; ) {
+        at += (await this.#file.write(bytes, at, bytes.length - at)).bytesWritten;
+      }
+    } catch (error) {
+      throw asDiskError(error);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}
+
+/** Reads the header. Throws ImageRefused, also when it is not of the format `must`. */
+function recognized(path: string, maxVirtualBytes: number, must: 'qcow2' | null): RecognizedImage {
+  const fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+  try {
+    const head = Buffer.alloc(HEADER_BYTES);
+    const length = fs.readSync(fd, head, 0, head.length, 0);
+    const found = recognizeImage(head.subarray(0, length), fs.fstatSync(fd).size, maxVirtualBytes);
+    if (must !== null && found.format !== must) throw new ImageRefused('it cannot be converted');
+    return found;
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+interface RunOptions {
+  readonly folder: string;
+  readonly uid: number | null;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with ImageRefused when the program says no or meets a limit. */
+async function runLimited([program = '', ...args]: string[], options: RunOptions): Promise<void> {
+  const { folder, uid, signal } = options;
+  signal.throwIfAborted();
+  const child = spawn(program, args, {
+    ...{ cwd: folder, env: { LANG: 'C', PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'ignore', 'pipe'] },
+    ...{ signal, killSignal: 'SIGKILL' },
+    ...(uid === null ? {} : { uid, gid: uid }),
+  });
+  let words = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    words = (words + text).slice(0, MAX_WORDS_BYTES);
+  });
+  const closed = once(child, 'close').catch((error) => error);
+  const outcome: unknown = await closed;
+  if (outcome instanceof Error) throw programError(outcome, signal);
+  const [status, killed] = outcome as [number | null, string | null];
+  if (status === 0) return;
+  if (/No space left|quota/i.test(words)) throw Object.assign(new Error(words), { code: 'ENOSPC' });
+  const reason = killed === null ? lastWords(words) : `its conversion met a limit (${killed})`;
+  throw new ImageRefused(reason);
+}
+
+function programError(error: Error, signal: AbortSignal): Error {
+  if (signal.aborted) return new ImageRefused('its conversion took too long');
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return error;
+  return new AppError('engine_unavailable', 'setpriv is not installed on this host', {
+    hint: 'install it: apt-get install util-linux',
+  });
+}
+
+/** The last line, without anything that is a path. */
+function lastWords(words: string): string {
+  const line = words.trim().split('\n').at(-1) ?? '';
+  const plain = line
+    .replace(/^qemu-img: /, '')
+    .replace(/\S*\/\S*/g, '…')
+    .slice(0, 300);
+  return plain === '' ? 'it cannot be converted' : `it cannot be converted: ${plain}`;
+}
+
+/** Ends what runs as a user that has no other use. */
+function endProcessesOf(uid: number): void {
+  for (const name of fs.readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      if (fs.statSync(`/proc/${name}`).uid === uid) process.kill(Number(name), 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

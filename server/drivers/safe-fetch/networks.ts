@@ -1,0 +1,58 @@
+/** Which addresses a request of a stranger may reach: those of the public Internet, and what was allowed. */
+import { BlockList, isIP } from 'node:net';
+
+/** RFC 6890 and its successors: all that is not the public Internet. */
+const PRIVATE_V4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+];
+/** All there is of the public Internet in version 6; the rest (mapped, NAT64, local, …) is never reached. */
+const PUBLIC_V6 = ['2000::/3'];
+/** Within that: tunnels that hold other addresses (Teredo, 6to4), special uses and documentation. */
+const SPECIAL_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
+
+/** Throws an Error that names the entry which is no network. */
+export function networkList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const { address, prefix, family } = parseNetwork(network);
+    list.addSubnet(address, prefix, family);
+  }
+  return list;
+}
+
+function parseNetwork(text: string): { address: string; prefix: number; family: 'ipv4' | 'ipv6' } {
+  const [, address = '', length = ''] = /^([0-9a-fA-F.:]+)\/(\d{1,3})$/.exec(text) ?? [];
+  const version = isIP(address);
+  const prefix = Number(length);
+  if (version === 0 || length === '' || prefix > (version === 4 ? 32 : 128)) {
+    throw new Error(`"${text}" is not a network like 10.0.0.0/8`);
+  }
+  return { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
+}
+
+const privateV4 = networkList(PRIVATE_V4);
+const publicV6 = networkList(PUBLIC_V6);
+const specialV6 = networkList(SPECIAL_V6);
+
+/** Whether `address` (text of an IP address) may be connected to; `allowed` goes before all rules. */
+export function mayReach(address: string, allowed: BlockList): boolean {
+  const version = isIP(address);
+  if (version === 0 || address.includes('%')) return false;
+  if (allowed.check(address, version === 4 ? 'ipv4' : 'ipv6')) return true;
+  if (version === 4) return !privateV4.check(address, 'ipv4');
+  return publicV6.check(address, 'ipv6') && !specialV6.check(address, 'ipv6');
+}

@@ -1,0 +1,174 @@
+/**
+ * HTTP to addresses that strangers name. A name is resolved once for each request, its addresses are held
+ * against the rules, and the socket is connected to one of those very addresses: there is no second look-up
+ * that could answer otherwise. Every redirect goes the same way again.
+ */
+import { type LookupAddress, lookup } from 'node:dns';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { type BlockList, isIP, type LookupFunction } from 'node:net';
+import {
+  type Outbound,
+  type OutboundAnswer,
+  OutboundRefused,
+  type OutboundRequest,
+} from '../../system/outbound.ts';
+import { mayReach, networkList } from './networks.ts';
+
+export interface SafeFetchDeps {
+  /** Networks (`10.0.0.0/8`) that may be reached although they are not public. */
+  readonly allowed: readonly string[];
+  /** Without a byte for this long the request is given up, ms. */
+  readonly stallMs?: number;
+}
+
+const STALL_MS = 30_000;
+const MAX_REDIRECTS = 5;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MAX_URL_LENGTH = 4096;
+const MAX_HEADER_BYTES = 32 * 1024;
+
+export class SafeFetch implements Outbound {
+  readonly #allowed: BlockList;
+  readonly #stallMs: number;
+
+  /** Throws an Error when one of `allowed` is no network. */
+  constructor(deps: SafeFetchDeps) {
+    this.#allowed = networkList(deps.allowed);
+    this.#stallMs = deps.stallMs ?? STALL_MS;
+  }
+
+  async fetch(request: OutboundRequest): Promise<OutboundAnswer> {
+    const limit = AbortSignal.timeout(request.totalMs);
+    const signal = request.signal ? AbortSignal.any([request.signal, limit]) : limit;
+    try {
+      const response = await this.#follow(request, signal);
+      const length = announcedLength(response);
+      if (length !== null && length > request.maxBytes) {
+        response.destroy();
+        throw tooLarge(request.maxBytes);
+      }
+      const bytes = readAnswer(response, request, signal);
+      const retryAfter = response.headers['retry-after'] ?? null;
+      return { status: response.statusCode ?? 0, retryAfter, length, bytes };
+    } catch (error) {
+      throw worded(error, request, signal);
+    }
+  }
+
+  async #follow(request: OutboundRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
+    let url = checkedUrl(request.url);
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.#send(url, request, signal);
+      const { location } = response.headers;
+      const isRedirect = REDIRECTS.has(response.statusCode ?? 0) && location !== undefined;
+      if (!isRedirect || (request.method ?? 'GET') !== 'GET') return response;
+      response.destroy();
+      if (redirects === MAX_REDIRECTS) {
+        throw new OutboundRefused('failed', `more than ${MAX_REDIRECTS} redirects`);
+      }
+      const next = checkedUrl(location, url);
+      if (url.protocol === 'https:' && next.protocol === 'http:') {
+        throw new OutboundRefused('forbidden', 'a redirect leads from https to http');
+      }
+      url = next;
+    }
+  }
+
+  #send(url: URL, request: OutboundRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    // A socket asks no lookup for what is an address already.
+    if (isIP(host) !== 0 && !mayReach(host, this.#allowed)) throw forbidden(url.hostname);
+    const { protocol } = url;
+    return new Promise((resolve, reject) => {
+      const sent = (protocol === 'https:' ? https : http).request({
+        ...{ protocol, host, port: url.port, path: url.pathname + url.search },
+        method: request.method ?? 'GET',
+        headers: {
+          'user-agent': 'cloudlet',
+          accept: '*/*',
+          'accept-encoding': 'identity',
+          ...request.headers,
+          host: url.host,
+        },
+        lookup: this.#lookup,
+        // A connection of its own: none that someone else opened is used again.
+        agent: false,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        timeout: this.#stallMs,
+        signal,
+      });
+      sent.on('timeout', () => {
+        const seconds = Math.ceil(this.#stallMs / 1000);
+        sent.destroy(new OutboundRefused('failed', `nothing came for ${seconds} s`));
+      });
+      sent.on('error', reject).on('response', resolve);
+      sent.end(request.body);
+    });
+  }
+
+  /** Answers with those addresses of a name that may be reached. */
+  readonly #lookup: LookupFunction = (name, options, callback) => {
+    lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
+      if (error !== null) return callback(error, '');
+      const fine = found.filter(({ address }) => mayReach(address, this.#allowed));
+      const [first] = fine;
+      if (first === undefined) return callback(forbidden(name), '');
+      if (options.all) callback(null, fine);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+/** Throws OutboundRefused unless it is http(s) without credentials. */
+function checkedUrl(text: string, base?: URL): URL {
+  const url = text.length <= MAX_URL_LENGTH ? URL.parse(text, base?.href) : null;
+  if (url === null) throw new OutboundRefused('invalid', 'not a URL');
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new OutboundRefused('invalid', 'must begin with http:// or https://');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new OutboundRefused('invalid', 'must hold no name and password');
+  }
+  return url;
+}
+
+function announcedLength({ headers }: http.IncomingMessage): number | null {
+  const text = headers['content-length'];
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+async function* readAnswer(
+  response: http.IncomingMessage,
+  request: OutboundRequest,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  try {
+    for await (const piece of response as AsyncIterable<Uint8Array>) {
+      total += piece.length;
+      if (total > request.maxBytes) throw tooLarge(request.maxBytes);
+      yield piece;
+    }
+  } catch (error) {
+    throw worded(error, request, signal);
+  } finally {
+    response.destroy();
+  }
+}
+
+function forbidden(host: string): OutboundRefused {
+  return new OutboundRefused('forbidden', `${host} is not an address of the public Internet`);
+}
+
+function tooLarge(maxBytes: number): OutboundRefused {
+  return new OutboundRefused('failed', `it is larger than ${maxBytes} bytes`);
+}
+
+function worded(error: unknown, request: OutboundRequest, signal: AbortSignal): unknown {
+  if (error instanceof OutboundRefused) return error;
+  if (request.signal?.aborted) return request.signal.reason;
+  if (signal.aborted) return new OutboundRefused('failed', 'it took too long', error);
+  const { code } = error as NodeJS.ErrnoException;
+  return new OutboundRefused('failed', `the connection failed (${code ?? 'unknown'})`, error);
+}

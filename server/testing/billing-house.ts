@@ -1,0 +1,79 @@
+/** Billing on a real database, with a clock that moves when told to. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BillingAccountStore } from '../billing/accounts-store.ts';
+import { HoldStore } from '../billing/hold-store.ts';
+import { Holds } from '../billing/holds.ts';
+import { Ledger, transferStatements } from '../billing/ledger.ts';
+import { PriceStore } from '../billing/price-store.ts';
+import { type BuiltInPrice, Prices } from '../billing/prices.ts';
+import { Settlement } from '../billing/settlement.ts';
+import { SteadyClock } from '../billing/steady-clock.ts';
+import { Usage } from '../billing/usage.ts';
+import { UsageStore } from '../billing/usage-store.ts';
+import { FakeClock } from '../clock.ts';
+import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { Alarms } from '../system/alarms.ts';
+
+/** t2.micro as in the catalogue; storage and traffic at prices that leave remainders. */
+export const TEST_PRICES: readonly BuiltInPrice[] = [
+  { meter: 'vm.time', variant: 't2.micro', priceNano: 11_600_000 },
+  { meter: 'vm.time', variant: 'p3.2xlarge', priceNano: 3_060_000_000 },
+  { meter: 'vm.disk', variant: 't2.micro', priceNano: 137 },
+  { meter: 'storage', variant: '', priceNano: 31_507 },
+  { meter: 'egress', variant: '', priceNano: 90_000_001 },
+];
+
+export type BillingHouse = Awaited<ReturnType<typeof openBillingHouse>>;
+
+/** With account 1, which was granted `creditsMicro`. */
+export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
+  const clock = new FakeClock();
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-billing-'));
+  const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
+  const accounts = new BillingAccountStore(metadata);
+  const usageStore = new UsageStore(metadata);
+  const holdStore = new HoldStore(metadata);
+  const priceStore = new PriceStore(metadata);
+  const steady = new SteadyClock({ clock, bootId: 'boot', anchor: null });
+  const prices = new Prices({ store: priceStore, clock, builtIn: TEST_PRICES });
+  const usage = new Usage({ store: usageStore, steady });
+  const shared = { metadata, clock, steady, prices, accounts };
+  const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
+  const holds = new Holds({ ...shared, store: holdStore });
+  const ledger = new Ledger({ metadata });
+  const addAccount = async (micro: bigint): Promise<number> => {
+    const [made] = await metadata.commit([
+      {
+        sql: "INSERT INTO accounts (username, email, password_hash, created_at) VALUES ('a', 'e', '', 0)",
+        params: [],
+      },
+    ]);
+    const id = made?.lastRowId ?? 0;
+    if (micro > 0n) await grant(id, micro);
+    return id;
+  };
+  const grant = (accountId: number, amountMicro: bigint) =>
+    metadata.commit(
+      transferStatements({
+        ...{ id: `grant-${accountId}-${granted++}`, debit: 'system:grants', credit: `account:${accountId}` },
+        ...{ amountMicro, code: 'grant', reference: 'test', at: clock.now() },
+      }),
+    );
+  let granted = 0;
+  await addAccount(creditsMicro);
+  const close = async () => {
+    await metadata.close();
+    rmSync(directory, { recursive: true });
+  };
+  const row = async (accountId = 1) => {
+    const found = await accounts.find(accountId);
+    if (found === undefined) throw new Error('no such account');
+    return found;
+  };
+  return {
+    ...{ clock, metadata, accounts, usageStore, usage, holdStore, holds, priceStore, prices, steady },
+    ...{ settlement, ledger, addAccount, grant, row, close },
+  };
+}

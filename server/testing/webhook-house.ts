@@ -1,0 +1,67 @@
+/** Everything of webhooks on a real database, with a receiver on loopback and a clock that obeys. For tests. */
+import type { Principal } from '../accounts/principal.ts';
+import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { Deliveries } from '../webhooks/deliveries.ts';
+import { DeliveryStore } from '../webhooks/deliveries-store.ts';
+import { Dispatcher } from '../webhooks/dispatcher.ts';
+import { eventStatements } from '../webhooks/events.ts';
+import type { Delivery } from '../webhooks/schema.ts';
+import { WebhookStore } from '../webhooks/store.ts';
+import { Webhooks } from '../webhooks/webhooks.ts';
+import { openAccountHouse } from './account-house.ts';
+
+export interface WebhookOptions {
+  /** Networks that deliveries may lead to; loopback without it. */
+  readonly allowed?: readonly string[];
+  /** Stands between the domain and the stores, to break there. */
+  readonly wrapMetadata?: (metadata: Metadata) => Metadata;
+}
+
+export type WebhookHouse = Awaited<ReturnType<typeof openWebhookHouse>>;
+
+/** The house itself lasts; `open` is a start of Cloudlet in it. */
+export async function openWebhookHouse() {
+  const house = await openAccountHouse();
+  const { clock, accounts } = house;
+  let events = 0;
+  const open = (options: WebhookOptions = {}) => {
+    const metadata = options.wrapMetadata?.(house.metadata) ?? house.metadata;
+    const reports: string[] = [];
+    const shared = {
+      ...{ metadata, clock, sealer: house.sealer },
+      webhookStore: new WebhookStore(metadata),
+      deliveryStore: new DeliveryStore(metadata),
+      outbound: new SafeFetch({ allowed: options.allowed ?? ['127.0.0.0/8'] }),
+      report: (what: string, error: unknown) => void reports.push(`${what}: ${error}`),
+    };
+    const dispatcher = new Dispatcher(shared);
+    const webhooks = new Webhooks(shared);
+    const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
+    /** Newest first. */
+    const log = async (principal: Principal, webhookId: string): Promise<Delivery[]> => {
+      const page = { before: 0, limit: Infinity };
+      const found: Delivery[] = [];
+      for await (const entry of await deliveries.list(principal, webhookId, page)) found.push(entry.toJSON());
+      return found;
+    };
+    return { dispatcher, webhooks, deliveries, reports, log };
+  };
+  return {
+    ...{ clock, open, metadata: house.metadata },
+    /** A new account, as its own key's principal. */
+    async newPrincipal(username: string): Promise<Principal> {
+      const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
+      const { id } = await accounts.register(fields, () => []);
+      const rights = { isAdmin: false, scopes: ['*'], bucketLimits: null, via: 'key' } as const;
+      return { accountId: id, username, ...rights, credentialId: `k-${id}` };
+    },
+    /** Commits an event with a number of its own; returns the number. */
+    async emit({ accountId }: Principal, type: 'vm.stopped' | 'credits.low' = 'vm.stopped'): Promise<number> {
+      const number = ++events;
+      await house.metadata.commit(eventStatements({ accountId, type, data: { number }, at: clock.now() }));
+      return number;
+    },
+    close: () => house.close(),
+  };
+}

@@ -1,0 +1,229 @@
+/** SQL of events, of their deliveries to webhooks, and of the attempts. */
+import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+import type { WrittenEvent } from './events.ts';
+
+export interface PendingEventRow {
+  readonly id: number;
+  readonly account_id: number;
+  readonly type: string;
+}
+
+/** Times are ms since 1970. */
+export interface DeliveryRow {
+  readonly id: number;
+  readonly delivery_id: string;
+  readonly webhook: number;
+  readonly event_id: string;
+  readonly type: string;
+  readonly body: string;
+  readonly state: 'pending' | 'delivered' | 'failed';
+  readonly reason: string | null;
+  readonly tries: number;
+  readonly next_at: number | null;
+  readonly created_at: number;
+}
+
+export interface AttemptRow {
+  readonly delivery: number;
+  readonly at: number;
+  readonly status: number | null;
+  readonly duration_ms: number;
+  readonly response: string | null;
+  readonly error: string | null;
+}
+
+/** The next delivery of a webhook that has one. */
+export interface DueRow {
+  readonly webhook: number;
+  readonly account_id: number;
+  readonly next_at: number;
+}
+
+/** A delivery with what is needed to make an attempt. */
+export interface OutgoingRow extends DeliveryRow {
+  readonly webhook_id: string;
+  readonly url: string;
+  readonly failing_since: number | null;
+  readonly sealed_secret: Uint8Array;
+  readonly sealed_old_secret: Uint8Array | null;
+  readonly old_secret_until: number | null;
+  readonly account_closed: number;
+}
+
+const COLUMNS = `d.id, d.delivery_id, d.webhook, e.event_id, e.type, e.body, d.state, d.reason, d.tries,
+  d.next_at, d.created_at`;
+const FROM = 'FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event';
+
+export class DeliveryStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** Oldest first. */
+  pendingEvents(limit: number): Awaitable<PendingEventRow[]> {
+    return this.#reads.all(
+      'SELECT id, account_id, type FROM webhook_events WHERE is_pending = 1 ORDER BY id LIMIT ?',
+      limit,
+    );
+  }
+
+  /** Of each webhook with pending deliveries the one that is next: one seek each, however many wait. */
+  nextOfEach(): Awaitable<DueRow[]> {
+    return this.#reads.all(
+      `WITH RECURSIVE waiting (webhook) AS (
+         SELECT min(webhook) FROM webhook_deliveries WHERE state = 'pending'
+         UNION ALL
+         SELECT (SELECT min(webhook) FROM webhook_deliveries
+                 WHERE state = 'pending' AND webhook > waiting.webhook)
+         FROM waiting WHERE webhook IS NOT NULL)
+       SELECT waiting.webhook, w.account_id,
+         (SELECT min(next_at) FROM webhook_deliveries d
+          WHERE d.webhook = waiting.webhook AND d.state = 'pending') AS next_at
+       FROM waiting JOIN webhooks w ON w.id = waiting.webhook`,
+    );
+  }
+
+  /** The delivery of a webhook that is next. */
+  nextOf(webhook: number): Awaitable<OutgoingRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS}, w.webhook_id, w.url, w.failing_since, w.sealed_secret, w.sealed_old_secret,
+         w.old_secret_until, a.closed_at IS NOT NULL AS account_closed
+       ${FROM} JOIN webhooks w ON w.id = d.webhook JOIN accounts a ON a.id = w.account_id
+       WHERE d.webhook = ? AND d.state = 'pending' ORDER BY d.next_at, d.id LIMIT 1`,
+      webhook,
+    );
+  }
+
+  find(webhook: number, deliveryId: string): Awaitable<DeliveryRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS} ${FROM} WHERE d.webhook = ? AND d.delivery_id = ?`,
+      webhook,
+      deliveryId,
+    );
+  }
+
+  /** Newest first, those before row id `before`. */
+  list(webhook: number, before: number, limit: number): Awaitable<DeliveryRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} ${FROM} WHERE d.webhook = ? AND d.id < ? ORDER BY d.id DESC LIMIT ?`,
+      webhook,
+      before,
+      limit,
+    );
+  }
+
+  /** Oldest first. */
+  attempts(delivery: number): Awaitable<AttemptRow[]> {
+    return this.#reads.all(
+      `SELECT delivery, at, status, duration_ms, response, error FROM webhook_attempts
+       WHERE delivery = ? ORDER BY id`,
+      delivery,
+    );
+  }
+
+  /** Refuses when that was done before. */
+  settleEvent(id: number): Statement {
+    return {
+      sql: 'UPDATE webhook_events SET is_pending = 0 WHERE id = ? AND is_pending = 1',
+      params: [id],
+      expectChanges: 1,
+    };
+  }
+
+  /** An event that goes to one webhook only, which gets it by a delivery of the same commit. */
+  insertSettledEvent(event: WrittenEvent): Statement {
+    return {
+      sql: `INSERT INTO webhook_events (event_id, account_id, type, body, is_pending, at)
+            VALUES (?, ?, ?, ?, 0, ?)`,
+      params: [event.eventId, event.accountId, event.type, event.body, event.at],
+    };
+  }
+
+  /** Refuses (foreign key) when the webhook is gone. */
+  insertDelivery(row: {
+    readonly deliveryId: string;
+    readonly webhook: number;
+    readonly event: number | RowIdOf;
+    /** null: it is pending, from `at` on. */
+    readonly failed: string | null;
+    readonly at: number;
+  }): Statement {
+    const isPending = row.failed === null;
+    return {
+      sql: `INSERT INTO webhook_deliveries (delivery_id, webhook, event, state, reason, next_at, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.deliveryId, row.webhook, row.event, isPending ? 'pending' : 'failed', row.failed],
+        ...[isPending ? row.at : null, row.at],
+      ],
+    };
+  }
+
+  /** After an attempt. Refuses when it was replayed, given up or removed meanwhile. */
+  settle(before: DeliveryRow, after: Pick<DeliveryRow, 'state' | 'reason' | 'next_at'>): Statement {
+    return {
+      sql: `UPDATE webhook_deliveries SET state = ?, reason = ?, next_at = ?, tries = tries + 1
+            WHERE id = ? AND state = 'pending' AND tries = ?`,
+      params: [after.state, after.reason, after.next_at, before.id, before.tries],
+      expectChanges: 1,
+    };
+  }
+
+  insertAttempt(row: AttemptRow): Statement {
+    return {
+      sql: `INSERT INTO webhook_attempts (delivery, at, status, duration_ms, response, error)
+            VALUES (?, ?, ?, ?, ?, ?)`,
+      params: [row.delivery, row.at, row.status, row.duration_ms, row.response, row.error],
+    };
+  }
+
+  /** What waits for this webhook is not sent. */
+  giveUpOn(webhook: number, reason: string): Statement {
+    return {
+      sql: `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = ?
+            WHERE webhook = ? AND state = 'pending'`,
+      params: [reason, webhook],
+    };
+  }
+
+  /** From the beginning, now. Refuses when it is gone. */
+  replay(id: number, now: number): Statement {
+    return {
+      sql: `UPDATE webhook_deliveries SET state = 'pending', reason = NULL, tries = 0, next_at = ?
+            WHERE id = ?`,
+      params: [now, id],
+      expectChanges: 1,
+    };
+  }
+
+  /** All that failed since, from the beginning, now. */
+  replayFailed(webhook: number, since: number, now: number): Statement {
+    return {
+      sql: `UPDATE webhook_deliveries SET state = 'pending', reason = NULL, tries = 0, next_at = ?
+            WHERE webhook = ? AND state = 'failed' AND created_at >= ?`,
+      params: [now, webhook, since],
+    };
+  }
+
+  /** At most `limit` of before `before` that wait for nothing, with their deliveries and attempts. */
+  deleteOldEvents(before: number, limit: number): Statement {
+    return {
+      sql: `DELETE FROM webhook_events WHERE id IN
+              (SELECT id FROM webhook_events e WHERE at < ? AND is_pending = 0 AND NOT EXISTS
+                (SELECT 1 FROM webhook_deliveries d WHERE d.event = e.id AND d.state = 'pending')
+               ORDER BY at LIMIT ?)`,
+      params: [before, limit],
+    };
+  }
+}
+
+/** Does nothing while the account has no webhook. */
+export function insertEventIfHeard(event: WrittenEvent): Statement {
+  return {
+    sql: `INSERT INTO webhook_events (event_id, account_id, type, body, at)
+          SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM webhooks WHERE account_id = ?)`,
+    params: [event.eventId, event.accountId, event.type, event.body, event.at, event.accountId],
+  };
+}

@@ -1,0 +1,78 @@
+/** One attempt to deliver: a POST, and what came of it. */
+import type { Clock } from '../clock.ts';
+import { type Outbound, OutboundRefused } from '../system/outbound.ts';
+import { parseRetryAfter } from './retry-schedule.ts';
+import { signedHeaders } from './signature.ts';
+
+export interface Outgoing {
+  readonly url: string;
+  readonly eventId: string;
+  readonly body: string;
+  /** In the form `whsec_…`, the current one first. */
+  readonly secrets: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+export interface AttemptResult {
+  /** When it began, ms since 1970. */
+  readonly at: number;
+  /** null: there was no answer. */
+  readonly status: number | null;
+  readonly durationMs: number;
+  /** The first 1 KiB of the answer; null: there was none. */
+  readonly response: string | null;
+  /** Why there was no answer, in words for the webhook's owner. */
+  readonly error: string | null;
+  /** How long the receiver wants to be left alone, ms; null: it did not say. */
+  readonly retryAfterMs: number | null;
+}
+
+const TOTAL_MS = 10_000;
+const KEPT_BYTES = 1024;
+/** A receiver that says no more than this can finish; of more nothing is read. */
+const READ_BYTES = 64 * 1024;
+const NO_STATUS = { status: null, response: null, retryAfterMs: null };
+
+/** Rejects only when `signal` was aborted. */
+export async function attemptDelivery(
+  { outbound, clock }: { readonly outbound: Outbound; readonly clock: Clock },
+  { url, eventId, body, secrets, signal }: Outgoing,
+): Promise<AttemptResult> {
+  const at = clock.now();
+  const begin = clock.monotonic();
+  const took = () => Math.round(clock.monotonic() - begin);
+  const message = { id: eventId, timestamp: Math.floor(at / 1000), body };
+  try {
+    const answer = await outbound.fetch({
+      ...{ url, method: 'POST', body: Buffer.from(body), totalMs: TOTAL_MS, signal },
+      headers: { 'content-type': 'application/json', ...signedHeaders(message, secrets) },
+      // How much is read is decided below; a long answer is no failure.
+      maxBytes: Number.MAX_SAFE_INTEGER,
+    });
+    const response = await readBeginning(answer.bytes, signal);
+    const retryAfterMs = parseRetryAfter(answer.retryAfter, at);
+    return { at, status: answer.status, durationMs: took(), response, error: null, retryAfterMs };
+  } catch (error) {
+    signal.throwIfAborted();
+    const words = error instanceof OutboundRefused ? error.message : 'the request could not be made';
+    return { ...NO_STATUS, at, durationMs: took(), error: words };
+  }
+}
+
+/** The status has decided already, so an answer that breaks off is as good as a whole one. */
+async function readBeginning(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let total = 0;
+  try {
+    for await (const piece of bytes) {
+      if (total < KEPT_BYTES) pieces.push(piece);
+      total += piece.length;
+      if (total > READ_BYTES) break;
+    }
+  } catch {
+    signal.throwIfAborted();
+  }
+  const kept = Buffer.concat(pieces).subarray(0, KEPT_BYTES);
+  // As a stream, so that a character cut in two is left out; SQLite's texts end at a NUL.
+  return new TextDecoder().decode(kept, { stream: true }).replaceAll('\0', '\ufffd');
+}

@@ -1,0 +1,364 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { isGenuine, type Received, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
+import type { Principal } from '../accounts/principal.ts';
+import { AppError } from '../errors.ts';
+import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
+import { eventStatements } from './events.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+let house: WebhookHouse;
+let cloud: ReturnType<WebhookHouse['open']>;
+let receiver: WebhookReceiver;
+let ann: Principal;
+let accounts = 0;
+before(async () => {
+  house = await openWebhookHouse();
+});
+after(() => house.close());
+beforeEach(async () => {
+  receiver = await WebhookReceiver.open();
+  ann = await house.newPrincipal(`ann${++accounts}`);
+  cloud = house.open();
+  cloud.dispatcher.start();
+});
+afterEach(async () => {
+  await cloud.dispatcher.close();
+  receiver.close();
+});
+
+const newWebhook = (url = receiver.url, events?: ['*'] | ['credits.low']) =>
+  cloud.webhooks.create(ann, { url, ...(events && { events }) });
+const numbers = (all: readonly Received[] = receiver.received) =>
+  all.map(({ body }) => JSON.parse(body).data.number as number);
+const passed = async (ms: number) => {
+  house.clock.advance(ms);
+  await cloud.dispatcher.settled();
+};
+
+test('an event of the commit arrives once, signed, in order, at those who wanted it', async () => {
+  const { id, secret } = await newWebhook();
+  await newWebhook(`${receiver.url}/low`, ['credits.low']);
+  const first = await house.emit(ann);
+  const second = await house.emit(ann, 'credits.low');
+  const third = await house.emit(ann);
+  await cloud.dispatcher.settled();
+  await passed(1000);
+  const [all, low] = [/hook$/, /low$/].map((path) => receiver.received.filter((one) => path.test(one.path)));
+  assert.deepEqual([numbers(all), numbers(low)], [[first, second, third], [second]]);
+  const [got] = all ?? [];
+  assert.ok(got !== undefined && (await isGenuine(secret, got)));
+  assert.equal(got.contentType, 'application/json');
+  const at = new Date(Number(got.timestamp) * 1000).toISOString();
+  assert.deepEqual(JSON.parse(got.body), { type: 'vm.stopped', timestamp: at, data: { number: first } });
+  const log = await cloud.log(ann, id);
+  assert.deepEqual(
+    log.map(({ event_id, state, attempts }) => [event_id, state, attempts.map(({ status }) => status)]),
+    [...(all ?? [])].reverse().map((one) => [one.id, 'delivered', [204]]),
+  );
+});
+
+test('an event of a commit that is rejected never was; without a webhook none is kept', async () => {
+  await house.emit(ann);
+  await newWebhook();
+  const event = { accountId: ann.accountId, type: 'vm.failed', data: {}, at: house.clock.now() } as const;
+  const refused = { sql: 'UPDATE accounts SET id = id WHERE id = -1', params: [], expectChanges: 1 };
+  await assert.rejects(house.metadata.commit([...eventStatements(event), refused]));
+  await cloud.dispatcher.settled();
+  assert.equal(receiver.received.length, 0);
+});
+
+test('a failure is tried again on schedule, under the same id and with a new timestamp, and then ends', async () => {
+  const { id, secret } = await newWebhook();
+  receiver.reply = () => ({ status: 500, body: 'out of order' });
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  const steps = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
+  for (const [i, seconds] of steps.entries()) {
+    await passed(seconds * 1000 - 1);
+    assert.equal(receiver.received.length, i + 1, `before ${seconds} s`);
+    await passed(seconds * 101 + 1);
+    assert.equal(receiver.received.length, i + 2, `after ${seconds} s`);
+  }
+  await passed(10 * DAY_MS);
+  assert.equal(receiver.received.length, 8);
+  assert.equal(new Set(receiver.received.map((one) => one.id)).size, 1);
+  assert.equal(new Set(receiver.received.map(({ timestamp }) => timestamp)).size, 8);
+  for (const one of receiver.received) assert.ok(await isGenuine(secret, one));
+  const [delivery] = await cloud.log(ann, id);
+  assert.deepEqual([delivery?.state, delivery?.next_attempt_at], ['failed', null]);
+  assert.deepEqual(
+    delivery?.attempts.map(({ status, response, error }) => [status, response, error]),
+    Array.from({ length: 8 }, () => [500, 'out of order', null]),
+  );
+});
+
+test('one event that fails holds up no other, and a success later ends its retries', async () => {
+  await newWebhook();
+  const bad = await house.emit(ann);
+  const good = await house.emit(ann);
+  let isRepaired = false;
+  receiver.reply = ({ body }) => ({
+    status: JSON.parse(body).data.number === bad && !isRepaired ? 503 : 200,
+  });
+  await cloud.dispatcher.settled();
+  assert.deepEqual(numbers(), [bad, good]);
+  isRepaired = true;
+  await passed(6000);
+  await passed(DAY_MS);
+  assert.deepEqual(numbers(), [bad, good, bad]);
+});
+
+test('a webhook that does not answer holds up no other', async () => {
+  const slow = await WebhookReceiver.open();
+  slow.reply = () => 'hang';
+  for (let i = 0; i < 3; i++) await newWebhook(slow.url);
+  await newWebhook();
+  for (let i = 0; i < 5; i++) await house.emit(ann);
+  cloud.dispatcher.wake();
+  await receiver.reached(5);
+  assert.equal(slow.received.length, 3, 'one attempt at a time each');
+  await cloud.dispatcher.close();
+  slow.close();
+});
+
+test('one account takes at most 4 of 16 places', async () => {
+  const slow = await WebhookReceiver.open();
+  slow.reply = () => 'hang';
+  for (let i = 0; i < 6; i++) await newWebhook(`${slow.url}/ann`);
+  await house.emit(ann);
+  const others = [];
+  for (let i = 0; i < 4; i++) {
+    const other = await house.newPrincipal(`other${accounts}-${i}`);
+    for (let k = 0; k < 4; k++) await cloud.webhooks.create(other, { url: slow.url });
+    others.push(other);
+  }
+  cloud.dispatcher.wake();
+  await slow.reached(4);
+  for (const other of others) await house.emit(other);
+  cloud.dispatcher.wake();
+  await slow.reached(16);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal(slow.received.length, 16);
+  assert.equal(slow.received.filter(({ path }) => path.endsWith('/ann')).length, 4);
+  await cloud.dispatcher.close();
+  slow.close();
+});
+
+test('Retry-After is waited for, by other events of the webhook as well', async () => {
+  await newWebhook();
+  receiver.reply = () => ({ status: 429, headers: { 'retry-after': '600' } });
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  await house.emit(ann);
+  await passed(590_000);
+  assert.equal(receiver.received.length, 1);
+  receiver.reply = () => ({ status: 200 });
+  await passed(11_000);
+  assert.equal(receiver.received.length, 3);
+});
+
+test('410 disables at once; what waits and what comes is kept as failed and can be recovered', async () => {
+  const { id } = await newWebhook();
+  receiver.reply = () => ({ status: 410 });
+  const since = '2026-01-01T00:00:00Z';
+  const lost = [await house.emit(ann), await house.emit(ann)];
+  await cloud.dispatcher.settled();
+  lost.push(await house.emit(ann));
+  await passed(DAY_MS);
+  assert.equal(receiver.received.length, 1);
+  const { enabled, disabled_reason } = await cloud.webhooks.describe(ann, id);
+  assert.deepEqual([enabled, disabled_reason?.code], [false, 'gone']);
+  const log = await cloud.log(ann, id);
+  assert.deepEqual(
+    log.map(({ state, reason, attempts }) => [state, reason, attempts.length]),
+    [
+      ['failed', 'the webhook was disabled', 0],
+      ['failed', 'the webhook was disabled', 0],
+      ['failed', 'the webhook was disabled', 1],
+    ],
+  );
+  const refused = (error: unknown) => error instanceof AppError && error.code === 'webhook_disabled';
+  await assert.rejects(cloud.deliveries.recover(ann, id, since), refused);
+  await cloud.webhooks.change(ann, id, { enabled: true });
+  receiver.reply = () => ({ status: 200 });
+  const [first] = receiver.received.splice(0);
+  assert.deepEqual(await cloud.deliveries.recover(ann, id, since), { recovered: 3 });
+  await cloud.dispatcher.settled();
+  assert.deepEqual(numbers(), lost);
+  assert.equal(receiver.received[0]?.id, first?.id);
+  assert.deepEqual(await cloud.deliveries.recover(ann, id, since), { recovered: 0 });
+});
+
+test('five days of nothing but failures disable; one success in between does not', async () => {
+  const { id } = await newWebhook();
+  receiver.reply = () => ({ status: 500 });
+  for (let day = 0; day < 4; day++) {
+    await house.emit(ann);
+    await passed(DAY_MS);
+  }
+  receiver.reply = () => ({ status: 200 });
+  await house.emit(ann);
+  await passed(1000);
+  assert.equal((await cloud.webhooks.describe(ann, id)).failing_since, null);
+  receiver.reply = () => ({ status: 500 });
+  for (let day = 0; day < 5; day++) {
+    await house.emit(ann);
+    await cloud.dispatcher.settled();
+    assert.equal((await cloud.webhooks.describe(ann, id)).enabled, true, `day ${day}`);
+    await passed(DAY_MS);
+  }
+  const { enabled, disabled_reason } = await cloud.webhooks.describe(ann, id);
+  assert.deepEqual([enabled, disabled_reason?.code], [false, 'failing']);
+  assert.ok((await cloud.log(ann, id)).every(({ state }) => state !== 'pending'));
+  const { failing_since } = await cloud.webhooks.change(ann, id, { enabled: true });
+  assert.equal(failing_since, null);
+});
+
+test('an address that may not be reached, and one where nobody is, are named in the log', async () => {
+  await cloud.dispatcher.close();
+  cloud = house.open({ allowed: [] });
+  cloud.dispatcher.start();
+  const { id } = await newWebhook();
+  const nowhere = await WebhookReceiver.open();
+  const other = await newWebhook(nowhere.url);
+  nowhere.close();
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  assert.equal(receiver.received.length, 0);
+  const [refused] = await cloud.log(ann, id);
+  assert.equal(refused?.attempts[0]?.status, null);
+  assert.match(refused?.attempts[0]?.error ?? '', /^127\.0\.0\.1 is not an address of the public Internet$/);
+  assert.equal(refused?.state, 'pending');
+  await cloud.dispatcher.close();
+  cloud = house.open();
+  cloud.dispatcher.start();
+  await passed(6000);
+  const [failed] = await cloud.log(ann, other.id);
+  assert.match(failed?.attempts.at(-1)?.error ?? '', /ECONNREFUSED/);
+});
+
+test('a redirect is not followed; of a long answer the beginning is kept', async () => {
+  const { id } = await newWebhook();
+  receiver.reply = () => ({ status: 302, headers: { location: '/elsewhere' } });
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  receiver.reply = () => ({ status: 200, body: `\0ü${'ü'.repeat(200_000)}` });
+  await passed(6000);
+  assert.deepEqual(
+    receiver.received.map(({ path }) => path),
+    ['/hook', '/hook'],
+  );
+  const [delivery] = await cloud.log(ann, id);
+  assert.deepEqual(
+    delivery?.attempts.map(({ status, response }) => [status, response]),
+    [
+      [302, ''],
+      [200, `\ufffd${'ü'.repeat(511)}`],
+    ],
+  );
+});
+
+test('a start goes on where a kill ended: an attempt without its commit is repeated under its id', async () => {
+  const { id } = await newWebhook();
+  await house.emit(ann);
+  receiver.reply = () => 'hang';
+  cloud.dispatcher.wake();
+  await receiver.reached(1);
+  await cloud.dispatcher.close();
+  const unsent = await house.emit(ann);
+  receiver.reply = () => ({ status: 200 });
+  cloud = house.open();
+  cloud.dispatcher.start();
+  await cloud.dispatcher.settled();
+  const [first, second, third] = receiver.received;
+  assert.equal(first?.id, second?.id);
+  assert.equal(numbers([third as Received])[0], unsent);
+  assert.ok((await cloud.log(ann, id)).every(({ state }) => state === 'delivered'));
+});
+
+test('a result that cannot be stored is no reason to send the same again at once', async () => {
+  await cloud.dispatcher.close();
+  let isFull = false;
+  cloud = house.open({
+    wrapMetadata: (metadata) => ({
+      get: (sql, ...params) => metadata.get(sql, ...params),
+      all: (sql, ...params) => metadata.all(sql, ...params),
+      commit: (statements) =>
+        isFull && statements.some(({ sql }) => sql.includes('webhook_attempts'))
+          ? Promise.reject(new AppError('out_of_space', 'The disk is full'))
+          : metadata.commit(statements),
+      close: () => metadata.close(),
+    }),
+  });
+  cloud.dispatcher.start();
+  const { id } = await newWebhook();
+  isFull = true;
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  await passed(59_000);
+  assert.equal(receiver.received.length, 1);
+  assert.match(cloud.reports.join('\n'), /^a delivery to a webhook was not stored.*The disk is full$/);
+  isFull = false;
+  await passed(2000);
+  assert.equal(receiver.received.length, 2);
+  assert.equal((await cloud.log(ann, id))[0]?.state, 'delivered');
+});
+
+test('a wall clock that is set back by a month delays nothing by more than its schedule', async () => {
+  await newWebhook();
+  receiver.reply = () => ({ status: 500 });
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  house.clock.jump(-30 * DAY_MS);
+  await passed(1000);
+  assert.equal(receiver.received.length, 2);
+  house.clock.jump(30 * DAY_MS);
+});
+
+test('a deleted webhook gets no more, nor does one of a closed account', async () => {
+  const { id } = await newWebhook();
+  await newWebhook(`${receiver.url}/kept`);
+  await house.emit(ann);
+  await cloud.webhooks.remove(ann, id);
+  await cloud.dispatcher.settled();
+  assert.deepEqual(
+    receiver.received.map(({ path }) => path),
+    ['/hook/kept'],
+  );
+  receiver.reply = () => ({ status: 500 });
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  const closing = 'UPDATE accounts SET closed_at = 1 WHERE id = ?';
+  await house.metadata.commit([{ sql: closing, params: [ann.accountId] }]);
+  await house.emit(ann);
+  await passed(DAY_MS);
+  assert.equal(receiver.received.length, 2);
+});
+
+test('after 30 days an event and its deliveries are gone, unless it still waits', async () => {
+  const { id } = await newWebhook();
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  await passed(29 * DAY_MS);
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  await cloud.dispatcher.sweep();
+  assert.equal((await cloud.log(ann, id)).length, 2);
+  house.clock.advance(2 * DAY_MS);
+  await cloud.dispatcher.sweep();
+  assert.equal((await cloud.log(ann, id)).length, 1);
+  receiver.reply = () => ({ status: 500 });
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+  await cloud.dispatcher.close();
+  house.clock.advance(40 * DAY_MS);
+  await cloud.dispatcher.sweep();
+  const left = await cloud.log(ann, id);
+  assert.deepEqual(
+    left.map(({ state }) => state),
+    ['pending'],
+  );
+});

@@ -1,0 +1,288 @@
+/**
+ * Brings events to webhooks. All it knows is in the database: an event without deliveries gets them, a
+ * pending delivery that is due gets an attempt, and what came of it is stored before the next one begins. A
+ * kill between an attempt and its commit repeats the attempt under the same id: at least once, never less.
+ *
+ * One attempt at a time per webhook, so that events come in order while none fails; one that failed waits
+ * for its retry and holds up nothing. Attempts to many webhooks run side by side, and those that were served
+ * least recently go first.
+ */
+import type { Sealer } from '../accounts/sealer.ts';
+import type { Clock } from '../clock.ts';
+import { newId, randomSecret } from '../ids.ts';
+import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import type { Outbound } from '../system/outbound.ts';
+import type { DeliveryStore, DueRow, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
+import { type AttemptResult, attemptDelivery } from './delivery-attempt.ts';
+import { ALL_EVENTS } from './event-types.ts';
+import { MAX_DELAY_MS, retryDelayMs } from './retry-schedule.ts';
+import { openSecret } from './secrets.ts';
+import type { ListenerRow, WebhookStore } from './store.ts';
+
+export interface DispatcherDeps {
+  readonly metadata: Metadata;
+  readonly webhookStore: WebhookStore;
+  readonly deliveryStore: DeliveryStore;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly outbound: Outbound;
+  readonly report: (what: string, error: unknown) => void;
+}
+
+/** Attempts at a time, of all accounts and of one. */
+const MAX_BUSY = 16;
+const MAX_BUSY_OF_ACCOUNT = 4;
+const EVENT_BATCH = 100;
+/** After a result that could not be stored: the receiver must not get the same again at once. */
+const PAUSE_MS = 60_000;
+/** How long a webhook's other deliveries wait at most when it answers one with Retry-After. */
+const MAX_REST_MS = 3_600_000;
+const FAILING_MS = 5 * 24 * 3_600_000;
+const KEPT_MS = 30 * 24 * 3_600_000;
+const SWEEP_BATCH = 500;
+const GONE = 410;
+
+const DISABLED = 'the webhook was disabled';
+
+interface Busy {
+  readonly accountId: number;
+  readonly done: Promise<void>;
+}
+
+export class Dispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #busy = new Map<number, Busy>();
+  /** Webhook → when it may be served again, monotonic. */
+  readonly #paused = new Map<number, number>();
+  /** Webhook → number of the attempt that served it last. */
+  readonly #served = new Map<number, number>();
+  readonly #end = new AbortController();
+  #attempts = 0;
+  #isOpen = false;
+  #pass: Promise<void> | null = null;
+  #isWanted = false;
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+  }
+
+  /** Attempts are made from now on; before, `wake` does nothing. */
+  start(): void {
+    this.#isOpen = true;
+    this.wake();
+  }
+
+  /** Something may be due. */
+  wake(): void {
+    if (!this.#isOpen) return;
+    this.#isWanted = true;
+    this.#pass ??= this.#run();
+  }
+
+  /** Makes the attempts that are due, and resolves when they and what followed from them have ended. */
+  async settled(): Promise<void> {
+    this.wake();
+    while (this.#pass !== null || this.#busy.size > 0) {
+      await (this.#pass ?? Promise.all([...this.#busy.values()].map(({ done }) => done)));
+    }
+  }
+
+  /** Breaks off attempts under way, which are repeated at the next start. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#end.abort(new Error('closed'));
+    await this.#pass;
+    await Promise.all([...this.#busy.values()].map(({ done }) => done));
+  }
+
+  /** Removes events of more than 30 days, with the log of their deliveries; returns how many. */
+  async sweep(): Promise<number> {
+    const { metadata, webhookStore, deliveryStore, clock } = this.#deps;
+    await metadata.commit([webhookStore.forgetOldSecrets(clock.now())]);
+    let removed = 0;
+    for (;;) {
+      const oldest = clock.now() - KEPT_MS;
+      const [result] = await metadata.commit([deliveryStore.deleteOldEvents(oldest, SWEEP_BATCH)]);
+      removed += result?.changes ?? 0;
+      if ((result?.changes ?? 0) < SWEEP_BATCH || !this.#isOpen) return removed;
+    }
+  }
+
+  async #run(): Promise<void> {
+    try {
+      while (this.#isWanted && this.#isOpen) {
+        this.#isWanted = false;
+        await this.#fanOut();
+        await this.#serve();
+      }
+    } catch (error) {
+      // The next tick tries again.
+      this.#deps.report('webhooks were not served', error);
+    } finally {
+      this.#pass = null;
+    }
+  }
+
+  /** Gives every new event its deliveries, each event exactly once. */
+  async #fanOut(): Promise<void> {
+    const { metadata, deliveryStore } = this.#deps;
+    for (;;) {
+      const events = await deliveryStore.pendingEvents(EVENT_BATCH);
+      if (events.length === 0 || !this.#isOpen) return;
+      const statements = await this.#deliveriesOf(events);
+      try {
+        await metadata.commit(statements);
+      } catch (error) {
+        if (!(error instanceof CommitRejected)) throw error;
+        // A webhook was removed since it was read: the next tick reads again.
+        return;
+      }
+    }
+  }
+
+  async #deliveriesOf(events: readonly PendingEventRow[]): Promise<Statement[]> {
+    const { webhookStore, deliveryStore, clock } = this.#deps;
+    const listeners = new Map<number, ListenerRow[]>();
+    const statements: Statement[] = [];
+    const at = clock.now();
+    for (const event of events) {
+      const found = listeners.get(event.account_id) ?? (await webhookStore.listeners(event.account_id));
+      listeners.set(event.account_id, found);
+      statements.push(deliveryStore.settleEvent(event.id));
+      for (const webhook of found.filter((one) => hears(one, event.type))) {
+        const failed = webhook.is_enabled === 1 ? null : DISABLED;
+        const deliveryId = newId('dlv', clock);
+        statements.push(
+          deliveryStore.insertDelivery({ deliveryId, webhook: webhook.id, event: event.id, failed, at }),
+        );
+      }
+    }
+    return statements;
+  }
+
+  /** Begins an attempt for each webhook whose turn it is. */
+  async #serve(): Promise<void> {
+    const { deliveryStore, clock } = this.#deps;
+    const rows = await deliveryStore.nextOfEach();
+    if (rows.length === 0) this.#served.clear();
+    const turn = ({ webhook }: DueRow) => this.#served.get(webhook) ?? 0;
+    const due = rows
+      .filter(({ webhook, next_at }) => isDue(next_at, clock.now()) && this.#isFree(webhook))
+      .sort((a, b) => turn(a) - turn(b) || a.next_at - b.next_at);
+    for (const { webhook, account_id } of due) {
+      if (this.#busy.size >= MAX_BUSY) return;
+      const ofAccount = [...this.#busy.values()].filter(({ accountId }) => accountId === account_id);
+      if (ofAccount.length >= MAX_BUSY_OF_ACCOUNT) continue;
+      this.#served.set(webhook, ++this.#attempts);
+      const done = this.#deliver(webhook).finally(() => {
+        this.#busy.delete(webhook);
+        this.wake();
+      });
+      this.#busy.set(webhook, { accountId: account_id, done });
+    }
+  }
+
+  #isFree(webhook: number): boolean {
+    const until = this.#paused.get(webhook);
+    if (until !== undefined && until > this.#deps.clock.monotonic()) return false;
+    this.#paused.delete(webhook);
+    return !this.#busy.has(webhook);
+  }
+
+  /** Never rejects. */
+  async #deliver(webhook: number): Promise<void> {
+    const { deliveryStore, clock, report } = this.#deps;
+    try {
+      const row = await deliveryStore.nextOf(webhook);
+      if (row === undefined || !isDue(row.next_at ?? 0, clock.now())) return;
+      await this.#attempt(row);
+    } catch (error) {
+      if (this.#end.signal.aborted) return;
+      this.#paused.set(webhook, clock.monotonic() + PAUSE_MS);
+      report('a delivery to a webhook was not stored; it is repeated', error);
+    }
+  }
+
+  async #attempt(row: OutgoingRow): Promise<void> {
+    const { metadata, deliveryStore, clock } = this.#deps;
+    if (row.account_closed === 1) {
+      await metadata.commit([deliveryStore.giveUpOn(row.webhook, 'the account was closed')]);
+      return;
+    }
+    const result = await attemptDelivery(this.#deps, {
+      ...{ url: row.url, eventId: row.event_id, body: row.body, signal: this.#end.signal },
+      secrets: this.#secretsOf(row, clock.now()),
+    });
+    if (result.retryAfterMs !== null && !isSuccess(result)) {
+      const ms = Math.min(result.retryAfterMs, MAX_REST_MS);
+      this.#paused.set(row.webhook, clock.monotonic() + ms);
+    }
+    try {
+      await metadata.commit(this.#outcome(row, result));
+    } catch (error) {
+      // It was replayed, given up or removed meanwhile; the row as it is now counts.
+      if (!(error instanceof CommitRejected)) throw error;
+    }
+  }
+
+  #secretsOf(row: OutgoingRow, now: number): string[] {
+    const { sealer } = this.#deps;
+    const secrets = [openSecret(sealer, row.webhook_id, row.sealed_secret)];
+    if (row.sealed_old_secret !== null && (row.old_secret_until ?? 0) > now) {
+      secrets.push(openSecret(sealer, row.webhook_id, row.sealed_old_secret));
+    }
+    return secrets;
+  }
+
+  #outcome(row: OutgoingRow, result: AttemptResult): Statement[] {
+    const { webhookStore, deliveryStore, clock } = this.#deps;
+    const { at, status, durationMs, response, error } = result;
+    const attempt = deliveryStore.insertAttempt({
+      ...{ delivery: row.id, at, status, duration_ms: durationMs, response, error },
+    });
+    if (isSuccess(result)) {
+      const delivered = { state: 'delivered', reason: null, next_at: null } as const;
+      return [deliveryStore.settle(row, delivered), attempt, webhookStore.noteSuccess(row.webhook)];
+    }
+    const now = clock.now();
+    const over = whyOver(row, { status, now });
+    const chance = randomSecret(4).readUInt32BE() / 2 ** 32;
+    const delay = over
+      ? null
+      : retryDelayMs({ tries: row.tries + 1, chance, retryAfterMs: result.retryAfterMs });
+    const after =
+      delay === null
+        ? ({ state: 'failed', reason: over === null ? null : DISABLED, next_at: null } as const)
+        : ({ state: 'pending', reason: null, next_at: now + delay } as const);
+    return [
+      ...[deliveryStore.settle(row, after), attempt, webhookStore.noteFailure(row.webhook, at)],
+      ...(over === null
+        ? []
+        : [webhookStore.disable(row.webhook, over), deliveryStore.giveUpOn(row.webhook, DISABLED)]),
+    ];
+  }
+}
+
+function isSuccess({ status }: AttemptResult): boolean {
+  return status !== null && status >= 200 && status < 300;
+}
+
+function hears({ events }: ListenerRow, type: string): boolean {
+  const wanted = JSON.parse(events) as string[];
+  return wanted.includes(ALL_EVENTS) || wanted.includes(type);
+}
+
+/** A time further ahead than any delay is of a clock that was set back since. */
+function isDue(nextAt: number, now: number): boolean {
+  return nextAt <= now || nextAt > now + MAX_DELAY_MS;
+}
+
+/** Why no more is sent there, or null. */
+function whyOver(
+  { failing_since }: OutgoingRow,
+  { status, now }: { readonly status: number | null; readonly now: number },
+): { readonly code: string; readonly message: string } | null {
+  if (status === GONE) return { code: 'gone', message: 'It answered 410: it wants no more events' };
+  if (failing_since === null || now - failing_since < FAILING_MS) return null;
+  return { code: 'failing', message: 'Every attempt of 5 days failed' };
+}

@@ -1,0 +1,15 @@
+/** What a webhook may be told of. */
+export const EVENT_TYPES = [
+  'credits.low',
+  'credits.exhausted',
+  'credits.restored',
+  'vm.started',
+  'vm.stopped',
+  'vm.failed',
+  'vm.deleted',
+  'webhook.test',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Stands for all types, also those that are yet to come. */
+export const ALL_EVENTS = '*';

@@ -1,0 +1,38 @@
+/** Events: written by other domains in the very commit of the change they tell of. */
+import { newId } from '../ids.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import { insertEventIfHeard } from './deliveries-store.ts';
+import type { EventType } from './event-types.ts';
+
+export interface NewEvent {
+  readonly accountId: number;
+  readonly type: EventType;
+  /** What JSON can hold, small; sent as it is to everyone the account named. */
+  readonly data: Readonly<Record<string, unknown>>;
+  /** When it happened, ms since 1970. */
+  readonly at: number;
+}
+
+/** An event with its id, and its body as it is signed and sent each time. */
+export interface WrittenEvent {
+  readonly eventId: string;
+  readonly accountId: number;
+  readonly type: EventType;
+  readonly body: string;
+  readonly at: number;
+}
+
+/** Gives the event its `evt-` id. */
+export function writeEvent({ accountId, type, data, at }: NewEvent): WrittenEvent {
+  const eventId = newId('evt', { now: () => at });
+  const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
+  return { eventId, accountId, type, body, at };
+}
+
+/**
+ * What makes an event part of a commit: one INSERT, which does nothing while the account has no webhook.
+ * The event is sent once the commit is on disk, and never when it is rejected.
+ */
+export function eventStatements(event: NewEvent): Statement[] {
+  return [insertEventIfHeard(writeEvent(event))];
+}

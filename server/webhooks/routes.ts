@@ -1,0 +1,205 @@
+/** Webhooks over REST. */
+import { Type } from 'typebox';
+import { listPage, rowIdCursor } from '../http/list-page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Deliveries } from './deliveries.ts';
+import {
+  CreatedWebhook,
+  DeletedWebhook,
+  Delivery,
+  DeliveryPath,
+  NewWebhook,
+  Paging,
+  Recovered,
+  Recovery,
+  SecretRotation,
+  Webhook,
+  WebhookChange,
+  WebhookPath,
+  WebhookSecret,
+} from './schema.ts';
+import type { Webhooks } from './webhooks.ts';
+
+export interface WebhookRoutesDeps {
+  readonly webhooks: Webhooks;
+  readonly deliveries: Deliveries;
+}
+
+const WEBHOOK = '/api/webhooks/{id}';
+const DAY_SECONDS = 86_400;
+const COMMON = { tag: 'webhooks' } as const;
+const READ = { ...COMMON, permission: 'webhooks:read' } as const;
+const WRITE = { ...COMMON, permission: 'webhooks:write' } as const;
+
+export function webhookRoutes(deps: WebhookRoutesDeps): Route[] {
+  return [...findRoutes(deps), ...changeRoutes(deps), ...secretRoutes(deps), ...deliveryRoutes(deps)];
+}
+
+function findRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      ...WRITE,
+      method: 'POST',
+      path: '/api/webhooks',
+      name: 'createWebhook',
+      summary: 'Have events sent to an address',
+      description:
+        'Each is a POST of JSON, signed as Standard Webhooks 1.0 says, and is repeated until it is answered ' +
+        'with 2xx within 10 s: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. Redirects are not followed.',
+      body: NewWebhook,
+      responses: { 201: CreatedWebhook },
+      errors: ['too_many_webhooks'],
+      handler: ({ principal, body, receipt }) => webhooks.create(principal, body, receipt),
+    }),
+    defineRoute({
+      ...READ,
+      method: 'GET',
+      path: '/api/webhooks',
+      name: 'listWebhooks',
+      summary: 'List your webhooks, oldest first',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(Webhook) },
+      errors: ['invalid_cursor'],
+      produces: 'list',
+      handler: ({ principal, query, request }) => {
+        const { limit, cursor } = query;
+        const most = limit === undefined ? Infinity : limit + 1;
+        const entries = webhooks.list(principal, rowIdCursor(cursor), most);
+        return listPage({ request, limit, entries, cursorOf: (webhook) => String(webhook.id) });
+      },
+    }),
+    defineRoute({
+      ...READ,
+      method: 'GET',
+      path: WEBHOOK,
+      name: 'getWebhook',
+      summary: 'Read a webhook',
+      params: WebhookPath,
+      responses: { 200: Webhook },
+      errors: ['webhook_not_found'],
+      handler: ({ principal, params }) => webhooks.describe(principal, params.id),
+    }),
+  ];
+}
+
+function changeRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      ...WRITE,
+      method: 'PATCH',
+      path: WEBHOOK,
+      name: 'changeWebhook',
+      summary: 'Change a webhook, disable it or enable it again',
+      params: WebhookPath,
+      body: WebhookChange,
+      responses: { 200: Webhook },
+      errors: ['webhook_not_found'],
+      handler: ({ principal, params, body }) => webhooks.change(principal, params.id, body),
+    }),
+    defineRoute({
+      ...WRITE,
+      method: 'DELETE',
+      path: WEBHOOK,
+      name: 'deleteWebhook',
+      summary: 'Delete a webhook and the log of its deliveries',
+      params: WebhookPath,
+      responses: { 200: DeletedWebhook },
+      errors: ['webhook_not_found'],
+      handler: ({ principal, params }) => webhooks.remove(principal, params.id),
+    }),
+  ];
+}
+
+function secretRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      ...WRITE,
+      method: 'GET',
+      path: `${WEBHOOK}/secret`,
+      name: 'getWebhookSecret',
+      summary: 'Show the secret that signs',
+      params: WebhookPath,
+      responses: { 200: WebhookSecret },
+      errors: ['webhook_not_found'],
+      handler: ({ principal, params }) => webhooks.secret(principal, params.id),
+    }),
+    defineRoute({
+      ...WRITE,
+      method: 'POST',
+      path: `${WEBHOOK}/rotate-secret`,
+      name: 'rotateWebhookSecret',
+      summary: 'Make a new secret',
+      description:
+        'The one until now signs too for a day, or for as long as you say: two signatures, the new one first.',
+      params: WebhookPath,
+      body: SecretRotation,
+      responses: { 200: WebhookSecret },
+      errors: ['webhook_not_found'],
+      handler: ({ principal, params, body, receipt }) => {
+        const overlapMs = (body.overlap_seconds ?? DAY_SECONDS) * 1000;
+        return webhooks.rotateSecret(principal, params.id, { overlapMs, receipt });
+      },
+    }),
+  ];
+}
+
+function deliveryRoutes({ deliveries }: WebhookRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      ...WRITE,
+      method: 'POST',
+      path: `${WEBHOOK}/test`,
+      name: 'testWebhook',
+      summary: 'Send a webhook.test now',
+      description: 'Answers before it is sent; the deliveries say what came of it.',
+      params: WebhookPath,
+      responses: { 201: Delivery },
+      errors: ['webhook_not_found', 'webhook_disabled'],
+      handler: ({ principal, params, receipt }) => deliveries.test(principal, params.id, receipt),
+    }),
+    defineRoute({
+      ...READ,
+      method: 'GET',
+      path: `${WEBHOOK}/deliveries`,
+      name: 'listWebhookDeliveries',
+      summary: 'What was sent in the last 30 days, newest first',
+      params: WebhookPath,
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(Delivery) },
+      errors: ['webhook_not_found', 'invalid_cursor'],
+      produces: 'list',
+      handler: async ({ principal, params, query, request }) => {
+        const { limit, cursor } = query;
+        const page = { before: rowIdCursor(cursor), limit: limit === undefined ? Infinity : limit + 1 };
+        const entries = await deliveries.list(principal, params.id, page);
+        return listPage({ request, limit, entries, cursorOf: (delivery) => String(delivery.id) });
+      },
+    }),
+    defineRoute({
+      ...WRITE,
+      method: 'POST',
+      path: `${WEBHOOK}/deliveries/{delivery_id}/replay`,
+      name: 'replayWebhookDelivery',
+      summary: 'Send an event again, under the id it had',
+      params: DeliveryPath,
+      responses: { 200: Delivery },
+      errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
+      handler: ({ principal, params, receipt }) => {
+        const path = { webhookId: params.id, deliveryId: params.delivery_id };
+        return deliveries.replay(principal, path, receipt);
+      },
+    }),
+    defineRoute({
+      ...WRITE,
+      method: 'POST',
+      path: `${WEBHOOK}/recover`,
+      name: 'recoverWebhook',
+      summary: 'Send everything again that failed since a time',
+      params: WebhookPath,
+      body: Recovery,
+      responses: { 200: Recovered },
+      errors: ['webhook_not_found', 'webhook_disabled'],
+      handler: ({ principal, params, body }) => deliveries.recover(principal, params.id, body.since),
+    }),
+  ];
+}

@@ -1,0 +1,118 @@
+/** What webhooks look like from outside. */
+import { type Static, Type } from 'typebox';
+import { ALL_EVENTS, EVENT_TYPES } from './event-types.ts';
+
+const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+const Url = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'https or http, without name and password',
+  examples: ['https://example.com/cloudlet-events'],
+});
+const Events = Type.Array(Type.Enum([ALL_EVENTS, ...EVENT_TYPES]), {
+  minItems: 1,
+  maxItems: EVENT_TYPES.length + 1,
+  description: 'What is sent there; `*` for everything, also what is added later',
+});
+const Description = Type.String({ maxLength: 200 });
+const Secret = Type.String({
+  description: 'Of Standard Webhooks: `whsec_` and the base64 of the key',
+  examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDTS4bC5/fEXA='],
+});
+
+export const NewWebhook = Type.Object({
+  url: Url,
+  events: Type.Optional(Events),
+  description: Type.Optional(Description),
+});
+export type NewWebhook = Static<typeof NewWebhook>;
+
+export const WebhookChange = Type.Object({
+  url: Type.Optional(Url),
+  events: Type.Optional(Events),
+  description: Type.Optional(Description),
+  enabled: Type.Optional(
+    Type.Boolean({ description: 'false gives up what is not delivered yet; recover sends it later' }),
+  ),
+});
+export type WebhookChange = Static<typeof WebhookChange>;
+
+const webhookMembers = {
+  id: Type.String({ description: 'whk-…' }),
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  description: Type.String(),
+  enabled: Type.Boolean(),
+  disabled_reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+    description: 'Code `owner`, `gone` (it answered 410) or `failing` (for 5 days)',
+  }),
+  failing_since: Nullable('The first attempt that failed since one succeeded; null: none did'),
+  created_at: Type.String(),
+};
+
+export const Webhook = Type.Object(webhookMembers);
+export type Webhook = Static<typeof Webhook>;
+
+export const CreatedWebhook = Type.Object({ ...webhookMembers, secret: Secret });
+export type CreatedWebhook = Static<typeof CreatedWebhook>;
+
+export const WebhookSecret = Type.Object({
+  id: Type.String(),
+  secret: Secret,
+  previous_secret: Nullable('Signs too, until previous_expires_at'),
+  previous_expires_at: Nullable('null: there is none'),
+});
+export type WebhookSecret = Static<typeof WebhookSecret>;
+
+const DAY_SECONDS = 86_400;
+
+export const SecretRotation = Type.Object({
+  overlap_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: DAY_SECONDS,
+      default: DAY_SECONDS,
+      description: 'How long the secret until now signs too; 0 when it is known to others',
+    }),
+  ),
+});
+
+export const DeletedWebhook = Type.Object({ id: Type.String() });
+
+const Attempt = Type.Object({
+  at: Type.String(),
+  status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: there was no answer' }),
+  duration_ms: Type.Integer(),
+  response: Nullable('The first 1 KiB of the answer'),
+  error: Nullable('Why there was no answer'),
+});
+
+export const Delivery = Type.Object({
+  id: Type.String({ description: 'dlv-…' }),
+  event_id: Type.String({ description: 'evt-…; the header webhook-id, the same at each attempt' }),
+  type: Type.String(),
+  payload: Type.Unknown({ description: 'What is sent: type, timestamp and data' }),
+  state: Type.Enum(['pending', 'delivered', 'failed']),
+  reason: Nullable('Why it failed, beyond what its last attempt says'),
+  created_at: Type.String(),
+  next_attempt_at: Nullable('null: there will be none'),
+  attempts: Type.Array(Attempt, { description: 'Oldest first' }),
+});
+export type Delivery = Static<typeof Delivery>;
+
+export const Recovery = Type.Object({
+  since: Type.String({ description: 'YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339' }),
+});
+export const Recovered = Type.Object({ recovered: Type.Integer({ description: 'Deliveries begun anew' }) });
+export type Recovered = Static<typeof Recovered>;
+
+export const WebhookPath = Type.Object({ id: Type.String() });
+export const DeliveryPath = Type.Object({ id: Type.String(), delivery_id: Type.String() });
+
+export const Paging = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging; the next page is in Link' }),
+  ),
+  cursor: Type.Optional(Type.String({ maxLength: 200 })),
+};

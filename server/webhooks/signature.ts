@@ -1,0 +1,32 @@
+/** Signatures of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, with a secret per webhook. */
+import { createHmac } from 'node:crypto';
+import { randomSecret } from '../ids.ts';
+
+const SECRET_BYTES = 32;
+const PREFIX = 'whsec_';
+
+export interface SignedMessage {
+  readonly id: string;
+  /** Of the attempt, whole seconds since 1970. */
+  readonly timestamp: number;
+  readonly body: string;
+}
+
+/** `whsec_` and the base64 of 32 random bytes. */
+export function newWebhookSecret(): string {
+  return PREFIX + randomSecret(SECRET_BYTES).toString('base64');
+}
+
+/** The headers `webhook-*`, with one signature per secret (in the form `whsec_…`), the current one first. */
+export function signedHeaders(message: SignedMessage, secrets: readonly string[]): Record<string, string> {
+  const { id, timestamp, body } = message;
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatures.join(' '),
+  };
+}

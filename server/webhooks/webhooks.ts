@@ -1,0 +1,191 @@
+/** Webhooks: made, found, changed and removed by their owner. */
+import type { Principal } from '../accounts/principal.ts';
+import type { Sealer } from '../accounts/sealer.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { isId, newId } from '../ids.ts';
+import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import { noReceipt, type Receipt } from '../metadata/receipt.ts';
+import type { DeliveryStore } from './deliveries-store.ts';
+import { ALL_EVENTS } from './event-types.ts';
+import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret } from './schema.ts';
+import { openSecret, sealSecret } from './secrets.ts';
+import { newWebhookSecret } from './signature.ts';
+import type { WebhookRow, WebhookStore } from './store.ts';
+import { requireDescription, requireWebhookUrl } from './webhook-fields.ts';
+
+export const MAX_WEBHOOKS = 20;
+const LIST_STEP = 1000;
+const BY_OWNER = { code: 'owner', message: 'It was disabled by its owner' };
+
+export interface WebhooksDeps {
+  readonly metadata: Metadata;
+  readonly webhookStore: WebhookStore;
+  readonly deliveryStore: DeliveryStore;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+}
+
+export class Webhooks {
+  readonly #deps: WebhooksDeps;
+
+  constructor(deps: WebhooksDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `invalid_request`, `too_many_webhooks`. */
+  async create(
+    principal: Principal,
+    input: NewWebhook,
+    receipt: Receipt = noReceipt,
+  ): Promise<CreatedWebhook> {
+    const { metadata, webhookStore, clock, sealer } = this.#deps;
+    requireWebhookUrl(input.url);
+    requireDescription(input.description ?? '');
+    const webhookId = newId('whk', clock);
+    const secret = newWebhookSecret();
+    const row = {
+      webhook_id: webhookId,
+      account_id: principal.accountId,
+      url: input.url,
+      description: input.description ?? '',
+      events: JSON.stringify([...new Set(input.events ?? [ALL_EVENTS])]),
+      sealed_secret: sealSecret(sealer, webhookId, secret),
+      created_at: clock.now(),
+    };
+    const fresh = { is_enabled: 1, disabled_code: null, disabled_message: null, failing_since: null };
+    const answer = { ...present({ ...row, ...fresh }), secret };
+    try {
+      await metadata.commit([webhookStore.insert(row, MAX_WEBHOOKS), ...receipt(answer)]);
+    } catch (error) {
+      if (!(error instanceof CommitRejected) || error.index !== 0) throw error;
+      throw new AppError('too_many_webhooks', `An account has at most ${MAX_WEBHOOKS} webhooks`, {
+        hint: 'Delete one that is no longer used',
+      });
+    }
+    return answer;
+  }
+
+  /** The caller's webhook. Throws `webhook_not_found`, also when it is someone else's. */
+  async findFor(principal: Principal, webhookId: string): Promise<WebhookRow> {
+    const row = isId('whk', webhookId) ? await this.#deps.webhookStore.find(webhookId) : undefined;
+    if (row?.account_id !== principal.accountId) throw webhookNotFound();
+    return row;
+  }
+
+  async describe(principal: Principal, webhookId: string): Promise<Webhook> {
+    return present(await this.findFor(principal, webhookId));
+  }
+
+  /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
+  async *list(principal: Principal, after: number, limit: number): AsyncGenerator<ListedWebhook> {
+    const most = Math.min(limit, LIST_STEP);
+    const rows = await this.#deps.webhookStore.list(principal.accountId, after, most);
+    for (const row of rows) yield new ListedWebhook(row);
+  }
+
+  /** What is not named stays. Throws `invalid_request`, `webhook_not_found`. */
+  async change(principal: Principal, webhookId: string, change: WebhookChange): Promise<Webhook> {
+    const { webhookStore, deliveryStore } = this.#deps;
+    if (change.url !== undefined) requireWebhookUrl(change.url);
+    if (change.description !== undefined) requireDescription(change.description);
+    const { id } = await this.findFor(principal, webhookId);
+    const events = change.events && JSON.stringify([...new Set(change.events)]);
+    const fields = { url: change.url, description: change.description, events };
+    const switched =
+      change.enabled === undefined
+        ? []
+        : change.enabled
+          ? [webhookStore.enable(id)]
+          : [webhookStore.disable(id, BY_OWNER), deliveryStore.giveUpOn(id, BY_OWNER.message)];
+    await this.#commitTo([webhookStore.update(id, fields), ...switched]);
+    return this.describe(principal, webhookId);
+  }
+
+  /** The log of its deliveries goes with it. Throws `webhook_not_found`. */
+  async remove(principal: Principal, webhookId: string): Promise<{ readonly id: string }> {
+    const { id } = await this.findFor(principal, webhookId);
+    await this.#commitTo([this.#deps.webhookStore.delete(id)]);
+    return { id: webhookId };
+  }
+
+  /** Throws `webhook_not_found`. */
+  async secret(principal: Principal, webhookId: string): Promise<WebhookSecret> {
+    const { sealer, clock } = this.#deps;
+    const row = await this.findFor(principal, webhookId);
+    const until = (row.old_secret_until ?? 0) > clock.now() ? row.old_secret_until : null;
+    const previous = until === null ? null : row.sealed_old_secret;
+    return {
+      id: webhookId,
+      secret: openSecret(sealer, webhookId, row.sealed_secret),
+      previous_secret: previous && openSecret(sealer, webhookId, previous),
+      previous_expires_at: formatTimeOrNull(until),
+    };
+  }
+
+  /** A new secret; that until now signs too for `overlapMs`. Throws `webhook_not_found`. */
+  async rotateSecret(
+    principal: Principal,
+    webhookId: string,
+    { overlapMs, receipt }: { readonly overlapMs: number; readonly receipt: Receipt },
+  ): Promise<WebhookSecret> {
+    const { webhookStore, sealer, clock } = this.#deps;
+    const row = await this.findFor(principal, webhookId);
+    const secret = newWebhookSecret();
+    const until = clock.now() + overlapMs;
+    const answer = {
+      id: webhookId,
+      secret,
+      previous_secret: overlapMs === 0 ? null : openSecret(sealer, webhookId, row.sealed_secret),
+      previous_expires_at: overlapMs === 0 ? null : formatTime(until),
+    };
+    const sealed = sealSecret(sealer, webhookId, secret);
+    await this.#commitTo([webhookStore.replaceSecret(row.id, sealed, until), ...receipt(answer)]);
+    return answer;
+  }
+
+  /** The first statement refuses when the webhook is gone. */
+  async #commitTo(statements: Parameters<Metadata['commit']>[0]): Promise<void> {
+    try {
+      await this.#deps.metadata.commit(statements);
+    } catch (error) {
+      if (error instanceof CommitRejected && error.index === 0) throw webhookNotFound();
+      throw error;
+    }
+  }
+}
+
+/** A webhook with its place in the list. */
+class ListedWebhook {
+  readonly id: number;
+  readonly #row: WebhookRow;
+
+  constructor(row: WebhookRow) {
+    this.id = row.id;
+    this.#row = row;
+  }
+
+  toJSON(): Webhook {
+    return present(this.#row);
+  }
+}
+
+function webhookNotFound(): AppError {
+  return new AppError('webhook_not_found', 'You have no such webhook');
+}
+
+function present(
+  row: Omit<WebhookRow, 'id' | 'sealed_secret' | 'sealed_old_secret' | 'old_secret_until'>,
+): Webhook {
+  return {
+    id: row.webhook_id,
+    url: row.url,
+    events: JSON.parse(row.events) as string[],
+    description: row.description,
+    enabled: row.is_enabled === 1,
+    disabled_reason:
+      row.disabled_code === null ? null : { code: row.disabled_code, message: row.disabled_message ?? '' },
+    failing_since: formatTimeOrNull(row.failing_since),
+    created_at: formatTime(row.created_at),
+  };
+}

@@ -1,0 +1,94 @@
+/** A network of a test's own, with an outside, so that nothing of the host's is touched or needed. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The outside as the test sees it: a public address, one in a private network, and a cloud's metadata. */
+export const OUTSIDE = '203.0.113.10';
+export const NEIGHBOUR = '10.99.0.53';
+export const METADATA = '169.254.169.254';
+/** This side of the cable. */
+export const HOST_ADDRESSES = ['203.0.113.1', '10.99.0.1'];
+/** Every HTTP server of the outside listens here and says OUTSIDE_SAYS. */
+export const OUTSIDE_PORT = 7000;
+export const OUTSIDE_SAYS = 'hello from the outside';
+
+const INSIDE = 'inside';
+
+/** Why such a network cannot be made here, or false. */
+export function cannotMakeNetworks(): string | false {
+  if (process.getuid?.() !== 0) return 'needs root';
+  const fails = (program: string, ...words: string[]) => spawnSync(program, words).status !== 0;
+  if (fails('nft', '--version')) return 'nftables is not installed';
+  if (fails('ip', '-V')) return 'iproute2 is not installed';
+  return fails('unshare', '-n', '-m', 'true') ? 'this host gives no network namespaces' : false;
+}
+
+export function isInside(): boolean {
+  return process.argv[2] === INSIDE;
+}
+
+/**
+ * Runs the test file once more, in namespaces of network and mounts of its own where NEIGHBOUR is the name
+ * server. Both go away with the last process in them. Resolves with the exit status and what was printed.
+ */
+export function runInside(file: string): { readonly status: number | null; readonly output: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-net-'));
+  const resolvConf = join(directory, 'resolv.conf');
+  writeFileSync(resolvConf, `nameserver ${NEIGHBOUR}\n`);
+  const script = 'mount --bind "$0" /etc/resolv.conf && ip link set lo up && exec "$@"';
+  const words = ['-n', '-m', 'sh', '-c', script, resolvConf, process.execPath, file, INSIDE];
+  // A test that runs within another reports to that one, unless told that there is none.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const { status, stdout, stderr } = spawnSync('unshare', words, { env, encoding: 'utf8', timeout: 500_000 });
+  rmSync(directory, { recursive: true });
+  return { status, output: `${stdout}\n${stderr}` };
+}
+
+/** `ip` with the words of a line. */
+export function ip(line: string): void {
+  const { status, stderr } = spawnSync('ip', line.split(' '), { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`ip ${line}: ${stderr}`);
+}
+
+const SERVERS = `
+  const { createServer } = require('node:http');
+  const { createSocket } = require('node:dgram');
+  createServer((request, answer) => answer.end(${JSON.stringify(OUTSIDE_SAYS)})).listen(${OUTSIDE_PORT});
+  const names = createSocket('udp4').on('message', (query, from) => {
+    const end = query.indexOf(0, 12) + 5;
+    const answer = Buffer.concat([query.subarray(0, end), Buffer.from('c00c000100010000003c0004cb00710a', 'hex')]);
+    const isA = query.readUInt16BE(end - 4) === 1;
+    answer.writeUInt16BE(0x8180, 2);
+    answer.writeUInt16BE(isA ? 1 : 0, 6);
+    answer.writeUInt32BE(0, 8);
+    names.send(isA ? answer : answer.subarray(0, end), from.port, from.address);
+  });
+  names.bind(53, () => process.stdout.write('ready'));
+`;
+
+/**
+ * Makes the outside: another namespace at the other end of a cable, with servers, and a name server that
+ * knows every name as OUTSIDE. Returns what takes it down.
+ */
+export async function makeOutside(): Promise<() => void> {
+  const far = spawn('unshare', ['-n', process.execPath, '-e', SERVERS], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(far.stdout, 'data');
+  const inFar = (line: string) => {
+    const words = ['-t', String(far.pid), '-n', 'ip', ...line.split(' ')];
+    const { status, stderr } = spawnSync('nsenter', words, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`ip ${line}: ${stderr}`);
+  };
+  ip(`link add near type veth peer name far netns ${far.pid}`);
+  for (const address of HOST_ADDRESSES) ip(`addr add ${address}/24 dev near`);
+  ip('link set near up');
+  for (const address of [`${OUTSIDE}/24`, `${NEIGHBOUR}/24`, `${METADATA}/32`])
+    inFar(`addr add ${address} dev far`);
+  inFar('link set far up');
+  ip(`route add ${METADATA} via ${OUTSIDE}`);
+  return () => far.kill('SIGKILL');
+}

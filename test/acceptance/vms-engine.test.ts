@@ -1,0 +1,120 @@
+/** An engine that is not installed, or comes while Cloudlet runs; and Cloudlet without privileges. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner, VM_SETTINGS } from './vms-kit.ts';
+
+const NOBODY = 65_534;
+const guests = cannotRunGuests();
+const isRoot = process.getuid?.() === 0;
+const has = (program: string) => spawnSync('which', [program]).status === 0;
+const namespaces = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
+const skipHidden = guests || (namespaces ? false : 'hiding a program needs root and mount namespaces');
+const skipPlain =
+  guests || (isRoot && has('setpriv') ? false : 'becoming another user needs root and setpriv');
+
+/** Where the server looks for the engine, that is. */
+function enginePath(): string {
+  return realpathSync(spawnSync('which', ['qemu-system-x86_64'], { encoding: 'utf8' }).stdout.trim());
+}
+
+interface Hidden {
+  readonly user: CheckedClient;
+  /** Shows the server what is really there. */
+  readonly uncover: () => void;
+}
+
+/** A cloud that sees `content` in the place of the file at `path`: it, what it starts, and nobody else. */
+async function cloudThatSees(t: TestContext, path: string, content: string): Promise<Hidden> {
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-hidden-'));
+  const other = join(directory, 'other');
+  writeFileSync(other, content);
+  const hide = 'mount --bind "$0" "$1" && shift && exec "$@"';
+  const wrapper = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', hide, other, path];
+  const cloud = await CloudProcess.start({ env: VM_SETTINGS, wrapper });
+  t.after(async () => {
+    await cloud.stop();
+    rmSync(directory, { recursive: true });
+  });
+  const anyone = await CheckedClient.open(cloud.api);
+  const uncover = () => {
+    const { status } = spawnSync('nsenter', ['--target', String(cloud.pid), '--mount', 'umount', path]);
+    assert.equal(status, 0);
+  };
+  return { user: anyone.as((await anyone.register()).api_key), uncover };
+}
+
+test('without QEMU a machine is made and not started; once it is installed, it starts', {
+  skip: skipHidden,
+}, async (t) => {
+  const { user, uncover } = await cloudThatSees(t, enginePath(), '');
+  const vm = await newVm(user);
+  const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
+  const refusal = await user.refused(503, 'engine_unavailable', start);
+  assert.match(refusal.hint, /apt-get install .*qemu-system-x86/);
+  const waiting = await user.expect(200, vm);
+  assert.deepEqual([waiting.state, waiting.state_reason.code], ['created', 'engine_unavailable']);
+  uncover();
+  const { vm_id } = await user.expect(200, ...start);
+  assert.equal(guestPids(vm_id).length, 1);
+  await removeAll(user);
+  assert.deepEqual(guestPids(vm_id), []);
+});
+
+test('a host without memory for one more says so; when there is some, it starts', {
+  skip: skipHidden,
+}, async (t) => {
+  const figures = readFileSync('/proc/meminfo', 'utf8').replace(
+    /^MemAvailable:.*$/m,
+    'MemAvailable: 600000 kB',
+  );
+  const { user, uncover } = await cloudThatSees(t, '/proc/meminfo', figures);
+  const vm = await newVm(user);
+  const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
+  const refusal = await user.refused(503, 'insufficient_capacity', start);
+  assert.match(refusal.hint, /stop a machine|later/);
+  const waiting = await user.expect(200, vm);
+  assert.deepEqual([waiting.state, waiting.state_reason.code], ['created', 'insufficient_capacity']);
+  uncover();
+  const { vm_id } = await user.expect(200, ...start);
+  assert.equal(guestPids(vm_id).length, 1);
+  await removeAll(user);
+});
+
+test('as an ordinary user: guests start, answer on 2222 and stop', { skip: skipPlain }, async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-plain-'));
+  chownSync(dataDir, NOBODY, NOBODY);
+  chmodSync(dataDir, 0o700);
+  const user = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--inh-caps=-all'];
+  const cloud = await CloudProcess.start({ dataDir, env: VM_SETTINGS, wrapper: user });
+  t.after(async () => {
+    await cloud.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const anyone = await CheckedClient.open(cloud.api);
+  const owner = anyone.as((await anyone.register()).api_key);
+  const vm = await newVm(owner);
+  const { vm_id, ip_address } = await owner.expect(200, `${vm}/start`, { method: 'POST' });
+  const [pid, ...others] = guestPids(vm_id);
+  assert.deepEqual(others, []);
+  assert.equal(statSync(`/proc/${pid}`).uid, NOBODY);
+  assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^CapEff:\s+0+$/m);
+  assert.match(await sshBanner(ip_address), /^SSH-2\.0-/);
+  const stopped = await owner.expect(200, `${vm}/stop?grace=30`, { method: 'POST' });
+  assert.equal(stopped.state_reason.code, 'shut_down');
+  await removeAll(owner);
+});

@@ -1,0 +1,114 @@
+/** Machines on a disk that is full: none is half made, and one that runs waits until there is room again. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, rmSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cannotRunGuests, guestPids, NEW_VM, VM_SETTINGS } from '../acceptance/vms-kit.ts';
+import { Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { LoopDisk, noLoopDisk } from './loop-disk.ts';
+import { waitUntil } from './waiting.ts';
+
+const MIB = 2 ** 20;
+/** Large enough for mkfs to choose blocks of 4 KiB: a file may then have the size of a machine's disk. */
+const DISK_BYTES = 640 * MIB;
+/** Fewer addresses than machines that are tried below. */
+const env = { CLOUDLET_VM_POOL: VM_SETTINGS.CLOUDLET_VM_POOL.replace(/\.0\/24$/, '.0/29') };
+const skip = noLoopDisk();
+
+interface House {
+  readonly disk: LoopDisk;
+  readonly cloud: CloudProcess;
+  readonly client: Client;
+}
+
+async function open(t: TestContext): Promise<House> {
+  const disk = new LoopDisk(DISK_BYTES);
+  let running: CloudProcess | undefined;
+  t.after(async () => {
+    await running?.crash();
+    disk.remove();
+  });
+  const cloud = await CloudProcess.start({ dataDir: `${disk.mountPoint}/data`, env });
+  running = cloud;
+  return { disk, cloud, client: await new Client(cloud.api).newUser() };
+}
+
+/** Takes all that is free, in blocks that hold nothing. Returns what gives it back. */
+function fill({ disk }: House): () => void {
+  const path = join(disk.mountPoint, 'filler');
+  // What the file system needs to note the blocks makes the first try too large.
+  for (let spare = 0; ; spare += 64) {
+    const { bavail, bsize } = statfsSync(disk.mountPoint);
+    if (bavail <= spare) return () => rmSync(path);
+    try {
+      execFileSync('fallocate', ['--length', String((bavail - spare) * bsize), path], { stdio: 'pipe' });
+    } catch {
+      rmSync(path, { force: true });
+      continue;
+    }
+    try {
+      execFileSync('dd', ['if=/dev/zero', `of=${path}`, 'bs=4k', 'oflag=append', 'conv=notrunc'], {
+        stdio: 'pipe',
+      });
+    } catch {
+      return () => rmSync(path);
+    }
+  }
+}
+
+const folders = ({ cloud }: House) =>
+  readdirSync(join(cloud.dataDir, 'vms')).filter((name) => /vm-/.test(name));
+
+test('a machine that the disk has no room for is refused, and nothing of it is left', { skip }, async (t) => {
+  const house = await open(t);
+  const { client } = house;
+  const first = await client.call('/api/vms', { json: NEW_VM });
+  assert.equal(first.status, 201);
+  const empty = fill(house);
+  for (let i = 0; i < 20; i++) {
+    const { status, body } = await client.call('/api/vms', { json: NEW_VM });
+    assert.deepEqual([status, body.code], [507, 'out_of_space'], JSON.stringify(body));
+  }
+  assert.deepEqual((await client.call('/api/vms')).body, [first.body]);
+  assert.deepEqual(folders(house), [first.body.vm_id]);
+  empty();
+  await waitUntil('there is room again', async () => {
+    return (await client.call('/api/vms', { json: NEW_VM })).status === 201;
+  });
+  const addresses = (await client.call('/api/vms')).body.map((vm: { ip_address: string }) => vm.ip_address);
+  assert.equal(new Set(addresses).size, 2);
+});
+
+test('a guest that writes on a full disk waits, loses nothing and goes on when there is room', {
+  skip: skip || cannotRunGuests(),
+}, async (t) => {
+  const house = await open(t);
+  const { client } = house;
+  const script = [
+    '#!/bin/sh',
+    'echo writing soon >/dev/console',
+    'sleep 5',
+    'dd if=/dev/urandom of=work bs=1M count=40 conv=fsync && md5sum work >sum',
+    'echo 3 >/proc/sys/vm/drop_caches',
+    'md5sum -c sum && echo written well >/dev/console',
+  ].join('\n');
+  const { body: vm } = await client.call('/api/vms', { json: { ...NEW_VM, user_data: script } });
+  const path = `/api/vms/${vm.vm_id}`;
+  const log = async () => String((await client.call(`${path}/log`)).body);
+  const post = async (what: string) => (await client.call(`${path}/${what}`, { method: 'POST' })).body;
+  assert.equal((await post('start')).state, 'running');
+  await waitUntil('it runs', async () => (await log()).includes('writing soon'));
+  const empty = fill(house);
+  const [pid] = guestPids(vm.vm_id);
+  // Long enough for it to come to the end of the disk; nothing tells.
+  await sleep(20_000);
+  assert.equal((await client.call(path)).body.state, 'running');
+  assert.doesNotMatch(await log(), /written well/);
+  empty();
+  await waitUntil('it went on', async () => (await log()).includes('written well'));
+  assert.deepEqual(guestPids(vm.vm_id), [pid]);
+  assert.equal((await post('stop?force=true')).state, 'stopped');
+});

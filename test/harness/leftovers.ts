@@ -1,0 +1,100 @@
+/**
+ * What tests started, so that none of it outlives them: servers, and whatever runs in their data directories
+ * (guests, which are made to outlive their server). A run that ends or is told to end cleans up after itself;
+ * after one that was killed, the next one does, by what the dead one wrote down.
+ */
+import * as fs from 'node:fs';
+import { constants, tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+
+interface Started {
+  readonly pid: number;
+  readonly startTime: string;
+  readonly dataDir: string;
+  /** Made for this test alone, and to be removed. */
+  readonly isTemporary: boolean;
+}
+
+const DIRECTORY = join(tmpdir(), `cloudlet-tests-${userInfo().uid}`);
+const started = new Map<number, Started>();
+let isWatching = false;
+
+/** Clock ticks from boot to the start of the process, which no later one of that number has; null: gone. */
+function startTimeOf(pid: number): string | null {
+  try {
+    const text = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Remembers a server, the leader of its process group, from its start on. */
+export function noteStarted(pid: number, dataDir: string, isTemporary: boolean): void {
+  const startTime = startTimeOf(pid);
+  if (startTime === null) return;
+  watchOwnEnd();
+  const entry = { pid, startTime, dataDir, isTemporary };
+  started.set(pid, entry);
+  fs.mkdirSync(DIRECTORY, { recursive: true, mode: 0o700 });
+  fs.appendFileSync(join(DIRECTORY, ownName()), `${JSON.stringify(entry)}\n`, { mode: 0o600 });
+}
+
+function ownName(): string {
+  return `${process.pid}.${startTimeOf(process.pid)}`;
+}
+
+function watchOwnEnd(): void {
+  if (isWatching) return;
+  isWatching = true;
+  sweepDeadRuns();
+  process.on('exit', () => {
+    for (const entry of started.values()) end(entry);
+    fs.rmSync(join(DIRECTORY, ownName()), { force: true });
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
+}
+
+/** Ends what runs that are dead left behind. Only what this user wrote down counts. */
+function sweepDeadRuns(): void {
+  if (fs.statSync(DIRECTORY, { throwIfNoEntry: false })?.uid !== userInfo().uid) return;
+  for (const name of fs.readdirSync(DIRECTORY)) {
+    const [pid = '', startTime] = name.split('.');
+    if (startTimeOf(Number(pid)) === startTime) continue;
+    const path = join(DIRECTORY, name);
+    for (const line of fs.readFileSync(path, 'utf8').split('\n')) {
+      // The last line of a killed run may be cut off.
+      if (line.endsWith('}')) end(JSON.parse(line) as Started);
+    }
+    fs.rmSync(path, { force: true });
+  }
+}
+
+function end({ pid, startTime, dataDir, isTemporary }: Started): void {
+  if (startTimeOf(pid) === startTime) kill(-pid);
+  for (const inside of processesIn(dataDir)) kill(inside);
+  if (isTemporary) fs.rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Processes that work in `directory`, also after it was removed. */
+export function processesIn(directory: string): number[] {
+  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.map(Number).filter((pid) => {
+    try {
+      return fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(`${directory}/`);
+    } catch {
+      // It ended meanwhile, or is not ours.
+      return false;
+    }
+  });
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It is gone already.
+  }
+}

@@ -1,0 +1,140 @@
+/** A real Debian as an ordinary cloud image, from its file to a shell in the guest. Takes minutes. */
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { IMAGES } from '../acceptance/images-kit.ts';
+import { cannotRunGuests, VM_SETTINGS } from '../acceptance/vms-kit.ts';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { buildDebian, cannotBuildDebian } from './debian-image.ts';
+
+const run = promisify(execFile);
+const skip = cannotRunGuests() || cannotBuildDebian();
+const BOOT_MS = 900_000;
+const GIB = 2 ** 30;
+const folder = mkdtempSync(join(tmpdir(), 'cloudlet-debian-'));
+const key = join(folder, 'key');
+let cloud: CloudProcess | undefined;
+let admin: CheckedClient;
+let user: CheckedClient;
+let vm = '';
+let disk = '';
+let builtIn = '';
+
+before(async () => {
+  if (skip !== false) return;
+  const began = performance.now();
+  disk = buildDebian(folder);
+  builtIn = since(began);
+  cloud = await CloudProcess.start({ env: { ...VM_SETTINGS, CLOUDLET_IMAGE_SOURCES: folder } });
+  admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
+  user = admin.as((await admin.register()).api_key);
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'long test', '-f', key]);
+});
+after(async () => {
+  if (skip === false) {
+    if (vm !== '') {
+      await user.call(`${vm}/stop?force=true`, { method: 'POST' });
+      await user.call(vm, { method: 'DELETE' });
+    }
+    await cloud?.stop();
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Seconds since `from`, for the log of this test. */
+function since(from: number): string {
+  return ((performance.now() - from) / 1000).toFixed(1);
+}
+
+const SSH_FAILED = 255;
+const SSH_TRIES = 20;
+
+/** What a command prints in the guest. An emulated guest on a busy host may miss a handshake. */
+async function inGuest(address: string, command: string): Promise<string> {
+  const options = ['UserKnownHostsFile=/dev/null', 'StrictHostKeyChecking=no', 'BatchMode=yes'];
+  const words = [...options, 'ConnectTimeout=60'].flatMap((option) => ['-o', option]);
+  const args = ['-q', '-i', key, '-p', '2222', ...words, `root@${address}`, command];
+  for (let tries = 1; ; tries++) {
+    try {
+      return (await run('ssh', args)).stdout.trim();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== SSH_FAILED || tries === SSH_TRIES) throw error;
+      await sleep(3000);
+    }
+  }
+}
+
+/** Waits until the guest lets us in and cloud-init is through, which restarts its SSH server on the way. */
+async function settledGuest(address: string): Promise<string> {
+  const deadline = performance.now() + BOOT_MS;
+  for (;;) {
+    try {
+      return await inGuest(address, 'test -e /run/cloud-init/result.json && uname -srm');
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await sleep(2000);
+    }
+  }
+}
+
+test('Debian by mmdebstrap: imported, booted, reached by SSH, stopped by ACPI, booted again', {
+  skip,
+}, async (t) => {
+  t.diagnostic(`image built in ${builtIn} s`);
+
+  const importing = performance.now();
+  const { image_id } = await admin.expect(202, IMAGES, { json: { name: 'Debian 12', path: disk } });
+  let image = { state: 'importing', state_reason: null, size: 0 };
+  while (image.state === 'importing') {
+    await sleep(200);
+    const list = await admin.expect(200, IMAGES);
+    image = list.find((one: { image_id: string }) => one.image_id === image_id);
+  }
+  assert.equal(image.state, 'ready', JSON.stringify(image.state_reason));
+  t.diagnostic(`imported in ${since(importing)} s, ${image.size} bytes`);
+
+  const json = {
+    name: 'Debian Box',
+    instance_type: 't2.micro',
+    image: image_id,
+    ssh_keys: [readFileSync(`${key}.pub`, 'utf8').trim()],
+    user_data: '#!/bin/sh\necho ran >> /var/lib/user-data-ran\n',
+  };
+  const { vm_id, ip_address } = await user.expect(201, '/api/vms', { json });
+  vm = `/api/vms/${vm_id}`;
+
+  const firstBoot = performance.now();
+  const { accel } = await user.expect(200, `${vm}/start`, { method: 'POST' });
+  const system = await settledGuest(ip_address);
+  t.diagnostic(`first boot to cloud-init done in ${since(firstBoot)} s (${accel}): ${system}`);
+  assert.match(system, /^Linux 6\..* x86_64$/);
+  assert.equal(await inGuest(ip_address, 'hostname'), 'debian-box');
+  assert.equal(await inGuest(ip_address, 'cat /var/lib/cloud/data/instance-id'), vm_id);
+  assert.match(await inGuest(ip_address, 'cloud-init status'), /status: done/);
+  assert.equal(await inGuest(ip_address, 'cat /var/lib/user-data-ran'), 'ran');
+  assert.equal(Number(await inGuest(ip_address, 'blockdev --getsize64 /dev/vda')), 30 * GIB);
+  const rootBytes = Number(await inGuest(ip_address, 'df -B1 --output=size / | tail -1'));
+  assert.ok(rootBytes > 27 * GIB, `the file system has ${rootBytes} bytes`);
+  await inGuest(ip_address, 'echo kept > /var/lib/kept; sync');
+  const hostKey = await inGuest(ip_address, 'cat /etc/ssh/ssh_host_ed25519_key.pub');
+
+  const stopping = performance.now();
+  const stopped = await user.expect(200, `${vm}/stop?grace=300`, { method: 'POST' });
+  assert.deepEqual([stopped.state, stopped.state_reason.code], ['stopped', 'shut_down']);
+  t.diagnostic(`stopped by ACPI in ${since(stopping)} s`);
+
+  const secondBoot = performance.now();
+  await user.expect(200, `${vm}/start`, { method: 'POST' });
+  await settledGuest(ip_address);
+  t.diagnostic(`second boot to cloud-init done in ${since(secondBoot)} s`);
+  assert.equal(await inGuest(ip_address, 'cat /var/lib/user-data-ran'), 'ran', 'cloud-init ran again');
+  assert.equal(await inGuest(ip_address, 'cat /var/lib/kept'), 'kept');
+  assert.equal(await inGuest(ip_address, 'cat /etc/ssh/ssh_host_ed25519_key.pub'), hostKey);
+  assert.equal(await inGuest(ip_address, 'cat /var/lib/cloud/data/instance-id'), vm_id);
+});
