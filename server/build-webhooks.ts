@@ -9,6 +9,7 @@ import type { MasterKeys } from './system/master-key.ts';
 import { Deliveries } from './webhooks/deliveries.ts';
 import { DeliveryStore } from './webhooks/deliveries-store.ts';
 import { Dispatcher } from './webhooks/dispatcher.ts';
+import { LogSweeper } from './webhooks/log-sweeper.ts';
 import { WebhookStore } from './webhooks/store.ts';
 import { Webhooks } from './webhooks/webhooks.ts';
 
@@ -32,7 +33,7 @@ export function buildWebhooks({ config, clock, log, base }: WebhookParts) {
   const dispatcher = new Dispatcher(shared);
   const webhooks = new Webhooks(shared);
   const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
-  return { webhooks, deliveries, dispatcher };
+  return { webhooks, deliveries, dispatcher, sweeper: new LogSweeper(shared) };
 }
 
 const LOOK_MS = 1000;
@@ -40,10 +41,10 @@ const SWEEP_MS = 3_600_000;
 
 /** Begins to send; only a server does, no operator's command. */
 export function startWebhooks(
-  { dispatcher }: Pick<ReturnType<typeof buildWebhooks>, 'dispatcher'>,
+  { dispatcher, sweeper }: Pick<ReturnType<typeof buildWebhooks>, 'dispatcher' | 'sweeper'>,
   jobs: Jobs,
 ): void {
   dispatcher.start();
   jobs.every('deliver webhooks', LOOK_MS, async () => dispatcher.wake());
-  jobs.every('sweep webhooks', SWEEP_MS, () => dispatcher.sweep());
+  jobs.every('sweep webhooks', SWEEP_MS, () => sweeper.sweep());
 }

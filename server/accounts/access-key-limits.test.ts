@@ -16,6 +16,8 @@ const PERMISSIONS: Permission[] = [
   'databases:read',
   'databases:write',
   'billing:read',
+  'webhooks:read',
+  'webhooks:write',
   'admin',
 ];
 

@@ -1,4 +1,4 @@
-/** Everything of webhooks on a real database, with a receiver on loopback and a clock that obeys. For tests. */
+/** Everything of webhooks on a real database, with a clock that obeys. For tests. */
 import type { Principal } from '../accounts/principal.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -6,6 +6,7 @@ import { Deliveries } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { eventStatements } from '../webhooks/events.ts';
+import { LogSweeper } from '../webhooks/log-sweeper.ts';
 import type { Delivery } from '../webhooks/schema.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
@@ -45,7 +46,8 @@ export async function openWebhookHouse() {
       for await (const entry of await deliveries.list(principal, webhookId, page)) found.push(entry.toJSON());
       return found;
     };
-    return { dispatcher, webhooks, deliveries, reports, log };
+    const sweeper = new LogSweeper({ ...shared, keptDeliveries: 10 });
+    return { sweeper, dispatcher, webhooks, deliveries, reports, log };
   };
   return {
     ...{ clock, open, metadata: house.metadata },

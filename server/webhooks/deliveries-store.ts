@@ -132,6 +132,15 @@ export class DeliveryStore {
     };
   }
 
+  /** An event that nobody wants. Refuses when that was done before. */
+  dropEvent(id: number): Statement {
+    return {
+      sql: 'DELETE FROM webhook_events WHERE id = ? AND is_pending = 1',
+      params: [id],
+      expectChanges: 1,
+    };
+  }
+
   /** An event that goes to one webhook only, which gets it by a delivery of the same commit. */
   insertSettledEvent(event: WrittenEvent): Statement {
     return {
@@ -179,6 +188,15 @@ export class DeliveryStore {
     };
   }
 
+  /** All but the `kept` newest attempts of a delivery, which may be replayed any number of times. */
+  deleteOldAttempts(delivery: number, kept: number): Statement {
+    return {
+      sql: `DELETE FROM webhook_attempts WHERE delivery = ? AND id <=
+              (SELECT id FROM webhook_attempts WHERE delivery = ? ORDER BY id DESC LIMIT 1 OFFSET ?)`,
+      params: [delivery, delivery, kept],
+    };
+  }
+
   /** What waits for this webhook is not sent. */
   giveUpOn(webhook: number, reason: string): Statement {
     return {
@@ -205,6 +223,40 @@ export class DeliveryStore {
             WHERE webhook = ? AND state = 'failed' AND created_at >= ?`,
       params: [now, webhook, since],
     };
+  }
+
+  /** Webhooks with more than `kept` deliveries. */
+  async crowded(kept: number): Promise<number[]> {
+    const rows = await this.#reads.all<{ webhook: number }>(
+      'SELECT webhook FROM webhook_deliveries GROUP BY webhook HAVING count(*) > ?',
+      kept,
+    );
+    return rows.map(({ webhook }) => webhook);
+  }
+
+  /** The oldest of those that are beyond the `kept` newest and wait for nothing. */
+  beyond(
+    webhook: number,
+    { kept, limit }: { readonly kept: number; readonly limit: number },
+  ): Awaitable<{ readonly id: number; readonly event: number }[]> {
+    return this.#reads.all(
+      `SELECT id, event FROM webhook_deliveries WHERE webhook = ? AND state <> 'pending' AND id <=
+         (SELECT id FROM webhook_deliveries WHERE webhook = ? ORDER BY id DESC LIMIT 1 OFFSET ?)
+       ORDER BY id LIMIT ?`,
+      ...[webhook, webhook, kept, limit],
+    );
+  }
+
+  /** A delivery, unless it waits again, and its event, unless there are others of it. */
+  deleteDelivery({ id, event }: { readonly id: number; readonly event: number }): Statement[] {
+    return [
+      { sql: "DELETE FROM webhook_deliveries WHERE id = ? AND state <> 'pending'", params: [id] },
+      {
+        sql: `DELETE FROM webhook_events WHERE id = ? AND is_pending = 0
+                AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event = webhook_events.id)`,
+        params: [event],
+      },
+    ];
   }
 
   /** At most `limit` of before `before` that wait for nothing, with their deliveries and attempts. */

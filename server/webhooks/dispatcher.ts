@@ -38,8 +38,8 @@ const PAUSE_MS = 60_000;
 /** How long a webhook's other deliveries wait at most when it answers one with Retry-After. */
 const MAX_REST_MS = 3_600_000;
 const FAILING_MS = 5 * 24 * 3_600_000;
-const KEPT_MS = 30 * 24 * 3_600_000;
-const SWEEP_BATCH = 500;
+/** Of one delivery, which may be replayed any number of times. */
+const KEPT_ATTEMPTS = 50;
 const GONE = 410;
 
 const DISABLED = 'the webhook was disabled';
@@ -95,19 +95,6 @@ export class Dispatcher {
     await Promise.all([...this.#busy.values()].map(({ done }) => done));
   }
 
-  /** Removes events of more than 30 days, with the log of their deliveries; returns how many. */
-  async sweep(): Promise<number> {
-    const { metadata, webhookStore, deliveryStore, clock } = this.#deps;
-    await metadata.commit([webhookStore.forgetOldSecrets(clock.now())]);
-    let removed = 0;
-    for (;;) {
-      const oldest = clock.now() - KEPT_MS;
-      const [result] = await metadata.commit([deliveryStore.deleteOldEvents(oldest, SWEEP_BATCH)]);
-      removed += result?.changes ?? 0;
-      if ((result?.changes ?? 0) < SWEEP_BATCH || !this.#isOpen) return removed;
-    }
-  }
-
   async #run(): Promise<void> {
     try {
       while (this.#isWanted && this.#isOpen) {
@@ -148,8 +135,10 @@ export class Dispatcher {
     for (const event of events) {
       const found = listeners.get(event.account_id) ?? (await webhookStore.listeners(event.account_id));
       listeners.set(event.account_id, found);
-      statements.push(deliveryStore.settleEvent(event.id));
-      for (const webhook of found.filter((one) => hears(one, event.type))) {
+      const wanting = found.filter((one) => hears(one, event.type));
+      const isWanted = wanting.length > 0;
+      statements.push(isWanted ? deliveryStore.settleEvent(event.id) : deliveryStore.dropEvent(event.id));
+      for (const webhook of wanting) {
         const failed = webhook.is_enabled === 1 ? null : DISABLED;
         const deliveryId = newId('dlv', clock);
         statements.push(
@@ -237,12 +226,15 @@ export class Dispatcher {
   #outcome(row: OutgoingRow, result: AttemptResult): Statement[] {
     const { webhookStore, deliveryStore, clock } = this.#deps;
     const { at, status, durationMs, response, error } = result;
-    const attempt = deliveryStore.insertAttempt({
-      ...{ delivery: row.id, at, status, duration_ms: durationMs, response, error },
-    });
+    const attempt = [
+      deliveryStore.insertAttempt({
+        ...{ delivery: row.id, at, status, duration_ms: durationMs, response, error },
+      }),
+      deliveryStore.deleteOldAttempts(row.id, KEPT_ATTEMPTS),
+    ];
     if (isSuccess(result)) {
       const delivered = { state: 'delivered', reason: null, next_at: null } as const;
-      return [deliveryStore.settle(row, delivered), attempt, webhookStore.noteSuccess(row.webhook)];
+      return [deliveryStore.settle(row, delivered), ...attempt, webhookStore.noteSuccess(row.webhook)];
     }
     const now = clock.now();
     const over = whyOver(row, { status, now });
@@ -255,7 +247,7 @@ export class Dispatcher {
         ? ({ state: 'failed', reason: over === null ? null : DISABLED, next_at: null } as const)
         : ({ state: 'pending', reason: null, next_at: now + delay } as const);
     return [
-      ...[deliveryStore.settle(row, after), attempt, webhookStore.noteFailure(row.webhook, at)],
+      ...[deliveryStore.settle(row, after), ...attempt, webhookStore.noteFailure(row.webhook, at)],
       ...(over === null
         ? []
         : [webhookStore.disable(row.webhook, over), deliveryStore.giveUpOn(row.webhook, DISABLED)]),

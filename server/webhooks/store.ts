@@ -145,6 +145,14 @@ export class WebhookStore {
     return { sql: 'DELETE FROM webhooks WHERE id = ?', params: [id], expectChanges: 1 };
   }
 
+  deleteOfClosedAccounts(): Statement {
+    return {
+      sql: `DELETE FROM webhooks WHERE
+              EXISTS (SELECT 1 FROM accounts a WHERE a.id = webhooks.account_id AND a.closed_at IS NOT NULL)`,
+      params: [],
+    };
+  }
+
   /** Secrets that sign no longer. */
   forgetOldSecrets(now: number): Statement {
     return {

@@ -126,7 +126,7 @@ test('after a rotation both secrets sign until the old one is over, and then it 
     assert.equal(after.signature.split(' ').length, 1);
     assert.ok(!(await isGenuine(first, after)) && (await isGenuine(rotated.secret, after)));
     assert.equal((await cloud.webhooks.secret(ann, id)).previous_secret, null);
-    await cloud.dispatcher.sweep();
+    await cloud.sweeper.sweep();
     const count = 'SELECT count(*) AS n FROM webhooks WHERE sealed_old_secret IS NOT NULL';
     assert.deepEqual(await house.metadata.get(count), { n: 0 });
     const now = await cloud.webhooks.rotateSecret(ann, id, { overlapMs: 0, receipt: noReceipt });

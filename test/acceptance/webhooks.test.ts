@@ -96,15 +96,24 @@ describe('with loopback allowed', () => {
     await user.expect(200, `/api/webhooks/${first.id}`, { method: 'DELETE' });
   });
 
-  test('a deleted machine is told of', async () => {
+  test('what happens to a machine is told, in order', async () => {
     const { id } = await user.expect(201, '/api/webhooks', { json: { url: receiver.url } });
     const vm = await user.expect(201, '/api/vms', { json: { name: 'web', instance_type: 't2.micro' } });
-    await user.expect(200, `/api/vms/${vm.vm_id}/stop`, POST);
-    await user.expect(200, `/api/vms/${vm.vm_id}`, { method: 'DELETE' });
-    await receiver.reached(1);
-    const { type, data } = JSON.parse(receiver.received[0]?.body ?? '');
-    assert.deepEqual([type, data.vm_id, data.state], ['vm.deleted', vm.vm_id, 'deleted']);
-    assert.equal(data.ip_address, vm.ip_address);
+    const path = `/api/vms/${vm.vm_id}`;
+    await user.expect(200, `${path}/start`, POST);
+    await user.expect(200, `${path}/stop?force=true`, POST);
+    await user.expect(200, path, { method: 'DELETE' });
+    await receiver.reached(3);
+    const told = receiver.received.map(({ body }) => JSON.parse(body));
+    assert.deepEqual(
+      told.map(({ type, data }) => [type, data.vm_id, data.state, data.reason?.code]),
+      [
+        ['vm.started', vm.vm_id, 'running', undefined],
+        ['vm.stopped', vm.vm_id, 'stopped', 'powered_off'],
+        ['vm.deleted', vm.vm_id, 'deleted', undefined],
+      ],
+    );
+    for (const { data } of told) assert.equal(data.ip_address, vm.ip_address);
     await user.expect(200, `/api/webhooks/${id}`, { method: 'DELETE' });
   });
 

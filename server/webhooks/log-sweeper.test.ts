@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
+import type { Principal } from '../accounts/principal.ts';
+import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
+
+const DAY_MS = 24 * 3_600_000;
+/** As the house has it. */
+const KEPT = 10;
+
+let house: WebhookHouse;
+let cloud: ReturnType<WebhookHouse['open']>;
+let receiver: WebhookReceiver;
+let ann: Principal;
+let webhookId: string;
+let accounts = 0;
+before(async () => {
+  house = await openWebhookHouse();
+});
+after(() => house.close());
+beforeEach(async () => {
+  receiver = await WebhookReceiver.open();
+  ann = await house.newPrincipal(`ann${++accounts}`);
+  cloud = house.open();
+  cloud.dispatcher.start();
+  webhookId = (await cloud.webhooks.create(ann, { url: receiver.url })).id;
+});
+afterEach(async () => {
+  await cloud.dispatcher.close();
+  receiver.close();
+});
+
+const send = async () => {
+  await house.emit(ann);
+  await cloud.dispatcher.settled();
+};
+const eventsKept = async () => {
+  const sql = 'SELECT count(*) AS n FROM webhook_events WHERE account_id = ?';
+  return (await house.metadata.get<{ n: number }>(sql, ann.accountId))?.n;
+};
+
+test('after 30 days an event, its deliveries and attempts are gone, unless it still waits', async () => {
+  await send();
+  house.clock.advance(29 * DAY_MS);
+  await send();
+  await cloud.sweeper.sweep();
+  assert.equal((await cloud.log(ann, webhookId)).length, 2);
+  house.clock.advance(2 * DAY_MS);
+  await cloud.sweeper.sweep();
+  assert.equal((await cloud.log(ann, webhookId)).length, 1);
+  assert.equal(await eventsKept(), 1);
+  assert.deepEqual(await house.metadata.get('SELECT count(*) AS n FROM webhook_attempts'), { n: 1 });
+  receiver.reply = () => ({ status: 500 });
+  await send();
+  await cloud.dispatcher.close();
+  house.clock.advance(40 * DAY_MS);
+  await cloud.sweeper.sweep();
+  const left = await cloud.log(ann, webhookId);
+  assert.deepEqual(
+    left.map(({ state }) => state),
+    ['pending'],
+  );
+});
+
+test('of many deliveries the newest are kept, and what still waits', async () => {
+  receiver.reply = () => ({ status: 500 });
+  await send();
+  receiver.reply = () => ({ status: 200 });
+  for (let i = 0; i < KEPT + 5; i++) await send();
+  const before = await cloud.log(ann, webhookId);
+  await cloud.sweeper.sweep();
+  const ids = (log: typeof before) => log.map(({ id }) => id);
+  const kept = await cloud.log(ann, webhookId);
+  assert.deepEqual(ids(kept), [...ids(before).slice(0, KEPT), ...ids(before).slice(-1)]);
+  assert.equal(kept.at(-1)?.state, 'pending');
+  assert.equal(await eventsKept(), kept.length);
+});
+
+test('of many replays the newest attempts are kept', async () => {
+  const { id: deliveryId } = await cloud.deliveries.test(ann, webhookId);
+  await cloud.dispatcher.settled();
+  for (let i = 0; i < 55; i++) {
+    house.clock.advance(1000);
+    await cloud.deliveries.replay(ann, { webhookId, deliveryId });
+    await cloud.dispatcher.settled();
+  }
+  const [delivery] = await cloud.log(ann, webhookId);
+  assert.equal(delivery?.attempts.length, 50);
+  assert.equal(
+    delivery?.attempts.at(-1)?.at,
+    new Date(house.clock.now()).toISOString().slice(0, 19).replace('T', ' '),
+  );
+});
+
+test('what belonged to a closed account goes, events that nobody wanted as well', async () => {
+  await send();
+  await cloud.webhooks.change(ann, webhookId, { events: ['credits.low'] });
+  await send();
+  await cloud.sweeper.sweep();
+  assert.equal((await cloud.log(ann, webhookId)).length, 1);
+  assert.equal(await eventsKept(), 1);
+  const closing = 'UPDATE accounts SET closed_at = 1 WHERE id = ?';
+  await house.metadata.commit([{ sql: closing, params: [ann.accountId] }]);
+  await cloud.sweeper.sweep();
+  const left = 'SELECT count(*) AS n FROM webhooks w JOIN accounts a ON a.id = w.account_id WHERE a.id = ?';
+  assert.deepEqual(await house.metadata.get(left, ann.accountId), { n: 0 });
+});

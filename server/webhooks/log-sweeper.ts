@@ -1,0 +1,68 @@
+/** Keeps the log of what was sent within bounds, of age and of length. */
+import type { Clock } from '../clock.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { DeliveryStore } from './deliveries-store.ts';
+import type { WebhookStore } from './store.ts';
+
+export interface LogSweeperDeps {
+  readonly metadata: Metadata;
+  readonly webhookStore: WebhookStore;
+  readonly deliveryStore: DeliveryStore;
+  readonly clock: Clock;
+  /** Deliveries of one webhook; 10,000 without it. */
+  readonly keptDeliveries?: number;
+}
+
+const KEPT_MS = 30 * 24 * 3_600_000;
+const KEPT_DELIVERIES = 10_000;
+const BATCH = 200;
+
+export class LogSweeper {
+  readonly #deps: LogSweeperDeps;
+  #isStopped = false;
+
+  constructor(deps: LogSweeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Ends a sweep under way soon. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /**
+   * Removes events of more than 30 days, deliveries of a webhook beyond its newest 10,000, webhooks of closed
+   * accounts, and secrets that sign no longer. What still waits to be delivered stays.
+   */
+  async sweep(): Promise<void> {
+    const {
+      metadata,
+      webhookStore,
+      deliveryStore,
+      clock,
+      keptDeliveries: kept = KEPT_DELIVERIES,
+    } = this.#deps;
+    const now = clock.now();
+    await metadata.commit([webhookStore.forgetOldSecrets(now), webhookStore.deleteOfClosedAccounts()]);
+    await this.#removeOld(now - KEPT_MS);
+    for (const webhook of await deliveryStore.crowded(kept)) await this.#removeBeyond(webhook, kept);
+  }
+
+  /** In commits that others need not wait for long. */
+  async #removeOld(before: number): Promise<void> {
+    const { metadata, deliveryStore } = this.#deps;
+    for (;;) {
+      const [result] = await metadata.commit([deliveryStore.deleteOldEvents(before, BATCH)]);
+      if ((result?.changes ?? 0) < BATCH || this.#isStopped) return;
+    }
+  }
+
+  async #removeBeyond(webhook: number, kept: number): Promise<void> {
+    const { metadata, deliveryStore } = this.#deps;
+    for (;;) {
+      const rows = await deliveryStore.beyond(webhook, { kept, limit: BATCH });
+      await metadata.commit(rows.flatMap((row) => deliveryStore.deleteDelivery(row)));
+      if (rows.length < BATCH || this.#isStopped) return;
+    }
+  }
+}
