@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
+import { BILLING } from './rows/billing.ts';
 import { LARGE_OBJECTS } from './rows/large-objects.ts';
 import { LISTING } from './rows/listing.ts';
 import { MACHINES } from './rows/machines.ts';
@@ -14,7 +15,7 @@ import { makeFolder } from './workshop.ts';
 
 const MEASUREMENTS = [
   ...[...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...MEMORY, ...START_UP],
-  ...[...MACHINES, ...RUNNING_MACHINES],
+  ...[...MACHINES, ...RUNNING_MACHINES, ...BILLING],
 ];
 
 const NAMES = MEASUREMENTS.map(({ name }) => name);

@@ -1,6 +1,9 @@
 /** Every route of the two origins: what is mounted, documented and walked by the permission test. */
 import { type AdminRoutesDeps, adminRoutes } from './accounts/admin-routes.ts';
 import { type AccountRoutesDeps, accountRoutes } from './accounts/routes.ts';
+import { type BillingAdminRoutesDeps, billingAdminRoutes } from './billing/admin-routes.ts';
+import { type PlanRoutesDeps, planRoutes } from './billing/plan-routes.ts';
+import { type BillingRoutesDeps, billingRoutes } from './billing/routes.ts';
 import { type ComputeRoutesDeps, computeRoutes } from './compute/routes.ts';
 import type { Route } from './http/route.ts';
 import { cdnRoutes } from './storage/content-routes.ts';
@@ -14,6 +17,7 @@ export interface ApiDeps {
   readonly administration: AdminRoutesDeps;
   readonly storage: StorageRoutesDeps;
   readonly compute: ComputeRoutesDeps;
+  readonly billing: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
   readonly webhooks: WebhookRoutesDeps;
   readonly system: SystemRoutesDeps;
 }
@@ -24,9 +28,12 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...accountRoutes(deps.accounts),
     ...storageRoutes(deps.storage),
     ...computeRoutes(deps.compute),
+    ...billingRoutes(deps.billing),
     ...webhookRoutes(deps.webhooks),
     ...systemRoutes(deps.system),
     ...adminRoutes(deps.administration),
+    ...planRoutes(deps.billing),
+    ...billingAdminRoutes(deps.billing),
   ];
   return [...routes, ...documentRoutes(routes)];
 }
@@ -44,6 +51,7 @@ export function declaredRoutes(): Route[] {
     administration: nothing,
     storage: nothing,
     compute: nothing,
+    billing: nothing,
     webhooks: nothing,
     system: nothing,
   });

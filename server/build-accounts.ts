@@ -19,11 +19,14 @@ export interface AccountsDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys };
+  /** Told after a commit that gave credits. */
+  readonly creditsAdded: (accountId: number) => void;
 }
 
 export type AccountParts = Awaited<ReturnType<typeof buildAccounts>>;
 
-export async function buildAccounts({ config, clock, base: { metadata, keys } }: AccountsDeps) {
+export async function buildAccounts({ config, clock, base, creditsAdded }: AccountsDeps) {
+  const { metadata, keys } = base;
   const store = new AccountStore({ reads: metadata });
   const authenticator = new Authenticator({ store, metadata, clock });
   const passwords = new Passwords();
@@ -37,6 +40,7 @@ export async function buildAccounts({ config, clock, base: { metadata, keys } }:
     passwords,
     throttle,
     transfer: transferStatements,
+    creditsAdded,
   };
   const apiKeys = new ApiKeys(shared);
   const accessKeys = new AccessKeys(shared);

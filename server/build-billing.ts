@@ -1,17 +1,23 @@
-/** The part of the composition root that makes billing: clock, prices, use, settlement, holds. */
+/** The part of the composition root that makes billing: what is used, what it costs, who may go on. */
 import type { Logger } from 'pino';
 import { BillingAccountStore } from './billing/accounts-store.ts';
+import { Checks } from './billing/checks.ts';
+import { CheckStore } from './billing/checks-store.ts';
 import { ClockStore } from './billing/clock-store.ts';
 import { Credit } from './billing/credit.ts';
 import { CreditStore } from './billing/credit-store.ts';
 import { HoldStore } from './billing/hold-store.ts';
 import { Holds } from './billing/holds.ts';
-import { Ledger } from './billing/ledger.ts';
+import { Monthly } from './billing/monthly.ts';
+import { PlanStore } from './billing/plan-store.ts';
+import { Plans } from './billing/plans.ts';
 import { PriceStore } from './billing/price-store.ts';
 import { type BuiltInPrice, Prices } from './billing/prices.ts';
 import { QuotaStore } from './billing/quota-store.ts';
 import { Quotas } from './billing/quotas.ts';
 import { Settlement } from './billing/settlement.ts';
+import { type CreditPower, Standing } from './billing/standing.ts';
+import { StandingStore } from './billing/standing-store.ts';
 import { SteadyClock } from './billing/steady-clock.ts';
 import { StorageCharges } from './billing/storage-charges.ts';
 import { Usage } from './billing/usage.ts';
@@ -20,13 +26,15 @@ import { VmCharges } from './billing/vm-charges.ts';
 import type { Clock } from './clock.ts';
 import { INSTANCE_TYPES } from './compute/instance-types.ts';
 import type { Metadata } from './metadata/metadata.ts';
+import type { Alarms } from './system/alarms.ts';
 import { hostBootId } from './system/host-boot.ts';
 import type { Jobs } from './system/jobs.ts';
+import { eventStatements } from './webhooks/events.ts';
 
 export interface BillingDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metadata: Metadata;
+  readonly base: { readonly metadata: Metadata; readonly alarms: Alarms };
 }
 
 /** Machines cost what the catalogue says; the rest nothing, until the operator sets a price. */
@@ -41,38 +49,68 @@ const BUILT_IN: readonly BuiltInPrice[] = [
 
 export type Billing = Awaited<ReturnType<typeof buildBilling>>;
 
-export async function buildBilling({ clock, log, metadata }: BillingDeps) {
+export async function buildBilling({ clock, log, base: { metadata, alarms } }: BillingDeps) {
   const clockStore = new ClockStore(metadata);
   const anchor = await clockStore.find();
   const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
   if (steady.uncountedMs > 0) log.warn({ ms: steady.uncountedMs }, 'time that is not charged');
   const accounts = new BillingAccountStore(metadata);
   const usageStore = new UsageStore(metadata);
-  const holdStore = new HoldStore(metadata);
   const prices = new Prices({ store: new PriceStore(metadata), clock, builtIn: BUILT_IN });
   await prices.load();
+  const holdStore = new HoldStore(metadata);
   const shared = { metadata, clock, steady, prices, accounts };
+  const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
   const credit = new Credit({ store: new CreditStore(metadata) });
+  const checks = new Checks({
+    ...{ clock, alarms, store: new CheckStore(metadata) },
+    settle: (accountId) => settlement.settle(accountId),
+    report: (error) => log.error({ err: error }, 'the ledger was not walked to its end'),
+  });
   const usage = new Usage({ store: usageStore, steady });
   const holds = new Holds({ ...shared, store: holdStore });
   const quotas = new Quotas({ store: new QuotaStore(metadata) });
-  const require = (accountId: number) => credit.require(accountId);
+  const require = async (accountId: number) => {
+    checks.assertSound();
+    await credit.require(accountId);
+  };
   const charges = { usage, holds, quotas, prices, accounts, require, now: () => clock.now() };
   return {
-    ...{ accounts, prices, usageStore, usage, holds },
+    ...{ clock, log, metadata, accounts, steady, prices, usageStore, settlement, quotas, checks },
     vmCharges: new VmCharges(charges),
     storageCharges: new StorageCharges(charges),
-    settlement: new Settlement({ ...shared, usage: usageStore, holds: holdStore }),
-    ledger: new Ledger({ metadata }),
     /** Writes the charged time down. */
     flush: () => metadata.commit([clockStore.put(steady.reanchor())]),
   };
 }
 
+export type Credits = ReturnType<typeof buildCredits>;
+
+/** What follows when credits run out or come: needs the machines that it stops and starts. */
+export function buildCredits(billing: Billing, compute: CreditPower, graceMs: number) {
+  const { clock, log, metadata, usageStore: usage } = billing;
+  const standing = new Standing({
+    ...{ ...billing, usage, compute, graceMs, announce: eventStatements },
+    store: new StandingStore(metadata),
+    report: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
+  });
+  const creditsAdded = (accountId: number) => standing.creditsAdded(accountId);
+  const store = new PlanStore(metadata);
+  const monthly = new Monthly({ metadata, clock, store, creditsAdded });
+  return { standing, monthly, creditsAdded, graceMs, plans: new Plans({ ...billing, store, monthly }) };
+}
+
 const MINUTE_MS = 60_000;
 
-/** Begins to charge; only a server does, once machines that ended meanwhile are known. */
-export function startBilling({ flush, settlement }: Billing, jobs: Jobs): void {
+/** Begins to charge and to look; only a server does. */
+export function startBilling(billing: Billing, { standing, monthly, graceMs }: Credits, jobs: Jobs): void {
+  const { flush, settlement, checks } = billing;
+  checks.startVerification();
+  standing.serve();
   jobs.every('write the charged time down', MINUTE_MS, flush);
   jobs.every('charge what is used', 60 * MINUTE_MS, () => settlement.settleAll());
+  jobs.every('check billing', MINUTE_MS, () => checks.check());
+  // A short grace is to be noticed when it is over.
+  jobs.every('look at credits', Math.min(graceMs, MINUTE_MS), () => standing.tick());
+  jobs.every('give the credits of plans', MINUTE_MS, () => monthly.tick());
 }

@@ -23,6 +23,7 @@ import { LoopbackFront } from './drivers/loopback-front/loopback-front.ts';
 import { SLOTS } from './drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from './drivers/qemu/qemu-hypervisor.ts';
 import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
+import { isAppError } from './errors.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import type { Jobs } from './system/jobs.ts';
 import type { Meters } from './system/meters.ts';
@@ -62,6 +63,7 @@ export async function buildCompute(deps: ComputeDeps) {
     uidBase: config.vmUidBase,
     accel: config.vmAccel,
     notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
+    hasRoom: () => hasRoom(assertRoom),
     outbound: guard,
     bridge,
   });
@@ -94,6 +96,16 @@ export async function buildCompute(deps: ComputeDeps) {
     routes: { ...own, hypervisor, billing },
     network: bridge ?? guard,
   };
+}
+
+/** False only for want of room: a database that is not written any more leaves guests alone. */
+function hasRoom(assertRoom: ComputeDeps['base']['assertRoom']): boolean {
+  try {
+    assertRoom(1);
+    return true;
+  } catch (error) {
+    return !isAppError(error, 'out_of_space');
+  }
 }
 
 /** What connects guests, and keeps this host closed to them. On a bridge the guard has nothing to do. */

@@ -5,9 +5,10 @@ import type { Logger } from 'pino';
 import type { SetupLinks } from './accounts/setup-links.ts';
 import { apiRoutes, dataRoutes } from './all-routes.ts';
 import { type AccountParts, buildAccounts } from './build-accounts.ts';
-import { buildBilling, startBilling } from './build-billing.ts';
+import { buildBilling, buildCredits, startBilling } from './build-billing.ts';
 import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import { buildEdges } from './build-edges.ts';
+import { buildReports } from './build-reports.ts';
 import { buildStorage, type Storage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
 import type { Clock } from './clock.ts';
@@ -84,10 +85,12 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const base = await openFoundations(options);
   const meters = new Meters();
   const jobs = new Jobs(log);
-  const accounts = await buildAccounts({ config, clock, base });
-  const billing = await buildBilling({ clock, log, metadata: base.metadata });
+  const billing = await buildBilling({ clock, log, base });
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
+  const credits = buildCredits(billing, compute.creditStops, config.creditGraceSeconds * 1000);
+  const { creditsAdded, plans } = credits;
+  const accounts = await buildAccounts({ config, clock, base, creditsAdded });
   const status = new Status({
     ...{ clock, alarms: base.alarms, version: VERSION },
     metrics: () => base.hostMetrics.read(),
@@ -102,6 +105,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     administration: { administration: accounts.administration },
     storage: { ...storage, dataUrl: () => addresses.dataUrl },
     compute: { ...compute.routes, publicUrl: config.publicUrl },
+    billing: { ...buildReports(billing), plans },
     webhooks,
     system: {
       status,
@@ -126,7 +130,10 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     edges.guard.close();
     storage.sweeper.stop();
     storage.scrubber.stop();
+    webhooks.sweeper.stop();
     await jobs.stop();
+    await credits.standing.settled();
+    await billing.checks.close();
     await webhooks.dispatcher.close();
     await closeCompute(compute);
     loopDelay.stop();
@@ -143,7 +150,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     serve: () => {
       startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
       startWebhooks(webhooks, jobs);
-      startBilling(billing, jobs);
+      startBilling(billing, credits, jobs);
     },
     close,
   };

@@ -69,6 +69,7 @@ export const ERRORS = {
   engine_unavailable: { http: 503, title: 'Engine unavailable' },
   insufficient_capacity: { http: 503, title: 'Host full' },
   read_only: { http: 503, title: 'Store is read-only' },
+  billing_inconsistent: { http: 503, title: 'Billing is not sound' },
   shutting_down: { http: 503, title: 'Shutting down' },
   out_of_space: { http: 507, title: 'Out of space' },
 } as const satisfies Record<string, { http: number; title: string }>;

@@ -9,6 +9,7 @@ const HELP = `Usage: cloudlet <command>
   admin key             show an administrator's key
   admin credits         grant or deduct credits of an account
   scrub                 verify every stored byte now
+  ledger verify         walk the whole ledger and name what was changed
   keys rotate           make a new master key and seal all secrets under it
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
@@ -22,6 +23,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   start: async (args) => (await import('./commands/start.ts')).runStart(loadConfig(), args),
   admin: async (args) => (await import('./commands/admin.ts')).runAdmin(loadConfig(), args),
   scrub: async (args) => (await import('./commands/scrub.ts')).runScrub(loadConfig(), args),
+  ledger: async (args) => (await import('./commands/ledger.ts')).runLedger(loadConfig(), args),
   keys: async (args) => (await import('./commands/keys.ts')).runKeys(loadConfig(), args),
   doctor: async (args) => {
     const { runDoctor } = await import('./commands/doctor.ts');

@@ -29,6 +29,12 @@ async function register(fields: { username?: string; email?: string; password?: 
 const principalOf = (apiKey: string) => house.authenticator.authenticate({ apiKey });
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 
+/** What an account shows beyond its registration, as long as it has credits. */
+const IN_ORDER = {
+  ...{ is_admin: false, credits_held: 0, billing_state: 'ok' },
+  ...{ credits_exhausted_at: null, grace_ends_at: null },
+};
+
 test('registration answers exactly as the contract', async () => {
   house.clock.advance(1500);
   const { account, key } = await register({ username: 'Ada', email: 'Ada@Example.com' });
@@ -47,7 +53,7 @@ test('registration answers exactly as the contract', async () => {
   });
   const principal = await principalOf(key);
   assert.equal(principal.accountId, account.id);
-  assert.deepEqual(await house.accounts.profile(principal), { ...account, is_admin: false });
+  assert.deepEqual(await house.accounts.profile(principal), { ...account, ...IN_ORDER });
 });
 
 test('the grant is a ledger transfer of 10 credits', async () => {

@@ -62,6 +62,37 @@ test('parallel grants: every answer shows a balance that was', async () => {
   assert.deepEqual(answers.map((answer) => answer.credits).sort(), [11, 12, 13, 14, 15, 16]);
 });
 
+test('an id of the caller’s own is booked once, and never stands for something else', async () => {
+  const { id } = await register();
+  const give = (amount: number, reason = 'test') =>
+    house.administration.credit(id, { amount, reason, transferId: `t-${id}`, by: OPERATOR }, noReceipt);
+  const answers = await Promise.allSettled(Array.from({ length: 8 }, () => give(2)));
+  for (const answer of answers) assert.equal(answer.status, 'fulfilled');
+  assert.equal((await give(2)).credits, 12);
+  await assert.rejects(give(3), code('transfer_exists'));
+  await assert.rejects(give(-2), code('transfer_exists'));
+  await assert.rejects(give(2, 'another'), code('transfer_exists'));
+  const other = await register();
+  const elsewhere = { amount: 2, reason: 'test', transferId: `t-${id}`, by: OPERATOR };
+  await assert.rejects(house.administration.credit(other.id, elsewhere, noReceipt), code('transfer_exists'));
+  assert.equal(Number((await house.store.account(id))?.credits_micro), 12_000_000);
+});
+
+test('the ledger says who did it', async () => {
+  const { id } = await register();
+  const by = { accountId: 4, username: 'ada' };
+  await house.administration.credit(id, { amount: 1, reason: 'a gift', by }, noReceipt);
+  await credit(id, -1);
+  const rows = await house.metadata.all<{ reference: string }>(
+    "SELECT reference FROM ledger_transfers WHERE code LIKE 'admin%' AND ? IN (debit, credit) ORDER BY seq",
+    `account:${id}`,
+  );
+  assert.deepEqual(
+    rows.map(({ reference }) => reference),
+    ['by ada (account 4): a gift', 'by the operator: test'],
+  );
+});
+
 test('reasons are plain text', async () => {
   const { id } = await register();
   for (const reason of ['', ' ', 'a\0b', 'a\nb', '\ud800']) {

@@ -184,10 +184,8 @@ export class AccountStore {
 
   /** A transfer of the ledger, by its id. */
   transfer(id: string): Awaitable<TransferRow | undefined> {
-    return this.#reads.get(
-      'SELECT debit, credit, amount_micro, reference FROM ledger_transfers WHERE id = ?',
-      id,
-    );
+    const sql = 'SELECT debit, credit, amount_micro, reference FROM ledger_transfers WHERE id = ?';
+    return this.#reads.get(sql, id);
   }
 
   setupLink(tokenHash: string): Awaitable<{ expires_at: number } | undefined> {

@@ -5,7 +5,7 @@ import { openAccountHouse } from '../testing/account-house.ts';
 import { Credit } from './credit.ts';
 import { CreditStore } from './credit-store.ts';
 
-test('an account pays while a micro-credit is left; an unknown one never', async () => {
+test('an account pays while a micro-credit is left; an unknown one never, nor one that ran out', async () => {
   const house = await openAccountHouse();
   try {
     const fields = { username: 'payer', email: 'payer@example.org', password: 'correct horse' };
@@ -25,6 +25,21 @@ test('an account pays while a micro-credit is left; an unknown one never', async
       await assert.rejects(credit.require(id), refused, String(micro));
     }
     await assert.rejects(credit.require(id + 1), refused);
+    await set(5_000_000);
+    await credit.require(id, 5_000_000n);
+    await assert.rejects(credit.require(id, 5_000_001n), (error: unknown) => {
+      assert.ok(isAppError(error, 'insufficient_credits'));
+      assert.deepEqual(error.extra, { needed: 5.000001, available: 5 });
+      return true;
+    });
+    for (const state of ['ok', 'low', 'critical', 'grace', 'suspended']) {
+      await house.metadata.commit([
+        { sql: 'UPDATE billing_accounts SET state = ? WHERE account_id = ?', params: [state, id] },
+      ]);
+      if (state === 'grace' || state === 'suspended')
+        await assert.rejects(credit.require(id), refused, state);
+      else await credit.require(id);
+    }
   } finally {
     await house.close();
   }

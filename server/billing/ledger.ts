@@ -9,11 +9,12 @@
  * what an account no longer could.
  * Amounts are whole micro-credits (1 credit = 1,000,000), as bigint.
  */
-import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
 import type { Metadata, RowIdOf, Statement } from '../metadata/metadata.ts';
-import type { Balance, BalanceRow, TransferRow } from './store.ts';
-import { addToBalance, FIRST_PREV_HASH, insertTransfer, LedgerStore, takeFromBalance } from './store.ts';
+import { CheckStore } from './checks-store.ts';
+import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
+import type { Balance } from './store.ts';
+import { addToBalance, insertTransfer, takeFromBalance } from './store.ts';
 
 /** `account:<id>`, `held:<id>`, `system:<name>`, or the account that an earlier statement of the same commit inserts. */
 export type Side = string | RowIdOf;
@@ -83,25 +84,6 @@ export function transferStatements(transfer: Transfer): Statement[] {
   ];
 }
 
-/**
- * What is hashed of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each
- * as
- * `<bytes in UTF-8>:<text>,`, numbers in decimal. The same is computed in SQL when the row is inserted.
- */
-function canonicalText(row: Omit<TransferRow, 'hash'>): string {
-  const { prevHash, seq, id, debit, credit, amountMicro, code, reference, createdAt } = row;
-  return [prevHash, seq, id, debit, credit, amountMicro, code, reference, createdAt]
-    .map((field) => `${Buffer.byteLength(String(field))}:${field},`)
-    .join('');
-}
-
-export interface LedgerHead {
-  /** Number of the last transfer; 0 when there is none. */
-  readonly seq: bigint;
-  /** Its hash; 64 zeros when there is none. */
-  readonly hash: string;
-}
-
 export interface LedgerCheck {
   /** What is wrong, in words that name the row; null when all is well. */
   readonly problem: string | null;
@@ -109,94 +91,24 @@ export interface LedgerCheck {
   readonly head: LedgerHead;
 }
 
-interface Walked {
-  /** What the sound rows moved into cached balances, net. */
-  readonly movedMicro: bigint;
-}
-
-const PAGE_ROWS = 500;
-const PAGE_ACCOUNTS = 100;
-
 export class Ledger {
-  readonly #store: LedgerStore;
+  readonly #store: CheckStore;
 
   constructor(deps: { readonly metadata: Metadata }) {
-    this.#store = new LedgerStore(deps);
+    this.#store = new CheckStore(deps.metadata);
   }
 
   /**
-   * Walks the whole chain in pages and compares every cached balance with the sum of its transfers.
+   * Walks the whole chain and compares every cached balance with the sum of its transfers.
    * `anchor` is a head that was noted elsewhere before (a recovery point's): the chain must still hold it,
    * which is what finds rows cut off the end.
    */
   async verify(anchor?: LedgerHead): Promise<LedgerCheck> {
-    const chain = await this.#verifyChain(anchor);
-    if (chain.problem !== null) return { problem: chain.problem, head: chain.head };
-    return { problem: await this.#balanceProblem(chain), head: chain.head };
+    const walk = new LedgerWalk({ store: this.#store });
+    const problem =
+      (await walk.advance()) ??
+      (anchor === undefined ? null : await walk.anchorProblem(anchor)) ??
+      (await walk.balanceProblem());
+    return { problem, head: walk.head };
   }
-
-  async #verifyChain(anchor: LedgerHead | undefined): Promise<LedgerCheck & Walked> {
-    let head: LedgerHead = { seq: 0n, hash: FIRST_PREV_HASH };
-    let movedMicro = 0n;
-    for (;;) {
-      const rows = await this.#store.transfersAfter(head.seq, PAGE_ROWS);
-      for (const row of rows) {
-        const problem = rowProblem(row, head) ?? anchorProblem(row, anchor);
-        if (problem !== null) return { problem, head, movedMicro };
-        movedMicro += row.amountMicro * (sign(row.credit) - sign(row.debit));
-        head = { seq: row.seq, hash: row.hash };
-      }
-      if (rows.length < PAGE_ROWS) break;
-      // Others get their turn: a read runs on the calling thread.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    const cut = anchor !== undefined && anchor.seq > head.seq;
-    return {
-      problem: cut ? `transfers ${head.seq + 1n} to ${anchor.seq} are missing` : null,
-      head,
-      movedMicro,
-    };
-  }
-
-  async #balanceProblem({ head, movedMicro }: LedgerCheck & Walked): Promise<string | null> {
-    for (let after = 0; ; ) {
-      const rows = await this.#store.balancesAfter(after, PAGE_ACCOUNTS);
-      for (const row of rows) {
-        after = row.accountId;
-        const problem = cacheProblem(row);
-        if (problem !== null) return problem;
-      }
-      if (rows.length < PAGE_ACCOUNTS) break;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    const imbalance = await this.#store.imbalance(head.seq, movedMicro);
-    return imbalance === 0n ? null : `all balances and all transfers differ by ${imbalance} micro-credits`;
-  }
-}
-
-/** 1 for a side whose balance is cached; 0 for a system side. */
-function sign(side: string): bigint {
-  return side.startsWith('system:') ? 0n : 1n;
-}
-
-function cacheProblem({ accountId, cachedMicro, summedMicro, cachedHeld, summedHeld }: BalanceRow) {
-  if (cachedMicro !== summedMicro) {
-    const shown = `account ${accountId} shows ${cachedMicro} micro-credits`;
-    return `${shown}, its transfers sum up to ${summedMicro}`;
-  }
-  if (cachedHeld === summedHeld) return null;
-  return `account ${accountId} shows ${cachedHeld} micro-credits held, its transfers sum up to ${summedHeld}`;
-}
-
-function rowProblem(row: TransferRow, head: LedgerHead): string | null {
-  if (row.seq !== head.seq + 1n) return `transfer ${head.seq + 1n} is missing`;
-  const hash = createHash('sha256').update(canonicalText(row)).digest('hex');
-  if (row.hash !== hash) return `transfer ${row.seq} (${row.id}) was changed`;
-  if (row.prevHash !== head.hash) return `transfer ${row.seq} (${row.id}) does not follow the one before it`;
-  return null;
-}
-
-function anchorProblem(row: TransferRow, anchor: LedgerHead | undefined): string | null {
-  if (anchor === undefined || row.seq !== anchor.seq || row.hash === anchor.hash) return null;
-  return `transfer ${row.seq} (${row.id}) is not the one that was noted before`;
 }

@@ -64,6 +64,21 @@ test('an end that turns out to have been earlier gives back what was charged too
   await assertSound(house);
 });
 
+test('a wall clock that was set back does not keep settlements from coming', async (t) => {
+  const house = await openBillingHouse();
+  t.after(house.close);
+  const { clock, metadata, usage, settlement, steady } = house;
+  await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
+  await metadata.commit(usage.vmStarted(VM, clock.now()));
+  clock.jump(30 * 86_400_000);
+  await settlement.settle(1, clock.now() - 1000);
+  clock.jump(-30 * 86_400_000);
+  steady.reanchor();
+  clock.advance(90_000);
+  await settlement.settle(1, clock.now() - 1000);
+  assert.equal(await usedMicro(house), 290n);
+});
+
 test('what an account cannot pay is taken from what it holds, then written off', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 3_070_000n });
   t.after(house.close);

@@ -76,7 +76,9 @@ export class Settlement {
     const { accounts, usage, holds, clock, steady, metadata } = this.#deps;
     const moment = { wallMs: clock.now(), steadyMs: steady.now() };
     const account = await accounts.find(accountId);
-    if (account === undefined || account.settled_at > notSince) return;
+    if (account === undefined) return;
+    // Nothing was settled at a time to come: then the wall clock was set back.
+    if (account.settled_at > notSince && account.settled_at <= moment.wallMs) return;
     const lines = await usage.linesOf(accountId);
     const statements: Statement[] = [];
     const owed = new Map<Service, bigint>();

@@ -76,6 +76,33 @@ test('after a restart in the same boot the time between counts by both clocks', 
   assert.equal(steady.uncountedMs, 30 * DAY);
 });
 
+test('a moment before a time that is not counted is where it was', () => {
+  const ends = [
+    { off: 0, jump: 30 * DAY, bootId: 'a' },
+    { off: 0, jump: -30 * DAY, bootId: 'a' },
+    { off: 0, jump: 0, bootId: 'a' },
+    { off: 3 * DAY, jump: 0, bootId: 'b' },
+    { off: 3_600_000, jump: 0, bootId: 'b' },
+  ];
+  for (const { off, jump, bootId } of ends) {
+    const clock = new FakeClock();
+    const anchor = new SteadyClock({ clock, bootId: 'a', anchor: null }).reanchor();
+    clock.advance(20_000);
+    const end = clock.now();
+    clock.advance(off);
+    clock.jump(jump);
+    clock.advance(5000);
+    const steady = new SteadyClock({ clock, bootId, anchor });
+    assert.equal(
+      steady.at(end),
+      Math.min(anchor.steadyMs + 20_000, steady.now()),
+      JSON.stringify({ off, jump }),
+    );
+    clock.advance(60_000);
+    assert.equal(steady.at(clock.now() - 1000), steady.now() - 1000);
+  }
+});
+
 test('after a boot the wall clock counts, but not for longer than two hours', () => {
   const clock = new FakeClock();
   const anchor = new SteadyClock({ clock, bootId: 'a', anchor: null }).reanchor();

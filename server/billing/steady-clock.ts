@@ -31,6 +31,8 @@ const MAX_OFF_MS = 2 * 3_600_000;
 export class SteadyClock {
   readonly #deps: SteadyClockDeps;
   #anchor: Anchor;
+  /** The one before, maybe of the process before. */
+  #before: Anchor;
   /** Time between the anchor of the process before and now that is not charged, ms. */
   readonly uncountedMs: number;
 
@@ -40,11 +42,13 @@ export class SteadyClock {
     const now = { bootId, uptimeMs: clock.uptime(), wallMs: clock.now() };
     if (anchor === null) {
       this.#anchor = { ...now, steadyMs: now.wallMs };
+      this.#before = this.#anchor;
       this.uncountedMs = 0;
       return;
     }
     const counted = anchor.bootId === bootId ? elapsed(anchor, now) : offTime(now.wallMs - anchor.wallMs);
     this.#anchor = { ...now, steadyMs: anchor.steadyMs + counted };
+    this.#before = anchor;
     this.uncountedMs = Math.max(0, now.wallMs - anchor.wallMs - counted);
   }
 
@@ -54,14 +58,25 @@ export class SteadyClock {
     return this.#anchor.steadyMs + elapsed(this.#anchor, { uptimeMs: clock.uptime(), wallMs: clock.now() });
   }
 
-  /** The steady time of a moment of the recent past, given as wall time. Not later than now(). */
+  /**
+   * The steady time of a moment of the past, given as wall time. Not later than now(). Where time between was
+   * not counted, because the wall clock was set or the host was off, it is the distance to the last anchor
+   * before the moment that counts: the distance to now would give back what was never charged.
+   */
   at(wallMs: number): number {
-    return this.now() - Math.max(0, this.#deps.clock.now() - wallMs);
+    const now = this.now();
+    const wallNow = this.#deps.clock.now();
+    const back = now - (wallNow - wallMs);
+    const isSinceAnchor = back >= this.#anchor.steadyMs && wallMs <= wallNow;
+    const from = isSinceAnchor ? this.#anchor : this.#before;
+    if (wallMs <= wallNow && back >= from.steadyMs) return back;
+    return Math.min(now, from.steadyMs + wallMs - from.wallMs);
   }
 
   /** To be written down, each minute: a jump of the wall clock costs at most the time since the last call. */
   reanchor(): Anchor {
     const { clock, bootId } = this.#deps;
+    this.#before = this.#anchor;
     this.#anchor = { bootId, uptimeMs: clock.uptime(), wallMs: clock.now(), steadyMs: this.now() };
     return this.#anchor;
   }

@@ -63,6 +63,14 @@ export function assembleCompute(given: ComputeParts) {
   const creditStops = new CreditStops({ ...parts, power });
   return {
     ...{ images, imports, machines, actions, changes, runs, exposures: base.exposures },
-    ...{ power, removal, recovery, supervisor, creditStops, addresses: given.addresses, billing: given.billing },
+    ...{
+      power,
+      removal,
+      recovery,
+      supervisor,
+      creditStops,
+      addresses: given.addresses,
+      billing: given.billing,
+    },
   };
 }

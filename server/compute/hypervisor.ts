@@ -82,7 +82,7 @@ export interface GuestFact {
   readonly handle: GuestHandle | null;
   /** When its processor began to run, ms since 1970; null when it does not run or nobody knows. */
   readonly runningSince: number | null;
-  /** How the last run of a guest that does not run ended, whoever ended it; null: it runs, or nobody knows. */
+  /** How the last run ended, whoever ended it; null: the guest runs, or nobody knows. */
   readonly end: LastEnd | null;
 }
 

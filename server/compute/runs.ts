@@ -36,7 +36,7 @@ export interface HaltOptions {
   /** Ends the grace before its time. */
   readonly hurry: AbortSignal;
   readonly receipt: VmReceipt;
-  /** In place of how the engine ended it. */
+  /** Kept from the beginning of the stop, also over a crash, in place of how the engine ended it. */
   readonly reason?: Reason;
 }
 
@@ -85,7 +85,9 @@ export class Runs {
     if (row.state === 'stopped') return row;
     if (next === 'stopped') return changes.apply(row, { event: 'stop', desired: 'stopped', also });
     const stopping =
-      row.state === 'stopping' ? row : await changes.apply(row, { event: 'stop', desired: 'stopped' });
+      row.state === 'stopping'
+        ? row
+        : await changes.apply(row, { event: 'stop', desired: 'stopped', ...(reason && { reason }) });
     let means: StopMeans;
     try {
       means = await hypervisor.stop(row.vm_id, { graceMs, hurry });
@@ -96,7 +98,7 @@ export class Runs {
     exposures.setRunning(row.vm_id, false);
     const endedAt = means === 'was_stopped' ? await this.#whenEnded(row) : null;
     return changes.apply(stopping, {
-      ...{ event: 'halted', reason: reason ?? MEANS[means], also },
+      ...{ event: 'halted', reason: reasonOf(stopping) ?? MEANS[means], also },
       ...(endedAt === null ? {} : { endedAt }),
     });
   }
@@ -140,6 +142,11 @@ export class Runs {
     exposures.setRunning(row.vm_id, false);
     return after;
   }
+}
+
+/** Why it is being stopped, when that was said. */
+function reasonOf({ reason_code, reason_message }: VmRow): Reason | null {
+  return reason_code === null ? null : { code: reason_code, message: reason_message ?? '' };
 }
 
 function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_new' | 'failed' {

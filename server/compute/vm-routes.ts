@@ -60,8 +60,8 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       body: NewVm,
       responses: { 201: Vm },
       errors: [
-        ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'no_free_address'] as const),
-        'engine_unavailable',
+        ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'quota_exceeded'] as const),
+        ...(['no_free_address', 'engine_unavailable'] as const),
       ],
       handler: ({ principal, body, receipt }) => machines.create(principal, body, receipt),
     }),

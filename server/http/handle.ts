@@ -47,7 +47,8 @@ export function handleRoute(route: Route, idempotency: Idempotency): Handle {
     const query = checkQuery(request.query);
     const body = checkBody(request.body);
     const result = await route.handler({ ...input, params, query, body });
-    if (produces === 'bytes') return undefined;
+    // Some answer in more than one form, and send the others themselves.
+    if (produces === 'bytes' || reply.sent) return undefined;
     if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
     const text = produces === 'json' ? JSON.stringify(result) : String(result);
     return { status, contentType: CONTENT_TYPES[produces], body: text };

@@ -13,6 +13,8 @@ const CREDENTIAL_ERRORS = [
 /** What any route may answer besides its own errors, by what it takes. */
 export function errorsOf(route: Route): ErrorCode[] {
   const errors = new Set<ErrorCode>(route.errors);
+  // Whatever asks for credits first asks whether billing is sound.
+  if (errors.has('insufficient_credits')) errors.add('billing_inconsistent');
   errors.add('rate_limited');
   errors.add('internal_error');
   errors.add('shutting_down');

@@ -28,7 +28,7 @@ function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
       permission: 'storage:write',
       body: NewBucket,
       responses: { 201: Bucket },
-      errors: ['invalid_bucket_name', 'bucket_exists', 'insufficient_credits'],
+      errors: ['invalid_bucket_name', 'bucket_exists', 'insufficient_credits', 'quota_exceeded'],
       handler: ({ principal, body, receipt }) => buckets.create(principal, body, receipt),
     }),
     defineRoute({

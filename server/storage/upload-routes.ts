@@ -25,6 +25,7 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
         'invalid_multipart',
         'invalid_object_name',
         'insufficient_credits',
+        'quota_exceeded',
         'payload_too_large',
         'out_of_space',
         'read_only',

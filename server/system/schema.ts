@@ -24,6 +24,9 @@ export const SystemStatus = Type.Object({
   components: Type.Object({
     metadata: Type.Object({ status: Type.String() }),
     storage: Type.Object({ status: Type.String(), scrub: ScrubStatus }),
+    billing: Type.Object({
+      status: Type.String({ description: '`ok`, or `degraded` while spending is stopped: see the alarms' }),
+    }),
     compute: Type.Object({
       status: Type.String({ description: '`ok`, or `unavailable` with problem and fix' }),
       engine: Type.String(),

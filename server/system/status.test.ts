@@ -30,6 +30,7 @@ test('without alarms all is well, and the time since the start is told', async (
     components: {
       metadata: { status: 'ok' },
       storage: { status: 'ok', scrub: { running: false } },
+      billing: { status: 'ok' },
       compute: {
         status: 'ok',
         engine: 'qemu',

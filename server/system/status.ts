@@ -31,6 +31,7 @@ const METADATA_ALARMS = new Set([
   'metadata_read_failed',
   'metadata_write_failed',
 ]);
+const BILLING_ALARMS = new Set(['billing_inconsistent']);
 
 export class Status<Scrub> {
   readonly #deps: StatusDeps<Scrub>;
@@ -51,6 +52,7 @@ export class Status<Scrub> {
       components: {
         metadata: { status: stateOf(alarms, METADATA_ALARMS) },
         storage: { status: stateOf(alarms, STORAGE_ALARMS), scrub: await this.#deps.scrub() },
+        billing: { status: stateOf(alarms, BILLING_ALARMS) },
         compute: presentCompute(await this.#deps.compute()),
       },
       alarms,

@@ -10,6 +10,7 @@ import { VmStore } from '../compute/store.ts';
 import type { VmBilling } from '../compute/vm-billing.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { Alarms } from '../system/alarms.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
 import { ScriptedFront } from './scripted-front.ts';
@@ -44,7 +45,11 @@ export async function openComputeHouse() {
   const engine = new Engine();
   const store = new VmStore(metadata);
   const log = pino({ level: 'silent' });
-  const { vmCharges: billing } = await buildBilling({ metadata, clock, log });
+  const { vmCharges: billing } = await buildBilling({
+    clock,
+    log,
+    base: { metadata, alarms: new Alarms(clock) },
+  });
   const base = { metadata, clock, engine, billing };
   return {
     ...{ metadata, clock, engine, store },

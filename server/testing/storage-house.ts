@@ -62,7 +62,9 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     room,
   });
   const sealer = testSealer();
-  const { storageCharges: billing } = await buildBilling({ metadata, clock, log: pino({ level: 'silent' }) });
+  const { storageCharges: billing } = await buildBilling({
+    ...{ clock, log: pino({ level: 'silent' }), base: { metadata, alarms } },
+  });
   const store = new ObjectStore(metadata);
   const bucketStore = new BucketStore(metadata);
   const blobsStore = new BlobsStore(metadata);

@@ -150,7 +150,8 @@ export class GuestRun {
   #seek(guestPort: number, signal: AbortSignal) {
     const { clock, timings, endpointOf } = this.#deps;
     const dial = () => open(endpointOf(guestPort) ?? NOWHERE);
-    return { clock, intervalMs: timings.retryMs, signal, dial };
+    const isKnown = this.#answered.has(guestPort);
+    return { clock, intervalMs: timings.retryMs, isKnown, signal, dial };
   }
 }
 

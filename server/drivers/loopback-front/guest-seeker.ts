@@ -1,7 +1,8 @@
 /**
  * Finds out whether a guest speaks on a port where servers speak first. An engine's forwarder takes a
  * connection before the guest has a network: such a dial may be lost without any word of it. So a new one
- * is begun again and again, and the first that brings a byte wins.
+ * is begun again and again, and the first that brings a byte wins. A guest that spoke before has a network:
+ * it is dialled once, and may take its time (sshd turns callers away when too many are at its door).
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
@@ -18,11 +19,15 @@ export interface SeekOptions {
   /** A new connection, with allowHalfOpen. */
   readonly dial: () => Socket;
   readonly intervalMs: number;
+  /** It spoke on this port before, in the same run. */
+  readonly isKnown: boolean;
   /** Ends the search. */
   readonly signal: AbortSignal;
 }
 
 const MAX_DIALS = 8;
+const MAX_KNOWN_DIALS = 1;
+const KNOWN_PATIENCE_MS = 20_000;
 /** A dial may wait for its first byte for this long, or for half of the time that has been sought already. */
 const MIN_PATIENCE_MS = 2000;
 /** A guest that has not spoken for long is asked less often: every hundredth of that time. */
@@ -62,11 +67,12 @@ class Seeker {
   #turn(): void {
     const now = this.#options.clock.monotonic();
     const sought = now - this.#startedAt;
-    const patience = Math.max(MIN_PATIENCE_MS, sought / 2);
+    const { isKnown, intervalMs } = this.#options;
+    const patience = isKnown ? KNOWN_PATIENCE_MS : Math.max(MIN_PATIENCE_MS, sought / 2);
     for (const [dial, since] of this.#dials) if (now - since > patience) this.#drop(dial);
-    if (this.#dials.size < MAX_DIALS) this.#dial(now);
+    if (this.#dials.size < (isKnown ? MAX_KNOWN_DIALS : MAX_DIALS)) this.#dial(now);
     const share = Math.min(sought / INTERVAL_SHARE, MAX_INTERVAL_MS);
-    this.#timer = setTimeout(() => this.#turn(), Math.max(this.#options.intervalMs, share)).unref();
+    this.#timer = setTimeout(() => this.#turn(), Math.max(intervalMs, share)).unref();
   }
 
   #dial(now: number): void {

@@ -364,3 +364,19 @@ test('a closed address answers no more; closing again, or what never was, is no 
   assert.equal(front.traffic(VM), null);
   front.setRunning(VM, true);
 });
+
+test('a server that spoke before and takes its time is asked once for each client', async () => {
+  let dials = 0;
+  let delayMs = 0;
+  await guest(22, (socket) => {
+    dials++;
+    setTimeout(() => banner(socket), delayMs);
+  });
+  await open([22]);
+  front.setRunning(VM, true);
+  await until(() => signs === 1);
+  dials = 0;
+  delayMs = 20 * timings.retryMs;
+  assert.equal(await readAll(client(22)), 'SSH-2.0-guest\r\n');
+  assert.equal(dials, 1);
+});

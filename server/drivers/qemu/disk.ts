@@ -26,8 +26,14 @@ export function asDiskError(error: unknown): AppError {
 
 /** Writes a file of the guest, which must not exist. */
 function writeFile(path: string, bytes: Uint8Array, owner: Owner): void {
-  fs.writeFileSync(path, bytes, { mode: 0o600, flag: 'wx' });
-  if (owner !== null) fs.lchownSync(path, owner, owner);
+  const fd = fs.openSync(path, 'wx', 0o600);
+  try {
+    fs.writeFileSync(fd, bytes);
+    // By descriptor: what the name stands for a moment later is the guest's to say.
+    if (owner !== null) fs.fchownSync(fd, owner, owner);
+  } finally {
+    fs.closeSync(fd);
+  }
 }
 
 export function writeSeed(folder: string, spec: SeedSpec, owner: Owner): void {

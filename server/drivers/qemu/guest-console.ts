@@ -1,6 +1,7 @@
 /** The serial console of a running guest, and what it wrote. */
 import * as fs from 'node:fs';
 import type { Socket } from 'node:net';
+import { dirname } from 'node:path';
 import type { GuestConsole } from '../../compute/hypervisor.ts';
 
 /** Beyond this a log is cut to its newest part, while the guest runs: a guest can write without end. */
@@ -50,7 +51,8 @@ export class SocketConsole implements GuestConsole {
 
 /**
  * Cuts a log that grew too long to its newest part. QEMU appends, so it goes on behind what is left. What it
- * writes in the very moment of the cut may be lost.
+ * writes in the very moment of the cut may be lost. The folder is the guest's: what it put in the place of
+ * its log (a file of ours that was lent to it, by another name) is left alone.
  */
 export function trimLog(path: string): void {
   let fd: number;
@@ -62,8 +64,10 @@ export function trimLog(path: string): void {
     return;
   }
   try {
+    const { size, nlink, uid } = fs.fstatSync(fd);
+    if (nlink !== 1 || uid !== fs.statSync(dirname(path)).uid) return;
     const kept = Buffer.alloc(LOG_KEPT_BYTES);
-    const got = fs.readSync(fd, kept, 0, kept.length, fs.fstatSync(fd).size - kept.length);
+    const got = fs.readSync(fd, kept, 0, kept.length, size - kept.length);
     fs.ftruncateSync(fd, 0);
     fs.writeSync(fd, kept, 0, got);
   } finally {

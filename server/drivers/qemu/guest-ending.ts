@@ -1,6 +1,6 @@
 /**
- * How a guest's process ended. A shell of its own waits for each one and writes it down, so that it is known
- * when and how a guest ended also while Cloudlet was dead. The note is in our folder, out of the guest's reach.
+ * How a guest's process ended. A shell waits for each one and writes it down, so that it is known when and
+ * how a guest ended also while Cloudlet was dead. The note is in our folder, out of the guest's reach.
  */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -10,10 +10,10 @@ import type { GuestEnd } from '../../compute/hypervisor.ts';
 export const ENDED = 'ended';
 
 /**
- * Runs the words that follow the name of a folder in it, tells the process id through descriptor 3, and waits.
- * What it runs gets none of the shell's own variables, and not the descriptor; what the shell would say of a
- * signal belongs to no log. The note is one short line,
- * written at once: who finds no end of line came too early.
+ * Runs the words that follow the name of a folder in it, tells the process id through descriptor 3, and
+ * waits. What it runs gets none of the shell's own variables, and not the descriptor; what the shell would
+ * say of a signal belongs to no log. The note is one short line, written at once: who finds no end of line
+ * came too early.
  */
 export const SUPERVISE = `folder=$1
 shift

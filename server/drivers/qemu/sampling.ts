@@ -11,7 +11,8 @@ type Figures = Readonly<Record<string, unknown>>;
 
 /**
  * QEMU stops a guest that writes on a full disk of the host, and nobody else lets it go on: the write is
- * tried again, and without room the guest stops again, none the worse for it.
+ * tried again, and without room the guest stops again, none the worse for it. Not to be called on a disk that
+ * is still full: what was given back there for a deletion would be the guest's at once.
  */
 export async function retryFullDisk(run: GuestRun): Promise<void> {
   const status = await runStatus(run, QMP_MS).catch(() => 'unknown');

@@ -1,0 +1,91 @@
+/**
+ * Fills a database with months of billing and does with it what a cloud does: walks the ledger, checks it as
+ * each minute, settles an hour of all machines, makes a report. In a process of its own, whose CPU time is
+ * measured.
+ */
+import { BillingAccountStore } from '../../server/billing/accounts-store.ts';
+import { Checks } from '../../server/billing/checks.ts';
+import { CheckStore } from '../../server/billing/checks-store.ts';
+import { HoldStore } from '../../server/billing/hold-store.ts';
+import { PriceStore } from '../../server/billing/price-store.ts';
+import { Prices } from '../../server/billing/prices.ts';
+import { Reports } from '../../server/billing/report.ts';
+import { readPeriod } from '../../server/billing/report-period.ts';
+import { ReportStore } from '../../server/billing/report-store.ts';
+import { Settlement } from '../../server/billing/settlement.ts';
+import { SteadyClock } from '../../server/billing/steady-clock.ts';
+import { UsageStore } from '../../server/billing/usage-store.ts';
+import { FakeClock, systemClock } from '../../server/clock.ts';
+import { SqliteMetadata } from '../../server/drivers/metadata-sqlite/sqlite-metadata.ts';
+import { Alarms } from '../../server/system/alarms.ts';
+import { type BillingFilling, fillBilling } from '../billing-filling.ts';
+import { childInput } from '../child.ts';
+
+const REPORTS = 20;
+const CHECKS = 10;
+const HOUR_MS = 3_600_000;
+
+const { directory, ...filling } = childInput<BillingFilling & { directory: string }>();
+const alarms = new Alarms(systemClock);
+const openDatabase = () => SqliteMetadata.open({ directory, clock: systemClock, alarms });
+await (await openDatabase()).close();
+const clock = new FakeClock(systemClock.now());
+const first = fillBilling(directory, filling, clock.now());
+const metadata = await openDatabase();
+
+const accounts = new BillingAccountStore(metadata);
+const priceStore = new PriceStore(metadata);
+const builtIn = [{ meter: 'vm.time' as const, variant: 't2.micro', priceNano: 11_600_000 }];
+const prices = new Prices({ store: priceStore, clock, builtIn });
+await prices.load();
+const steady = new SteadyClock({ clock, bootId: 'bench', anchor: null });
+const stores = { usage: new UsageStore(metadata), holds: new HoldStore(metadata), accounts };
+const settlement = new Settlement({ metadata, clock, steady, prices, ...stores });
+const checks = new Checks({
+  ...{ alarms, clock: systemClock, store: new CheckStore(metadata) },
+  settle: (accountId) => settlement.settle(accountId),
+  report: (error) => {
+    throw error;
+  },
+});
+const reports = new Reports({
+  ...{ clock, store: new ReportStore(metadata) },
+  settle: (accountId, notSince) => settlement.settle(accountId, notSince),
+});
+
+/** CPU seconds of the whole process, all threads. */
+async function cpuOf(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
+const verifyCpu = await cpuOf(async () => {
+  checks.startVerification();
+  await checks.close();
+});
+const { checked, seconds, problem } = checks.verification();
+const checkCpu = await cpuOf(async () => {
+  for (let i = 0; i < CHECKS; i++) await checks.check();
+});
+clock.advance(HOUR_MS);
+let settled = 0;
+const settleCpu = await cpuOf(async () => {
+  settled = await settlement.settleAll();
+});
+await checks.check();
+const times: number[] = [];
+for (let i = 0; i < REPORTS; i++) {
+  clock.advance(2000);
+  const began = performance.now();
+  JSON.stringify(await reports.usage(first, readPeriod({}, clock.now())));
+  times.push(performance.now() - began);
+}
+await metadata.close();
+console.log(
+  JSON.stringify({
+    ...{ times, checked, seconds, verifyCpu, settled, settleCpu, checkCpu: checkCpu / CHECKS },
+    problem: problem ?? alarms.list()[0]?.detail ?? null,
+  }),
+);

@@ -1,0 +1,107 @@
+/** Plans, who has which, and quotas over REST. */
+import { Type } from 'typebox';
+import { accountNotFound } from '../accounts/accounts.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import * as shapes from './plan-schema.ts';
+import type { Plans } from './plans.ts';
+
+export interface PlanRoutesDeps {
+  readonly plans: Plans;
+}
+
+const PLANS = '/api/admin/plans';
+const PLAN = `${PLANS}/{name}`;
+
+/** Everything under /api/admin/plans, the terms of an account, and one's own quotas. */
+export function planRoutes(deps: PlanRoutesDeps): Route[] {
+  return [...adminPlanRoutes(deps), ...accountRoutes(deps)];
+}
+
+function adminPlanRoutes({ plans }: PlanRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: PLANS,
+      name: 'adminListPlans',
+      tag: 'admin',
+      summary: 'List the plans, oldest first',
+      permission: 'admin',
+      responses: { 200: Type.Array(shapes.Plan) },
+      handler: () => plans.list(),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: PLANS,
+      name: 'adminCreatePlan',
+      tag: 'admin',
+      summary: 'Create a plan',
+      description: 'Its prices are those of the price list that name it, and else those for all.',
+      permission: 'admin',
+      body: shapes.NewPlan,
+      responses: { 201: shapes.Plan },
+      errors: ['plan_exists'],
+      handler: ({ body, receipt }) => plans.create(body, receipt),
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: PLAN,
+      name: 'adminChangePlan',
+      tag: 'admin',
+      summary: 'Change a plan',
+      description: 'Limits that are lowered take nothing away; they refuse what is new.',
+      permission: 'admin',
+      params: shapes.PlanPath,
+      body: shapes.PlanChange,
+      responses: { 200: shapes.Plan },
+      errors: ['plan_not_found', 'write_conflict'],
+      handler: ({ params, body }) => plans.change(params.name, body),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: PLAN,
+      name: 'adminDeletePlan',
+      tag: 'admin',
+      summary: 'Delete a plan that no account has',
+      permission: 'admin',
+      params: shapes.PlanPath,
+      responses: { 200: shapes.Plan },
+      errors: ['plan_not_found', 'plan_in_use'],
+      handler: ({ params }) => plans.remove(params.name),
+    }),
+  ];
+}
+
+function accountRoutes({ plans }: PlanRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'PATCH',
+      path: '/api/admin/accounts/{id}',
+      name: 'adminChangeAccount',
+      tag: 'admin',
+      summary: 'Give an account another plan, or limits of its own',
+      permission: 'admin',
+      params: shapes.AccountPath,
+      body: shapes.TermsChange,
+      responses: { 200: shapes.AccountTerms },
+      errors: ['account_not_found', 'plan_not_found'],
+      handler: ({ params, body }) => plans.setTerms(accountIdOf(params), body),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/billing/quotas',
+      name: 'getQuotas',
+      tag: 'billing',
+      summary: 'Show what you may have at most, and what you have',
+      permission: 'billing:read',
+      responses: { 200: shapes.AccountQuotas },
+      errors: ['account_not_found'],
+      handler: ({ principal }) => plans.quotasOf(principal.accountId),
+    }),
+  ];
+}
+
+/** Text that is no id names no account. */
+function accountIdOf({ id }: { id: string }): number {
+  if (!/^[1-9]\d{0,14}$/.test(id)) throw accountNotFound();
+  return Number(id);
+}

@@ -1,0 +1,85 @@
+/** What plans and quotas look like from outside. */
+import { type Static, Type } from 'typebox';
+import { QUOTAS } from './quotas.ts';
+
+const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
+  description: 'null: unlimited',
+});
+
+const limits = {
+  vms: Type.Optional(Limit),
+  vcpus: Type.Optional(Limit),
+  storage_bytes: Type.Optional(Limit),
+  buckets: Type.Optional(Limit),
+  databases: Type.Optional(Limit),
+};
+
+export const Limits = Type.Object(limits, { description: 'What is missing is not limited' });
+export type Limits = Static<typeof Limits>;
+
+const Name = Type.String({
+  pattern: '^[a-z][a-z0-9-]{0,31}$',
+  description: 'A lower-case letter, then up to 31 of a-z, 0-9 and "-"',
+  examples: ['pro'],
+});
+const MonthlyCredits = Type.Number({
+  minimum: 0,
+  maximum: 1e9,
+  description: 'Given to each account of the plan once a calendar month (UTC); at most 6 decimals',
+});
+
+export const Plan = Type.Object({
+  name: Type.String(),
+  monthly_credits: Type.Number(),
+  quotas: Limits,
+  account_count: Type.Integer({ description: 'Accounts that have it, closed ones left out' }),
+  created_at: Type.String({ description: 'UTC', examples: ['2026-01-31 09:30:00'] }),
+});
+export type Plan = Static<typeof Plan>;
+
+export const NewPlan = Type.Object({
+  name: Name,
+  monthly_credits: Type.Optional(MonthlyCredits),
+  quotas: Type.Optional(Limits),
+});
+export type NewPlan = Static<typeof NewPlan>;
+
+export const PlanChange = Type.Object({
+  monthly_credits: Type.Optional(MonthlyCredits),
+  quotas: Type.Optional(Type.Object(limits, { description: 'In place of all limits of before' })),
+});
+export type PlanChange = Static<typeof PlanChange>;
+
+export const PlanPath = Type.Object({ name: Type.String({ description: 'Name of the plan' }) });
+
+const QuotaUse = Type.Object({
+  limit: Type.Union([Type.Number(), Type.Null()], { description: 'null: unlimited' }),
+  used: Type.Number(),
+});
+const quotaUses = Object.fromEntries(QUOTAS.map((quota) => [quota, QuotaUse])) as Record<
+  (typeof QUOTAS)[number],
+  typeof QuotaUse
+>;
+
+export const AccountQuotas = Type.Object({ plan: Type.String(), quotas: Type.Object(quotaUses) });
+export type AccountQuotas = Static<typeof AccountQuotas>;
+
+export const TermsChange = Type.Object({
+  plan: Type.Optional(Name),
+  quotas: Type.Optional(
+    Type.Object(limits, {
+      description: 'The account’s own limits, which go before its plan’s, in place of all of before',
+    }),
+  ),
+});
+export type TermsChange = Static<typeof TermsChange>;
+
+export const AccountTerms = Type.Object({
+  id: Type.Integer({ description: 'Account id' }),
+  plan: Type.String(),
+  own_quotas: Limits,
+  quotas: Type.Object(quotaUses),
+});
+export type AccountTerms = Static<typeof AccountTerms>;
+
+export const AccountPath = Type.Object({ id: Type.String({ description: 'Account id' }) });

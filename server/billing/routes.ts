@@ -1,0 +1,116 @@
+/** Billing over REST: what an account used, paid, and will pay. */
+import { Type } from 'typebox';
+import type { Clock } from '../clock.ts';
+import { listPage, rowIdCursor } from '../http/list-page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { csvText, prefersCsv } from './csv.ts';
+import type { EstimateReport } from './estimate.ts';
+import type { PriceList } from './price-list.ts';
+import type { ReportItem, Reports } from './report.ts';
+import type { LedgerReports } from './report-ledger.ts';
+import { readPeriod } from './report-period.ts';
+import * as shapes from './schema.ts';
+
+export interface BillingRoutesDeps {
+  readonly reports: Pick<Reports, 'usage'>;
+  readonly ledgerReports: Pick<LedgerReports, 'list'>;
+  readonly estimate: (accountId: number) => Promise<EstimateReport>;
+  readonly priceList: Pick<PriceList, 'of'>;
+  readonly clock: Clock;
+}
+
+const common = { method: 'GET', tag: 'billing', permission: 'billing:read' } as const;
+
+export function billingRoutes(deps: BillingRoutesDeps): Route[] {
+  return [...reportRoutes(deps), ...forecastRoutes(deps)];
+}
+
+function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      ...common,
+      path: '/api/billing/usage',
+      name: 'getUsage',
+      summary: 'What you used, what it cost, and what is left',
+      description:
+        'Everything used up to now is charged first, so that the figures are the ledger’s. With ' +
+        '`Accept: text/csv` the items as a table. A period has at most 400 days.',
+      query: shapes.PeriodQuery,
+      responses: { 200: shapes.UsageReport },
+      errors: ['account_not_found'],
+      handler: async ({ principal, query, request, reply }) => {
+        const period = readPeriod(query, clock.now());
+        const report = await reports.usage(principal.accountId, period);
+        request.answerHeaders.vary = 'Accept';
+        if (!prefersCsv(request.headers.accept)) return report;
+        const body = itemsCsv(report.items);
+        reply.hijack();
+        reply.raw.writeHead(200, {
+          ...request.answerHeaders,
+          'content-type': 'text/csv; charset=utf-8; header=present',
+          'content-disposition': 'attachment; filename=usage.csv',
+          'content-length': Buffer.byteLength(body),
+        });
+        reply.raw.end(body);
+        return undefined;
+      },
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/billing/ledger',
+      name: 'listLedger',
+      summary: 'List what was booked for you, newest first',
+      query: shapes.Paging,
+      responses: { 200: Type.Array(shapes.Entry) },
+      errors: ['invalid_cursor'],
+      produces: 'list',
+      handler: async ({ principal, query: { limit, cursor }, request }) => {
+        const before = rowIdCursor(cursor);
+        const asked = { before, limit: limit === undefined ? Number.POSITIVE_INFINITY : limit + 1 };
+        const found = ledgerReports.list(principal.accountId, asked);
+        let last = 0n;
+        let count = 0;
+        // The cursor is the number of the last entry shown, which the entry itself does not tell.
+        async function* shown() {
+          for await (const { seq, entry } of found) {
+            if (limit === undefined || count < limit) last = seq;
+            count++;
+            yield entry;
+          }
+        }
+        return await listPage({ request, limit, entries: shown(), cursorOf: () => String(last) });
+      },
+    }),
+  ];
+}
+
+function forecastRoutes({ estimate, priceList }: BillingRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      ...common,
+      path: '/api/billing/estimate',
+      name: 'getEstimate',
+      summary: 'What is in use now, what it costs, and how long your credits last',
+      responses: { 200: shapes.Estimate },
+      errors: ['account_not_found'],
+      handler: ({ principal }) => estimate(principal.accountId),
+    }),
+    defineRoute({
+      ...common,
+      path: '/api/billing/prices',
+      name: 'listPrices',
+      summary: 'List what everything costs you, now and later',
+      responses: { 200: Type.Array(shapes.ListedPrice) },
+      handler: ({ principal }) => priceList.of(principal.accountId),
+    }),
+  ];
+}
+
+const COLUMNS = [
+  ...(['resource_type', 'resource_id', 'name', 'meter'] as const),
+  ...(['quantity', 'unit', 'unit_price', 'cost'] as const),
+];
+
+function itemsCsv(items: readonly ReportItem[]): string {
+  return csvText([COLUMNS, ...items.map((item) => COLUMNS.map((column) => item[column]))]);
+}

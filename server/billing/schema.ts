@@ -1,0 +1,187 @@
+/** What billing looks like from outside (contract §7). */
+import { type Static, Type } from 'typebox';
+import { METER_NAMES } from './meters.ts';
+import { MAX_PRICE } from './price-list.ts';
+
+const TIME = 'YYYY-MM-DD HH:MM:SS, UTC';
+
+/** Money is exact: no double is asked for more digits than it has. */
+const Credits = (description: string) =>
+  Type.Union([Type.Number(), Type.String()], {
+    description: `${description}, in credits, exact: a number, or a string of the same decimal when a double \
+does not hold it (beyond 2^53 micro-credits, 9 billion credits)`,
+  });
+const Quantity = Type.Union([Type.Number(), Type.String()], {
+  description: 'In units, rounded to 9 decimals; the cost is not made from what is rounded',
+});
+const Time = (description: string) => Type.String({ description: `${description}, ${TIME}` });
+const MeterName = Type.Enum([...METER_NAMES], {
+  description: 'vm.time: while it runs; vm.disk: as long as it exists; storage: all versions; egress: sent',
+});
+const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+const given = `${TIME}, YYYY-MM-DD, or RFC 3339`;
+export const PeriodQuery = Type.Object({
+  from: Type.Optional(
+    Type.String({ maxLength: 40, description: `${given}; rounded down to the hour. Default: this month` }),
+  ),
+  to: Type.Optional(
+    Type.String({ maxLength: 40, description: `${given}; not included, rounded up to the hour` }),
+  ),
+});
+
+const ReportPeriod = Type.Object({ from: Time('Included'), to: Time('Not included') });
+
+const resource = {
+  resource_type: Type.String({ examples: ['vm', 'bucket'] }),
+  resource_id: Type.String({ description: 'vm-…; of a bucket its name' }),
+  name: Type.String(),
+  meter: MeterName,
+  quantity: Quantity,
+  unit: Type.String({ description: '`hour`, `GB-hour` or `GB` (of 2^30 bytes)' }),
+  unit_price: Credits('Of one unit'),
+};
+
+export const UsageReport = Type.Object({
+  account_id: Type.Integer(),
+  plan: Type.String(),
+  currency: Type.Literal('credits'),
+  period: ReportPeriod,
+  as_of: Time('Everything used up to then is charged and shown'),
+  credits: Type.Object(
+    {
+      granted: Credits('Everything ever given, less what was taken away'),
+      used: Credits('Everything ever paid for use'),
+      balance: Credits('What may be spent, and what is held'),
+      held: Credits('Set aside for what runs: a part of the balance'),
+      written_off: Type.Optional(Credits('Use that the account could not pay; nobody asks for it')),
+    },
+    { description: 'Of all time: granted − used = balance, and used + written_off is what all use cost' },
+  ),
+  total_cost: Credits('Of the period: the sum of the items, and of the days'),
+  items: Type.Array(Type.Object({ ...resource, cost: Credits('Of the period') }), {
+    description: 'One for each resource, meter and price',
+  }),
+  daily: Type.Array(
+    Type.Object({
+      date: Type.String({ description: 'YYYY-MM-DD, UTC' }),
+      cost: Credits('All of it'),
+      compute: Credits('Of machines'),
+      storage: Credits('Of stored bytes'),
+      egress: Credits('Of sent bytes'),
+    }),
+    { description: 'Every day of the period up to now' },
+  ),
+});
+
+export const Entry = Type.Object({
+  id: Type.String(),
+  code: Type.String({
+    examples: ['signup_grant', 'admin_grant', 'hold', 'release', 'usage', 'usage_correction'],
+  }),
+  reference: Type.String({ description: 'What it was for' }),
+  counterpart: Type.String({ description: 'The other side', examples: ['system:revenue-compute'] }),
+  amount: Credits('What it changed of the balance; 0 when something is only held or released'),
+  held: Credits('What it changed of what is held'),
+  balance: Credits('Afterwards'),
+  created_at: Time('When it was booked'),
+  hash: Type.String({ description: 'SHA-256 of the entry and of the one before it in the whole ledger' }),
+});
+
+export const Paging = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
+  cursor: Type.Optional(Type.String({ maxLength: 256, description: 'From the Link header' })),
+});
+
+const burn = {
+  per_hour: Credits('As long as nothing changes'),
+  per_day: Credits('Of 24 hours'),
+  per_month: Credits('Of 730 hours'),
+};
+export const Estimate = Type.Object({
+  account_id: Type.Integer(),
+  currency: Type.Literal('credits'),
+  ...burn,
+  spendable: Credits('What may be spent'),
+  held: Credits('Set aside for what runs'),
+  days_left: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Until nothing is left to spend; null while nothing that costs anything is in use',
+  }),
+  items: Type.Array(Type.Object({ ...resource, ...burn }), { description: 'What is in use now' }),
+});
+
+export const ListedPrice = Type.Object({
+  meter: MeterName,
+  resource_type: Type.String(),
+  instance_type: Nullable('null where the price does not depend on it'),
+  unit: Type.String(),
+  price: Credits('Of one unit, now'),
+  effective_from: Nullable(`Since when, ${TIME}; null: since ever`),
+  upcoming: Type.Array(
+    Type.Object({ price: Credits('Of one unit'), effective_from: Time('The hour from which it holds') }),
+  ),
+});
+
+export const NewPrice = Type.Object({
+  meter: MeterName,
+  instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'For vm.time and vm.disk' })),
+  plan: Type.Optional(Type.String({ maxLength: 64, description: 'Only for its accounts; default: all' })),
+  price: Type.Number({
+    minimum: 0,
+    maximum: MAX_PRICE,
+    description: 'Credits for one unit, at most 9 decimals',
+  }),
+  effective_from: Type.Optional(
+    Type.String({ maxLength: 40, description: `${given}; a whole hour to come. Default: the next one` }),
+  ),
+});
+export type NewPrice = Static<typeof NewPrice>;
+
+export const SetPrice = Type.Object({
+  meter: MeterName,
+  instance_type: Nullable('null where the price does not depend on it'),
+  plan: Nullable('null: for all'),
+  unit: Type.String(),
+  price: Credits('Of one unit'),
+  effective_from: Time('The hour from which it holds'),
+});
+
+export const AccountPath = Type.Object({ id: Type.String({ description: 'Account id' }) });
+export const MonthQuery = Type.Object({
+  month: Type.Optional(Type.String({ maxLength: 7, description: 'YYYY-MM, UTC. Default: this month' })),
+});
+export const AccountStatement = Type.Object({
+  account_id: Type.Integer(),
+  month: Type.String(),
+  opening_balance: Credits('At the beginning of the month'),
+  entries: Type.Array(Entry, { description: 'Oldest first' }),
+  closing_balance: Credits('At its end, or now'),
+});
+
+const amounts = {
+  compute: Credits('Of machines'),
+  storage: Credits('Of stored bytes'),
+  egress: Credits('Of sent bytes'),
+  total: Credits('All of it'),
+  written_off: Credits('What no account could pay of it'),
+};
+export const Revenue = Type.Object({
+  period: ReportPeriod,
+  total: Type.Object(amounts),
+  daily: Type.Array(Type.Object({ date: Type.String({ description: 'YYYY-MM-DD, UTC' }), ...amounts })),
+});
+
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 in hex' });
+const Head = Type.Object(
+  { seq: Type.Integer({ minimum: 0, description: 'Number of the last transfer' }), hash: Hash },
+  { description: 'Keep it somewhere else: with it, transfers cut off the end are found later' },
+);
+export const VerifyBody = Type.Object({ head: Type.Optional(Head) });
+export const Verification = Type.Object({
+  running: Type.Boolean(),
+  started_at: Nullable(`${TIME}; null: never since the start`),
+  seconds: Type.Union([Type.Number(), Type.Null()], { description: 'It took; null while it runs' }),
+  checked: Type.Integer({ description: 'Transfers' }),
+  head: Head,
+  problem: Nullable('What is wrong, naming the transfer or account; null: nothing was found'),
+});

@@ -1,0 +1,117 @@
+/** SQL of how accounts stand. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { BillingState } from './accounts-store.ts';
+import type { MeterName } from './meters.ts';
+
+type Int = number | bigint;
+
+export interface StandingRow {
+  readonly account_id: number;
+  readonly plan: string;
+  readonly credits_micro: Int;
+  readonly state: BillingState;
+  readonly exhausted_at: number | null;
+  /** Steady, ms; in grace only. */
+  readonly grace_until: number | null;
+  readonly resume_due: number;
+  /** In grace and suspended: credits were added since. */
+  readonly is_topped_up: number;
+  /** Suspended: a machine runs all the same. */
+  readonly runs_machines: number;
+}
+
+export interface StandingChange {
+  readonly before: BillingState;
+  readonly after: BillingState;
+  /** The balance that was judged. */
+  readonly creditsMicro: Int;
+  /** ms since 1970. */
+  readonly at: number;
+  readonly exhaustedAt: number | null;
+  /** In grace: as it is shown, ms since 1970, and steady. */
+  readonly graceEndsAt: number | null;
+  readonly graceUntil: number | null;
+}
+
+/** A line that uses something, or has used something that is not settled, with its account. */
+export interface BurningLine {
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly account_id: number;
+  readonly variant: string;
+  readonly level: Int;
+  readonly level_since: Int;
+  readonly pending: Int;
+  readonly plan: string;
+  readonly credits_micro: Int;
+  readonly state: BillingState;
+}
+
+const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
+  CASE WHEN state IN ('grace', 'suspended') THEN EXISTS (
+    SELECT 1 FROM ledger_transfers
+    WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%')
+  ELSE 0 END AS is_topped_up,
+  CASE WHEN state = 'suspended' THEN EXISTS (
+    SELECT 1 FROM usage_lines l WHERE l.account_id = b.account_id AND meter = 'vm.time' AND level > 0)
+  ELSE 0 END AS runs_machines
+  FROM billing_accounts b JOIN accounts ON id = account_id`;
+
+export class StandingStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(accountId: number): Awaitable<StandingRow | undefined> {
+    return this.#reads.get(`${ROW} WHERE account_id = ?`, accountId);
+  }
+
+  /** Accounts that are not in order, or have machines to be started, by id, those after `after`. */
+  watched(after: number, limit: number): Awaitable<StandingRow[]> {
+    return this.#reads.all(
+      `${ROW} WHERE (state <> 'ok' OR resume_due = 1) AND account_id > ? ORDER BY account_id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /** Lines of a meter in use, by resource, those after `after`. */
+  burning(meter: MeterName, after: string, limit: number): Awaitable<BurningLine[]> {
+    return this.#reads.all(
+      `SELECT meter, resource_id, l.account_id, variant, level, level_since, pending, plan, credits_micro, state
+       FROM usage_lines l JOIN billing_accounts b ON b.account_id = l.account_id
+         JOIN accounts a ON a.id = l.account_id
+       WHERE meter = ? AND resource_id > ? AND (level <> 0 OR pending <> 0) ORDER BY resource_id LIMIT ?`,
+      meter,
+      after,
+      limit,
+    );
+  }
+
+  /** Refuses when state or balance are no longer those that were judged. */
+  change(accountId: number, change: StandingChange): Statement {
+    const { before, after, creditsMicro, at, exhaustedAt, graceEndsAt, graceUntil } = change;
+    return {
+      sql: `UPDATE billing_accounts SET state = ?, state_at = ?, exhausted_at = ?, grace_ends_at = ?,
+              grace_until = ?, state_seq = (SELECT coalesce(max(seq), 0) FROM ledger_transfers),
+              resume_due = CASE 'suspended' WHEN ? THEN 0 WHEN state THEN 1 ELSE resume_due END
+            WHERE account_id = ? AND state = ?
+              AND (SELECT credits_micro FROM accounts WHERE id = account_id) = ?`,
+      params: [
+        ...[after, at, exhaustedAt, graceEndsAt, graceUntil, after],
+        ...[accountId, before, creditsMicro],
+      ],
+      expectChanges: 1,
+    };
+  }
+
+  /** Nothing waits to be started any more. */
+  resumed(accountId: number): Statement {
+    return {
+      sql: "UPDATE billing_accounts SET resume_due = 0 WHERE account_id = ? AND state <> 'suspended'",
+      params: [accountId],
+    };
+  }
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { FILES } from './arguments.ts';
+import { lendFile } from './disk.ts';
+import { trimLog } from './guest-console.ts';
+
+const MIB = 2 ** 20;
+const root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-console-log-'));
+after(() => fs.rmSync(root, { recursive: true, force: true }));
+
+function guestFolder(): string {
+  const folder = fs.mkdtempSync(join(root, 'guest-'));
+  fs.chmodSync(folder, 0o700);
+  return folder;
+}
+
+test('a log that grew too long keeps its newest part', () => {
+  const log = join(guestFolder(), FILES.consoleLog);
+  fs.writeFileSync(log, Buffer.alloc(9 * MIB, 'a'));
+  fs.appendFileSync(log, 'the end');
+  trimLog(log);
+  assert.equal(fs.statSync(log).size, MIB);
+  assert.ok(fs.readFileSync(log, 'latin1').endsWith('aaathe end'));
+});
+
+test('a file that was lent to a guest is not cut, though the guest gave it the name of its log', () => {
+  const folder = guestFolder();
+  const kernel = join(root, 'kernel');
+  fs.writeFileSync(kernel, Buffer.alloc(9 * MIB, 'k'), { mode: 0o444 });
+  lendFile(kernel, join(folder, FILES.kernel), null);
+  // Its folder is its own, so it may do this with any file in it.
+  fs.renameSync(join(folder, FILES.kernel), join(folder, FILES.consoleLog));
+  trimLog(join(folder, FILES.consoleLog));
+  assert.equal(fs.statSync(kernel).size, 9 * MIB);
+});
+
+test('nor is a file of another user', { skip: process.getuid?.() !== 0 && 'needs root' }, () => {
+  const folder = guestFolder();
+  const log = join(folder, FILES.consoleLog);
+  fs.writeFileSync(log, Buffer.alloc(9 * MIB, 'k'));
+  fs.chownSync(folder, 600_000_001, 600_000_001);
+  trimLog(log);
+  assert.equal(fs.statSync(log).size, 9 * MIB);
+});

@@ -1,0 +1,140 @@
+/** Plans and quotas: what accounts may have at most, what they are given, and who decides. */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import type { Account, Answer } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+
+const cloud = await CloudProcess.start();
+after(() => cloud.stop());
+const client = await CheckedClient.open(cloud.api);
+const admin = client.as(ADMIN_KEY);
+const PLANS = '/api/admin/plans';
+
+interface Member {
+  readonly account: Account;
+  readonly user: CheckedClient;
+}
+
+/** A new account with these terms. */
+async function member(json: object): Promise<Member> {
+  const account = await client.register();
+  await admin.expect(200, `/api/admin/accounts/${account.id}`, { method: 'PATCH', json });
+  return { account, user: client.as(account.api_key) };
+}
+
+const setTerms = ({ account }: Member, json: object) =>
+  admin.expect(200, `/api/admin/accounts/${account.id}`, { method: 'PATCH', json });
+const bucket = (name: string) => ({ json: { name } });
+const quotasOf = async ({ user }: Member) => (await user.expect(200, '/api/billing/quotas')).quotas;
+
+function count(answers: readonly Answer[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { status, body } of answers) {
+    const name = body.code ?? String(status);
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe('quotas', () => {
+  test('50 buckets at once at a limit of 5 make exactly 5', async () => {
+    const one = await member({ quotas: { buckets: 5 } });
+    const names = Array.from({ length: 50 }, (_, i) => `bucket-${i}`);
+    const answers = await Promise.all(names.map((name) => one.user.call('/api/buckets', bucket(name))));
+    assert.deepEqual(count(answers), { 201: 5, quota_exceeded: 45 });
+    assert.equal((await one.user.expect(200, '/api/buckets')).length, 5);
+    assert.deepEqual((await quotasOf(one)).buckets, { limit: 5, used: 5 });
+    const problem = await one.user.refused(403, 'quota_exceeded', ['/api/buckets', bucket('one-more')]);
+    const { quota, limit, used, requested } = problem;
+    assert.deepEqual([quota, limit, used, requested], ['buckets', 5, 5, 1]);
+    const [{ name }] = await one.user.expect(200, '/api/buckets');
+    await one.user.expect(200, `/api/buckets/${name}`, { method: 'DELETE' });
+    await one.user.expect(201, '/api/buckets', bucket('one-more'));
+  });
+
+  test('50 machines at once at a limit of 5 make exactly 5; virtual CPUs count too', async () => {
+    const one = await member({ quotas: { vms: 5 } });
+    const vm = (name: string, instance_type = 't2.micro') => ({ json: { name, instance_type } });
+    const names = Array.from({ length: 50 }, (_, i) => `m-${i}`);
+    const answers = await Promise.all(names.map((name) => one.user.call('/api/vms', vm(name))));
+    assert.deepEqual(count(answers), { 201: 5, quota_exceeded: 45 });
+    assert.deepEqual((await quotasOf(one)).vms, { limit: 5, used: 5 });
+    await setTerms(one, { quotas: { vcpus: 6 } });
+    const problem = await one.user.refused(403, 'quota_exceeded', ['/api/vms', vm('two', 't2.medium')]);
+    assert.deepEqual([problem.quota, problem.used, problem.requested], ['vcpus', 5, 2]);
+    await one.user.expect(201, '/api/vms', vm('one'));
+    assert.deepEqual((await quotasOf(one)).vcpus, { limit: 6, used: 6 });
+  });
+
+  test('bytes are refused beyond the limit, and nothing of them is kept', async () => {
+    const one = await member({ quotas: { storage_bytes: 100_000 } });
+    await one.user.expect(201, '/api/buckets', bucket('files'));
+    const bytes = Buffer.alloc(30_000, 7);
+    const names = Array.from({ length: 10 }, (_, i) => `f${i}`);
+    const answers = await Promise.all(names.map((name) => one.user.upload('files', name, bytes)));
+    assert.deepEqual(count(answers), { 200: 3, quota_exceeded: 7 });
+    assert.deepEqual((await quotasOf(one)).storage_bytes, { limit: 100_000, used: 90_000 });
+    const kept = await one.user.expect(200, '/api/buckets/files/files');
+    assert.equal(kept.length, 3);
+    assert.deepEqual(await one.user.download(kept[0].id), bytes);
+    await one.user.expect(200, `/api/storage/${kept[0].id}`, { method: 'DELETE' });
+    assert.equal((await one.user.upload('files', 'again', bytes)).status, 200);
+  });
+
+  test('a lowered limit takes nothing away, and none can be had with another account', async () => {
+    const [one, other] = [await member({}), await member({ quotas: { buckets: 0 } })];
+    await one.user.expect(201, '/api/buckets', bucket('kept'));
+    await setTerms(one, { quotas: { buckets: 0 } });
+    await one.user.refused(403, 'quota_exceeded', ['/api/buckets', bucket('more')]);
+    assert.equal((await one.user.upload('kept', 'a.txt', 'x')).status, 200);
+    await other.user.refused(403, 'quota_exceeded', ['/api/buckets', bucket('theirs')]);
+    await setTerms(one, { quotas: {} });
+    await one.user.expect(201, '/api/buckets', bucket('more'));
+  });
+});
+
+describe('plans', () => {
+  test('limit and give credits once a month, also when Cloudlet is killed', async () => {
+    const json = { name: 'pro', monthly_credits: 2.5, quotas: { buckets: 1 } };
+    const plan = await admin.expect(201, PLANS, { json });
+    assert.deepEqual([plan.name, plan.monthly_credits, plan.quotas], ['pro', 2.5, { buckets: 1 }]);
+    const one = await member({ plan: 'pro' });
+    const shown = await one.user.expect(200, '/api/account');
+    assert.deepEqual([shown.plan, shown.credits], ['pro', 12.5]);
+    await setTerms(one, { plan: 'pro' });
+    await one.user.expect(201, '/api/buckets', bucket('first'));
+    await one.user.refused(403, 'quota_exceeded', ['/api/buckets', bucket('second')]);
+    await admin.expect(200, `${PLANS}/pro`, { method: 'PATCH', json: { quotas: { buckets: 2 } } });
+    await one.user.expect(201, '/api/buckets', bucket('second'));
+    await cloud.crash();
+    await cloud.start();
+    const back = await CheckedClient.open(cloud.api, one.account.api_key);
+    await back.as(ADMIN_KEY).expect(200, `/api/admin/accounts/${one.account.id}`, {
+      method: 'PATCH',
+      json: { plan: 'pro' },
+    });
+    assert.equal((await back.expect(200, '/api/account')).credits, 12.5);
+  });
+
+  test('must be there, and stay while somebody has them', async () => {
+    const boss = (await CheckedClient.open(cloud.api)).as(ADMIN_KEY);
+    const fresh = await (await CheckedClient.open(cloud.api)).register();
+    const terms = `/api/admin/accounts/${fresh.id}`;
+    await boss.refused(404, 'plan_not_found', [terms, { method: 'PATCH', json: { plan: 'none' } }]);
+    await boss.expect(201, PLANS, { json: { name: 'max' } });
+    await boss.refused(409, 'plan_exists', [PLANS, { json: { name: 'max' } }]);
+    for (const name of ['', 'Max', '1', 'a b', 'x'.repeat(33)])
+      await boss.refused(400, 'invalid_request', [PLANS, { json: { name } }]);
+    for (const quotas of [{ vms: -1 }, { vms: 1.5 }, { vms: '5' }, 5])
+      await boss.refused(400, 'invalid_request', [PLANS, { json: { name: 'bad', quotas } }]);
+    await boss.expect(200, terms, { method: 'PATCH', json: { plan: 'max' } });
+    await boss.refused(409, 'plan_in_use', [`${PLANS}/max`, { method: 'DELETE' }]);
+    await boss.refused(409, 'plan_in_use', [`${PLANS}/free`, { method: 'DELETE' }]);
+    await boss.expect(200, terms, { method: 'PATCH', json: { plan: 'free' } });
+    await boss.expect(200, `${PLANS}/max`, { method: 'DELETE' });
+    await boss.refused(404, 'plan_not_found', [`${PLANS}/max`, { method: 'DELETE' }]);
+    await boss.refused(404, 'account_not_found', ['/api/admin/accounts/0', { method: 'PATCH', json: {} }]);
+    assert.ok(!(await boss.expect(200, PLANS)).some(({ name }: { name: string }) => name === 'max'));
+  });
+});
