@@ -85,40 +85,14 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const base = await openFoundations(options);
   const meters = new Meters();
   const jobs = new Jobs(log);
-  const billing = await buildBilling({ clock, log, base });
-  const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
-  const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
-  const credits = buildCredits(billing, compute.creditStops, config.creditGraceSeconds * 1000);
-  const { creditsAdded, plans } = credits;
-  const accounts = await buildAccounts({ config, clock, base, creditsAdded });
-  const status = new Status({
-    ...{ clock, alarms: base.alarms, version: VERSION },
-    metrics: () => base.hostMetrics.read(),
-    scrub: () => storage.scrubber.status(),
-    compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
-  });
+  const parts = await buildDomains(options, { base, meters });
+  const { billing, storage, compute, credits, accounts, webhooks } = parts;
   const idempotency = buildIdempotency(base, clock);
-  const webhooks = buildWebhooks({ config, clock, log, base });
   const addresses = { dataUrl: config.dataUrl };
-  const routes = apiRoutes({
-    accounts: { ...accounts, secureCookies: config.publicUrl.startsWith('https:') },
-    administration: { administration: accounts.administration },
-    storage: { ...storage, dataUrl: () => addresses.dataUrl },
-    compute: { ...compute.routes, publicUrl: config.publicUrl },
-    billing: { ...buildReports(billing), plans },
-    webhooks,
-    system: {
-      status,
-      meters,
-      scrubber: storage.scrubber,
-      rotateMasterKey: () => rotateKeys(base),
-      onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
-    },
-  });
+  const routes = routesOf(options, { parts, base, meters, dataUrl: () => addresses.dataUrl });
   const control: ControlSockets = new WeakSet();
-  const common = { clock, log, meters, accounts: accounts.authenticator, idempotency, control };
   const edges = buildEdges(config, {
-    ...common,
+    ...{ clock, log, meters, accounts: accounts.authenticator, idempotency, control },
     apiRoutes: routes,
     dataRoutes: dataRoutes(storage),
     sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl })],
@@ -141,19 +115,62 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await closeFoundations(base);
   };
   return {
-    config,
-    api: edges.api,
-    data: edges.data,
-    control,
+    ...{ config, api: edges.api, data: edges.data, control, addresses, close },
     setupLinks: accounts.setupLinks,
-    addresses,
     serve: () => {
       startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
       startWebhooks(webhooks, jobs);
       startBilling(billing, credits, jobs);
     },
-    close,
   };
+}
+
+type Domains = Awaited<ReturnType<typeof buildDomains>>;
+
+/** In the order in which they need each other. */
+async function buildDomains(
+  { config, clock, log }: BuildOptions,
+  { base, meters }: { base: Foundations; meters: Meters },
+) {
+  const billing = await buildBilling({ clock, log, base });
+  const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
+  const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
+  const credits = buildCredits(billing, compute.creditStops, config.creditGraceSeconds * 1000);
+  const accounts = await buildAccounts({ config, clock, base, creditsAdded: credits.creditsAdded });
+  const webhooks = buildWebhooks({ config, clock, log, base });
+  return { billing, storage, compute, credits, accounts, webhooks };
+}
+
+interface RouteParts {
+  readonly parts: Domains;
+  readonly base: Foundations;
+  readonly meters: Meters;
+  readonly dataUrl: () => string;
+}
+
+function routesOf({ config, clock, log }: BuildOptions, { parts, base, meters, dataUrl }: RouteParts) {
+  const { billing, storage, compute, credits, accounts, webhooks } = parts;
+  const status = new Status({
+    ...{ clock, alarms: base.alarms, version: VERSION },
+    metrics: () => base.hostMetrics.read(),
+    scrub: () => storage.scrubber.status(),
+    compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
+  });
+  return apiRoutes({
+    accounts: { ...accounts, secureCookies: config.publicUrl.startsWith('https:') },
+    administration: { administration: accounts.administration },
+    storage: { ...storage, dataUrl },
+    compute: { ...compute.routes, publicUrl: config.publicUrl },
+    billing: { ...buildReports(billing), plans: credits.plans },
+    webhooks,
+    system: {
+      status,
+      meters,
+      scrubber: storage.scrubber,
+      rotateMasterKey: () => rotateKeys(base),
+      onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
+    },
+  });
 }
 
 function buildIdempotency({ metadata, keys }: Foundations, clock: Clock): Idempotency {

@@ -57,7 +57,9 @@ async function billing({ quick, folder }: RunOptions): Promise<Row[]> {
       target: `≤ ${percent(MOST_SHARE)} of a core`,
       reached: `**${percent(share)}**`,
       isMet: share <= MOST_SHARE,
-      detail: `${found.settleCpu.toFixed(1)} s to settle ${formatNumber(found.settled)} accounts, ${(found.checkCpu * 1000).toFixed(0)} ms a check`,
+      detail:
+        `${found.settleCpu.toFixed(1)} s to settle ${formatNumber(found.settled)} accounts, ` +
+        `${(found.checkCpu * 1000).toFixed(0)} ms a check`,
     },
   ];
 }

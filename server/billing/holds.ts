@@ -68,7 +68,7 @@ export class Holds {
 }
 
 /** `needed` and `free` in micro-credits. */
-export function insufficient(needed: bigint, free: bigint, what: string): AppError {
+function insufficient(needed: bigint, free: bigint, what: string): AppError {
   const shown = (micro: bigint) => Number(micro) / 1e6;
   return new AppError(
     'insufficient_credits',

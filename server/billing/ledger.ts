@@ -16,7 +16,10 @@ import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
 import type { Balance } from './store.ts';
 import { addToBalance, insertTransfer, takeFromBalance } from './store.ts';
 
-/** `account:<id>`, `held:<id>`, `system:<name>`, or the account that an earlier statement of the same commit inserts. */
+/**
+ * `account:<id>`, `held:<id>`, `system:<name>`, or the account that an earlier statement of the same commit
+ * inserts.
+ */
 export type Side = string | RowIdOf;
 
 export interface Transfer {

@@ -15,8 +15,8 @@ const HASHED_FIELDS = [
 ];
 
 /**
- * What is hashed of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each as
- * netstring, `<bytes in UTF-8>:<text>,`, which keeps two fields from running together; numbers in decimal.
+ * What is hashed of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each
+ * as netstring, `<bytes in UTF-8>:<text>,`, which keeps two fields from running together; numbers in decimal.
  * concat() makes it in one go, which a chain of || does not.
  */
 export const HASHED_TEXT = `concat(${HASHED_FIELDS.map((field) => `octet_length(${field}), ':', ${field}, ','`).join(', ')})`;

@@ -5,7 +5,7 @@ import type { VmRow } from './store.ts';
 import type { VmBilling } from './vm-billing.ts';
 
 /** Of an average month, as prices are commonly told. */
-export const HOURS_PER_MONTH = 730;
+const HOURS_PER_MONTH = 730;
 
 /** What a price an hour makes in a month, to a millionth. */
 export function pricePerMonth(pricePerHour: number): number {

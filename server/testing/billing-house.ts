@@ -17,7 +17,7 @@ import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../system/alarms.ts';
 
 /** t2.micro as in the catalogue; storage and traffic at prices that leave remainders. */
-export const TEST_PRICES: readonly BuiltInPrice[] = [
+const TEST_PRICES: readonly BuiltInPrice[] = [
   { meter: 'vm.time', variant: 't2.micro', priceNano: 11_600_000 },
   { meter: 'vm.time', variant: 'p3.2xlarge', priceNano: 3_060_000_000 },
   { meter: 'vm.disk', variant: 't2.micro', priceNano: 137 },

@@ -13,8 +13,8 @@ const HOST_KEEPS_BYTES = 512 * MIB;
  *
  * The rule: what the host says it can still give, less what guests that boot just now (`starting`, and those
  * that were begun a moment ago) have not touched yet of a first share, must leave room for one more such
- * share and for the host. The full size of guests is not counted: most never use it, and the largest type is to
- * start on a host smaller than itself. When promises are called in all at once, a guest ends, not Cloudlet
+ * share and for the host. The full size of guests is not counted: most never use it, and the largest type is
+ * to start on a host smaller than itself. When promises are called in all at once, a guest ends, not Cloudlet
  * (the oom score).
  */
 export function admitGuest(runs: Pick<GuestRuns, 'untouchedBytes'>, starting: number): void {
