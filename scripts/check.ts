@@ -10,7 +10,7 @@
  */
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { runTests, type TestOutcome } from './test-run.ts';
 
 interface Command {
@@ -22,7 +22,7 @@ interface Command {
 interface TestStep {
   readonly label: string;
   readonly patterns: readonly string[];
-  /** Test files at a time: faults and the whole-server tests measure or starve each other. */
+  /** Test files at a time. */
   readonly concurrency: number;
   readonly timeoutMs: number;
 }
@@ -39,7 +39,8 @@ const COMMANDS: readonly Command[] = [
 const FAULTS: TestStep = {
   label: 'faults',
   patterns: ['test/faults/**/*.test.ts'],
-  concurrency: 1,
+  // They mostly wait: for a moment to kill, and for a disk.
+  concurrency: 2,
   timeoutMs: 300_000,
 };
 
@@ -68,6 +69,9 @@ const TEST_STEPS: readonly TestStep[] = [
 ];
 
 const ROOT = dirname(import.meta.dirname);
+/** Files named after a step that took long. */
+const SLOWEST = 5;
+const SLOW_SECONDS = 20;
 const FULL_FAULTS_TIMEOUT_MS = 3_600_000;
 
 /** What the children see: no setting of the person who runs the tests may change what they find. */
@@ -145,6 +149,9 @@ async function checkTests(
   const { passed, failures, skips } = outcome;
   const counts = `${passed} passed, ${failures.length} failed, ${skips.length} skipped`;
   printStep(step.label, `${failures.length > 0 ? 'FAILED ' : ''}${counts} in ${files.length} files`, start);
+  const slow = outcome.files.slice(0, SLOWEST).filter(([, seconds]) => seconds >= SLOW_SECONDS);
+  const told = slow.map(([file, seconds]) => `${relative(ROOT, file)} ${seconds.toFixed(0)} s`);
+  if (told.length > 0) console.log(`  slowest: ${told.join(', ')}`);
   for (const { name, error } of failures) console.log(`  failed: ${name}\n${indent(error)}`);
   for (const { name, reason } of skips) console.log(`  skipped: ${name} (${reason})`);
   return outcome;

@@ -19,6 +19,8 @@ export interface TestOutcome {
   readonly passed: number;
   readonly failures: readonly Failure[];
   readonly skips: readonly Skip[];
+  /** Seconds by path of the test file, the longest first. */
+  readonly files: readonly (readonly [string, number])[];
 }
 
 export interface TestRunOptions {
@@ -50,14 +52,17 @@ const GRACE_MS = 2000;
  */
 export async function runTests(options: TestRunOptions): Promise<TestOutcome> {
   const tally = new Tally();
+  const seconds: [string, number][] = [];
   const waiting = [...options.files];
   const lane = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const began = performance.now();
       await runFile(file, options, tally);
+      seconds.push([file, (performance.now() - began) / 1000]);
     }
   };
   await Promise.all(Array.from({ length: options.concurrency }, lane));
-  return tally.outcome();
+  return { ...tally.outcome(), files: seconds.sort(([, a], [, b]) => b - a) };
 }
 
 /** A run of its own, because node:test has a deadline for each test but none for a file that does not end. */
@@ -138,7 +143,7 @@ class Tally {
     return [relativePath(test.file ?? ''), ...outer, test.name].join(' › ');
   }
 
-  outcome(): TestOutcome {
+  outcome(): Omit<TestOutcome, 'files'> {
     // A file's own failure ("exit code 1") only repeats what its tests already said.
     const told = new Set(this.#failures.filter((failure) => !failure.isFile).map(({ file }) => file));
     const failures = this.#failures.filter((failure) => !failure.isFile || !told.has(failure.file));
