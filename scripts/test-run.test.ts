@@ -83,6 +83,6 @@ describe('a test run', () => {
   });
 
   test('no files: nothing passed, nothing failed', () => {
-    assert.deepEqual(outcomeOf([]), { passed: 0, failures: [], skips: [] });
+    assert.deepEqual(outcomeOf([]), { passed: 0, failures: [], skips: [], files: [] });
   });
 });
