@@ -65,14 +65,14 @@ export async function buildBilling({ clock, log, base: { metadata, alarms } }: B
   const checks = new Checks({
     ...{ clock, alarms, store: new CheckStore(metadata) },
     settle: (accountId) => settlement.settle(accountId),
-    report: (error) => log.error({ err: error }, 'the ledger was not walked to its end'),
+    report: (error) => log.error({ err: error }, 'a check of billing failed'),
   });
   const usage = new Usage({ store: usageStore, steady });
   const holds = new Holds({ ...shared, store: holdStore });
   const quotas = new Quotas({ store: new QuotaStore(metadata) });
-  const require = async (accountId: number) => {
+  const require = async (accountId: number, neededMicro?: bigint) => {
     checks.assertSound();
-    await credit.require(accountId);
+    await credit.require(accountId, neededMicro);
   };
   const charges = { usage, holds, quotas, prices, accounts, require, now: () => clock.now() };
   return {
@@ -108,7 +108,7 @@ export function startBilling(billing: Billing, { standing, monthly, graceMs }: C
   checks.startVerification();
   standing.serve();
   jobs.every('write the charged time down', MINUTE_MS, flush);
-  jobs.every('charge what is used', 60 * MINUTE_MS, () => settlement.settleAll());
+  jobs.every('charge what is used', MINUTE_MS, () => settlement.settleHour());
   jobs.every('check billing', MINUTE_MS, () => checks.check());
   // A short grace is to be noticed when it is over.
   jobs.every('look at credits', Math.min(graceMs, MINUTE_MS), () => standing.tick());

@@ -20,11 +20,13 @@ import { BridgeFront } from './drivers/bridge-front/bridge-front.ts';
 import { GuestBridge } from './drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from './drivers/host-network/outbound-guard.ts';
 import { LoopbackFront } from './drivers/loopback-front/loopback-front.ts';
-import { SLOTS } from './drivers/qemu/guest-folders.ts';
+import { UIDS } from './drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from './drivers/qemu/qemu-hypervisor.ts';
 import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
-import { isAppError } from './errors.ts';
+import type { AppError } from './errors.ts';
 import type { Metadata } from './metadata/metadata.ts';
+import type { Alarms } from './system/alarms.ts';
+import type { DiskRoom } from './system/disk-room.ts';
 import type { Jobs } from './system/jobs.ts';
 import type { Meters } from './system/meters.ts';
 import { eventStatements } from './webhooks/events.ts';
@@ -38,6 +40,8 @@ export interface ComputeDeps {
     readonly metadata: Metadata;
     /** Throws when so many bytes more must not be stored. */
     readonly assertRoom: (bytes: number) => void;
+    readonly room: DiskRoom;
+    readonly alarms: Alarms;
   };
   readonly billing: VmBilling;
 }
@@ -52,7 +56,7 @@ export type Compute = Awaited<ReturnType<typeof buildCompute>>;
 /** Makes the parts; nothing runs until `supervisor.start()`. */
 export async function buildCompute(deps: ComputeDeps) {
   const { config, clock, log, meters, billing } = deps;
-  const { metadata, assertRoom } = deps.base;
+  const { metadata, assertRoom, room } = deps.base;
   const store = new VmStore(metadata);
   const { guard, bridge } = buildNetwork(config);
   const hypervisor = new QemuHypervisor({
@@ -63,14 +67,15 @@ export async function buildCompute(deps: ComputeDeps) {
     uidBase: config.vmUidBase,
     accel: config.vmAccel,
     notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
-    hasRoom: () => hasRoom(assertRoom),
+    disk: room,
     outbound: guard,
     bridge,
   });
+  room.beforeRelease(() => hypervisor.waits.haltAll());
   const front = bridge === null ? new LoopbackFront({ clock }) : new BridgeFront({ clock });
   const addresses = new AddressPool(config.vmPool, await store.addresses());
   if (bridge !== null) addresses.markTaken(bridge.gateway);
-  const imageSources = buildImageSources(config);
+  const imageSources = buildImageSources(config, clock);
   const parts = assembleCompute({
     ...{ metadata, assertRoom, clock, store, hypervisor, front, addresses, billing, imageSources },
     announce: eventStatements,
@@ -93,64 +98,65 @@ export async function buildCompute(deps: ComputeDeps) {
   const own = { machines, power, removal, images, imports, metrics, find, consoles, tickets };
   return {
     ...{ imports, hypervisor, front, consoles, sampler, supervisor, creditStops, log },
+    alarms: deps.base.alarms,
     routes: { ...own, hypervisor, billing },
-    network: bridge ?? guard,
+    networks: bridge === null ? [guard] : [bridge, guard],
   };
 }
 
-/** False only for want of room: a database that is not written any more leaves guests alone. */
-function hasRoom(assertRoom: ComputeDeps['base']['assertRoom']): boolean {
-  try {
-    assertRoom(1);
-    return true;
-  } catch (error) {
-    return !isAppError(error, 'out_of_space');
-  }
-}
-
-/** What connects guests, and keeps this host closed to them. On a bridge the guard has nothing to do. */
-function buildNetwork(config: Config): { guard: OutboundGuard | null; bridge: GuestBridge | null } {
+/** What connects guests, and keeps this host closed to them. On a bridge no process of theirs connects. */
+function buildNetwork(config: Config): { guard: OutboundGuard; bridge: GuestBridge | null } {
   const { vmUidBase: uidBase, vmPool: network } = config;
+  const users = { uidBase, uidCount: UIDS.count };
   const outbound = config.vmOutbound === 'on';
   const allowPrivate = config.vmOutboundPrivate === 'on';
   if (config.vmNetwork === 'bridge') {
-    return { guard: null, bridge: new GuestBridge({ uidBase, network, outbound, allowPrivate }) };
+    const guard = new OutboundGuard({ ...users, letsOut: false, allowPrivate });
+    return { guard, bridge: new GuestBridge({ uidBase, network, outbound, allowPrivate }) };
   }
-  const guard = outbound ? new OutboundGuard({ uidBase, uidCount: SLOTS, allowPrivate }) : null;
-  return { guard, bridge: null };
+  return { guard: new OutboundGuard({ ...users, letsOut: outbound, allowPrivate }), bridge: null };
 }
 
-function buildImageSources(config: Config): ImageSources {
+function buildImageSources(config: Config, clock: Clock): ImageSources {
   const list = (text: string) => text.split(',').filter((entry) => entry !== '');
-  const outbound = new SafeFetch({ allowed: list(config.fetchAllow) });
+  const outbound = new SafeFetch({ clock, allowed: list(config.fetchAllow) });
   return new ImageSources({
     ...{ folders: list(config.imageSources), outbound, maxBytes: config.imageMaxGb * GIB },
   });
 }
 
+const WAITING = 'machines_wait_for_room';
 const SAMPLE_MS = 5000;
 const CHECK_MS = 15_000;
+const ROOM_MS = 250;
 
 /** Begins to look after machines; only a server does, no operator's command. */
 export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number): void {
-  const { supervisor, sampler, imports, hypervisor, network, log } = compute;
+  const { supervisor, sampler, imports, hypervisor, networks, log, alarms } = compute;
   supervisor.start();
   void imports
     .start()
     .catch((error) => log.error({ err: error }, 'what was left of imports was not removed'));
-  if (network !== null) {
-    // Guests run on when another program empties the host's rules, or ours are from before an update.
-    const guard = async () => {
+  // Guests run on when another program empties the host's rules, or ours are from before an update.
+  const guard = async () => {
+    for (const network of networks) {
       const before = network.refusal?.message;
-      await network.ensure().catch((error: Error) => {
-        if (error.message !== before) log.error({ err: error }, 'the rules for machines are not in place');
+      await network.ensure().catch(({ message, hint }: AppError) => {
+        const say = `the rules for machines are not in place: ${message}. Fix: ${hint}`;
+        if (message !== before) log.warn(say);
       });
-    };
-    void guard();
-    jobs.every('keep this host closed to machines', CHECK_MS, guard);
-  }
+    }
+  };
+  void guard();
+  jobs.every('keep this host closed to machines', CHECK_MS, guard);
   // Begins to find out, in the background, what guests may be started with.
   void hypervisor.readiness();
+  jobs.every('halt machines that fill the disk', ROOM_MS, async () => {
+    await hypervisor.waits.look();
+    const { count } = hypervisor.waits;
+    if (count === 0) alarms.clear(WAITING);
+    else alarms.raise(WAITING, `${count} virtual machines stand still: the disk is nearly full. Make room.`);
+  });
   jobs.every('sample machines', SAMPLE_MS, () => sampler.tick());
   jobs.every('look after machines', CHECK_MS, () => supervisor.check());
   jobs.every('sweep machines without a row', Math.max(orphanGraceMs, CHECK_MS), () =>

@@ -23,7 +23,9 @@ export interface WebhookParts {
 /** Makes the parts; nothing is sent until `startWebhooks`. */
 export function buildWebhooks({ config, clock, log, base }: WebhookParts) {
   const { metadata } = base;
-  const outbound = new SafeFetch({ allowed: config.fetchAllow.split(',').filter((entry) => entry !== '') });
+  const outbound = new SafeFetch({
+    ...{ clock, allowed: config.fetchAllow.split(',').filter((entry) => entry !== '') },
+  });
   const shared = {
     ...{ metadata, clock, sealer: base.keys, outbound },
     webhookStore: new WebhookStore(metadata),

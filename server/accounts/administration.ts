@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.ts';
 import { AppError, invalidField } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { KeyLocks } from '../key-locks.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import { describeAccount, describeForAdmin } from './account-answer.ts';
@@ -39,6 +40,7 @@ export interface Adjustment {
 
 export class Administration {
   readonly #deps: AdministrationDeps;
+  readonly #locks = new KeyLocks();
 
   constructor(deps: AdministrationDeps) {
     this.#deps = deps;
@@ -74,6 +76,15 @@ export class Administration {
     const micro = toMicro(adjustment.amount, 'amount');
     if (micro === 0) throw invalidField('amount', 'must not be 0');
     demandPlainText('reason', adjustment.reason);
+    // One after the other: each expects the balance that the one before left.
+    return this.#locks.run(String(accountId), () => this.#adjust(accountId, { micro, adjustment }, receipt));
+  }
+
+  async #adjust(
+    accountId: number,
+    { micro, adjustment }: { readonly micro: number; readonly adjustment: Adjustment },
+    receipt: Receipt,
+  ): Promise<AdminAccount> {
     const { store, metadata, clock } = this.#deps;
     const { transferId } = adjustment;
     const id =

@@ -15,13 +15,15 @@ async function open(t: TestContext) {
   t.after(house.close);
   const alarms = new Alarms(house.clock);
   const settled: number[] = [];
+  const unchargeable = new Set<number>();
   const checks = new Checks({
     ...{ alarms, clock: house.clock, store: new CheckStore(house.metadata) },
     settle: async (accountId) => {
+      if (unchargeable.has(accountId)) throw new Error('cannot be charged');
       settled.push(accountId);
       await house.settlement.settle(accountId);
     },
-    report: (error) => assert.fail(String(error)),
+    report: (error) => assert.match(String(error), /cannot be charged/),
   });
   const { metadata } = house;
   const run = async (sql: string, ...params: (string | number)[]) => {
@@ -58,7 +60,7 @@ async function open(t: TestContext) {
         startedAt === null ? 'NULL' : String(startedAt),
       ),
     );
-  return { house, checks, alarms, settled, run, runs, tamper, verify };
+  return { house, checks, alarms, settled, unchargeable, run, runs, tamper, verify };
 }
 
 test('use, settlements, holds and grants keep everything sound', async (t) => {
@@ -165,7 +167,7 @@ test('a head that was noted finds transfers cut off the end, and a wrong note st
 });
 
 test('a machine that runs is metered, one that does not is not, and both are settled', async (t) => {
-  const { house, checks, alarms, settled, runs } = await open(t);
+  const { house, checks, alarms, settled, unchargeable, runs } = await open(t);
   const { clock, metadata, usage } = house;
   await runs(clock.now());
   await checks.check();
@@ -176,6 +178,13 @@ test('a machine that runs is metered, one that does not is not, and both are set
   clock.advance(3 * 3_600_000);
   await checks.check();
   assert.deepEqual([settled, alarms.list()], [[1], []], 'what is late is charged, not an alarm');
+  unchargeable.add(1);
+  clock.advance(3 * 3_600_000);
+  await checks.check();
+  assert.match(alarms.list()[0]?.detail ?? '', /account 1 was not charged since/);
+  unchargeable.clear();
+  await checks.check();
+  assert.deepEqual(alarms.list(), []);
   await runs(null);
   await checks.check();
   assert.match(alarms.list()[0]?.detail ?? '', /the machine vm-1 is metered and does not run/);

@@ -15,7 +15,7 @@ export interface ChecksDeps {
   readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
   /** Charges an account what it used up to now. */
   readonly settle: (accountId: number) => Promise<void>;
-  /** Told of a walk that could not be ended. */
+  /** Told of a walk that could not be ended, and of an account that could not be charged. */
   readonly report: (error: unknown) => void;
 }
 
@@ -159,7 +159,7 @@ export class Checks {
   }
 
   async #meterProblem(): Promise<string | null> {
-    const { store, clock, settle } = this.#deps;
+    const { store, clock, settle, report } = this.#deps;
     const wrong = await store.mismetered();
     if (wrong !== undefined) {
       return wrong.runs === 1
@@ -168,7 +168,10 @@ export class Checks {
     }
     const before = clock.now() - SETTLED_WITHIN_MS;
     // After a long stop, or a jump of the wall clock, nothing is wrong yet.
-    for (const id of await store.unsettledSince(before)) await settle(id);
+    for (const id of await store.unsettledSince(before)) {
+      // One that cannot be charged is named below, and keeps nobody else from being charged.
+      await settle(id).catch((error: unknown) => report(error));
+    }
     const [late] = await store.unsettledSince(before);
     return late === undefined ? null : `account ${late} was not charged since ${formatTime(before)}`;
   }

@@ -14,34 +14,27 @@ export class Credit {
   }
 
   /**
-   * Throws `insufficient_credits` unless something is left, and `neededMicro` when it is given; also while
-   * the account is in grace or suspended, until it gets credits. One read.
+   * Throws `insufficient_credits` unless something is left; also while the account is in grace or suspended,
+   * until it gets credits. The refusal tells of `neededMicro`, which is not demanded. One read.
    */
   async require(accountId: number, neededMicro = 1n): Promise<void> {
     const row = await this.#store.find(accountId);
     const free = BigInt(row?.micro ?? 0);
     const isOut = row?.state === 'grace' || row?.state === 'suspended';
-    if (!isOut && free >= neededMicro && free > 0n) return;
+    if (!isOut && free > 0n) return;
     const available = toCredits(free > 0n ? free : 0n);
     const needed = toCredits(neededMicro);
-    throw new AppError('insufficient_credits', detail({ isOut, available, needed, row }), {
+    throw new AppError('insufficient_credits', detail(isOut, row?.exhausted_at ?? null), {
       hint: HINT,
       extra: { needed, available },
     });
   }
 }
 
-function detail(facts: {
-  readonly isOut: boolean;
-  readonly available: number;
-  readonly needed: number;
-  readonly row: { readonly exhausted_at: number | null } | undefined;
-}): string {
-  const { isOut, available, needed, row } = facts;
+function detail(isOut: boolean, exhaustedAt: number | null): string {
   if (isOut) {
-    const since = row?.exhausted_at == null ? '' : ` since ${formatTime(row.exhausted_at)}`;
+    const since = exhaustedAt === null ? '' : ` since ${formatTime(exhaustedAt)}`;
     return `Your account is out of credits${since}: nothing new can be created, started or stored`;
   }
-  if (available > 0) return `This needs ${needed} credits, ${available} can be spent`;
   return 'Your account has no credits left: nothing new can be created, started or stored';
 }

@@ -35,13 +35,11 @@ export class Holds {
    * else spent it meanwhile.
    */
   async place(vm: UsedVm): Promise<Statement[]> {
-    const { store, accounts, prices, clock } = this.#deps;
+    const { store, accounts, clock } = this.#deps;
     if ((await store.find(vm.vm_id)) !== undefined) return [];
     const account = await accounts.find(vm.account_id);
     const at = clock.now();
-    const question = { meter: 'vm.time', variant: vm.instance_type, plan: account?.plan ?? '', at } as const;
-    // Rounded up: less than the price is not an hour of it.
-    const amountMicro = (prices.priceNano(question) + NANO_PER_MICRO - 1n) / NANO_PER_MICRO;
+    const amountMicro = this.hourMicro(account?.plan ?? '', vm.instance_type);
     if (amountMicro === 0n) return [];
     const free = BigInt(account?.credits_micro ?? 0);
     if (free < amountMicro) throw insufficient(amountMicro, free, `an hour of ${vm.instance_type}`);
@@ -52,6 +50,14 @@ export class Holds {
       }),
       insertHold({ resource_id: vm.vm_id, account_id: vm.account_id, amount_micro: amountMicro }, at),
     ];
+  }
+
+  /** What is set aside for a machine of that type now, micro-credits. */
+  hourMicro(plan: string, instanceType: string): bigint {
+    const { prices, clock } = this.#deps;
+    const priceNano = prices.priceNano({ meter: 'vm.time', variant: instanceType, plan, at: clock.now() });
+    // Rounded up: less than the price is not an hour of it.
+    return (priceNano + NANO_PER_MICRO - 1n) / NANO_PER_MICRO;
   }
 
   /** The statements that give back what is left of it; none without one. */

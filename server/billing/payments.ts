@@ -36,10 +36,13 @@ export function payments(account: BillingRow, { owed, holds, at }: Bill): Statem
       ...transferStatements({ ...sides, id, code, reference: `${service} of account:${account_id}`, at }),
     );
   };
-  for (const [service, cost] of owed) {
+  // What goes back first: it pays for the rest.
+  const bills = [...owed].sort(([, a], [, b]) => Number(b < 0n) - Number(a < 0n));
+  for (const [service, cost] of bills) {
     const revenue = `system:revenue-${service}`;
     if (cost < 0n) {
       book(service, 'back', { debit: revenue, credit: `account:${account_id}`, amountMicro: -cost });
+      free -= cost;
       continue;
     }
     const fromFree = cost < free ? cost : free;

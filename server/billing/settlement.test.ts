@@ -104,6 +104,23 @@ test('what an account cannot pay is taken from what it holds, then written off',
   await assertSound(house);
 });
 
+test('what goes back to an account pays what it owes before anything is written off', async (t) => {
+  const house = await openBillingHouse({ creditsMicro: 3_060_000n });
+  t.after(house.close);
+  const { clock, metadata, usage, settlement } = house;
+  const big = { ...VM, instance_type: 'p3.2xlarge', disk_gb: 0 };
+  await metadata.commit([...usage.vmCreated(big), ...usage.vmStarted(big, clock.now())]);
+  await metadata.commit(usage.bucketCreated(BUCKET));
+  const died = clock.now() + 600_000;
+  clock.advance(3_600_000);
+  await settlement.settle(1);
+  assert.equal((await house.row()).credits_micro, 0);
+  await metadata.commit([...usage.vmStopped(big, died), usage.bucketSent(BUCKET.id, 2 ** 30)]);
+  await settlement.settle(1);
+  assert.equal((await house.row()).credits_micro, 3_060_000 - 510_000 - 90_000);
+  await assertSound(house);
+});
+
 test('holds let exactly as many start as there are credits for', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 11_600n * 5n + 11_599n });
   t.after(house.close);

@@ -1,13 +1,13 @@
 /**
  * Turns use into charges: what was used since the last settlement becomes windows, one an hour, and
- * transfers of the ledger, in one commit. Settling twice charges once, and settling more often charges the
- * same. Between settlements nothing is owed that is not in the lines.
+ * transfers of the ledger, those of each line in one commit. Settling twice charges once, and settling more
+ * often charges the same. Between settlements nothing is owed that is not in the lines.
  */
 import type { Clock } from '../clock.ts';
 import { KeyLocks } from '../key-locks.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { BillingAccountStore, BillingRow } from './accounts-store.ts';
-import { charge, spreadOverHours } from './charge.ts';
+import { charge, hourOf, spreadOverHours } from './charge.ts';
 import type { HoldStore } from './hold-store.ts';
 import { METERS, type Service, ticksOf } from './meters.ts';
 import { payments } from './payments.ts';
@@ -33,10 +33,14 @@ interface Moment {
 
 const MAX_TRIES = 20;
 const PAGE_ACCOUNTS = 200;
+/** Of much that is used, or long not settled: others get their turn between. */
+const STATEMENTS_PER_COMMIT = 1000;
 
 export class Settlement {
   readonly #deps: SettlementDeps;
   readonly #locks = new KeyLocks();
+  /** In which everybody was settled last, ms since 1970. */
+  #hour: number | null = null;
 
   constructor(deps: SettlementDeps) {
     this.#deps = deps;
@@ -52,48 +56,98 @@ export class Settlement {
         try {
           return await this.#settleOnce(accountId, notSince);
         } catch (error) {
-          // Somebody spent, or a resource was removed, between the look and the commit.
+          // Somebody else settled between the look and the commit.
           if (!(error instanceof CommitRejected) || tries === MAX_TRIES) throw error;
         }
       }
     });
   }
 
-  /** Every account that uses something. Returns how many. */
+  /** Every account that uses something. Returns how many. Throws when some failed, at the end. */
   async settleAll(): Promise<number> {
     let count = 0;
+    const failures: unknown[] = [];
     for (let after = 0; ; ) {
       const ids = await this.#deps.usage.accountsInUse(after, PAGE_ACCOUNTS);
-      // Together, so that they share commits.
-      await Promise.all(ids.map((id) => this.settle(id)));
+      // Together, so that they share commits. One that fails keeps nobody else from being charged.
+      for (const outcome of await Promise.allSettled(ids.map((id) => this.settle(id)))) {
+        if (outcome.status === 'rejected') failures.push(outcome.reason);
+      }
       count += ids.length;
       after = ids.at(-1) ?? after;
-      if (ids.length < PAGE_ACCOUNTS) return count;
+      if (ids.length < PAGE_ACCOUNTS) break;
     }
+    if (failures.length === 0) return count;
+    throw new AggregateError(failures, `${failures.length} of ${count} accounts could not be charged`);
+  }
+
+  /**
+   * As settleAll(), once in each hour that it is called in: soon after an hour began, so that what was used
+   * before is not taken for used by the prices of the next.
+   */
+  async settleHour(): Promise<void> {
+    const hour = hourOf(this.#deps.clock.now());
+    if (hour === this.#hour) return;
+    this.#hour = hour;
+    await this.settleAll();
   }
 
   async #settleOnce(accountId: number, notSince: number): Promise<void> {
-    const { accounts, usage, holds, clock, steady, metadata } = this.#deps;
+    const { accounts, usage, clock, steady } = this.#deps;
     const moment = { wallMs: clock.now(), steadyMs: steady.now() };
     const account = await accounts.find(accountId);
     if (account === undefined) return;
     // Nothing was settled at a time to come: then the wall clock was set back.
     if (account.settled_at > notSince && account.settled_at <= moment.wallMs) return;
     const lines = await usage.linesOf(accountId);
-    const statements: Statement[] = [];
-    const owed = new Map<Service, bigint>();
-    for (const line of lines) {
-      const { service } = METERS[line.meter];
-      const cost = this.#settleLine(account, line, { moment, statements });
-      owed.set(service, (owed.get(service) ?? 0n) + cost);
+    let { settlement } = account;
+    for (let from = 0; from < lines.length; ) {
+      const { to, isWritten } = await this.#settleSome(lines, { from, settlement, moment });
+      if (isWritten) settlement++;
+      from = to;
     }
-    if (lines.some((line) => line.is_closed === 1)) statements.push(usage.forgetClosed(accountId));
-    if (statements.length === 0) return;
-    await metadata.commit([
-      accounts.countSettlement(accountId, account.settlement, moment.wallMs),
-      ...statements,
-      ...payments(account, { owed, holds: await holds.listOf(accountId), at: moment.wallMs }),
-    ]);
+  }
+
+  /**
+   * Settles so many lines from `from` on as one commit should hold; those before `to`. Throws CommitRejected
+   * when another settlement than number `settlement` was the last.
+   */
+  async #settleSome(
+    lines: readonly LineRow[],
+    { from, settlement, moment }: { from: number; settlement: number; moment: Moment },
+  ): Promise<{ readonly to: number; readonly isWritten: boolean }> {
+    const { accounts, usage, holds, metadata } = this.#deps;
+    const accountId = lines[from]?.account_id ?? 0;
+    for (let tries = 1; ; tries++) {
+      const account = await accounts.find(accountId);
+      if (account === undefined) return { to: lines.length, isWritten: false };
+      const statements: Statement[] = [];
+      const owed = new Map<Service, bigint>();
+      let to = from;
+      for (const line of lines.slice(from)) {
+        if (statements.length >= STATEMENTS_PER_COMMIT) break;
+        const { service } = METERS[line.meter];
+        const cost = this.#settleLine(account, line, { moment, statements });
+        owed.set(service, (owed.get(service) ?? 0n) + cost);
+        to++;
+      }
+      if (lines.slice(from, to).some((line) => line.is_closed === 1)) {
+        statements.push(usage.forgetClosed(accountId));
+      }
+      if (statements.length === 0) return { to, isWritten: false };
+      const bill = { owed, holds: await holds.listOf(accountId), at: moment.wallMs };
+      try {
+        await metadata.commit([
+          accounts.countSettlement(accountId, settlement, moment.wallMs),
+          ...statements,
+          ...payments({ ...account, settlement }, bill),
+        ]);
+        return { to, isWritten: true };
+      } catch (error) {
+        // Somebody spent since we looked: what was settled before this stays so.
+        if (!(error instanceof CommitRejected) || error.index === 0 || tries === MAX_TRIES) throw error;
+      }
+    }
   }
 
   /** Adds the statements that settle a line; returns what it costs, micro-credits. */
@@ -110,8 +164,10 @@ export class Settlement {
     if (quantity === 0n) return 0n;
     const openSince = moment.wallMs - Number(openTicks) * meter.tickMs;
     const settledTo = moment.wallMs - (now - Number(line.settled_to)) * meter.tickMs;
+    // After an end that was earlier than what is charged, it goes back to the hours it was charged in.
+    const [from, to] = settledTo <= openSince ? [settledTo, openSince] : [openSince, settledTo];
     const parts = [
-      ...spreadOverHours(BigInt(line.pending), settledTo, openSince),
+      ...spreadOverHours(BigInt(line.pending), from, to),
       ...spreadOverHours(open, openSince, moment.wallMs),
     ];
     let carry = BigInt(line.carry);

@@ -18,6 +18,7 @@ export interface StandingRow {
   readonly is_topped_up: number;
   /** Suspended: a machine runs all the same. */
   readonly runs_machines: number;
+  readonly is_closed: number;
 }
 
 export interface StandingChange {
@@ -48,9 +49,11 @@ export interface BurningLine {
 }
 
 const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
+  closed_at IS NOT NULL AS is_closed,
   CASE WHEN state IN ('grace', 'suspended') THEN EXISTS (
     SELECT 1 FROM ledger_transfers
-    WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%')
+    WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%'
+      AND debit NOT LIKE 'system:revenue-%')
   ELSE 0 END AS is_topped_up,
   CASE WHEN state = 'suspended' THEN EXISTS (
     SELECT 1 FROM usage_lines l WHERE l.account_id = b.account_id AND meter = 'vm.time' AND level > 0)
@@ -75,6 +78,15 @@ export class StandingStore {
       after,
       limit,
     );
+  }
+
+  /** Accounts that were closed while machines of theirs ran. */
+  async closedWithMachines(): Promise<number[]> {
+    const rows = await this.#reads.all<{ account_id: number }>(
+      `SELECT DISTINCT account_id FROM usage_lines JOIN accounts ON id = account_id
+       WHERE meter = 'vm.time' AND level > 0 AND closed_at IS NOT NULL`,
+    );
+    return rows.map((row) => row.account_id);
   }
 
   /** Lines of a meter in use, by resource, those after `after`. */

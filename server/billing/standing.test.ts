@@ -52,6 +52,10 @@ class Machines implements CreditPower {
     }
   }
 
+  async stopOfClosed(): Promise<void> {
+    for (const id of [...this.running]) await this.stop(id);
+  }
+
   async resumeAfterCredits(): Promise<{ waiting: number }> {
     for (const id of [...this.stopped]) await this.start(id).catch(() => {});
     return { waiting: this.stopped.size };
@@ -185,6 +189,7 @@ test('a kill after any commit changes nothing: the next tick goes on', async (t)
   const { machines, clock, restart, tick, state } = house;
   const never: CreditPower = {
     stopForCredits: () => new Promise(() => {}),
+    stopOfClosed: () => new Promise(() => {}),
     resumeAfterCredits: () => new Promise(() => {}),
   };
   const dies = async () => {
@@ -262,4 +267,42 @@ test('64 spenders at once: exactly as many as there are credits for', async (t) 
     const { credits_micro, held_micro } = await house.row();
     assert.deepEqual([credits_micro, held_micro], [Number(PRICE) - 1, affordable * Number(PRICE)]);
   }
+});
+
+test('the machines of a closed account are stopped, and no credits start them again', async (t) => {
+  const house = await openStanding(1000n * PRICE);
+  t.after(house.close);
+  const { machines, tick, added, metadata } = house;
+  await machines.create('vm-1');
+  await machines.start('vm-1');
+  await metadata.commit([{ sql: 'UPDATE accounts SET closed_at = 1 WHERE id = 1', params: [] }]);
+  await tick();
+  assert.deepEqual([...machines.running], []);
+  assert.equal((await house.row()).held_micro, 0);
+  await added(PRICE);
+  await tick();
+  assert.deepEqual([...machines.running], []);
+});
+
+test('use that is given back is no top-up', async (t) => {
+  const house = await openStanding(3n * PRICE);
+  t.after(house.close);
+  const { machines, clock, tick, state, usage, metadata, settlement } = house;
+  for (const id of ['vm-1', 'vm-2']) await machines.create(id);
+  await machines.start('vm-1');
+  await machines.start('vm-2');
+  clock.advance(HOUR / 2 + SECOND);
+  await tick();
+  assert.equal(await state(), 'grace');
+  clock.advance(GRACE);
+  await tick();
+  assert.equal(await state(), 'suspended');
+  // It turns out that one of them had ended long before.
+  await metadata.commit([...usage.vmStarted(vm('vm-1'), clock.now())]);
+  clock.advance(SECOND);
+  await metadata.commit([...usage.vmStopped(vm('vm-1'), clock.now() - HOUR)]);
+  await settlement.settle(1);
+  assert.ok(BigInt((await house.row()).credits_micro) > 0n);
+  await tick();
+  assert.equal(await state(), 'suspended');
 });

@@ -16,10 +16,12 @@ import type { StandingChange, StandingRow, StandingStore } from './standing-stor
 import type { SteadyClock } from './steady-clock.ts';
 import type { UsageStore } from './usage-store.ts';
 
-/** What is done with machines. Both may be called again and again. */
+/** What is done with machines. All of it may be called again and again. */
 export interface CreditPower {
   /** Stops what runs, and remembers that it was this that stopped it. Resolves when it is done. */
   stopForCredits(accountId: number): Promise<unknown>;
+  /** Stops what runs of a closed account: nobody has a key to it any more. Resolves when it is done. */
+  stopOfClosed(accountId: number): Promise<unknown>;
   /** Starts what stopForCredits stopped; `waiting`: how many could not be started yet. */
   resumeAfterCredits(accountId: number): Promise<{ readonly waiting: number }>;
 }
@@ -92,6 +94,7 @@ export class Standing {
       }
       if (rows.length < PAGE_ACCOUNTS) break;
     }
+    for (const accountId of await store.closedWithMachines()) this.#follow(accountId);
     for (const [accountId, estimate] of estimates) {
       const facts = { ...estimate, isToppedUp: false, isGraceOver: false };
       if (standingOf(facts) !== estimate.state) doubtful.push(accountId);
@@ -257,7 +260,9 @@ export class Standing {
   async #followUp(accountId: number): Promise<void> {
     const { store, compute, metadata } = this.#deps;
     const row = await store.find(accountId);
-    if (row?.state === 'suspended') {
+    if (row?.is_closed === 1) {
+      await compute.stopOfClosed(accountId);
+    } else if (row?.state === 'suspended') {
       await compute.stopForCredits(accountId);
     } else if (row?.resume_due === 1) {
       const { waiting } = await compute.resumeAfterCredits(accountId);

@@ -57,6 +57,8 @@ export interface WindowRow {
 
 const LINE = `meter, resource_id, account_id, name, variant, level, level_since, pending, settled_to, carry,
   is_closed`;
+/** A line at rest is not settled. What it used before is, and what is used from now on was not used then. */
+const AFTER_REST = 'settled_to = CASE WHEN level = 0 AND pending = 0 THEN ? ELSE settled_to END';
 const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
   cost_micro`;
 
@@ -96,9 +98,9 @@ export class UsageStore {
   /** From `now` (steady, ticks) on, `delta` more is used at a time. Refuses when there is no such line. */
   change({ meter, resourceId }: LineKey, delta: number, now: number): Statement {
     return {
-      sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?,
-              level = level + ? WHERE meter = ? AND resource_id = ?`,
-      params: [now, now, delta, meter, resourceId],
+      sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
+              level_since = ?, level = level + ? WHERE meter = ? AND resource_id = ?`,
+      params: [now, now, now, delta, meter, resourceId],
       expectChanges: 1,
     };
   }
@@ -113,11 +115,12 @@ export class UsageStore {
     };
   }
 
-  /** `quantity` was used at once. Changes nothing when the line is gone. */
-  add({ meter, resourceId }: LineKey, quantity: number): Statement {
+  /** `quantity` was used at once, at `now` (steady, ticks). Changes nothing when the line is gone. */
+  add({ meter, resourceId }: LineKey, quantity: number, now: number): Statement {
     return {
-      sql: 'UPDATE usage_lines SET pending = pending + ? WHERE meter = ? AND resource_id = ?',
-      params: [quantity, meter, resourceId],
+      sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since) + ?,
+              level_since = ? WHERE meter = ? AND resource_id = ?`,
+      params: [now, now, quantity, now, meter, resourceId],
     };
   }
 

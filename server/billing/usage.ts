@@ -86,7 +86,8 @@ export class Usage {
 
   /** `bytes` of the bucket's objects were sent to someone. */
   bucketSent(id: number, bytes: number): Statement {
-    return this.#deps.store.add({ meter: 'egress', resourceId: id }, bytes);
+    const { store, steady } = this.#deps;
+    return store.add({ meter: 'egress', resourceId: id }, bytes, ticksOf(METERS.egress, steady.now()));
   }
 
   #vmRuns(vmId: string, delta: 1 | -1, at: number): Statement {

@@ -13,8 +13,8 @@ export interface VmChargesDeps {
   readonly quotas: Quotas;
   readonly accounts: BillingAccountStore;
   readonly now: () => number;
-  /** Throws `insufficient_credits` when the account may not begin anything new. */
-  readonly require: (accountId: number) => Promise<void>;
+  /** Throws `insufficient_credits`, telling of `neededMicro`, when the account may not begin anything new. */
+  readonly require: (accountId: number, neededMicro?: bigint) => Promise<void>;
 }
 
 type CountedVm = UsedVm & { readonly vcpus: number };
@@ -28,8 +28,10 @@ export class VmCharges {
     this.#deps = deps;
   }
 
-  require(accountId: number): Promise<void> {
-    return this.#deps.require(accountId);
+  /** A refusal says that an hour of the type is needed. */
+  async require(accountId: number, instanceType: string): Promise<void> {
+    const plan = await this.planOf(accountId);
+    await this.#deps.require(accountId, this.#deps.holds.hourMicro(plan, instanceType) || undefined);
   }
 
   /** '' without such an account. */

@@ -11,19 +11,25 @@ const ASK_MS = 5000;
 const ENV = { PATH: '/usr/sbin:/sbin:/usr/bin:/bin', LANG: 'C' };
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
-/** Nothing to say of the network that needs nothing. */
 export async function checkVmNetwork({ vmNetwork, vmOutbound }: Config): Promise<Finding[]> {
   const isBridge = vmNetwork === 'bridge';
-  if (!isBridge && vmOutbound === 'off') return [];
   const subject = 'VM network';
+  const isOpen = isBridge || vmOutbound === 'on';
   const setting = isBridge ? 'CLOUDLET_VM_NETWORK=loopback' : 'CLOUDLET_VM_OUTBOUND=off';
   const refuse = (problem: string, mend: string): Finding[] => {
-    const detail = `${problem}: virtual machines cannot start`;
-    return [{ level: 'warn', subject, detail, fix: `${mend}, or set ${setting}` }];
+    if (isOpen) {
+      const detail = `${problem}: virtual machines cannot start`;
+      return [{ level: 'warn', subject, detail, fix: `${mend}, or set ${setting}` }];
+    }
+    const detail = `${problem}: a virtual machine whose process was taken over could reach this host's ports`;
+    return [{ level: 'warn', subject, detail, fix: mend }];
   };
-  if (process.getuid?.() !== 0) return refuse('it needs root', 'run Cloudlet as root');
+  if (process.getuid?.() !== 0)
+    return refuse(isOpen ? 'it needs root' : 'rules need root', 'run Cloudlet as root');
   const version = await versionOf('nft', '--version');
   if (version === undefined) return refuse('nftables is not installed', 'apt-get install nftables');
+  if ((await answerOf('nft', 'list', 'tables')) === undefined)
+    return refuse('nft may change nothing', "give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables");
   if (isBridge && (await versionOf('ip', '-V')) === undefined)
     return refuse('iproute2 is not installed', 'apt-get install iproute2');
   const mustForward = isBridge && vmOutbound === 'on';
@@ -33,9 +39,13 @@ export async function checkVmNetwork({ vmNetwork, vmOutbound }: Config): Promise
 }
 
 async function versionOf(program: string, word: string): Promise<string | undefined> {
+  return (await answerOf(program, word))?.trim().split('\n', 1)[0];
+}
+
+/** What it prints; undefined: it is not there, or fails. */
+async function answerOf(program: string, ...words: string[]): Promise<string | undefined> {
   try {
-    const { stdout } = await run(program, [word], { timeout: ASK_MS, env: ENV });
-    return stdout.trim().split('\n', 1)[0];
+    return (await run(program, words, { timeout: ASK_MS, env: ENV })).stdout;
   } catch {
     return undefined;
   }

@@ -179,7 +179,10 @@ test('a ticket counts for its own machine, from its own origin', async () => {
     403,
     'cross_site_request',
   ]);
-  assert.deepEqual(await refusal({ query: `?ticket=${ticket}`, vmId: 'vm-b' }), [401, 'invalid_ticket']);
+  assert.deepEqual(await refusal({ query: `?ticket=${ticket}` }), [401, 'invalid_ticket'], 'used up');
+  const { ticket: second } = await newTicket();
+  assert.deepEqual(await refusal({ query: `?ticket=${second}`, vmId: 'vm-b' }), [401, 'invalid_ticket']);
+  assert.deepEqual(await refusal({ query: `?ticket=${second}` }), [401, 'invalid_ticket'], 'used up');
   for (const origin of [`http://${base}`, 'https://cloud.example']) {
     const { client } = await view({
       headers: { origin },

@@ -67,3 +67,17 @@ test('a stop for want of credits that a crash cut off is still known as one', as
   assert.deepEqual(await restarted.creditStops.resumeAfterCredits(ada.accountId), { waiting: 0 });
   assert.equal((await house.store.find(vmId))?.state, 'running');
 });
+
+test('what runs of a closed account is stopped, says so, and waits for no credits', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const vmId = await newVm(compute, ada);
+  await compute.power.start(ada, vmId);
+  await compute.creditStops.stopOfClosed(ada.accountId);
+  const row = await house.store.find(vmId);
+  assert.deepEqual([row?.state, row?.reason_code], ['stopped', 'account_closed']);
+  assert.deepEqual(await compute.creditStops.resumeAfterCredits(ada.accountId), { waiting: 0 });
+  assert.equal((await house.store.find(vmId))?.state, 'stopped');
+});

@@ -1,5 +1,6 @@
-/** Stops the machines of an account that has no credits left, and starts them again when it has. */
+/** Stops the machines of an account that has no credits left, or is closed, and starts the former again. */
 import type { Actions } from './actions.ts';
+import type { Reason } from './changes.ts';
 import type { Power } from './power.ts';
 import { noVmReceipt, type Runs } from './runs.ts';
 import type { VmRow, VmStore } from './store.ts';
@@ -16,6 +17,7 @@ export interface CreditStopsDeps {
 
 /** Tells those that the system stopped from those that their owner did. */
 const REASON = { code: 'credits_exhausted', message: 'It was stopped because no credits were left' };
+const CLOSED = { code: 'account_closed', message: 'It was stopped because its account was closed' };
 
 export class CreditStops {
   readonly #deps: CreditStopsDeps;
@@ -26,13 +28,22 @@ export class CreditStops {
 
   /** Resolves when all that could be stopped are. May be repeated; what failed is reported. */
   async stopForCredits(accountId: number): Promise<void> {
+    await this.#stop(accountId, { reason: REASON, failure: 'it could not be stopped for want of credits' });
+  }
+
+  /** As stopForCredits(), but nothing of it is started again. */
+  async stopOfClosed(accountId: number): Promise<void> {
+    await this.#stop(accountId, { reason: CLOSED, failure: 'it could not be stopped with its account' });
+  }
+
+  async #stop(accountId: number, { reason, failure }: { reason: Reason; failure: string }): Promise<void> {
     const { store, actions, runs, graceMs } = this.#deps;
     const active = (await store.listActive()).filter((row) => row.account_id === accountId);
-    await this.#each(active, 'it could not be stopped for want of credits', (row) =>
+    await this.#each(active, failure, (row) =>
       actions.run(row.vm_id, 'stop', async (hurry) => {
         const now = await this.#present(row);
         if (now.started_at === null) return now;
-        return runs.halt(now, { graceMs, hurry, receipt: noVmReceipt, reason: REASON });
+        return runs.halt(now, { graceMs, hurry, receipt: noVmReceipt, reason });
       }),
     );
   }

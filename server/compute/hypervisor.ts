@@ -186,6 +186,9 @@ export interface Hypervisor {
   /** null: it does not run. */
   sample(vmId: string): Promise<GuestSample | null>;
 
+  /** Why the processor of a guest that runs stands still; null: it does not, as far as is known. Cheap. */
+  waiting(vmId: string): 'disk_full' | null;
+
   /** The console of a running guest, or null. Bytes since boot are in consoleLog. One caller at a time. */
   openConsole(vmId: string): Promise<GuestConsole | null>;
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
@@ -12,6 +15,7 @@ import {
   openComputeHouse,
 } from '../testing/compute-house.ts';
 import { eventually } from '../testing/hypervisor.conformance.ts';
+import type { Hypervisor, ImportOptions } from './hypervisor.ts';
 
 const none = () => [];
 /** Larger than house's limit is what its assertRoom says, not its bytes. */
@@ -57,16 +61,55 @@ describe('imports of images', () => {
     return release;
   }
 
-  test('one at a time, in order', async () => {
+  test('the engine takes in one at a time, in order', async () => {
+    const begun: string[] = [];
+    const wrapHypervisor = (engine: Hypervisor): Hypervisor =>
+      Object.assign(Object.create(engine) as Hypervisor, {
+        importImage: (imageId: string, options: ImportOptions) => {
+          begun.push(imageId);
+          return engine.importImage(imageId, options);
+        },
+      });
+    await reopen({ wrapHypervisor });
     const release = hold();
     const [first, second] = [await add(), await add()];
-    await eventually(() => house.engine.stagedImages.get(first.image_id) === BYTES.length);
-    assert.deepEqual([...house.engine.stagedImages.keys()], [first.image_id]);
+    await eventually(() => house.engine.stagedImages.get(second.image_id) === BYTES.length);
+    assert.deepEqual(begun, [first.image_id]);
     assert.equal((await find(second.image_id)).state, 'importing');
     release();
     assert.equal((await settled(second.image_id)).state, 'ready');
     assert.deepEqual([...house.engine.images], [first.image_id, second.image_id]);
     assert.equal((await find(first.image_id)).size, BYTES.length);
+  });
+
+  test('slow downloads hold up nobody else, only so many go on at once, and one that waits can be deleted', async () => {
+    const asked: string[] = [];
+    const slow = createServer((request, response) => {
+      asked.push(request.url ?? '');
+      response.write('x');
+    }).listen(0, '127.0.0.1');
+    await once(slow, 'listening');
+    const { port } = slow.address() as AddressInfo;
+    const ids: string[] = [];
+    for (let at = 0; at < 6; at++) {
+      ids.push(
+        (await compute.imports.add({ name: 'u', url: `http://127.0.0.1:${port}/${at}` }, none)).image_id,
+      );
+    }
+    await eventually(() => asked.length === 4);
+    assert.equal((await settled((await add()).image_id)).state, 'ready');
+    const upload = await compute.imports.beginUpload();
+    await upload.write(BYTES);
+    const uploaded = await compute.imports.finishUpload(upload, { name: 'b', sha256: undefined }, none);
+    assert.equal((await settled(uploaded.image_id)).state, 'ready');
+    assert.deepEqual([...asked].sort(), ['/0', '/1', '/2', '/3']);
+    await compute.imports.delete(ids[4] ?? '');
+    await compute.imports.delete(ids[0] ?? '');
+    await eventually(() => asked.includes('/5'));
+    assert.ok(!asked.includes('/4'));
+    await compute.imports.close();
+    slow.closeAllConnections();
+    slow.close();
   });
 
   test('one that waits is deleted at once, while another is under way', async () => {
@@ -143,8 +186,9 @@ describe('imports of images', () => {
     const full = await settled((await add()).image_id);
     assert.deepEqual([full.state, full.state_reason?.code], ['failed', 'out_of_space']);
     await reopen({ maxImageBytes: BYTES.length - 1 });
-    const large = await settled((await add()).image_id);
-    assert.deepEqual([large.state, large.state_reason?.code], ['failed', 'payload_too_large']);
+    const before = (await compute.images.listAll()).length;
+    await assert.rejects(add(), (error) => isAppError(error, 'payload_too_large'));
+    assert.equal((await compute.images.listAll()).length, before, 'nothing is begun');
     const upload = await compute.imports.beginUpload();
     await assert.rejects(upload.write(BYTES), (error) => isAppError(error, 'payload_too_large'));
     await compute.imports.abortUpload(upload);

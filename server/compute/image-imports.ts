@@ -1,7 +1,8 @@
 /**
  * Takes images in. An import outlives its request: the row says `importing` first and `ready` or `failed` in
- * the end, and only ready ones are ever used. The engine takes in one at a time, others wait in memory; what
- * was not finished when Cloudlet ended has failed.
+ * the end, and only ready ones are ever used. A few downloads go on at once, files of this host are copied
+ * one at a time, and so does the engine take them in: a slow source is waited for by nobody else. Those that wait
+ * do so in memory; what was not finished when Cloudlet ended has failed.
  */
 import type { Clock } from '../clock.ts';
 import { AppError, invalidField, isAppError } from '../errors.ts';
@@ -11,8 +12,9 @@ import { OutboundRefused } from '../system/outbound.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
 import type { ImageSource, ImageSources } from './image-sources.ts';
-import { Staging } from './image-staging.ts';
+import { assertSize, Staging } from './image-staging.ts';
 import type { FoundImage, ImageRow, ImageStore } from './image-store.ts';
+import { Turns } from './image-turns.ts';
 import { DEFAULT_IMAGE, imageNotFound, presentForAdmin } from './images.ts';
 import { vmNameProblem } from './names.ts';
 
@@ -33,10 +35,13 @@ type Receipt = (answer: AdminImage) => readonly Statement[];
 
 interface Import {
   readonly controller: AbortController;
-  hasBegun: boolean;
   done: Promise<void>;
 }
 
+/** Stages the bytes, in a turn of their own, and tells their SHA-256. */
+type Fill = (signal: AbortSignal) => Promise<string>;
+
+const DOWNLOADS = 4;
 const LOOK_MS = 1000;
 const STOPPED = 'Cloudlet was stopped before the image was ready; add it again';
 
@@ -45,7 +50,9 @@ export class ImageImports {
   /** Have bytes and perhaps no row yet: not to be swept. */
   readonly #active = new Set<string>();
   readonly #imports = new Map<string, Import>();
-  #last: Promise<void> = Promise.resolve();
+  readonly #downloads = new Turns(DOWNLOADS);
+  readonly #copies = new Turns(1);
+  readonly #conversions = new Turns(1);
   #isClosed = false;
 
   constructor(deps: ImageImportsDeps) {
@@ -53,32 +60,34 @@ export class ImageImports {
   }
 
   /**
-   * From a path or a URL; resolves once the row is stored. Throws `invalid_request`, `shutting_down`; what is
-   * wrong with the bytes is in the row later.
+   * From a path or a URL; resolves once the row is stored. Throws `invalid_request`, `shutting_down`,
+   * `payload_too_large` for a file of this host; what else is wrong with the bytes is in the row later.
    */
   async add(input: NewImage, receipt: Receipt): Promise<AdminImage> {
     const name = checkedName(input.name);
     const source = await this.#sourceOf(input);
+    assertSize(source.bytes ?? 0, this.#deps.maxBytes);
+    const turns = source.bytes === null ? this.#downloads : this.#copies;
     const row = this.#newRow({ name, source: source.label, sha256: null });
     this.#active.add(row.image_id);
     return this.#begin(row, receipt, async (signal) => {
-      const stage = new Staging(
-        row.image_id,
-        await this.#deps.hypervisor.stageImage(row.image_id),
-        this.#deps,
-      );
-      try {
-        for await (const piece of source.open(signal)) {
-          signal.throwIfAborted();
-          await stage.write(piece);
-        }
-      } finally {
-        await stage.close();
-      }
-      const sha256 = stage.sha256();
+      const sha256 = await turns.run(signal, () => this.#copy(row.image_id, source, signal));
       checkSum(sha256, input.sha256);
       return sha256;
     });
+  }
+
+  async #copy(imageId: string, source: ImageSource, signal: AbortSignal): Promise<string> {
+    const stage = new Staging(imageId, await this.#deps.hypervisor.stageImage(imageId), this.#deps);
+    try {
+      for await (const piece of source.open(signal)) {
+        signal.throwIfAborted();
+        await stage.write(piece);
+      }
+    } finally {
+      await stage.close();
+    }
+    return stage.sha256();
   }
 
   async #sourceOf({ path, url }: NewImage): Promise<ImageSource> {
@@ -138,12 +147,8 @@ export class ImageImports {
     if (this.#isClosed) throw new AppError('shutting_down', 'Cloudlet is being stopped');
   }
 
-  /** Stores the row and lets the work wait for its turn. `fill` stages the bytes and tells their SHA-256. */
-  async #begin(
-    row: ImageRow,
-    receipt: Receipt,
-    fill: (signal: AbortSignal) => Promise<string>,
-  ): Promise<AdminImage> {
+  /** Stores the row and begins the work. */
+  async #begin(row: ImageRow, receipt: Receipt, fill: Fill): Promise<AdminImage> {
     const { metadata, store } = this.#deps;
     const imageId = row.image_id;
     const answer = presentForAdmin(row);
@@ -154,22 +159,21 @@ export class ImageImports {
       this.#active.delete(imageId);
       throw error;
     }
-    const one: Import = { controller: new AbortController(), hasBegun: false, done: Promise.resolve() };
+    const one: Import = { controller: new AbortController(), done: Promise.resolve() };
     if (this.#isClosed) one.controller.abort(stopped());
-    one.done = this.#last.then(() => this.#run(imageId, one, fill));
-    this.#last = one.done;
     this.#imports.set(imageId, one);
+    one.done = this.#run(imageId, one.controller, fill);
     return answer;
   }
 
   /** Never rejects. */
-  async #run(imageId: string, one: Import, fill: (signal: AbortSignal) => Promise<string>): Promise<void> {
+  async #run(imageId: string, controller: AbortController, fill: Fill): Promise<void> {
     const { metadata, store, hypervisor, report } = this.#deps;
-    const { signal } = one.controller;
-    one.hasBegun = true;
+    const { signal } = controller;
     try {
       signal.throwIfAborted();
-      const found = await this.#takeIn(imageId, one.controller, await fill(signal));
+      const sha256 = await fill(signal);
+      const found = await this.#conversions.run(signal, () => this.#takeIn(imageId, controller, sha256));
       await metadata.commit([store.finish(imageId, found)]);
     } catch (error) {
       // It may be ready all the same; the next start of Cloudlet sees.
@@ -214,7 +218,7 @@ export class ImageImports {
     if (!isId('img', imageId) || (await store.find(imageId)) === undefined) throw imageNotFound();
     const one = this.#imports.get(imageId);
     one?.controller.abort(new AppError('image_not_found', 'The image was deleted'));
-    if (one?.hasBegun) await one.done;
+    await one?.done;
     try {
       await metadata.commit([store.delete(imageId)]);
     } catch (error) {
@@ -249,7 +253,7 @@ export class ImageImports {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { controller } of this.#imports.values()) controller.abort(stopped());
-    await this.#last;
+    await Promise.all([...this.#imports.values()].map(({ done }) => done));
   }
 }
 

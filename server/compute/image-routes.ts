@@ -55,7 +55,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       permission: 'admin',
       body: NewImage,
       responses: { 202: AdminImage },
-      errors: ['shutting_down', 'out_of_space', 'read_only'],
+      errors: ['payload_too_large', 'shutting_down', 'out_of_space', 'read_only'],
       handler: ({ body, receipt }) => imports.add(body, receipt),
     }),
     defineRoute({

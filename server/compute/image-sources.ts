@@ -9,6 +9,11 @@ import { type Outbound, OutboundRefused } from '../system/outbound.ts';
 export interface ImageSource {
   /** For administrators to read; holds no secret. */
   readonly label: string;
+  /**
+   * Of a file of this host, as it is read: the holes of a sparse one count, because they are copied like the
+   * rest and hashed. null: of a URL, whose size is not known before it is asked.
+   */
+  readonly bytes: number | null;
   /** At most once. Throws OutboundRefused, AppError, or the signal's reason. */
   open(signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
@@ -32,8 +37,13 @@ export class ImageSources {
 
   /** Throws `invalid_request` unless it is a file in one of the folders. */
   async fromPath(path: string): Promise<ImageSource> {
-    await (await this.#openFile(path)).close();
-    return { label: `path ${path}`, open: (signal) => this.#readFile(path, signal) };
+    const file = await this.#openFile(path);
+    try {
+      const bytes = (await file.stat()).size;
+      return { label: `path ${path}`, bytes, open: (signal) => this.#readFile(path, signal) };
+    } finally {
+      await file.close();
+    }
   }
 
   /** Throws `invalid_request` when it is no URL to fetch; whether it may be reached is seen later. */
@@ -47,7 +57,7 @@ export class ImageSources {
     }
     // The query may be a signature, which is as good as a password.
     const label = `url ${url.origin}${url.pathname}`;
-    return { label, open: (signal) => this.#download(url.href, signal) };
+    return { label, bytes: null, open: (signal) => this.#download(url.href, signal) };
   }
 
   /** What was opened is looked at, not what its name pointed at a moment before. */

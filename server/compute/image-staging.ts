@@ -12,6 +12,12 @@ export interface StagingDeps {
 
 const GIB = 2 ** 30;
 
+/** Throws `payload_too_large`. */
+export function assertSize(bytes: number, maxBytes: number): void {
+  if (bytes <= maxBytes) return;
+  throw new AppError('payload_too_large', `Images of at most ${Math.floor(maxBytes / GIB)} GiB are taken`);
+}
+
 /** Counts and hashes what is staged, and stops what is too large. */
 export class Staging {
   readonly imageId: string;
@@ -36,12 +42,7 @@ export class Staging {
   async #write(piece: Buffer): Promise<void> {
     const { maxBytes, assertRoom } = this.#deps;
     this.bytes += piece.length;
-    if (this.bytes > maxBytes) {
-      throw new AppError(
-        'payload_too_large',
-        `Images of at most ${Math.floor(maxBytes / GIB)} GiB are taken`,
-      );
-    }
+    assertSize(this.bytes, maxBytes);
     assertRoom(piece.length);
     this.#hash.update(piece);
     await this.#stage.write(piece);

@@ -49,6 +49,14 @@ test('a new machine says all of itself, has a disk, an address that answers, and
   assert.ok(created_at);
 });
 
+test('whether it may go out is what holds now: nobody goes out when the operator says so', async () => {
+  const open = await house.open({ outbound: true });
+  const { vm_id, outbound } = await open.machines.create(ann, NEW);
+  assert.equal(outbound, true);
+  assert.equal((await cloud.machines.describe(ann, vm_id)).outbound, false);
+  assert.equal((await open.machines.describe(ann, vm_id)).outbound, true);
+});
+
 test('100 at once: 100 addresses', async () => {
   const made = await Promise.all(Array.from({ length: 100 }, () => cloud.machines.create(bob, NEW)));
   assert.equal(new Set(made.map(({ ip_address }) => ip_address)).size, 100);

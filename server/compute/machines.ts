@@ -69,7 +69,7 @@ export class Machines {
       const need = `${input.instance_type} has a disk of ${checked.type.diskGb} GB`;
       throw invalidField('image', `needs a disk of ${image.min_disk_gb} GB, and ${need}`);
     }
-    await this.#deps.billing.require(principal.accountId);
+    await this.#deps.billing.require(principal.accountId, checked.type.name);
     const plan = await this.#deps.billing.planOf(principal.accountId);
     const address = this.#deps.addresses.take();
     const row = this.#newRow(principal, { input, checked, address, plan });

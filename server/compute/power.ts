@@ -53,7 +53,7 @@ export class Power {
       const row = await find();
       const next = nextState(row.state, 'start');
       if (row.state === 'running' && next === 'running') return row;
-      await billing.require(row.account_id);
+      await billing.require(row.account_id, row.instance_type);
       const isUnderWay = row.state === 'starting';
       const starting = isUnderWay ? row : await changes.apply(row, { event: 'start', desired: 'running' });
       const before = isUnderWay ? 'stopped' : row.state;

@@ -86,18 +86,22 @@ test('what ended while nobody watched is counted to its end, with the reason', a
   }
 });
 
-test('a stop that was cut off after the guest was gone is counted to its end', async () => {
-  const first = await restart();
-  const vmId = await newRunning(first);
-  await house.metadata.commit([
-    { sql: "UPDATE vms SET state = 'stopping', desired_state = 'stopped' WHERE vm_id = ?", params: [vmId] },
-  ]);
-  house.clock.advance(7000);
-  const { at } = first.scripted.end(vmId, 'guest_shutdown', false);
-  house.clock.advance(60_000);
-  const cloud = await restart();
-  assert.equal((await read(cloud, vmId))[0], 'stopped');
-  assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at });
+test('a stop that was cut off after the guest was gone is counted to its end, and says how', async () => {
+  for (const cause of ['guest_shutdown', 'crashed'] as const) {
+    const first = await restart();
+    const vmId = await newRunning(first);
+    const stopping = "UPDATE vms SET state = 'stopping', desired_state = 'stopped' WHERE vm_id = ?";
+    await house.metadata.commit([{ sql: stopping, params: [vmId] }]);
+    house.clock.advance(7000);
+    const { at, message } = first.scripted.end(vmId, cause, false);
+    house.clock.advance(60_000);
+    const cloud = await restart();
+    assert.deepEqual(await read(cloud, vmId), ['stopped', cause]);
+    const said = (await cloud.machines.describe(ann, vmId)).state_reason?.message;
+    const unseen = 'It shut down before its stop was completed, while nobody watched';
+    assert.equal(said, cause === 'crashed' ? message : unseen);
+    assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at });
+  }
 });
 
 test('how an earlier run ended says nothing of the present one', async () => {

@@ -5,7 +5,7 @@ import type { Statement } from '../metadata/metadata.ts';
 import type { Changes, NewRun, Reason } from './changes.ts';
 import type { Exposures } from './exposures.ts';
 import { guestSpec } from './guest-spec.ts';
-import type { GuestEnd, Hypervisor, StopMeans } from './hypervisor.ts';
+import type { GuestEnd, Hypervisor, LastEnd, StopMeans } from './hypervisor.ts';
 import type { Vm } from './schema.ts';
 import type { VmRow, VmStore } from './store.ts';
 import { nextState, type VmState } from './transitions.ts';
@@ -49,6 +49,12 @@ const MEANS: Readonly<Record<StopMeans, Reason>> = {
   terminate: { code: 'terminated', message: 'It could not be powered off; its process was ended' },
   kill: { code: 'killed', message: 'It could not be powered off; its process was killed' },
   was_stopped: { code: 'was_stopped', message: 'It did not run when it was to be stopped' },
+};
+
+/** Whether it was asked to, only who stopped it then could tell. */
+const SHUT_DOWN_UNSEEN: Reason = {
+  code: 'guest_shutdown',
+  message: 'It shut down before its stop was completed, while nobody watched',
 };
 
 export class Runs {
@@ -96,17 +102,18 @@ export class Runs {
       throw error;
     }
     exposures.setRunning(row.vm_id, false);
-    const endedAt = means === 'was_stopped' ? await this.#whenEnded(row) : null;
+    const end = means === 'was_stopped' ? await this.#endOf(row) : null;
+    const how = end === null ? MEANS[means] : endReason(end);
     return changes.apply(stopping, {
-      ...{ event: 'halted', reason: reasonOf(stopping) ?? MEANS[means], also },
-      ...(endedAt === null ? {} : { endedAt }),
+      ...{ event: 'halted', reason: reasonOf(stopping) ?? how, also },
+      ...(end === null || end.at === null ? {} : { endedAt: end.at }),
     });
   }
 
-  /** ms since 1970, of a run that is over; null when nobody knows. */
-  async #whenEnded({ vm_id, handle }: VmRow): Promise<number | null> {
+  /** How and when the run of that row ended; null when it did not, or nobody knows. */
+  async #endOf({ vm_id, handle }: VmRow): Promise<LastEnd | null> {
     const { end } = await this.#deps.hypervisor.inspect(vm_id);
-    return end !== null && end.handle === handle ? end.at : null;
+    return end !== null && end.handle === handle ? end : null;
   }
 
   /** Notes that a guest ended by itself. That of an earlier run says nothing of the present one. */
@@ -142,6 +149,11 @@ export class Runs {
     exposures.setRunning(row.vm_id, false);
     return after;
   }
+}
+
+/** Of a run that was over when the engine was to stop it. */
+function endReason({ cause, message }: LastEnd): Reason {
+  return cause === 'guest_shutdown' ? SHUT_DOWN_UNSEEN : { code: cause, message };
 }
 
 /** Why it is being stopped, when that was said. */

@@ -1,5 +1,6 @@
 /** A machine's row as its owner sees it. */
 import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import type { Hypervisor } from './hypervisor.ts';
 import type { Vm } from './schema.ts';
 import type { VmRow } from './store.ts';
 import type { VmBilling } from './vm-billing.ts';
@@ -12,16 +13,33 @@ export function pricePerMonth(pricePerHour: number): number {
   return Math.round(pricePerHour * HOURS_PER_MONTH * 1e6) / 1e6;
 }
 
-export class VmAnswers {
-  readonly #deps: { readonly clock: Clock; readonly billing: Pick<VmBilling, 'pricePerHour'> };
+/** It is still charged for: it has its memory, and goes on without a boot. */
+const WAITS = {
+  code: 'disk_full',
+  message: 'It stands still: the disk of its host is nearly full. It goes on by itself when there is room.',
+};
 
-  constructor(deps: { readonly clock: Clock; readonly billing: Pick<VmBilling, 'pricePerHour'> }) {
+export interface VmAnswersDeps {
+  readonly clock: Clock;
+  readonly billing: Pick<VmBilling, 'pricePerHour'>;
+  readonly hypervisor: Pick<Hypervisor, 'waiting'>;
+  /** Machines are let out, if they were made so; false: none is, whatever it was made with. */
+  readonly outbound: boolean;
+}
+
+export class VmAnswers {
+  readonly #deps: VmAnswersDeps;
+
+  constructor(deps: VmAnswersDeps) {
     this.#deps = deps;
   }
 
   present(row: Omit<VmRow, 'id'>): Vm {
-    const { clock, billing } = this.#deps;
-    return presentVm(row, clock.now(), billing.pricePerHour(row.plan, row.instance_type));
+    const { clock, billing, hypervisor, outbound } = this.#deps;
+    const vm = presentVm(row, clock.now(), billing.pricePerHour(row.plan, row.instance_type));
+    const isWaiting = row.state === 'running' && hypervisor.waiting(row.vm_id) !== null;
+    const state_reason = isWaiting ? WAITS : vm.state_reason;
+    return { ...vm, state_reason, outbound: vm.outbound && outbound };
   }
 }
 

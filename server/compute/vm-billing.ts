@@ -14,8 +14,8 @@ export interface BilledVm {
 }
 
 export interface VmBilling {
-  /** Throws `insufficient_credits` when the account has none left. */
-  require(accountId: number): Promise<void>;
+  /** Throws `insufficient_credits`, with the price of an hour of the type, when the account has none left. */
+  require(accountId: number, instanceType: string): Promise<void>;
   /** By the name of which its prices are found. */
   planOf(accountId: number): Promise<string>;
   /** Credits an hour, now. */

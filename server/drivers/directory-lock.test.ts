@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -25,4 +25,21 @@ test('a second process is refused until the first is gone, killed or not', async
   assert.throws(() => lockDirectory(directory), /Another Cloudlet/);
   lock.release();
   lockDirectory(directory).release();
+});
+
+test("what it keeps there is nobody else's to read, also when an older Cloudlet made it", (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-lock-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const modes = () =>
+    readdirSync(directory).map((name) => [name, statSync(join(directory, name)).mode & 0o777]);
+  const wanted = [
+    ['lock', 0o600],
+    ['lock-journal', 0o600],
+  ];
+  for (let times = 0; times < 2; times++) {
+    const lock = lockDirectory(directory);
+    assert.deepEqual(modes(), wanted);
+    lock.release();
+    chmodSync(join(directory, 'lock'), 0o644);
+  }
 });

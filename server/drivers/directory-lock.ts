@@ -2,6 +2,7 @@
  * One process per data directory. The lock is a POSIX lock that SQLite holds on a file of its own: the
  * kernel drops it with the process, so that a kill leaves nothing to clean up.
  */
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 
@@ -9,9 +10,14 @@ export interface DirectoryLock {
   release(): void;
 }
 
+/** One that nobody refers to any more would be closed by the garbage collector, and its lock be gone. */
+const held = new Set<Database.Database>();
+
 /** Takes the lock or throws at once. `directory` must exist. */
 export function lockDirectory(directory: string): DirectoryLock {
-  const database = new Database(join(directory, 'lock'), { timeout: 0 });
+  const path = join(directory, 'lock');
+  makePrivate(path);
+  const database = new Database(path, { timeout: 0 });
   try {
     database.exec('BEGIN EXCLUSIVE');
   } catch (error) {
@@ -23,5 +29,21 @@ export function lockDirectory(directory: string): DirectoryLock {
     }
     throw error;
   }
-  return { release: () => void database.close() };
+  held.add(database);
+  return {
+    release: () => {
+      held.delete(database);
+      database.close();
+    },
+  };
+}
+
+/** SQLite gives its journal the mode of the file. Opens none that is there: its close would unlock it. */
+function makePrivate(path: string): void {
+  try {
+    writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    chmodSync(path, 0o600);
+  }
 }

@@ -202,12 +202,12 @@ export class WebSockets {
     const { accounts, control, limiter } = this.#deps;
     let principal: Principal;
     try {
-      this.#demandOwnOrigin(request);
       const ticket = query.get('ticket');
+      // First, so that it is used up whatever comes of it: a page elsewhere that knows it should not.
+      const holder = ticket === null ? null : route.redeem(ticket, params);
+      this.#demandOwnOrigin(request);
       principal =
-        ticket === null
-          ? await identify(request, accounts, control)
-          : await this.#stillGood(route.redeem(ticket, params));
+        holder === null ? await identify(request, accounts, control) : await this.#stillGood(holder);
     } catch (error) {
       limiter?.take(`address:${request.socket.remoteAddress}`, headers);
       throw error;

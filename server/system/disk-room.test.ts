@@ -189,6 +189,30 @@ for (const disk of DISKS) {
       },
     );
 
+    diskTest(
+      'who writes without asking is stopped below the headroom, and before the reserve goes',
+      async (room, { directory }) => {
+        assert.ok(!room.isLow());
+        fillUp(join(directory, 'filler'));
+        await room.refresh();
+        assert.deepEqual([room.isLow(), room.isOut()], [true, false]);
+        const seen: boolean[] = [];
+        room.beforeRelease(async () => void seen.push(existsSync(join(directory, 'reserve'))));
+        // Two commits that find the disk full at once: both may try again.
+        assert.deepEqual(await Promise.all([room.releaseReserve(), room.releaseReserve()]), [true, true]);
+        assert.deepEqual(seen, [true]);
+        await room.refresh();
+        assert.deepEqual([room.isLow(), room.isOut()], [true, true]);
+        rmSync(join(directory, 'filler'));
+        await room.refresh();
+        assert.deepEqual([room.isLow(), room.isOut()], [false, false]);
+        // What is only promised is still there to be written on.
+        const hold = room.hold(room.availableBytes());
+        assert.ok(!room.isLow());
+        hold.release();
+      },
+    );
+
     diskTest('the reserve is not made again the moment it was released', async (room, { clock }) => {
       await room.releaseReserve();
       await room.refresh();

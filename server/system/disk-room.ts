@@ -46,6 +46,8 @@ export class DiskRoom {
   #releasedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #look: Promise<void> | undefined;
+  #release: Promise<boolean> | undefined;
+  #beforeRelease: () => Promise<void> = async () => {};
 
   constructor(deps: DiskRoomDeps) {
     this.#deps = deps;
@@ -72,6 +74,16 @@ export class DiskRoom {
   /** Bytes that assertRoom would still let in. Never negative. */
   availableBytes(): number {
     return Math.max(0, this.#freeBytes - this.#admittedBytes - this.#heldBytes - this.headroomBytes());
+  }
+
+  /** Less is free than must stay so, promises apart: whoever writes without asking should stop. */
+  isLow(): boolean {
+    return this.#freeBytes - this.#admittedBytes < this.headroomBytes();
+  }
+
+  /** Low, and the reserve is not on disk: what is left is for commits alone. */
+  isOut(): boolean {
+    return this.isLow() && !this.#hasReserve;
   }
 
   /** What must stay free: while the reserve is not on disk, its room too. */
@@ -133,7 +145,22 @@ export class DiskRoom {
    * True when there was something to give: try the write again. It is made anew when there is room.
    */
   async releaseReserve(): Promise<boolean> {
+    // Commits that come meanwhile wait for the same.
+    if (this.#release !== undefined) return this.#release;
     if (!this.#hasReserve) return false;
+    this.#release = this.#giveReserve().finally(() => {
+      this.#release = undefined;
+    });
+    return this.#release;
+  }
+
+  /** `work` is waited for before the reserve is given back: it stops what would take it. One at a time. */
+  beforeRelease(work: () => Promise<void>): void {
+    this.#beforeRelease = work;
+  }
+
+  async #giveReserve(): Promise<boolean> {
+    await this.#beforeRelease().catch(() => undefined);
     this.#hasReserve = false;
     this.#releasedAt = this.#deps.clock.monotonic();
     await unlink(this.#reservePath);

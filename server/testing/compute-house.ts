@@ -2,6 +2,7 @@
 import { pino } from 'pino';
 import type { Principal } from '../accounts/principal.ts';
 import { buildBilling } from '../build-billing.ts';
+import { systemClock } from '../clock.ts';
 import { AddressPool } from '../compute/addresses.ts';
 import { assembleCompute } from '../compute/assemble.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
@@ -24,6 +25,8 @@ export interface ComputeOptions {
   readonly survivesRestart?: boolean;
   readonly imageFolders?: readonly string[];
   readonly maxImageBytes?: number;
+  /** Machines are let out. */
+  readonly outbound?: boolean;
   readonly assertRoom?: (bytes: number) => void;
   /** Stands between the domain and the stores, to break there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
@@ -100,7 +103,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const store = new VmStore(metadata);
   const front = new ScriptedFront();
   const reports: string[] = [];
-  const outbound = new SafeFetch({ allowed: ['127.0.0.0/8'] });
+  const outbound = new SafeFetch({ clock: systemClock, allowed: ['127.0.0.0/8'] });
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
   const parts = assembleCompute({
     ...{ metadata, clock, store, hypervisor, front, billing, maxImageBytes },
@@ -112,7 +115,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     assertRoom: options.assertRoom ?? (() => {}),
     report: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
     onRefused: () => {},
-    outbound: false,
+    outbound: options.outbound ?? false,
     graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });

@@ -138,6 +138,10 @@ export class ScriptedHypervisor implements Hypervisor {
     return Promise.resolve(null);
   }
 
+  waiting(): null {
+    return null;
+  }
+
   openConsole(): Promise<null> {
     return Promise.resolve(null);
   }

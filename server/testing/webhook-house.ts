@@ -1,5 +1,7 @@
 /** Everything of webhooks on a real database, with a clock that obeys. For tests. */
+
 import type { Principal } from '../accounts/principal.ts';
+import { systemClock } from '../clock.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Deliveries } from '../webhooks/deliveries.ts';
@@ -33,7 +35,7 @@ export async function openWebhookHouse() {
       ...{ metadata, clock, sealer: house.sealer },
       webhookStore: new WebhookStore(metadata),
       deliveryStore: new DeliveryStore(metadata),
-      outbound: new SafeFetch({ allowed: options.allowed ?? ['127.0.0.0/8'] }),
+      outbound: new SafeFetch({ clock: systemClock, allowed: options.allowed ?? ['127.0.0.0/8'] }),
       report: (what: string, error: unknown) => void reports.push(`${what}: ${error}`),
     };
     const dispatcher = new Dispatcher(shared);

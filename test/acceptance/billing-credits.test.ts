@@ -56,11 +56,13 @@ describe('without a credit left', () => {
       { json: { name: 'more' } },
     ]);
     assert.equal(bucket.available, 0);
-    await user.refused(402, 'insufficient_credits', [`${vm}/start`, { method: 'POST' }]);
-    await user.refused(402, 'insufficient_credits', [
-      '/api/vms',
-      { json: { name: 'm', instance_type: 't2.micro' } },
-    ]);
+    for (const call of [
+      [`${vm}/start`, { method: 'POST' }],
+      ['/api/vms', { json: { name: 'm', instance_type: 't2.micro' } }],
+    ] as const) {
+      const { needed } = await user.refused(402, 'insufficient_credits', [...call]);
+      assert.equal(needed, 0.0116, 'an hour of it');
+    }
     assert.equal((await user.upload('kept', 'b.txt', 'more')).status, 402);
     assert.equal(String(await user.download(body.object_id)), 'mine');
     await user.expect(200, `/api/storage/${body.object_id}`, { method: 'DELETE' });

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -126,6 +134,15 @@ describe('images', { skip }, () => {
       assert.equal(errors[0].field, 'path', path);
     }
     await admin.expect(200, `${IMAGES}/${image.image_id}`, { method: 'DELETE' });
+  });
+
+  test('a file that is too large is refused before a byte of it is copied, be it all holes', async () => {
+    const path = join(offered, 'sparse.raw');
+    writeFileSync(path, '');
+    truncateSync(path, 65 * 2 ** 30);
+    const json = { name: 'x', path };
+    await admin.refused(413, 'payload_too_large', [IMAGES, { json }]);
+    rmSync(path);
   });
 
   test('images that need other files, or lie, are refused by their header', async () => {

@@ -35,6 +35,8 @@ const machines: { path: string; address: string }[] = [];
 /** Runs a shell script in the first machine and resolves with its output. */
 function guest(script: string): Promise<string> {
   const options = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR'];
+  // A connection that is begun without rules is nobody's answer to them when they are back: it hangs.
+  options.push('ServerAliveInterval=3', 'ServerAliveCountMax=4');
   const words = [...options.flatMap((option) => ['-o', option]), '-i', keyFile, '-p', '22'];
   const all = [...words, `root@${machines[0]?.address}`, 'sh'];
   return new Promise((resolve, reject) => {
@@ -60,8 +62,8 @@ const withoutRules = async (places: readonly string[], wanted: (said: readonly s
   // Cloudlet puts its rules back from time to time: then once more.
   eventually('what the machine reaches without rules', async () => {
     spawnSync('nft', ['delete', 'table', 'inet', TABLE]);
-    const said = await fetched(places);
-    return wanted(said) && said;
+    const said = await fetched(places).catch(() => []);
+    return said.length > 0 && wanted(said) && said;
   });
 
 const rulesAreBack = () =>
@@ -144,7 +146,7 @@ function further(): void {
     assert.equal(await banners(), '\n\n');
     await eventually('the machine next door without rules', async () => {
       spawnSync('nft', ['delete', 'table', 'inet', TABLE]);
-      return (await banners()) === 'SSH\nSSH\n';
+      return (await banners().catch(() => '')) === 'SSH\nSSH\n';
     });
     await rulesAreBack();
   });

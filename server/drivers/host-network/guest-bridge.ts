@@ -141,7 +141,9 @@ export class GuestBridge {
     return (links as { ifname?: unknown; ifalias?: unknown }[]).flatMap(({ ifname, ifalias }) => {
       const [, mac, address, direction, ports] = ALIAS.exec(String(ifalias)) ?? [];
       if (!mac || !address || !ports || !/^clt\d+$/.test(String(ifname))) return [];
-      const about = { mac, address, outbound: direction === 'out', ports: ports.split(',').map(Number) };
+      // What a guest was promised ends when the operator turns it off, also for one that runs.
+      const outbound = direction === 'out' && this.#deps.outbound;
+      const about = { mac, address, outbound, ports: ports.split(',').map(Number) };
       return [{ device: String(ifname), ...about }];
     });
   }

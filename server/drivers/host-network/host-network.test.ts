@@ -7,7 +7,7 @@ import { OutboundGuard } from './outbound-guard.ts';
 import { outboundRules } from './outbound-rules.ts';
 import { parseResolvers } from './resolvers.ts';
 
-const RULES = { uidBase: 600_000_000, uidCount: 2 ** 20, resolvers: [], allowPrivate: false };
+const RULES = { letsOut: true, uidBase: 600_000_000, uidCount: 2 ** 20, resolvers: [], allowPrivate: false };
 const BRIDGE = { uidBase: 600_000_000, network: '10.80.4.9/22', outbound: true, allowPrivate: false };
 
 test('name servers are read as the resolver reads them, IPv4 only, each once', () => {
@@ -26,6 +26,15 @@ test('the rules are for all users of guests and for nobody else', () => {
   assert.match(withNames, /ip daddr \{ 10\.0\.0\.53, 9\.9\.9\.9 \} .* dport 53 accept/);
 });
 
+test('where nothing is let out, answers are all there is', () => {
+  const rules = outboundRules({ ...RULES, letsOut: false, resolvers: ['9.9.9.9'], allowPrivate: true });
+  const guest = /chain guest \{\n([^}]*)\}/
+    .exec(rules)?.[1]
+    ?.trim()
+    .split(/\s*\n\s*/);
+  assert.deepEqual(guest, ['ct state established ct direction reply accept', 'drop']);
+});
+
 test('private networks are closed unless the operator opens them; this host always is', () => {
   for (const allowPrivate of [false, true]) {
     const rules = outboundRules({ ...RULES, allowPrivate });
@@ -36,12 +45,17 @@ test('private networks are closed unless the operator opens them; this host alwa
 });
 
 test('without root no guest is let out, and the refusal says what to do', async () => {
-  const guard = new OutboundGuard({ uidBase: 1000, uidCount: 1, allowPrivate: false, isRoot: false });
+  const deps = { uidBase: 1000, uidCount: 1, allowPrivate: false, isRoot: false };
+  const guard = new OutboundGuard({ ...deps, letsOut: true });
   await assert.rejects(guard.ensure(), (error: unknown) => {
     assert.ok(isAppError(error, 'engine_unavailable'));
     assert.match(error.hint ?? '', /as root, or set CLOUDLET_VM_OUTBOUND=off/);
     return error === guard.refusal;
   });
+  const closed = new OutboundGuard({ ...deps, letsOut: false });
+  await closed.close();
+  assert.match(closed.refusal?.message ?? '', /could reach every port of this host/);
+  assert.equal(closed.refusal?.hint, 'run Cloudlet as root');
 });
 
 test('a guest on the bridge is told its network; other addresses are none of it', () => {

@@ -1,10 +1,12 @@
-/** Keeps the rules in place without which no guest is let out. */
+/** Keeps the rules in place that close this host to the processes of guests. */
 import { AppError } from '../../errors.ts';
 import { HostToolError, nft } from './host-tool.ts';
 import { outboundRules } from './outbound-rules.ts';
 import { readResolvers } from './resolvers.ts';
 
 export interface OutboundGuardDeps {
+  /** Guests may open connections to the outside; false: to nothing at all. */
+  readonly letsOut: boolean;
   /** Guests' processes run under this user id and those after it. */
   readonly uidBase: number;
   readonly uidCount: number;
@@ -16,24 +18,39 @@ export interface OutboundGuardDeps {
 
 const CLOSED = 'machines cannot be given the outside';
 const TURN_OFF = 'set CLOUDLET_VM_OUTBOUND=off';
-const NEEDS_ROOT = `run Cloudlet as root, or ${TURN_OFF}`;
+const WEAKER = 'a machine whose process was taken over could reach every port of this host';
 export const INSTALL_NFT = 'apt-get install nftables';
 
 export class OutboundGuard {
   readonly #deps: OutboundGuardDeps;
   #refusal: AppError | null = null;
+  #isPlaced = false;
 
   constructor(deps: OutboundGuardDeps) {
     this.#deps = deps;
   }
 
+  get letsOut(): boolean {
+    return this.#deps.letsOut;
+  }
+
   /**
-   * Puts the rules in place, again if they were. Nobody takes them away: guests outlive us. Throws
-   * `engine_unavailable` with the fix when the host does not let us, and no guest must be let out then.
+   * Puts the rules in place, again if they were. Nobody takes them away: guests outlive us, and another cloud
+   * with the same users may need them. Throws `engine_unavailable` with the fix when the host does not let
+   * us: no guest must be let out then, and those that are not have one wall less.
    */
   async ensure(): Promise<void> {
     this.#refusal = await this.#place();
+    this.#isPlaced ||= this.#refusal === null;
     if (this.#refusal !== null) throw this.#refusal;
+  }
+
+  /**
+   * For guests that are not let out: tries to place the rules unless they were. Never rejects: the engine's
+   * own network sends nothing of such a guest, with them or without.
+   */
+  async close(): Promise<void> {
+    if (!this.#isPlaced) await this.ensure().catch(() => undefined);
   }
 
   /** What the last ensure() threw; null: the rules were in place then. */
@@ -44,18 +61,21 @@ export class OutboundGuard {
   async #place(): Promise<AppError | null> {
     const { isRoot = process.getuid?.() === 0, resolvConf, ...rules } = this.#deps;
     // Without root all guests share our own user, which no rule can tell apart from us.
-    if (!isRoot) return refusal(`${CLOSED}: only root can close this host to them`, NEEDS_ROOT);
+    if (!isRoot) return this.#refuse('only root can close this host to them', 'run Cloudlet as root');
     try {
       await nft(outboundRules({ ...rules, resolvers: readResolvers(resolvConf) }));
       return null;
     } catch (error) {
       const { message, isMissing } = error instanceof HostToolError ? error : new HostToolError('nft', false);
       const mend = isMissing ? INSTALL_NFT : "give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables";
-      return refusal(`${CLOSED}: ${message}`, `${mend}, or ${TURN_OFF}`, error);
+      return this.#refuse(message, mend, error);
     }
   }
-}
 
-function refusal(message: string, hint: string, cause?: unknown): AppError {
-  return new AppError('engine_unavailable', message, { hint, cause });
+  #refuse(problem: string, mend: string, cause?: unknown): AppError {
+    const { letsOut } = this.#deps;
+    const message = letsOut ? `${CLOSED}: ${problem}` : `${WEAKER}: ${problem}`;
+    const hint = letsOut ? `${mend}, or ${TURN_OFF}` : mend;
+    return new AppError('engine_unavailable', message, { hint, cause });
+  }
 }

@@ -1,6 +1,8 @@
 /** What guests may open connections to, as the text of an nftables ruleset. */
 
 export interface OutboundRules {
+  /** false: nothing is let out, whatever the rest says. */
+  readonly letsOut: boolean;
   /** Guests' processes run under this user id and those after it. */
   readonly uidBase: number;
   readonly uidCount: number;
@@ -18,33 +20,42 @@ export const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64
  * A table that stands in the place of the one of that name, in one step: there is no moment without rules.
  * What a guest's process sends is looked at twice, before and after the host's own redirections, so that a
  * port which the host hands on to somewhere is as closed as the host itself. Answers to connections that were
- * opened towards a guest go through; nothing else of an open connection does without being looked at.
+ * opened towards a guest go through; nothing else of an open connection does without being looked at. Where
+ * nothing is let out the engine's own network sends nothing: the rules are for a process that was taken over.
  */
-export function outboundRules({ uidBase, uidCount, resolvers, allowPrivate }: OutboundRules): string {
+export function outboundRules(rules: OutboundRules): string {
+  const { uidBase, uidCount } = rules;
   const table = `inet ${outboundTable(uidBase)}`;
-  const closed = allowPrivate ? NEVER : [...NEVER, ...PRIVATE];
   const hook = (name: string, priority: number) => [
     `  chain ${name} {`,
     `    type filter hook output priority ${priority}; policy accept;`,
     `    meta skuid ${uidBase}-${uidBase + uidCount - 1} jump guest`,
     '  }',
   ];
-  const names = `ip daddr { ${resolvers.join(', ')} } meta l4proto { tcp, udp } th dport 53 accept`;
   return [
     ...[`table ${table}`, `delete table ${table}`, `table ${table} {`],
     '  chain guest {',
     '    ct state established ct direction reply accept',
-    ...(resolvers.length === 0 ? [] : [`    ${names}`]),
-    // Guests have no IPv6.
-    '    meta nfproto ipv6 drop',
-    '    fib daddr type { local, broadcast, anycast, multicast } drop',
-    `    ip daddr { ${closed.join(', ')} } drop`,
+    ...(rules.letsOut ? exceptThose(rules) : ['    drop']),
     '  }',
     ...hook('before_redirection', -150),
     ...hook('after_redirection', 10),
     '}',
     '',
   ].join('\n');
+}
+
+/** Closes this host and what else is no guest's business; the rest stays open. */
+function exceptThose({ resolvers, allowPrivate }: OutboundRules): string[] {
+  const closed = allowPrivate ? NEVER : [...NEVER, ...PRIVATE];
+  const names = `ip daddr { ${resolvers.join(', ')} } meta l4proto { tcp, udp } th dport 53 accept`;
+  return [
+    ...(resolvers.length === 0 ? [] : [`    ${names}`]),
+    // Guests have no IPv6.
+    '    meta nfproto ipv6 drop',
+    '    fib daddr type { local, broadcast, anycast, multicast } drop',
+    `    ip daddr { ${closed.join(', ')} } drop`,
+  ];
 }
 
 /** Clouds on one host have different ranges of users. */

@@ -21,7 +21,7 @@ test('what guests that just began have not touched yet is counted, for a while',
     assert.equal(runs.untouchedBytes(2 ** 40), 0);
     // This very process stands for a guest: it has some memory, and far less than the share.
     const startTime = readStat(process.pid)?.startTime ?? 0;
-    runs.attach(VM, { pid: process.pid, startTime, bootId: '', uuid: '' });
+    runs.attach(VM, { pid: process.pid, startTime, bootId: '', uuid: '', uid: null });
     const untouched = runs.untouchedBytes(2 ** 40);
     assert.ok(untouched < 2 ** 40 && untouched > 2 ** 40 - 2 ** 33, String(untouched));
     assert.equal(runs.untouchedBytes(1), 0, 'it has touched all of that');

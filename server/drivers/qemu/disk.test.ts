@@ -116,6 +116,25 @@ test('a lent file replaces a link in its place and is never written through it',
   assert.equal(fs.readFileSync(victim, 'utf8'), 'secret');
 });
 
+test('a lent file that its guest could not read is a copy of its own, under its user', (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give files away');
+  const [source, victim, target] = ['own', 'other', 'copy'].map((name) => join(root, name)) as [
+    string,
+    string,
+    string,
+  ];
+  fs.writeFileSync(source, 'kernel', { mode: 0o600 });
+  fs.writeFileSync(victim, 'secret');
+  fs.symlinkSync(victim, target);
+  lendFile(source, target, 600_000_001);
+  const stat = fs.lstatSync(target);
+  assert.deepEqual([stat.isFile(), stat.uid, stat.gid], [true, 600_000_001, 600_000_001]);
+  assert.equal(stat.mode & 0o777, 0o600);
+  assert.equal(fs.readFileSync(target, 'utf8'), 'kernel');
+  assert.deepEqual([fs.statSync(source).uid, fs.statSync(victim).uid], [0, 0]);
+  assert.equal(fs.readFileSync(victim, 'utf8'), 'secret');
+});
+
 test('folders: slots differ, are remembered, and what was left unfinished is removed', async () => {
   const vms = join(root, 'vms');
   const folders = new GuestFolders(vms, null);

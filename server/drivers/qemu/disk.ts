@@ -64,8 +64,21 @@ export function lendFile(source: string, target: string, owner: Owner): void {
       if (!['EXDEV', 'EPERM', 'EMLINK'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     }
   }
-  fs.copyFileSync(source, target, fs.constants.COPYFILE_FICLONE | fs.constants.COPYFILE_EXCL);
-  if (owner !== null) fs.lchownSync(target, owner, owner);
+  copyFile(source, target, owner);
+}
+
+/** By descriptor, as writeFile; that also has a path which is nobody else's to say. */
+function copyFile(source: string, target: string, owner: Owner): void {
+  const fd = fs.openSync(target, 'wx', 0o600);
+  try {
+    fs.copyFileSync(source, `/proc/self/fd/${fd}`, fs.constants.COPYFILE_FICLONE);
+    if (owner !== null) fs.fchownSync(fd, owner, owner);
+  } catch (error) {
+    fs.rmSync(target, { force: true });
+    throw error;
+  } finally {
+    fs.closeSync(fd);
+  }
 }
 
 /** The size that a guest sees, bytes. Refuses an image that names other files, for those would be ours. */

@@ -17,7 +17,7 @@ export const ENDED = 'ended';
  */
 export const SUPERVISE = `folder=$1
 shift
-(cd "$folder" && unset PWD OLDPWD && exec "$@") 3>&- &
+(cd "$folder" && unset PWD OLDPWD && LANG=C && export LANG && exec "$@") 3>&- &
 echo $! >&3
 exec 3>&- 2>/dev/null
 wait $!

@@ -41,6 +41,8 @@ const RUN = 'run.json';
 const UNFINISHED = '.new-';
 /** A million guests; the hash keeps several clouds on one host out of each other's way. */
 export const SLOTS = 2 ** 20;
+/** User ids of a cloud: one of each guest, the test boot's, the one that images are converted under. */
+export const UIDS = { probe: SLOTS, images: SLOTS + 1, count: SLOTS + 2 };
 const PRIVILEGED_PORTS = 1024;
 
 /**

@@ -14,7 +14,7 @@ import type { GuestRuns } from './guest-runs.ts';
 import { bringUp, lastLine, launch } from './launch.ts';
 import { type Accel, KVM_DEVICE } from './probe.ts';
 import { chooseMachine, type QemuProgram } from './program.ts';
-import { stopRun } from './stopping.ts';
+import { clearGuest, stopRun } from './stopping.ts';
 
 export interface LauncherDeps {
   readonly folders: GuestFolders;
@@ -46,6 +46,9 @@ export class GuestLauncher {
     const folder = folders.path(vmId);
     const log = folders.path(vmId, 'qemu.log');
     const { program, accel, reason } = means;
+    runs.expect(vmId);
+    // What runs as its user could have its hands in the new run, and would not be ended with it.
+    await clearGuest(folders, vmId);
     this.#lendFiles(spec, record, folders.guestPath(vmId));
     trimLog(folders.guestPath(vmId, FILES.consoleLog));
     const { boot, diskFormat, uuid } = record;
@@ -57,7 +60,6 @@ export class GuestLauncher {
       ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, ...connection },
     });
     const user = record.uid === null ? null : userFor(record.uid, accel);
-    runs.expect(vmId);
     const how = { program: program.path, args, folder, guestFolder: GUEST, log, user };
     const identity = await launch(how).catch(async (error) => {
       await networks.disconnect(vmId);

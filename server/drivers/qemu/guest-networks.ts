@@ -8,8 +8,12 @@ import type { StaticNetwork } from './seed.ts';
 
 /** What keeps this host closed to guests that may reach the outside. */
 export interface OutboundGuard {
+  /** false: the operator wants no guest out, whatever its machine was promised. */
+  readonly letsOut: boolean;
   /** Must have resolved before each start of such a guest. Rejects with an AppError that says what to do. */
   ensure(): Promise<void>;
+  /** The same for a guest that is not let out, for which it is one wall of two. Never rejects. */
+  close(): Promise<void>;
   /** What the last ensure() threw, or null. */
   readonly refusal: AppError | null;
 }
@@ -30,7 +34,7 @@ export interface GuestBridge {
 export interface GuestNetworksDeps {
   readonly folders: GuestFolders;
   readonly uidBase: number;
-  /** Lets guests out; null: the operator wants none out, whatever their machines were promised. */
+  /** null: there are no rules, and no guest is let out. */
   readonly outbound: OutboundGuard | null;
   /** null: QEMU's own network. */
   readonly bridge: GuestBridge | null;
@@ -56,12 +60,15 @@ export class GuestNetworks {
    */
   async connect(spec: GuestSpec, record: GuestRecord): Promise<Connection> {
     const { bridge, outbound } = this.#deps;
-    if (bridge !== null) return this.#plug(bridge, spec, record);
-    const mayOut = outbound !== null && spec.network.outbound;
+    if (bridge !== null) {
+      await outbound?.close();
+      return this.#plug(bridge, spec, record);
+    }
+    const mayOut = outbound?.letsOut === true && spec.network.outbound;
     if (mayOut) {
       await outbound.ensure();
       this.#userOf(record);
-    }
+    } else await outbound?.close();
     const forwards = spec.network.ports.map((guestPort) => {
       const { host, port } = guestEndpoint(record.slot, guestPort);
       return { address: host, hostPort: port, guestPort };

@@ -8,7 +8,8 @@ import { lastLine, runStatus } from './launch.ts';
 import {
   findGuests,
   handleOf,
-  identify,
+  identityOf,
+  isAlive,
   isOfEarlierBoot,
   type ProcessIdentity,
   residentBytes,
@@ -56,25 +57,31 @@ export class GuestRuns {
   }
 
   /** The present run of a guest, also one that nobody wrote down because we died just then; or null. */
-  find(vmId: string, scanned?: ReadonlyMap<string, ProcessIdentity>): GuestRun | null {
+  find(vmId: string, scanned?: ReturnType<typeof findGuests>): GuestRun | null {
     const known = this.#runs.get(vmId);
     if (known?.isAlive) return known;
     if (this.#idle.has(vmId)) return null;
     const record = this.#deps.folders.find(vmId);
     if (record === undefined) return null;
+    const { uid, uuid } = record;
     const written = this.#deps.folders.run(vmId);
-    const candidate = written === null ? null : identify(written.pid);
-    if (candidate !== null && handleOf(candidate) === written?.handle) return this.attach(vmId, candidate);
-    const owner = record.uid ?? process.getuid?.() ?? -1;
-    const found = scanned ?? findGuests((uuid) => (uuid === record.uuid ? owner : undefined));
-    const identity = found.get(record.uuid);
-    if (identity !== undefined) return this.attach(vmId, identity);
+    const candidate = written === null ? null : identityOf(written.handle, uid);
+    if (candidate?.uuid === uuid && isAlive(candidate)) return this.attach(vmId, candidate);
+    const owner = uid ?? process.getuid?.() ?? -1;
+    const found = scanned ?? findGuests((of) => (of === uuid ? owner : undefined));
+    const identity = found.get(uuid);
+    if (identity !== undefined) return this.attach(vmId, { ...identity, uid });
     this.#idle.add(vmId);
     return null;
   }
 
-  /** To be called before a process is made for a guest: from now on it may have one. */
+  /**
+   * To be called before anything is made for a process of a guest: from now on it may have one. What the end
+   * of an earlier one would still do, would be done to this one.
+   */
   expect(vmId: string): void {
+    this.#runs.get(vmId)?.close();
+    this.#runs.delete(vmId);
     this.#idle.delete(vmId);
   }
 
@@ -100,6 +107,11 @@ export class GuestRuns {
     this.#runs.set(vmId, run);
     this.#attachedAt.set(run, this.#deps.clock.monotonic());
     return run;
+  }
+
+  /** Those that live, as far as is known, and are not being stopped. */
+  live(): GuestRun[] {
+    return [...this.#runs.values()].filter((run) => run.isAlive && !run.isStopping);
   }
 
   /** Of `share` bytes each, what guests that were found or begun a moment ago have not touched yet. */

@@ -74,9 +74,10 @@ describe('ImageLibrary', { skip: hasQemu ? false : 'QEMU is not installed' }, ()
     // It fails in the end, saying in one line what it is.
     const script = `exec > words; grep -E '^(Uid|CapEff|NoNewPrivs)' /proc/self/status
       env | cut -d= -f1 | sort; ulimit -v; ulimit -t; ulimit -c
+      grep -c : /proc/net/dev; cat /proc/net/unix | wc -l
       tr -s '\\t\\n' '  ' < words >&2; exit 1`;
     const images = await stage(testGuestDisk(), library(program(script)));
-    const words = /LANG PATH PWD 2097152 3600 0/;
+    const words = /NoNewPrivs: 1 PWD 2097152 3600 0 1 1 ?$/;
     const user = new RegExp(`Uid: ${UID} ${UID} ${UID} ${UID} CapEff: 0+ NoNewPrivs: 1 `);
     await assert.rejects(images.import(imageId, options), (error) => {
       assert.ok(refused(words)(error), String(error));

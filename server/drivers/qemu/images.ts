@@ -1,8 +1,9 @@
 /**
  * Takes in disk images of strangers. The bytes are staged in a folder of their own, recognized by our own
  * reading of their header, and then converted by a process that has nothing: another user where we are root,
- * limits on memory, time and what it writes, no environment. What comes out is looked at again and kept as
- * `<imageId>.qcow2`, read only. At most one conversion runs at a time; compute sees to it.
+ * no network where the host lets us, limits on memory, time and what it writes, no environment. What comes
+ * out is looked at again and kept as `<imageId>.qcow2`, read only. At most one conversion runs at a time;
+ * compute sees to it.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +15,10 @@ import { AppError } from '../../errors.ts';
 import { isId } from '../../ids.ts';
 import { asDiskError } from './disk.ts';
 import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from './image-header.ts';
+import { withoutNetwork } from './no-network.ts';
+import { withoutOthers } from './own-descriptors.ts';
 import { INSTALL_HINT } from './program.ts';
+import { killProcessesOf } from './user-processes.ts';
 
 export interface ImageLibraryDeps {
   readonly directory: string;
@@ -95,21 +99,26 @@ export class ImageLibrary {
     const { uid } = this.#deps;
     const { memoryBytes, cpuSeconds, totalMs } = this.#limits;
     if (uid !== null) {
-      endProcessesOf(uid);
+      killProcessesOf(uid);
       fs.chownSync(join(folder, SOURCE), uid, uid);
       fs.chownSync(folder, uid, uid);
     }
     const fileBytes = virtualBytes + TABLES_BYTES;
     const limits = [`--as=${memoryBytes}`, `--cpu=${cpuSeconds}`, `--fsize=${fileBytes}`];
     const convert = ['convert', '-q', '-f', format, '-O', 'qcow2', SOURCE, RESULT];
-    const words = ['--pdeathsig', 'KILL', '--no-new-privs', '--', 'prlimit', ...limits];
+    const become = uid === null ? [] : asUser(uid);
+    const words = [...become, '--pdeathsig', 'KILL', '--no-new-privs', '--', 'prlimit', ...limits];
+    const alone = await withoutNetwork();
     try {
-      await runLimited(['setpriv', ...words, '--core=0', '--nofile=64', '--', program, ...convert], {
-        ...{ folder, uid, signal: AbortSignal.any([signal, AbortSignal.timeout(totalMs)]) },
-      });
+      await runLimited(
+        [...alone, 'setpriv', ...words, '--core=0', '--nofile=64', '--', program, ...convert],
+        {
+          ...{ folder, signal: AbortSignal.any([signal, AbortSignal.timeout(totalMs)]) },
+        },
+      );
     } finally {
       // Whatever it may have left behind, so that nobody writes to the result any more.
-      if (uid !== null) endProcessesOf(uid);
+      if (uid !== null) killProcessesOf(uid);
     }
   }
 
@@ -187,18 +196,16 @@ function recognized(path: string, maxVirtualBytes: number, must: 'qcow2' | null)
 
 interface RunOptions {
   readonly folder: string;
-  readonly uid: number | null;
   readonly signal: AbortSignal;
 }
 
 /** Rejects with ImageRefused when the program says no or meets a limit. */
-async function runLimited([program = '', ...args]: string[], options: RunOptions): Promise<void> {
-  const { folder, uid, signal } = options;
+async function runLimited(command: readonly string[], options: RunOptions): Promise<void> {
+  const { folder, signal } = options;
   signal.throwIfAborted();
-  const child = spawn(program, args, {
+  const child = spawn(...withoutOthers(command), {
     ...{ cwd: folder, env: { LANG: 'C', PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'ignore', 'pipe'] },
     ...{ signal, killSignal: 'SIGKILL' },
-    ...(uid === null ? {} : { uid, gid: uid }),
   });
   let words = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -206,17 +213,20 @@ async function runLimited([program = '', ...args]: string[], options: RunOptions
   });
   const closed = once(child, 'close').catch((error) => error);
   const outcome: unknown = await closed;
-  if (outcome instanceof Error) throw programError(outcome, signal);
+  if (outcome instanceof Error) throw signal.aborted ? tookTooLong() : outcome;
   const [status, killed] = outcome as [number | null, string | null];
   if (status === 0) return;
+  if (words.includes('setpriv: not found')) throw noSetpriv();
   if (/No space left|quota/i.test(words)) throw Object.assign(new Error(words), { code: 'ENOSPC' });
   const reason = killed === null ? lastWords(words) : `its conversion met a limit (${killed})`;
   throw new ImageRefused(reason);
 }
 
-function programError(error: Error, signal: AbortSignal): Error {
-  if (signal.aborted) return new ImageRefused('its conversion took too long');
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return error;
+function tookTooLong(): ImageRefused {
+  return new ImageRefused('its conversion took too long');
+}
+
+function noSetpriv(): AppError {
   return new AppError('engine_unavailable', 'setpriv is not installed on this host', {
     hint: 'install it: apt-get install util-linux',
   });
@@ -232,16 +242,8 @@ function lastWords(words: string): string {
   return plain === '' ? 'it cannot be converted' : `it cannot be converted: ${plain}`;
 }
 
-/** Ends what runs as a user that has no other use. */
-function endProcessesOf(uid: number): void {
-  for (const name of fs.readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      if (fs.statSync(`/proc/${name}`).uid === uid) process.kill(Number(name), 'SIGKILL');
-    } catch {
-      // It ended by itself.
-    }
-  }
+function asUser(uid: number): string[] {
+  return ['--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--inh-caps=-all'];
 }
 
 async function syncDirectory(path: string): Promise<void> {

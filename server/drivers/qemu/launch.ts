@@ -8,6 +8,7 @@ import { AppError } from '../../errors.ts';
 import { BALLOON_ID } from './arguments.ts';
 import { ENDED, SUPERVISE } from './guest-ending.ts';
 import type { GuestRun } from './guest-run.ts';
+import { withoutOthers } from './own-descriptors.ts';
 import { identify, isThere, type ProcessIdentity, yieldMemoryFirst } from './processes.ts';
 
 export interface LaunchOptions {
@@ -39,7 +40,8 @@ export async function launch(options: LaunchOptions): Promise<ProcessIdentity> {
   const { program, args, folder, guestFolder, log, user } = options;
   fs.rmSync(join(folder, ENDED), { force: true });
   const fd = fs.openSync(log, 'w', 0o600);
-  const child = spawn('/bin/sh', ['-c', SUPERVISE, 'sh', guestFolder, ...asUser(user), program, ...args], {
+  const supervised = ['/bin/sh', '-c', SUPERVISE, 'sh', guestFolder, ...asUser(user), program, ...args];
+  const child = spawn(...withoutOthers(supervised), {
     cwd: folder,
     env: { LANG: 'C' },
     detached: true,
@@ -51,7 +53,7 @@ export async function launch(options: LaunchOptions): Promise<ProcessIdentity> {
     child.once('error', reject);
   });
   child.unref();
-  const identity = await identityOf(await toldPid(child));
+  const identity = await becoming(await toldPid(child), user?.uid ?? null);
   if (identity === null) {
     // One that runs, and is no guest's, is nobody's.
     if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
@@ -77,10 +79,10 @@ async function toldPid(child: ChildProcess): Promise<number> {
 }
 
 /** Of a process that is about to become a guest's; null when it ended before it was, or does not. */
-async function identityOf(pid: number): Promise<ProcessIdentity | null> {
+async function becoming(pid: number, uid: number | null): Promise<ProcessIdentity | null> {
   for (let waited = 0; waited <= READY_MS && isThere(pid); waited += BECOMING_MS) {
     const identity = identify(pid);
-    if (identity !== null) return identity;
+    if (identity !== null) return { ...identity, uid };
     await sleep(BECOMING_MS);
   }
   return null;
@@ -123,7 +125,9 @@ export async function bringUp(run: GuestRun): Promise<void> {
     runStatus(run),
     run.command('qom-set', balloon),
   ]);
-  if (status !== 'running') throw new AppError('internal_error', `the guest is ${status} after its start`);
+  // `paused`: it ran, and the disk of this host ran full just then.
+  if (status !== 'running' && status !== 'paused')
+    throw new AppError('internal_error', `the guest is ${status} after its start`);
 }
 
 /** What QEMU calls it: `prelaunch`, `running`, `paused`, … Rejects with QmpError. */

@@ -7,6 +7,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
+import { withoutOthers } from './own-descriptors.ts';
 import { hostBootId } from './processes.ts';
 import type { QemuProgram } from './program.ts';
 
@@ -181,7 +182,6 @@ export class AccelProbe {
     const { clock, user } = this.#deps;
     const began = clock.monotonic();
     const { promise, resolve } = Promise.withResolvers<number | null>();
-    const [wrapper, ...words] = [...WITH_US, program.path];
     const args = [
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-machine', program.machine, '-m', '32M'],
       ...['-accel', accel, '-cpu', accel === 'kvm' ? 'host' : 'max'],
@@ -190,7 +190,7 @@ export class AccelProbe {
       ...['-add-fd', `fd=${DISK_FD},set=1`, '-drive', 'file=/dev/fdset/1,format=raw,if=virtio,readonly=on'],
     ];
     // User and group are changed first: a change of them would undo the signal at our end.
-    const child = spawn(wrapper, [...words, ...args], {
+    const child = spawn(...withoutOthers([...WITH_US, program.path, ...args]), {
       cwd: '/',
       env: { LANG: 'C', PATH: PROGRAMS },
       stdio: ['ignore', 'ignore', 'ignore', disk],

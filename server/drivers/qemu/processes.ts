@@ -1,19 +1,22 @@
 /** Processes of guests, told apart from all others: a number alone may by now be someone else's. */
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostBootId as readBootId } from '../../system/host-boot.ts';
+import { isOver, userOf } from './user-processes.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
   /** Of /proc: clock ticks since the host booted. */
   readonly startTime: number;
   readonly bootId: string;
-  /** The guest's, which is in the command line. */
+  /** The guest's. Of a process that is not known yet it is in the command line. */
   readonly uuid: string;
+  /** Under which it runs; null: ours, or whoever we were when it began. */
+  readonly uid: number | null;
 }
 
 interface ProcessStat {
-  /** `R`, `S`, `Z`, … */
-  readonly state: string;
+  /** It may be buried yet. */
+  readonly isDead: boolean;
   readonly cpuTicks: number;
   readonly startTime: number;
 }
@@ -39,7 +42,7 @@ export function readStat(path: string | number): ProcessStat | null {
   // The name, in parentheses, may itself hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return {
-    state: fields[0] ?? '',
+    isDead: isOver(text),
     cpuTicks: Number(fields[11]) + Number(fields[12]),
     startTime: Number(fields[19]),
   };
@@ -73,22 +76,25 @@ function guestUuid(pid: number): string | null {
 
 /** Whether a process of that number runs, of whatever kind. */
 export function isThere(pid: number): boolean {
-  const stat = readStat(pid);
-  return stat !== null && stat.state !== 'Z' && stat.state !== 'X';
+  return readStat(pid)?.isDead === false;
 }
 
-/** The identity of a process that runs a guest now; null when it is gone or runs none. */
-export function identify(pid: number): ProcessIdentity | null {
+/** The identity of a process that runs a guest now, by its own word; null when it is gone or runs none. */
+export function identify(pid: number): Omit<ProcessIdentity, 'uid'> | null {
   const stat = readStat(pid);
-  if (stat === null || stat.state === 'Z' || stat.state === 'X') return null;
+  if (stat === null || stat.isDead) return null;
   const uuid = guestUuid(pid);
   return uuid === null ? null : { pid, startTime: stat.startTime, bootId: hostBootId(), uuid };
 }
 
-/** Whether that very process still runs. One that is dead and not yet buried does not. */
-export function isAlive(identity: ProcessIdentity): boolean {
-  const now = identify(identity.pid);
-  return now !== null && handleOf(now) === handleOf(identity);
+/**
+ * Whether that very process still runs. One that is dead and not yet buried does not. Its command line does
+ * not matter: a guest that took over its process can write anything there.
+ */
+export function isAlive({ pid, startTime, bootId: ofBoot, uid }: ProcessIdentity): boolean {
+  const stat = readStat(pid);
+  if (stat === null || stat.isDead || stat.startTime !== startTime || ofBoot !== hostBootId()) return false;
+  return uid === null || userOf(pid) === uid;
 }
 
 /** Sends a signal to that very process. False: it is gone, and nobody got one. */
@@ -105,23 +111,17 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
  * Processes that run guests, by the guest's uuid. `ownerOf` names the user that a guest's process must have,
  * undefined for guests that are not ours: anyone may write anything into a command line.
  */
-export function findGuests(ownerOf: (uuid: string) => number | undefined): Map<string, ProcessIdentity> {
-  const found = new Map<string, ProcessIdentity>();
+export function findGuests(
+  ownerOf: (uuid: string) => number | undefined,
+): Map<string, Omit<ProcessIdentity, 'uid'>> {
+  const found = new Map<string, Omit<ProcessIdentity, 'uid'>>();
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const identity = identify(Number(name));
-    if (identity === null || ownerOf(identity.uuid) !== ownerOfProcess(identity.pid)) continue;
+    if (identity === null || ownerOf(identity.uuid) !== userOf(name)) continue;
     found.set(identity.uuid, identity);
   }
   return found;
-}
-
-function ownerOfProcess(pid: number): number | null {
-  try {
-    return statSync(`/proc/${pid}`).uid;
-  } catch {
-    return null;
-  }
 }
 
 /** Makes the process the first to go when the host runs out of memory, where that is allowed. */
@@ -133,11 +133,17 @@ export function yieldMemoryFirst(pid: number): void {
   }
 }
 
-export function handleOf({ pid, startTime, bootId, uuid }: ProcessIdentity): string {
+export function handleOf({ pid, startTime, bootId, uuid }: Omit<ProcessIdentity, 'uid'>): string {
   return `${pid}.${startTime}.${bootId}.${uuid}`;
+}
+
+/** What handleOf() made the handle of. */
+export function identityOf(handle: string, uid: number | null): ProcessIdentity {
+  const [pid, startTime, bootId = '', uuid = ''] = handle.split('.');
+  return { pid: Number(pid), startTime: Number(startTime), bootId, uuid, uid };
 }
 
 /** Whether the process of that handle was before the host's present boot, and so is gone for sure. */
 export function isOfEarlierBoot(handle: string): boolean {
-  return handle.split('.')[2] !== hostBootId();
+  return identityOf(handle, null).bootId !== hostBootId();
 }

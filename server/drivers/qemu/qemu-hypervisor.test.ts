@@ -9,8 +9,9 @@ import { eventually, testHypervisor } from '../../testing/hypervisor.conformance
 import { buildQemuHouse, hasQemu, type QemuHouse, testSpec } from '../../testing/qemu-house.ts';
 import { FILES } from './arguments.ts';
 import type { RunRecord } from './guest-folders.ts';
-import { findGuests, handleOf, identify, isAlive, signalProcess } from './processes.ts';
+import { findGuests, handleOf, identify, identityOf, isAlive, signalProcess } from './processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
+import { userOf } from './user-processes.ts';
 
 if (hasQemu) testHypervisor('QemuHypervisor', async () => buildQemuHouse());
 
@@ -152,20 +153,22 @@ describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () 
       fs.writeFileSync(file(spec.vmId, 'run.json'), JSON.stringify({ ...written, pid, handle }));
       assert.equal((await hypervisor.inspect(spec.vmId)).running, false);
       assert.equal(await hypervisor.stop(spec.vmId, { graceMs: 0 }), 'was_stopped');
-      assert.equal(signalProcess({ pid, startTime: 1, bootId: '', uuid: spec.uuid }, 'SIGKILL'), false);
+      assert.equal(signalProcess(identityOf(handle, null), 'SIGKILL'), false);
       assert.equal(child.exitCode ?? child.signalCode, null);
     } finally {
       child.kill('SIGKILL');
     }
   });
 
-  test('of a process everything must fit: number, time, boot and uuid', async () => {
+  test('of a process everything must fit: number, time, boot and user', async () => {
     const spec = house.newSpec();
     await hypervisor.start(spec);
-    const identity = identify(runOf(spec.vmId).pid);
-    assert.ok(identity && isAlive(identity));
-    assert.equal(handleOf(identity), runOf(spec.vmId).handle);
-    for (const wrong of [{ startTime: 1 }, { bootId: 'other' }, { uuid: 'other' }]) {
+    const { pid, handle } = runOf(spec.vmId);
+    const identity = identityOf(handle, userOf(pid));
+    assert.ok(isAlive(identity));
+    assert.equal(handleOf(identity), handle);
+    assert.deepEqual(identity, { ...identify(pid), uid: userOf(pid) });
+    for (const wrong of [{ startTime: 1 }, { bootId: 'other' }, { uid: 12_345 }]) {
       assert.equal(isAlive({ ...identity, ...wrong }), false);
       assert.equal(signalProcess({ ...identity, ...wrong }, 'SIGKILL'), false);
     }

@@ -10,7 +10,7 @@ import { Cgroups } from './cgroups.ts';
 import { asDiskError, createOverlay, createRawDisk, writeSeed } from './disk.ts';
 import { consoleBytes, showsLife } from './first-sign.ts';
 import { SocketConsole, trimLog } from './guest-console.ts';
-import { GuestFolders, type GuestRecord, SLOTS } from './guest-folders.ts';
+import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
 import { failedStart, GuestLauncher, type LaunchMeans, userFor } from './guest-launcher.ts';
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
@@ -20,8 +20,9 @@ import { ImageLibrary } from './images.ts';
 import { runStatus, tail } from './launch.ts';
 import { type Accel, AccelProbe, KVM_DEVICE } from './probe.ts';
 import { INSTALL_HINT, type QemuProgram, QemuPrograms } from './program.ts';
-import { retryFullDisk, sampleRun } from './sampling.ts';
-import { stopRun } from './stopping.ts';
+import { type HostDisk, RoomWaits } from './room-waits.ts';
+import { sampleRun } from './sampling.ts';
+import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
 
 export interface QemuDeps {
   /** Everything of every guest is in here. */
@@ -37,12 +38,12 @@ export interface QemuDeps {
   readonly accel: 'auto' | 'tcg' | 'kvm';
   /** Told what an operator should know of a guest (`''`: of all); no path, no secret. */
   readonly notice?: (vmId: string, text: string) => void;
-  /** Lets guests out; null: the operator wants none out, whatever their machines were promised. */
+  /** Rules of this host for guests' processes; null: there are none, and no guest is let out. */
   readonly outbound: OutboundGuard | null;
   /** Where guests have their own addresses; null: QEMU's own network. */
   readonly bridge: GuestBridge | null;
-  /** Whether the disk has more room than is kept for Cloudlet's own commits; without it: always. */
-  readonly hasRoom?: () => boolean;
+  /** Of this host, with the directories above; without it: it is never full. */
+  readonly disk?: HostDisk;
   /** Where to look for QEMU instead of the usual places. */
   readonly programDirectories?: readonly string[];
 }
@@ -50,6 +51,7 @@ export interface QemuDeps {
 /** How long a guest under KVM may take to its first sign of life; one that works takes about a second. */
 const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
 const NO_SIGN = 'KVM passed its test, but this guest did nothing at all with it';
+const ENDLESS: HostDisk = { isLow: () => false, isOut: () => false };
 const NOT_INSTALLED = 'QEMU is not installed on this host';
 
 export class QemuHypervisor implements hv.Hypervisor {
@@ -65,6 +67,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #consoles = new Map<string, SocketConsole>();
   readonly #launcher: GuestLauncher;
   readonly #networks: GuestNetworks;
+  readonly #waits: RoomWaits;
   readonly #closing = new AbortController();
   #starting = 0;
   #onEnd: (end: hv.GuestEnd) => void = () => {};
@@ -80,10 +83,17 @@ export class QemuHypervisor implements hv.Hypervisor {
       clock: deps.clock,
       onGone: ({ vmId }) => {
         this.#dropConsole(vmId);
+        sweepGuest(this.#folders, vmId);
         void cgroups.remove(vmId);
         void this.#networks.disconnect(vmId);
       },
       onEnd: (end) => this.#onEnd(end),
+    });
+    this.#waits = new RoomWaits({
+      disk: deps.disk ?? ENDLESS,
+      folders: this.#folders,
+      runs: () => this.#runs.live(),
+      notice: (vmId, text) => this.#notice(vmId, text),
     });
     this.#networks = new GuestNetworks({ ...deps, folders: this.#folders });
     this.#launcher = new GuestLauncher({
@@ -94,13 +104,13 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#programs = new QemuPrograms(deps.programDirectories);
     this.#images = new ImageLibrary({
       directory: deps.imagesDirectory,
-      uid: isRoot ? deps.uidBase + SLOTS + 1 : null,
+      uid: isRoot ? deps.uidBase + UIDS.images : null,
       program: () => this.#programs.image(),
     });
     this.#probe = new AccelProbe({
       directory: deps.vmsDirectory,
       clock: deps.clock,
-      user: isRoot ? userFor(deps.uidBase + SLOTS, 'kvm') : null,
+      user: isRoot ? userFor(deps.uidBase + UIDS.probe, 'kvm') : null,
       device: KVM_DEVICE,
     });
   }
@@ -258,9 +268,9 @@ export class QemuHypervisor implements hv.Hypervisor {
   stop(vmId: string, { graceMs, hurry }: hv.StopOptions): Promise<hv.StopMeans> {
     return this.#locks.run(vmId, async () => {
       const run = this.#runs.find(vmId);
-      if (run === null) return 'was_stopped';
-      const means = await stopRun(run, graceMs, hurry);
-      this.#runs.forget(run);
+      const means = run === null ? 'was_stopped' : await stopRun(run, graceMs, hurry);
+      if (run !== null) this.#runs.forget(run);
+      await clearGuest(this.#folders, vmId);
       return means;
     });
   }
@@ -283,6 +293,7 @@ export class QemuHypervisor implements hv.Hypervisor {
         this.#runs.forget(run);
         run.close();
       }
+      await clearGuest(this.#folders, vmId);
       await this.#networks.disconnect(vmId);
       await this.#folders.remove(vmId);
     });
@@ -292,8 +303,17 @@ export class QemuHypervisor implements hv.Hypervisor {
     const run = this.#runs.find(vmId);
     if (run === null) return null;
     trimLog(this.#folders.guestPath(vmId, FILES.consoleLog));
-    if (this.#deps.hasRoom?.() !== false) await retryFullDisk(run);
+    await this.#waits.check(run);
     return sampleRun(run, this.#deps.clock.now());
+  }
+
+  waiting(vmId: string): 'disk_full' | null {
+    return this.#waits.isWaiting(vmId) ? 'disk_full' : null;
+  }
+
+  /** Guests that take what is left of this host's disk. */
+  get waits(): RoomWaits {
+    return this.#waits;
   }
 
   async openConsole(vmId: string): Promise<hv.GuestConsole | null> {

@@ -2,22 +2,11 @@
 import type { GuestSample } from '../../compute/hypervisor.ts';
 import { BALLOON_ID, DISK_ID } from './arguments.ts';
 import type { GuestRun } from './guest-run.ts';
-import { runStatus } from './launch.ts';
 import { MS_PER_TICK, readStat, residentBytes } from './processes.ts';
 
 const QMP_MS = 2000;
 
 type Figures = Readonly<Record<string, unknown>>;
-
-/**
- * QEMU stops a guest that writes on a full disk of the host, and nobody else lets it go on: the write is
- * tried again, and without room the guest stops again, none the worse for it. Not to be called on a disk that
- * is still full: what was given back there for a deletion would be the guest's at once.
- */
-export async function retryFullDisk(run: GuestRun): Promise<void> {
-  const status = await runStatus(run, QMP_MS).catch(() => 'unknown');
-  if (status === 'io-error') await run.command('cont', {}, QMP_MS).catch(() => {});
-}
 
 /** A count as it is, anything else as null. */
 function count(value: unknown): number | null {

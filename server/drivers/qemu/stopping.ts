@@ -1,9 +1,11 @@
 /** Ends a run, from gentle to hard. */
 import type { StopMeans } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
+import type { GuestFolders } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
 import { runStatus } from './launch.ts';
 import { signalProcess } from './processes.ts';
+import { endProcessesOf, killProcessesOf } from './user-processes.ts';
 
 /** A guest that still boots misses the button, so it is pressed again. */
 const PRESS_AGAIN_MS = 3000;
@@ -26,7 +28,7 @@ export async function stopRun(run: GuestRun, graceMs: number, hurry?: AbortSigna
     if (await run.waitGone(TERMINATE_MS)) return 'terminate';
     signalProcess(run.identity, 'SIGKILL');
     if (await run.waitGone(KILL_MS)) return 'kill';
-    throw new AppError('internal_error', 'the process of the virtual machine does not end');
+    throw doesNotEnd();
   } catch (error) {
     run.isStopping = false;
     throw error;
@@ -44,4 +46,28 @@ async function askGuest(run: GuestRun, graceMs: number, hurry?: AbortSignal): Pr
     if (await run.waitGone(Math.min(left, PRESS_AGAIN_MS), hurry)) return true;
   }
   return false;
+}
+
+type Users = Pick<GuestFolders, 'find'>;
+
+/**
+ * Kills what a guest that has a user of its own left behind as that user: a guest that took over its process
+ * may have made others. Does not wait, so that nothing that is made for the guest later is meant.
+ */
+export function sweepGuest(users: Users, vmId: string): void {
+  const uid = users.find(vmId)?.uid ?? null;
+  if (uid !== null) killProcessesOf(uid);
+}
+
+/**
+ * Resolves when nothing runs any more as the user of a guest that has one of its own. To be called with no
+ * run of the guest left, under its lock. Throws `internal_error` when something hangs in the kernel.
+ */
+export async function clearGuest(users: Users, vmId: string): Promise<void> {
+  const uid = users.find(vmId)?.uid ?? null;
+  if (uid !== null && !(await endProcessesOf(uid, KILL_MS))) throw doesNotEnd();
+}
+
+function doesNotEnd(): AppError {
+  return new AppError('internal_error', 'the process of the virtual machine does not end');
 }

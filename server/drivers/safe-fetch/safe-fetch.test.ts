@@ -2,10 +2,19 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Writable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../clock.ts';
 import { OutboundRefused, type OutboundRequest } from '../../system/outbound.ts';
 import { mayReach, networkList } from './networks.ts';
 import { SafeFetch } from './safe-fetch.ts';
+
+/** A byte again and again, each long before anybody could call it silence. */
+function drip(to: Writable, first: string): void {
+  to.write(first);
+  const timer = setInterval(() => to.write('a'), 20);
+  to.on('close', () => clearInterval(timer)).on('error', () => undefined);
+}
 
 const NOTHING = networkList([]);
 
@@ -51,8 +60,13 @@ describe('requests', () => {
       if (to !== null) response.writeHead(302, { location: to }).end();
       else if (url === '/hang') response.write('a');
       else if (url === '/silent') return;
+      else if (url === '/drip') drip(response, 'a');
+      else if (url === '/drip-head') drip(response.socket as Writable, 'HTTP/1.1 200 OK\r\nx: ');
       else if (url === '/long') response.end('x'.repeat(5000));
-      else if (url === '/chunked') {
+      else if (url === '/two') {
+        response.write('x'.repeat(3000));
+        setTimeout(() => response.end('y'), 100);
+      } else if (url === '/chunked') {
         response.write('x'.repeat(3000));
         response.end('x'.repeat(3000));
       } else response.end('hello');
@@ -66,8 +80,9 @@ describe('requests', () => {
     server.close();
   });
 
-  const strict = new SafeFetch({ allowed: [], stallMs: 300 });
-  const open = new SafeFetch({ allowed: ['127.0.0.0/8', '::1/128'], stallMs: 300 });
+  const clock = systemClock;
+  const strict = new SafeFetch({ clock, allowed: [], stallMs: 300 });
+  const open = new SafeFetch({ clock, allowed: ['127.0.0.0/8', '::1/128'], stallMs: 300 });
   async function text(fetcher: SafeFetch, url: string, more: Partial<OutboundRequest> = {}): Promise<string> {
     const answer = await fetcher.fetch({ url, maxBytes: 4000, totalMs: 5000, ...more });
     let got = '';
@@ -103,7 +118,7 @@ describe('requests', () => {
   });
 
   test('a redirect is checked like the first request, and there are only so many', async () => {
-    const half = new SafeFetch({ allowed: ['127.0.0.1/32'], stallMs: 300 });
+    const half = new SafeFetch({ clock, allowed: ['127.0.0.1/32'], stallMs: 300 });
     const redirect = (to: string) => `http://127.0.0.1:${port}/?to=${encodeURIComponent(to)}`;
     assert.equal(await text(half, redirect('/fine')), 'hello');
     for (const host of ['127.0.0.2', '[::1]', '169.254.169.254', '10.0.0.1']) {
@@ -132,6 +147,25 @@ describe('requests', () => {
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await assert.rejects(text(open, `http://127.0.0.1:${port}/`, { signal }), reason);
+  });
+
+  test('an answer that drips is given up, be it in its head or after; one that is read slowly is not', async () => {
+    const impatient = new SafeFetch({ clock, allowed: ['127.0.0.0/8'], slowMs: 300, slowBytes: 1000 });
+    for (const path of ['drip', 'drip-head']) {
+      await assert.rejects(
+        text(impatient, `http://127.0.0.1:${port}/${path}`),
+        /slow: less than 1000 bytes/,
+        path,
+      );
+    }
+    const far = new SafeFetch({ clock, allowed: ['127.0.0.0/8'], slowMs: 300, slowBytes: 100_000 });
+    const url = `http://127.0.0.1:${port}/two`;
+    const { bytes } = await far.fetch({ url, maxBytes: 10_000, totalMs: 5000 });
+    const pieces = bytes[Symbol.asyncIterator]();
+    assert.equal((await pieces.next()).done, false);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    assert.equal((await pieces.next()).done, false);
+    assert.equal((await pieces.next()).done, true);
   });
 
   test('what is no plain URL is refused', async () => {

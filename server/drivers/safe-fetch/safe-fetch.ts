@@ -7,6 +7,7 @@ import { type LookupAddress, lookup } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { type BlockList, isIP, type LookupFunction } from 'node:net';
+import type { Clock } from '../../clock.ts';
 import {
   type Outbound,
   type OutboundAnswer,
@@ -16,13 +17,20 @@ import {
 import { mayReach, networkList } from './networks.ts';
 
 export interface SafeFetchDeps {
+  readonly clock: Pick<Clock, 'monotonic'>;
   /** Networks (`10.0.0.0/8`) that may be reached although they are not public. */
   readonly allowed: readonly string[];
   /** Without a byte for this long the request is given up, ms. */
   readonly stallMs?: number;
+  /** An answer that took so long to begin, or brought less than `slowBytes` in so long, is given up, ms. */
+  readonly slowMs?: number;
+  readonly slowBytes?: number;
 }
 
 const STALL_MS = 30_000;
+const SLOW_MS = 60_000;
+/** 1 KiB/s. */
+const SLOW_BYTES = 60 * 1024;
 const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_URL_LENGTH = 4096;
@@ -31,11 +39,14 @@ const MAX_HEADER_BYTES = 32 * 1024;
 export class SafeFetch implements Outbound {
   readonly #allowed: BlockList;
   readonly #stallMs: number;
+  readonly #pace: Pace;
 
   /** Throws an Error when one of `allowed` is no network. */
   constructor(deps: SafeFetchDeps) {
     this.#allowed = networkList(deps.allowed);
     this.#stallMs = deps.stallMs ?? STALL_MS;
+    const { clock, slowMs = SLOW_MS, slowBytes = SLOW_BYTES } = deps;
+    this.#pace = { clock, slowMs, slowBytes };
   }
 
   async fetch(request: OutboundRequest): Promise<OutboundAnswer> {
@@ -48,7 +59,8 @@ export class SafeFetch implements Outbound {
         response.destroy();
         throw tooLarge(request.maxBytes);
       }
-      const bytes = readAnswer(response, request, signal);
+      const pieces = atPace(response, this.#pace);
+      const bytes = readAnswer(pieces, { response, request, signal });
       const retryAfter = response.headers['retry-after'] ?? null;
       return { status: response.statusCode ?? 0, retryAfter, length, bytes };
     } catch (error) {
@@ -102,6 +114,10 @@ export class SafeFetch implements Outbound {
         const seconds = Math.ceil(this.#stallMs / 1000);
         sent.destroy(new OutboundRefused('failed', `nothing came for ${seconds} s`));
       });
+      // What drips in byte by byte is never silent.
+      const patience = setTimeout(() => sent.destroy(tooSlow(this.#pace)), this.#pace.slowMs);
+      sent.on('close', () => clearTimeout(patience));
+      sent.on('response', () => clearTimeout(patience));
       sent.on('error', reject).on('response', resolve);
       sent.end(request.body);
     });
@@ -138,14 +154,42 @@ function announcedLength({ headers }: http.IncomingMessage): number | null {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
+interface Pace {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly slowMs: number;
+  readonly slowBytes: number;
+}
+
+/** Only time in which we wait for the other side counts: our own disk may be slow. */
+async function* atPace(pieces: AsyncIterable<Uint8Array>, pace: Pace): AsyncGenerator<Uint8Array> {
+  const { clock, slowMs, slowBytes } = pace;
+  let [waitedMs, bytes] = [0, 0];
+  let since = clock.monotonic();
+  for await (const piece of pieces) {
+    waitedMs += clock.monotonic() - since;
+    bytes += piece.length;
+    if (waitedMs >= slowMs) {
+      if (bytes < slowBytes) throw tooSlow(pace);
+      [waitedMs, bytes] = [0, 0];
+    }
+    yield piece;
+    since = clock.monotonic();
+  }
+}
+
+interface Reading {
+  readonly response: http.IncomingMessage;
+  readonly request: OutboundRequest;
+  readonly signal: AbortSignal;
+}
+
 async function* readAnswer(
-  response: http.IncomingMessage,
-  request: OutboundRequest,
-  signal: AbortSignal,
+  pieces: AsyncIterable<Uint8Array>,
+  { response, request, signal }: Reading,
 ): AsyncGenerator<Uint8Array> {
   let total = 0;
   try {
-    for await (const piece of response as AsyncIterable<Uint8Array>) {
+    for await (const piece of pieces) {
       total += piece.length;
       if (total > request.maxBytes) throw tooLarge(request.maxBytes);
       yield piece;
@@ -163,6 +207,11 @@ function forbidden(host: string): OutboundRefused {
 
 function tooLarge(maxBytes: number): OutboundRefused {
   return new OutboundRefused('failed', `it is larger than ${maxBytes} bytes`);
+}
+
+function tooSlow({ slowMs, slowBytes }: Pace): OutboundRefused {
+  const wanted = `${slowBytes} bytes in ${Math.ceil(slowMs / 1000)} s`;
+  return new OutboundRefused('failed', `it is too slow: less than ${wanted}`);
 }
 
 function worded(error: unknown, request: OutboundRequest, signal: AbortSignal): unknown {

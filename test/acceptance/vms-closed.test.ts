@@ -1,0 +1,105 @@
+/** By default the users of machines' processes reach nothing of this host, even where QEMU's walls fell. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import * as net from './private-network.ts';
+import { cannotRunGuests, eventually, newVm, removeAll, sshBanner } from './vms-kit.ts';
+
+const skip = cannotRunGuests() || net.cannotMakeNetworks();
+const UID_BASE = 720_000_000;
+const TABLE = `cloudlet_${UID_BASE}`;
+/** A guest's, the test boot's, the one that images are converted under. */
+const OURS = [0, 1, 2 ** 20 - 1, 2 ** 20, 2 ** 20 + 1].map((at) => UID_BASE + at);
+const NEIGHBOURS = [UID_BASE - 1, UID_BASE + 2 ** 20 + 2];
+const env = { CLOUDLET_VM_UID_BASE: String(UID_BASE) };
+
+/** Whether a process of that user gets a connection. */
+function reaches(uid: number, host: string, port: string | number): boolean {
+  const words = ['2', 'bash', '-c', `exec 3<>/dev/tcp/${host}/${port}`];
+  return spawnSync('timeout', words, { uid, gid: uid, cwd: '/' }).status === 0;
+}
+
+const hasRules = () => spawnSync('nft', ['list', 'table', 'inet', TABLE]).status === 0;
+
+if (net.isInside())
+  describe('in a network of its own', () => {
+    let cloud: CloudProcess;
+    let user: CheckedClient;
+    let takeDown = () => {};
+    before(async () => {
+      takeDown = await net.makeOutside();
+      cloud = await CloudProcess.start({ env });
+      user = await CheckedClient.open(cloud.api);
+      user = user.as((await user.register()).api_key);
+      await eventually('the rules', async () => hasRules());
+    });
+    after(async () => {
+      await removeAll(user);
+      await cloud.stop();
+      takeDown();
+    });
+
+    test('users of machines reach neither this host nor the outside; others do, and they without rules', async () => {
+      const places = [
+        ['127.0.0.1', new URL(cloud.api).port],
+        ['127.0.0.1', new URL(cloud.data).port],
+        [net.OUTSIDE, net.OUTSIDE_PORT],
+        [net.NEIGHBOUR, net.OUTSIDE_PORT],
+      ] as const;
+      for (const [host, port] of places) {
+        for (const uid of OURS) assert.equal(reaches(uid, host, port), false, `${uid} ${host}:${port}`);
+        for (const uid of NEIGHBOURS) assert.equal(reaches(uid, host, port), true, `${uid} ${host}:${port}`);
+      }
+      await eventually('what is reached without rules', async () => {
+        spawnSync('nft', ['delete', 'table', 'inet', TABLE]);
+        return OURS.every((uid) => places.every(([host, port]) => reaches(uid, host, port)));
+      });
+      await eventually('the rules once more', async () => hasRules());
+      assert.equal(reaches(UID_BASE, '127.0.0.1', new URL(cloud.api).port), false);
+    });
+
+    test('a machine is reached by its address all the same', async () => {
+      const path = await newVm(user);
+      const { ip_address } = await user.expect(200, `${path}/start`, { method: 'POST' });
+      assert.match(await sshBanner(ip_address), /^SSH-2\.0/);
+      await user.expect(200, `${path}/stop?force=true`, { method: 'POST' });
+    });
+
+    test('the end of another cloud with the same users takes nothing away', async () => {
+      const other = await CloudProcess.start({ env });
+      await other.stop();
+      assert.equal(hasRules(), true);
+      assert.equal(reaches(UID_BASE, '127.0.0.1', new URL(cloud.api).port), false);
+    });
+
+    test('without nftables machines start, and status says what is missing', async () => {
+      spawnSync('mount', ['--bind', '/dev/null', '/usr/sbin/nft']);
+      const other = await CloudProcess.start({ env });
+      try {
+        const anyone = await CheckedClient.open(other.api);
+        const owner = anyone.as((await anyone.register()).api_key);
+        const { components } = await eventually('what status says', async () => {
+          const status = await owner.expect(200, '/api/system/status');
+          return status.components.compute.problem !== null && status;
+        });
+        assert.equal(components.compute.status, 'ok');
+        assert.match(components.compute.problem, /taken over could reach every port of this host.*nft/);
+        assert.notEqual(components.compute.fix, null);
+        const path = await newVm(owner);
+        const started = await owner.expect(200, `${path}/start`, { method: 'POST' });
+        assert.deepEqual([started.state, started.outbound], ['running', false]);
+        await removeAll(owner);
+      } finally {
+        spawnSync('umount', ['/usr/sbin/nft']);
+        await other.stop();
+      }
+    });
+  });
+else {
+  test('this host is closed to the users of machines, by default', { skip }, () => {
+    const { status, output } = net.runInside(import.meta.filename);
+    assert.equal(status, 0, output);
+  });
+}
