@@ -76,7 +76,7 @@ export async function buildBilling({ clock, log, base: { metadata, alarms } }: B
   };
   const charges = { usage, holds, quotas, prices, accounts, require, now: () => clock.now() };
   return {
-    ...{ clock, log, metadata, accounts, steady, prices, usageStore, settlement, quotas, checks },
+    ...{ clock, log, metadata, accounts, steady, prices, usageStore, settlement, holds, quotas, checks },
     vmCharges: new VmCharges(charges),
     storageCharges: new StorageCharges(charges),
     /** Writes the charged time down. */

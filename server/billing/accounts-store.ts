@@ -10,6 +10,8 @@ export interface BillingRow {
   readonly credits_micro: number | bigint;
   /** Set aside for what runs. */
   readonly held_micro: number | bigint;
+  /** Of its use, what it could not pay. */
+  readonly written_off_micro: number | bigint;
   /** Number of the last settlement. */
   readonly settlement: number;
   /** ms since 1970; 0: never. */
@@ -23,7 +25,8 @@ export interface BillingRow {
   readonly storage_bytes: number | bigint;
 }
 
-const ROWS = `SELECT account_id, plan, credits_micro, held_micro, settlement, settled_at, state, state_at,
+const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_micro, settlement, settled_at,
+  state, state_at,
   vm_count, vcpu_count, bucket_count, storage_bytes
   FROM billing_accounts JOIN accounts ON id = account_id`;
 
@@ -47,4 +50,10 @@ export class BillingAccountStore {
       expectChanges: 1,
     };
   }
+}
+
+/** Refuses when there is no such account. */
+export function addToWrittenOff(accountId: number, micro: bigint): Statement {
+  const sql = 'UPDATE billing_accounts SET written_off_micro = written_off_micro + ? WHERE account_id = ?';
+  return { sql, params: [micro, accountId], expectChanges: 1 };
 }

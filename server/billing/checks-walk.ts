@@ -93,6 +93,8 @@ export class LedgerWalk {
       this.#moved(debit).add(-amount_micro, credit.startsWith(REVENUE) ? amount_micro : 0);
     } else if (debit === WRITE_OFFS) {
       this.#moved(WRITTEN_OFF_FOR.exec(text)?.[1] ?? '').add(0, amount_micro);
+    } else if (credit === WRITE_OFFS) {
+      this.#moved(WRITTEN_OFF_FOR.exec(text)?.[1] ?? '').add(0, -amount_micro);
     }
     if (credit.startsWith('system:')) return;
     this.#moved(credit).add(amount_micro, debit.startsWith(REVENUE) ? -amount_micro : 0);

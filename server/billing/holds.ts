@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { BillingAccountStore } from './accounts-store.ts';
-import { deleteHold, type HoldStore, insertHold } from './hold-store.ts';
+import { deleteHold, type HoldStore, insertHold, raiseHold } from './hold-store.ts';
 import { transferStatements } from './ledger.ts';
 import type { Prices } from './prices.ts';
 import type { UsedVm } from './usage.ts';
@@ -50,6 +50,28 @@ export class Holds {
       }),
       insertHold({ resource_id: vm.vm_id, account_id: vm.account_id, amount_micro: amountMicro }, at),
     ];
+  }
+
+  /**
+   * The statements that fill up what a grace has used of an account's holds, as far as its credits go. They
+   * are refused when somebody else spent these meanwhile.
+   */
+  async refill(accountId: number): Promise<Statement[]> {
+    const { store, accounts, clock } = this.#deps;
+    const account = await accounts.find(accountId);
+    let free = BigInt(account?.credits_micro ?? 0);
+    const statements: Statement[] = [];
+    for (const hold of await store.typedOf(accountId)) {
+      const missing = this.hourMicro(account?.plan ?? '', hold.instance_type) - BigInt(hold.amount_micro);
+      const amountMicro = missing < free ? missing : free;
+      if (amountMicro <= 0n) continue;
+      free -= amountMicro;
+      const sides = { debit: `account:${accountId}`, credit: `held:${accountId}` };
+      const id = `hold-${newId('op', clock)}`;
+      const transfer = { ...sides, id, amountMicro, code: 'hold', reference: hold.resource_id };
+      statements.push(...transferStatements({ ...transfer, at: clock.now() }), raiseHold(hold, amountMicro));
+    }
+    return statements;
   }
 
   /** What is set aside for a machine of that type now, micro-credits. */

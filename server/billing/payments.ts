@@ -1,12 +1,15 @@
 /**
  * Who pays for use: what may be spent first, then what is held, and what is left is written off, so that no
- * balance goes below zero and every service is paid in full.
+ * balance goes below zero and every service is paid in full. What goes back ends write-offs first: nobody is
+ * given what they never paid.
  */
 import type { Statement } from '../metadata/metadata.ts';
-import type { BillingRow } from './accounts-store.ts';
+import { addToWrittenOff, type BillingRow } from './accounts-store.ts';
 import { type HoldRow, reduceHold } from './hold-store.ts';
 import { type Transfer, transferStatements } from './ledger.ts';
 import type { Service } from './meters.ts';
+
+const CORRECTIONS = ['back', 'unwritten'];
 
 export interface Bill {
   /** Micro-credits; below 0 goes back to the account. */
@@ -23,6 +26,8 @@ export function payments(account: BillingRow, { owed, holds, at }: Bill): Statem
   let free = BigInt(account.credits_micro);
   let held = BigInt(account.held_micro);
   const heldBefore = held;
+  let writtenOff = BigInt(account.written_off_micro);
+  const writtenOffBefore = writtenOff;
   const statements: Statement[] = [];
   const book = (
     service: Service,
@@ -31,7 +36,7 @@ export function payments(account: BillingRow, { owed, holds, at }: Bill): Statem
   ) => {
     if (sides.amountMicro === 0n) return;
     const id = `usage-${account_id}-${settlement + 1}-${service}-${part}`;
-    const code = part === 'back' ? 'usage_correction' : 'usage';
+    const code = CORRECTIONS.includes(part) ? 'usage_correction' : 'usage';
     statements.push(
       ...transferStatements({ ...sides, id, code, reference: `${service} of account:${account_id}`, at }),
     );
@@ -41,8 +46,12 @@ export function payments(account: BillingRow, { owed, holds, at }: Bill): Statem
   for (const [service, cost] of bills) {
     const revenue = `system:revenue-${service}`;
     if (cost < 0n) {
-      book(service, 'back', { debit: revenue, credit: `account:${account_id}`, amountMicro: -cost });
-      free -= cost;
+      const unpaid = -cost < writtenOff ? -cost : writtenOff;
+      const paid = -cost - unpaid;
+      book(service, 'unwritten', { debit: revenue, credit: 'system:write-offs', amountMicro: unpaid });
+      book(service, 'back', { debit: revenue, credit: `account:${account_id}`, amountMicro: paid });
+      writtenOff -= unpaid;
+      free += paid;
       continue;
     }
     const fromFree = cost < free ? cost : free;
@@ -50,11 +59,14 @@ export function payments(account: BillingRow, { owed, holds, at }: Bill): Statem
     const unpaid = cost - fromFree - fromHeld;
     free -= fromFree;
     held -= fromHeld;
+    writtenOff += unpaid;
     book(service, 'free', { debit: `account:${account_id}`, credit: revenue, amountMicro: fromFree });
     book(service, 'held', { debit: `held:${account_id}`, credit: revenue, amountMicro: fromHeld });
     book(service, 'unpaid', { debit: 'system:write-offs', credit: revenue, amountMicro: unpaid });
   }
-  return [...statements, ...reduceHolds(holds, heldBefore - held)];
+  const change = writtenOff - writtenOffBefore;
+  const noted = change === 0n ? [] : [addToWrittenOff(account_id, change)];
+  return [...statements, ...noted, ...reduceHolds(holds, heldBefore - held)];
 }
 
 function reduceHolds(holds: readonly HoldRow[], byMicro: bigint): Statement[] {

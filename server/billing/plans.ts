@@ -48,6 +48,7 @@ export class Plans {
     const plan = present(row, 0);
     try {
       await metadata.commit([store.insert(row), ...receipt(plan)]);
+      this.#deps.quotas.limitsChanged();
     } catch (error) {
       if (!(error instanceof CommitRejected) || error.index !== 0) throw error;
       throw new AppError('plan_exists', `There is a plan ${input.name} already`);
@@ -75,6 +76,7 @@ export class Plans {
       throw new AppError('write_conflict', 'The plan was changed meanwhile; try again', { cause: error });
     }
     monthly.changed();
+    this.#deps.quotas.limitsChanged();
     return present(after, await store.countAccounts(name));
   }
 
@@ -120,6 +122,7 @@ export class Plans {
       if ((await store.planOf(accountId)) === undefined) throw accountNotFound();
       throw planNotFound(plan);
     }
+    quotas.limitsChanged();
     // Should it fail, the next tick gives it.
     if (input.plan !== undefined) await monthly.giveTo(accountId).catch(() => monthly.changed());
     return { id: accountId, own_quotas: own, ...(await this.quotasOf(accountId)) };

@@ -59,6 +59,16 @@ export class QuotaStore {
     );
   }
 
+  /** Whether any plan or account has a limit of bytes. */
+  async limitsStorage(): Promise<boolean> {
+    const has = (table: string) =>
+      `EXISTS (SELECT 1 FROM ${table} WHERE json_type(quotas, '$.storage_bytes') IS NOT NULL)`;
+    const row = await this.#reads.get<{ any: number }>(
+      `SELECT ${has('plans')} OR ${has('billing_accounts')} AS any`,
+    );
+    return row?.any === 1;
+  }
+
   /** Refuses what would be more than the limit. */
   move(counted: Counted): Statement {
     const values = NAMES.map((name) => counted[name]);

@@ -28,6 +28,8 @@ const NONE = { vms: 0, vcpus: 0, buckets: 0, databases: 0 };
 
 export class Quotas {
   readonly #store: QuotaStore;
+  /** Whether any plan or account has a limit of bytes; null: to be looked up. */
+  #limitsStorage: boolean | null = null;
 
   constructor(deps: { readonly store: QuotaStore }) {
     this.#store = deps.store;
@@ -66,8 +68,16 @@ export class Quotas {
 
   /** To stand behind the statement that counts the bytes in accounts.storage_bytes. */
   async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
+    // Asked by every upload: where nobody has such a limit, nothing is looked up.
+    this.#limitsStorage ??= await this.#store.limitsStorage();
+    if (!this.#limitsStorage) return [];
     const isLimited = await this.demand(accountId, { storage_bytes: bytes });
     return isLimited ? [this.#store.demandStorage(accountId)] : [];
+  }
+
+  /** To be called after a commit that changed limits of a plan or an account. */
+  limitsChanged(): void {
+    this.#limitsStorage = null;
   }
 
   /** Throws `quota_exceeded`, which names the first quota that is not enough. False: none is limited. */

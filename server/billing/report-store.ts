@@ -1,6 +1,6 @@
 /** SQL of reports: what an account used, what the ledger booked for it, what the cloud took. */
 import type { Awaitable, Reads } from '../metadata/metadata.ts';
-import { type MeterName, SERVICES } from './meters.ts';
+import type { MeterName } from './meters.ts';
 import type { Period } from './report-period.ts';
 
 type Int = number | bigint;
@@ -49,8 +49,6 @@ export interface RevenueRow {
 
 const ENTRY = 'seq, id, debit, credit, amount_micro, code, reference, created_at, hash';
 const DAY_MS = 86_400_000;
-/** Of the transfers that wrote something off for an account; see payments.ts. */
-const REFERENCES = SERVICES.map((service) => `'${service} of account:' || billing_accounts.account_id`);
 
 export class ReportStore {
   readonly #reads: Reads;
@@ -85,9 +83,7 @@ export class ReportStore {
          - (SELECT coalesce(sum(amount_micro), 0) FROM ledger_transfers
             WHERE credit = 'system:grants' AND debit = 'account:' || billing_accounts.account_id)
            AS granted_micro,
-         (SELECT coalesce(sum(amount_micro), 0) FROM ledger_transfers
-          WHERE debit = 'system:write-offs' AND reference IN (${REFERENCES.join(', ')}))
-           AS written_off_micro
+         written_off_micro
        FROM billing_accounts JOIN accounts ON id = billing_accounts.account_id
        WHERE billing_accounts.account_id = ?`,
       accountId,

@@ -224,3 +224,22 @@ test('a price holds from its hour on, also when nobody settled in between', asyn
   assert.equal(prices.priceNano({ ...question, at: from }), 9n);
   assert.equal(prices.priceNano({ ...question, at: from - 1 }), 11_600_000n);
 });
+
+test('use that was written off is not given back to who never paid it', async (t) => {
+  const house = await openBillingHouse({ creditsMicro: 1_000_000n });
+  t.after(house.close);
+  const { clock, metadata, usage, settlement } = house;
+  const big = { ...VM, instance_type: 'p3.2xlarge', disk_gb: 0 };
+  await metadata.commit(usage.vmCreated(big));
+  await metadata.commit(usage.vmStarted(big, clock.now()));
+  const died = clock.now() + 60_000;
+  clock.advance(3_600_000);
+  await settlement.settle(1);
+  assert.equal((await house.row()).written_off_micro, 2_060_000);
+  await metadata.commit(usage.vmStopped(big, died));
+  await settlement.settle(1);
+  const { credits_micro, written_off_micro } = await house.row();
+  assert.deepEqual([credits_micro, written_off_micro], [1_000_000 - 51_000, 0]);
+  assert.equal(await usedMicro(house), 51_000n);
+  await assertSound(house);
+});

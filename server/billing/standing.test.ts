@@ -140,6 +140,21 @@ test('credits run out: warned, in grace, stopped, and started again by a top-up'
   ]);
 });
 
+test('a top-up in the grace pays for the next one, too', async (t) => {
+  const house = await openStanding(2n * PRICE);
+  t.after(house.close);
+  await house.machines.create('vm-1');
+  await house.machines.start('vm-1');
+  house.clock.advance(HOUR + HOUR / 2);
+  await house.tick();
+  assert.equal(await house.state(), 'grace');
+  assert.equal(BigInt((await house.row()).held_micro), PRICE / 2n);
+  await house.added(10n * PRICE);
+  assert.equal(await house.state(), 'critical');
+  assert.equal(BigInt((await house.row()).held_micro), PRICE);
+  assert.equal(BigInt((await house.row()).credits_micro), 10n * PRICE - PRICE / 2n);
+});
+
 test('a jump of the wall clock ends no grace', async (t) => {
   const house = await openStanding(PRICE);
   t.after(house.close);

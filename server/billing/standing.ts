@@ -7,6 +7,7 @@ import { toCredits } from '../accounts/credits.ts';
 import { type Clock, formatTime } from '../clock.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { BillingState } from './accounts-store.ts';
+import type { Holds } from './holds.ts';
 import { METER_NAMES, type MeterName } from './meters.ts';
 import type { Prices } from './prices.ts';
 import type { Settlement } from './settlement.ts';
@@ -34,6 +35,7 @@ export interface StandingDeps {
   readonly usage: UsageStore;
   readonly prices: Prices;
   readonly settlement: Settlement;
+  readonly holds: Holds;
   readonly compute: CreditPower;
   /** What tells the account's webhooks, in the same commit. */
   readonly announce: (event: {
@@ -133,8 +135,23 @@ export class Standing {
         if (error instanceof CommitRejected && tries < MAX_TRIES) continue;
         throw error;
       }
+      if (row.state === 'grace' && after !== 'suspended') await this.#refill(accountId);
       if (after === 'suspended' || row.state === 'suspended') this.#follow(accountId);
       return;
+    }
+  }
+
+  /** The next grace is to be paid for as well. */
+  async #refill(accountId: number): Promise<void> {
+    const { holds, metadata } = this.#deps;
+    for (let tries = 1; ; tries++) {
+      const statements = await holds.refill(accountId);
+      try {
+        if (statements.length > 0) await metadata.commit(statements);
+        return;
+      } catch (error) {
+        if (!(error instanceof CommitRejected) || tries === MAX_TRIES) throw error;
+      }
     }
   }
 

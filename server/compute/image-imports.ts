@@ -1,8 +1,8 @@
 /**
  * Takes images in. An import outlives its request: the row says `importing` first and `ready` or `failed` in
  * the end, and only ready ones are ever used. A few downloads go on at once, files of this host are copied
- * one at a time, and so does the engine take them in: a slow source is waited for by nobody else. Those that wait
- * do so in memory; what was not finished when Cloudlet ended has failed.
+ * one at a time, and so does the engine take them in: a slow source is waited for by nobody else. Those that
+ * wait do so in memory; what was not finished when Cloudlet ended has failed.
  */
 import type { Clock } from '../clock.ts';
 import { AppError, invalidField, isAppError } from '../errors.ts';

@@ -47,6 +47,7 @@ CREATE TABLE billing_accounts (
   account_id INTEGER PRIMARY KEY REFERENCES accounts(id),
   settlement INTEGER NOT NULL DEFAULT 0,  -- number of the last one
   settled_at INTEGER NOT NULL DEFAULT 0,
+  written_off_micro INTEGER NOT NULL DEFAULT 0 CHECK (written_off_micro >= 0), -- it could not pay
   held_micro INTEGER NOT NULL DEFAULT 0 CHECK (held_micro >= 0), -- cached sum of the ledger's held:<id>
   state TEXT NOT NULL DEFAULT 'ok' CHECK (state IN ('ok','low','critical','grace','suspended')),
   state_at INTEGER NOT NULL DEFAULT 0,
@@ -376,9 +377,6 @@ CREATE INDEX ledger_credit ON ledger_transfers(credit, seq, amount_micro);
 CREATE INDEX ledger_debit ON ledger_transfers(debit, seq, amount_micro);
 
 CREATE INDEX ledger_time ON ledger_transfers(created_at);
-
-CREATE INDEX ledger_write_offs ON ledger_transfers(reference, amount_micro)
-  WHERE debit = 'system:write-offs';
 
 CREATE INDEX objects_live ON objects(bucket_id, name) WHERE current IS NOT NULL;
 

@@ -8,6 +8,7 @@ CREATE TABLE billing_accounts (
   account_id INTEGER PRIMARY KEY REFERENCES accounts(id),
   settlement INTEGER NOT NULL DEFAULT 0,  -- number of the last one
   settled_at INTEGER NOT NULL DEFAULT 0,
+  written_off_micro INTEGER NOT NULL DEFAULT 0 CHECK (written_off_micro >= 0), -- it could not pay
   held_micro INTEGER NOT NULL DEFAULT 0 CHECK (held_micro >= 0), -- cached sum of the ledger's held:<id>
   state TEXT NOT NULL DEFAULT 'ok' CHECK (state IN ('ok','low','critical','grace','suspended')),
   state_at INTEGER NOT NULL DEFAULT 0,
@@ -74,9 +75,7 @@ CREATE TABLE usage_windows (
   PRIMARY KEY (account_id, window_start, meter, resource_id, price_nano)
 ) STRICT, WITHOUT ROWID;
 
--- For reports: what was written off for whom, and what was booked when.
-CREATE INDEX ledger_write_offs ON ledger_transfers(reference, amount_micro)
-  WHERE debit = 'system:write-offs';
+-- For reports: what was booked when.
 CREATE INDEX ledger_time ON ledger_transfers(created_at);
 
 CREATE TABLE holds (
