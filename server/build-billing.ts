@@ -37,6 +37,9 @@ export interface BillingDeps {
   readonly base: { readonly metadata: Metadata; readonly alarms: Alarms };
 }
 
+/** Two clocks never agree to the millisecond. */
+const NOTED_MS = 1000;
+
 /** Machines cost what the catalogue says; the rest nothing, until the operator sets a price. */
 const BUILT_IN: readonly BuiltInPrice[] = [
   ...INSTANCE_TYPES.map(({ name, priceMicro }) => ({
@@ -53,7 +56,7 @@ export async function buildBilling({ clock, log, base: { metadata, alarms } }: B
   const clockStore = new ClockStore(metadata);
   const anchor = await clockStore.find();
   const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
-  if (steady.uncountedMs > 0) log.warn({ ms: steady.uncountedMs }, 'time that is not charged');
+  if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time that is not charged');
   const accounts = new BillingAccountStore(metadata);
   const usageStore = new UsageStore(metadata);
   const prices = new Prices({ store: new PriceStore(metadata), clock, builtIn: BUILT_IN });
