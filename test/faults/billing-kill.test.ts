@@ -13,7 +13,7 @@ import { processesIn } from '../harness/leftovers.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
 import { waitUntil } from './waiting.ts';
 
-const ROUNDS = rounds(10, 120);
+const ROUNDS = rounds(4, 120);
 const ROUND_MS = 1000;
 const MACHINES = 2;
 const GRANTERS = 4;

@@ -13,7 +13,7 @@ import { processesIn } from '../harness/leftovers.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
 import { waitUntil } from './waiting.ts';
 
-const ROUNDS = rounds(12, 120);
+const ROUNDS = rounds(4, 120);
 const MACHINES = 3;
 const LONGEST_ROUND_MS = 2500;
 /** The recovery's own wait for a guest that does not boot far enough to hear the button. */
