@@ -125,7 +125,7 @@ const WRITERS = [
   ['that begins to write when the reserve was given back', 'sleep 20; while :; do one conv=fsync; done'],
 ] as const;
 
-for (const [which, then] of WRITERS.slice(0, rounds(1, WRITERS.length))) {
+for (const [which, then] of WRITERS.slice(0, rounds(0, WRITERS.length))) {
   test(`a guest ${which} does not take what is kept for stops and deletions`, {
     skip: skip || cannotRunGuests(),
   }, async (t) => {
