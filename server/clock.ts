@@ -1,4 +1,6 @@
 /** The only caller of the system's time. Times are milliseconds since 1970, UTC. */
+import { invalidField } from './errors.ts';
+
 export interface Clock {
   /** Wall time, ms. May jump. */
   now(): number;
@@ -65,4 +67,18 @@ export function formatTime(ms: number): string {
 /** As formatTime, null for null. */
 export function formatTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : formatTime(ms);
+}
+
+const TIME = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?$/i;
+const TIME_MESSAGE = 'must be YYYY-MM-DD HH:MM:SS (UTC) or RFC 3339';
+
+/** A time that a caller wrote, ms since 1970. Throws `invalid_request` that names the field. */
+export function readTime(field: string, text: string): number {
+  const [, day, time, zone = 'Z'] = TIME.exec(text) ?? [];
+  const ms = day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`);
+  // Date.parse makes 2 March of 30 February.
+  if (Number.isNaN(ms) || formatTime(Date.parse(`${day}T00:00:00Z`)).slice(0, 10) !== day) {
+    throw invalidField(field, TIME_MESSAGE);
+  }
+  return ms;
 }

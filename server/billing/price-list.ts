@@ -9,7 +9,7 @@ import { METERS, type MeterName } from './meters.ts';
 import type { PriceRow, PriceStore } from './price-store.ts';
 import type { Prices } from './prices.ts';
 import { type Figure, priceOfNano } from './report-figures.ts';
-import { readTime } from './report-period.ts';
+import { readDayOrTime } from './report-period.ts';
 import type { ReportStore } from './report-store.ts';
 
 export interface PriceListDeps {
@@ -127,7 +127,7 @@ export class PriceList {
     if (plan !== undefined && !(await reports.hasPlan(plan))) throw invalidField('plan', 'is no known plan');
     // Not in the last moments of an hour: it must be stored and read before its own begins.
     const nextHour = hourOf(clock.now() + STORED_WITHIN_MS) + HOUR_MS;
-    const from = effective_from === undefined ? nextHour : readTime('effective_from', effective_from);
+    const from = effective_from === undefined ? nextHour : readDayOrTime('effective_from', effective_from);
     if (from % HOUR_MS !== 0) throw invalidField('effective_from', 'must be a whole hour');
     if (from < nextHour) {
       throw invalidField('effective_from', `must not be before ${formatTime(nextHour)}, the next hour`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatTime } from '../clock.ts';
 import { isAppError } from '../errors.ts';
-import { formatMonth, type PeriodText, readMonth, readPeriod, readTime } from './report-period.ts';
+import { formatMonth, type PeriodText, readDayOrTime, readMonth, readPeriod } from './report-period.ts';
 
 const NOW = Date.UTC(2026, 1, 14, 15, 16, 17);
 
@@ -50,5 +50,5 @@ test('what is no time, goes back, or is too long names its field', () => {
   ]);
   assert.throws(() => readMonth('month', '2026-13'), /month/);
   assert.equal(formatMonth(readMonth('month', '2026-12').to), '2027-01');
-  assert.equal(readTime('from', '2026-01-01'), Date.UTC(2026, 0, 1));
+  assert.equal(readDayOrTime('from', '2026-01-01'), Date.UTC(2026, 0, 1));
 });

@@ -1,5 +1,5 @@
 /** From when to when a report tells. Use is kept by the hour, so that a period is of whole hours. */
-import { formatTime } from '../clock.ts';
+import { formatTime, readTime } from '../clock.ts';
 import { invalidField } from '../errors.ts';
 import { hourOf } from './charge.ts';
 
@@ -19,17 +19,14 @@ const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 const MAX_DAYS = 400;
 
-const TIME = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?)?$/i;
-const TIME_MESSAGE = 'must be YYYY-MM-DD HH:MM:SS (UTC), YYYY-MM-DD or RFC 3339';
-
 /**
  * The hours that `from` to `to` touch; by default this calendar month (UTC), and the month of the one that
  * is given. Throws `invalid_request` that names the field.
  */
 export function readPeriod(text: PeriodText, now: number): Period {
   const given = {
-    from: text.from === undefined ? undefined : readTime('from', text.from),
-    to: text.to === undefined ? undefined : readTime('to', text.to),
+    from: text.from === undefined ? undefined : readDayOrTime('from', text.from),
+    to: text.to === undefined ? undefined : readDayOrTime('to', text.to),
   };
   // A period that ends with a month ends where the next one begins.
   const month = monthOf(given.from ?? (given.to === undefined ? now : given.to - 1));
@@ -56,15 +53,11 @@ export function formatMonth(ms: number): string {
   return formatTime(ms).slice(0, 7);
 }
 
-/** ms since 1970. Throws `invalid_request` that names the field. */
-export function readTime(field: string, text: string): number {
-  const [, day, time = '00:00:00', zone = 'Z'] = TIME.exec(text) ?? [];
-  const ms = day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`);
-  // Date.parse makes 2 March of 30 February.
-  if (Number.isNaN(ms) || formatTime(Date.parse(`${day}T00:00:00Z`)).slice(0, 10) !== day) {
-    throw invalidField(field, TIME_MESSAGE);
-  }
-  return ms;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** As readTime(); a day is its beginning. */
+export function readDayOrTime(field: string, text: string): number {
+  return readTime(field, DAY.test(text) ? `${text} 00:00:00` : text);
 }
 
 function monthOf(ms: number): Period {

@@ -1,5 +1,5 @@
 /** Which readings a caller asks for. */
-import { formatTime } from '../clock.ts';
+import { readTime } from '../clock.ts';
 import { invalidField } from '../errors.ts';
 import { COARSE_STEP, FINE_STEP } from './metrics-store.ts';
 
@@ -25,9 +25,6 @@ const COARSE_MS = COARSE_STEP * 1000;
 /** More would be a file, not a chart: thirty days of 300 s are 8,640. */
 const MAX_STEPS = 11_000;
 
-const PLAIN_TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
-const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?$/i;
-
 /** Throws `invalid_request` that names the field. */
 export function readRange(text: RangeText, now: number): MetricsRange {
   // A reading of this very moment belongs to it.
@@ -46,25 +43,4 @@ export function readRange(text: RangeText, now: number): MetricsRange {
     throw invalidField('step', `is too short for this range: at most ${MAX_STEPS} steps`);
   }
   return { from, to, stepMs: step * 1000, fineFrom: isFine ? from : fineFrom };
-}
-
-function readTime(field: string, text: string): number {
-  const isPlain = PLAIN_TIME.test(text);
-  const isZoned = /(Z|[+-]\d\d:\d\d)$/i.test(text);
-  const ms = isPlain || ISO_8601.test(text) ? Date.parse(isPlain || !isZoned ? `${iso(text)}Z` : text) : NaN;
-  // Date.parse turns 30 February into 2 March.
-  if (Number.isNaN(ms) || !isCalendarDay(text)) {
-    throw invalidField(field, 'must be YYYY-MM-DD HH:MM:SS (UTC) or ISO 8601');
-  }
-  return ms;
-}
-
-function iso(text: string): string {
-  return text.replace(' ', 'T');
-}
-
-function isCalendarDay(text: string): boolean {
-  const day = text.slice(0, 10);
-  const ms = Date.parse(`${day}T00:00:00Z`);
-  return !Number.isNaN(ms) && formatTime(ms).slice(0, 10) === day;
 }

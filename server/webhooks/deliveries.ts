@@ -1,6 +1,6 @@
 /** What was sent to a webhook, as its owner sees it; tests, replays and recoveries. */
 import type { Principal } from '../accounts/principal.ts';
-import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import { type Clock, formatTime, formatTimeOrNull, readTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { isId, newId } from '../ids.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
@@ -9,7 +9,6 @@ import type { AttemptRow, DeliveryRow, DeliveryStore } from './deliveries-store.
 import { writeEvent } from './events.ts';
 import type { Delivery, Recovered } from './schema.ts';
 import type { WebhookRow } from './store.ts';
-import { requireSince } from './webhook-fields.ts';
 import type { Webhooks } from './webhooks.ts';
 
 export interface DeliveriesDeps {
@@ -95,7 +94,7 @@ export class Deliveries {
    */
   async recover(principal: Principal, webhookId: string, since: string): Promise<Recovered> {
     const { metadata, deliveryStore, clock, wake } = this.#deps;
-    const from = requireSince(since);
+    const from = readTime('since', since);
     const webhook = await this.#findEnabled(principal, webhookId);
     const [result] = await metadata.commit([deliveryStore.replayFailed(webhook.id, from, clock.now())]);
     wake();

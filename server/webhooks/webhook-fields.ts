@@ -20,14 +20,3 @@ export function requireDescription(text: string): void {
     throw invalidField('description', 'must have no control characters');
   }
 }
-
-const PLAIN_TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
-const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i;
-
-/** ms since 1970. */
-export function requireSince(text: string): number {
-  const isPlain = PLAIN_TIME.test(text);
-  const ms = isPlain || RFC3339.test(text) ? Date.parse(isPlain ? `${text.replace(' ', 'T')}Z` : text) : NaN;
-  if (!Number.isNaN(ms)) return ms;
-  throw invalidField('since', 'must be YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339');
-}

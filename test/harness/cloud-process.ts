@@ -53,7 +53,7 @@ export class CloudProcess {
       CLOUDLET_DATA_PORT: '0',
       CLOUDLET_ADMIN_KEY: ADMIN_KEY,
       CLOUDLET_LOG_LEVEL: 'warn',
-      // The probe of KVM would outlive a killed cloud by seconds, with its disk in use.
+      // The test boots of KVM's probe would take seconds of processor from every test.
       CLOUDLET_VM_ACCEL: 'tcg',
       ...this.#options.env,
     };
