@@ -98,7 +98,7 @@ async function receive(imports: ImageImports, input: RouteInput<unknown, unknown
     const { fields, file } = await readForm(request.raw, stage);
     const name = fields.get('name') ?? file?.fileName ?? '';
     const sha256 = fields.get('sha256');
-    identify(JSON.stringify([name, sha256, stage.bytes, stage.sha256()]));
+    identify([name, sha256, stage.bytes, stage.sha256()]);
     return await imports.finishUpload(stage, { name, sha256 }, receipt);
   } catch (error) {
     await imports.abortUpload(stage);

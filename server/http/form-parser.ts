@@ -49,7 +49,8 @@ export class FormParser {
 
   constructor(boundary: string, events: FormEvents) {
     this.#events = events;
-    this.#delimiter = Buffer.from(`\r\n--${boundary}`);
+    // Headers come as one character for each byte.
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   }
 
   /** The closing delimiter was seen; what follows is ignored. */
@@ -62,9 +63,9 @@ export class FormParser {
    * of no more use.
    */
   write(piece: Buffer): void {
+    let at = this.#passFirstDelimiter(piece);
     const bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
     this.#rest = NOTHING;
-    let at = 0;
     let understood = true;
     while (understood && this.#state !== 'end') {
       const state = this.#state;
@@ -73,6 +74,16 @@ export class FormParser {
       at = next;
     }
     if (this.#state !== 'end' && at < bytes.length) this.#rest = Buffer.from(bytes.subarray(at));
+  }
+
+  /** Nearly every body begins with its first delimiter: it need not be copied behind a line end then. */
+  #passFirstDelimiter(piece: Buffer): number {
+    const { length } = this.#delimiter;
+    if (this.#rest !== LINE_END_BYTES || piece.length < length - 2) return 0;
+    if (piece.compare(this.#delimiter, 2, length, 0, length - 2) !== 0) return 0;
+    this.#rest = NOTHING;
+    this.#state = 'delimiter';
+    return length - 2;
   }
 
   /** Where to go on; `at` itself, in the same state, when more bytes are needed. */
@@ -139,9 +150,9 @@ function parseHead(text: string): PartHead {
   for (const line of text.split('\r\n')) {
     const colon = line.indexOf(':');
     const header = line.slice(0, Math.max(0, colon)).toLowerCase();
-    if (!/^[!#$%&'*+.^\w`|~-]+$/.test(header)) throw new MalformedForm('a part has a malformed header');
     if (header === 'content-disposition') disposition ??= parseParameters(line.slice(colon + 1));
     else if (header === 'content-type') contentType ??= parseParameters(line.slice(colon + 1));
+    else if (!/^[!#$%&'*+.^\w`|~-]+$/.test(header)) throw malformedHeader();
   }
   const name = disposition?.parameters.get('name');
   if (disposition?.value !== 'form-data' || name === undefined) {
@@ -176,11 +187,19 @@ function parseParameters(text: string): Parameters {
   PARAMETER.lastIndex = at;
   for (let match = PARAMETER.exec(text); match !== null; match = PARAMETER.exec(text)) {
     const [, name = '', quoted, bare = ''] = match;
-    parameters.set(name.toLowerCase(), quoted?.replace(/\\(["\\])/g, '$1') ?? bare);
+    parameters.set(name.toLowerCase(), quoted === undefined ? bare : unquote(quoted));
     at = PARAMETER.lastIndex;
   }
-  if (!/^[;\s]*$/.test(text.slice(at))) throw new MalformedForm('a part has a malformed header');
+  if (at < text.length && !/^[;\s]*$/.test(text.slice(at))) throw malformedHeader();
   return { value: text.slice(0, end).trim().toLowerCase(), parameters };
+}
+
+function unquote(text: string): string {
+  return text.includes('\\') ? text.replace(/\\(["\\])/g, '$1') : text;
+}
+
+function malformedHeader(): MalformedForm {
+  return new MalformedForm('a part has a malformed header');
 }
 
 /** `UTF-8''na%C3%AFve.txt` (RFC 8187), which some clients send for names beyond ASCII. */

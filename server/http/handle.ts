@@ -85,14 +85,15 @@ async function once(
   const caller = principal.accountId === 0 ? `address:${request.ip}` : `account:${principal.accountId}`;
   const attempt = await idempotency.begin({ scope: `${caller} ${route.name}`, key });
   const where = request.url.split('?', 1)[0] ?? '';
-  const identify = (content: string) => {
-    const fingerprint = createHash('sha256').update(`${where}\n${content}`).digest('hex');
+  const identify = (content: unknown) => {
+    const text = JSON.stringify(content) ?? '';
+    const fingerprint = createHash('sha256').update(`${where}\n${text}`).digest('hex');
     const stored = attempt.settle(fingerprint);
     if (stored) throw new Replay(stored);
   };
   const receipt: Receipt = (answer) => attempt.receipt({ status, body: JSON.stringify(answer) });
   try {
-    if (route.consumes !== 'multipart') identify(JSON.stringify(request.body) ?? '');
+    if (route.consumes !== 'multipart') identify(request.body);
     const answer = await run({ identify, receipt });
     if (answer) await attempt.complete(answer);
     return answer;

@@ -17,10 +17,11 @@ export interface RouteInput<P, Q, B> {
   readonly body: B;
   readonly receipt: Receipt;
   /**
-   * Multipart routes call this with a text that stands for all they read, before their commit, so that a
-   * retry under the same Idempotency-Key is recognised. JSON routes are identified by their body.
+   * Multipart routes call this before their commit with what stands for all they read, as something JSON can
+   * say, so that a retry under the same Idempotency-Key is recognised. JSON routes are identified by their
+   * body.
    */
-  readonly identify: (content: string) => void;
+  readonly identify: (content: unknown) => void;
   /** For streams, headers and cookies; rules do not belong here. */
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;

@@ -45,10 +45,22 @@ function readMetadata(text: string | undefined): string | null {
   return JSON.stringify(value);
 }
 
+/**
+ * As mime.getType(name), which looks for the last folder and the last dot with expressions that go over the
+ * whole name: a fiftieth of a small upload.
+ */
+function typeByName(name: string): string | null {
+  const folder = Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\'));
+  const dot = name.lastIndexOf('.');
+  const isInFolder = folder !== -1;
+  if (isInFolder && dot <= folder + 1) return null;
+  return mime.getType(name.slice(dot + 1));
+}
+
 /** What the client said, unless it said nothing: many send octet-stream or nothing for every file. */
 function mimeTypeOf(said: string, name: string): string {
   const vague = said === '' || said === 'application/octet-stream' || said === 'text/plain';
-  const type = vague ? (mime.getType(name) ?? (said || 'application/octet-stream')) : said;
+  const type = vague ? (typeByName(name) ?? (said || 'application/octet-stream')) : said;
   if (
     /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[\w .+-]*"|[\w.+-]+))*$/.test(type) &&
     type.length <= 255

@@ -47,7 +47,7 @@ async function receive(objects: Objects, input: UploadInput): Promise<Uploaded> 
     const naming = readNaming(await readForm(request.raw, upload));
     objects.checkName(principal, bucket, naming.name);
     const received = await upload.finish();
-    identify(JSON.stringify([naming, received.sizeBytes, received.md5]));
+    identify([naming, received.sizeBytes, received.md5]);
     publishing = true;
     return await objects.publish({ bucket, received, naming, receipt });
   } catch (error) {

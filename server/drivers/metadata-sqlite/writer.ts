@@ -35,14 +35,33 @@ interface LogState {
   readonly checkpointed: number;
 }
 
-/** Writes the log back when it is long. Runs after the answer, so that no commit waits for it. */
-function checkpointWhenDue(
+/** What is looked after between batches. Asked after each of them, so the questions are prepared once. */
+interface Upkeep {
+  readonly database: Database.Database;
+  readonly directory: string;
+  /** Pages in the log from which it is written back. */
+  readonly duePages: number;
+  readonly logState: Database.Statement;
+  readonly freePages: Database.Statement;
+  readonly send: (reply: WriterReply) => void;
+}
+
+function upkeepOf(
   database: Database.Database,
-  duePages: number,
+  directory: string,
   send: (reply: WriterReply) => void,
-): void {
+): Upkeep {
+  const { blocks, bsize } = statfsSync(directory);
+  const duePages = Math.min(CHECKPOINT_BYTES, (blocks * bsize) / CHECKPOINT_SHARE) / PAGE_BYTES;
+  const logState = database.prepare('PRAGMA wal_checkpoint(NOOP)');
+  const freePages = database.prepare('PRAGMA freelist_count').pluck();
+  return { database, directory, duePages, logState, freePages, send };
+}
+
+/** Writes the log back when it is long. Runs after the answer, so that no commit waits for it. */
+function checkpointWhenDue({ database, duePages, logState, send }: Upkeep): void {
   try {
-    const [before] = database.pragma('wal_checkpoint(NOOP)') as LogState[];
+    const before = logState.get() as LogState | undefined;
     if (before === undefined || before.log - before.checkpointed < duePages) return;
     const [after] = database.pragma('wal_checkpoint(PASSIVE)') as LogState[];
     const pages = after === undefined ? 0 : after.log - after.checkpointed;
@@ -63,12 +82,8 @@ function reportFailure(error: unknown, send: (reply: WriterReply) => void): void
  * Gives free pages back to the file system when that is short of room: what was deleted from the database
  * is of no use to anything else until then. A little each time, after the answer.
  */
-function shrinkWhenShort(
-  database: Database.Database,
-  directory: string,
-  send: (reply: WriterReply) => void,
-): void {
-  const free = database.pragma('freelist_count', { simple: true }) as number;
+function shrinkWhenShort({ database, directory, freePages, send }: Upkeep): void {
+  const free = freePages.get() as number;
   if (free < SHRINK_PAGES) return;
   const { bavail, blocks } = statfsSync(directory);
   if (bavail > blocks / SHORT_SHARE) return;
@@ -120,9 +135,8 @@ function writeBack(database: Database.Database): boolean {
 
 function serve(database: Database.Database, directory: string, port: NonNullable<typeof parentPort>): void {
   const runner = new BatchRunner(database);
-  const { blocks, bsize } = statfsSync(directory);
-  const duePages = Math.min(CHECKPOINT_BYTES, (blocks * bsize) / CHECKPOINT_SHARE) / PAGE_BYTES;
   const send = (reply: WriterReply) => port.postMessage(reply);
+  const upkeep = upkeepOf(database, directory, send);
   let broken = false;
   port.on('message', (request: WriterRequest) => {
     if (request.kind === 'close') {
@@ -136,8 +150,8 @@ function serve(database: Database.Database, directory: string, port: NonNullable
       const { results, failures } = runMakingRoom(runner, database, request);
       const packed = Float64Array.from(results);
       port.postMessage({ kind: 'stored', results: packed, failures } satisfies WriterReply, [packed.buffer]);
-      checkpointWhenDue(database, duePages, send);
-      shrinkWhenShort(database, directory, send);
+      checkpointWhenDue(upkeep);
+      shrinkWhenShort(upkeep);
     } catch (error) {
       const failure =
         error instanceof BatchFailed ? error.failure : ({ reason: 'broken', detail: String(error) } as const);
