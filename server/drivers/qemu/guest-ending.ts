@@ -9,19 +9,41 @@ import type { GuestEnd } from '../../compute/hypervisor.ts';
 /** The note, in our folder of the guest. */
 export const ENDED = 'ended';
 
+export interface Supervised {
+  /** Ours, whole path: the note will be in it. */
+  readonly folder: string;
+  /** In it: the working directory of the process. */
+  readonly guestFolder: string;
+  /** Takes what the process says, path; it is there. */
+  readonly log: string;
+  /** Program and arguments. */
+  readonly words: readonly string[];
+}
+
 /**
- * Runs the words that follow the name of a folder in it, tells the process id through descriptor 3, and
- * waits. What it runs gets none of the shell's own variables, and not the descriptor; what the shell would
- * say of a signal belongs to no log. The note is one short line, written at once: who finds no end of line
- * came too early.
+ * For a shell that reads its script from descriptor 0: runs the words, tells the process id through
+ * descriptor 3, and waits. What it runs gets none of the shell's own variables, and not the descriptor; what
+ * the shell would say of a signal belongs to no log. The note is one short line, written at once: who finds
+ * no end of line came too early. The braces: nothing of a script that breaks off is run.
  */
-export const SUPERVISE = `folder=$1
-shift
-(cd "$folder" && unset PWD OLDPWD && LANG=C && export LANG && exec "$@") 3>&- &
+export function supervise({ folder, guestFolder, log, words }: Supervised): string {
+  const command = words.map(quoted).join(' ');
+  return `{
+cd ${quoted(folder)} && exec </dev/null >${quoted(log)} 2>&1 || exit
+(cd ${quoted(guestFolder)} && unset PWD OLDPWD && LANG=C && export LANG && exec ${command}) 3>&- &
 echo $! >&3
 exec 3>&- 2>/dev/null
 wait $!
-echo "$! $?" >${ENDED}`;
+echo "$! $?" >${ENDED}
+exit
+}
+`;
+}
+
+/** A word that means nothing else to a shell. */
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
 
 export interface Ending {
   readonly pid: number;

@@ -151,6 +151,23 @@ export class GuestFolders {
     fs.renameSync(`${path}.new`, path);
   }
 
+  /**
+   * As writeRun, of a run that is written down already. What is known of it only grows, so one write covers
+   * all that was there, and who dies leaves either. To put a file in the place of another makes file systems
+   * write to the disk at once, and a start that is nearly done would wait for it.
+   */
+  completeRun(vmId: string, run: RunRecord): void {
+    const text = JSON.stringify(run);
+    const fd = fs.openSync(this.path(vmId, RUN), 'r+');
+    try {
+      const covers = fs.fstatSync(fd).size <= Buffer.byteLength(text);
+      if (covers) fs.writeSync(fd, text, 0);
+      else this.writeRun(vmId, run);
+    } finally {
+      fs.closeSync(fd);
+    }
+  }
+
   /** How the process of that number ended; null: it did not, or nobody wrote it down. */
   ending(vmId: string, pid: number): Ending | null {
     const ending = readEnding(this.path(vmId, ENDED));

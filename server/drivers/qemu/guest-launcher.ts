@@ -11,6 +11,7 @@ import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
 import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
+import type { GuestShells } from './guest-shells.ts';
 import { bringUp, lastLine, launch } from './launch.ts';
 import { type Accel, KVM_DEVICE } from './probe.ts';
 import { chooseMachine, type QemuProgram } from './program.ts';
@@ -19,6 +20,7 @@ import { clearGuest, stopRun } from './stopping.ts';
 export interface LauncherDeps {
   readonly folders: GuestFolders;
   readonly runs: GuestRuns;
+  readonly shells: GuestShells;
   readonly cgroups: Cgroups;
   /** Paths of what the built-in image starts from. */
   readonly tiny: { readonly kernel: string; readonly initrd: string };
@@ -41,7 +43,7 @@ export class GuestLauncher {
 
   /** Resolves when its processor runs. Throws AppErrors; then nothing is left of it. */
   async launch(spec: GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<GuestRun> {
-    const { folders, runs, networks } = this.#deps;
+    const { folders, runs, shells, networks } = this.#deps;
     const { vmId } = spec;
     const folder = folders.path(vmId);
     const log = folders.path(vmId, 'qemu.log');
@@ -55,20 +57,23 @@ export class GuestLauncher {
     const { vcpus, memoryMb, network } = spec;
     const { mac } = network;
     const machine = this.#machineOf(record, program);
-    const connection = await networks.connect(spec, record);
+    const { wires, guard } = await networks.connect(spec, record);
     const args = qemuArguments({
-      ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, ...connection },
+      ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, ...wires },
     });
     const user = record.uid === null ? null : userFor(record.uid, accel);
     const how = { program: program.path, args, folder, guestFolder: GUEST, log, user };
-    const identity = await launch(how).catch(async (error) => {
+    const identity = await launch(shells, how).catch(async (error) => {
       await networks.disconnect(vmId);
       throw failedStart(lastLine(log), error);
     });
     const run = runs.attach(vmId, identity);
     this.#limit(run, spec);
     runs.remember(run, { accel, accelReason: reason });
-    await this.bringUp(run);
+    // While the process gets ready, neither holds anybody up.
+    const guarded = guard();
+    shells.refill();
+    await this.bringUp(run, guarded);
     runs.remember(run, { accel, accelReason: reason });
     return run;
   }
@@ -96,12 +101,12 @@ export class GuestLauncher {
     }
   }
 
-  /** Lets its processor run. A failed start leaves no process, and is no GuestEnd. */
-  async bringUp(run: GuestRun): Promise<void> {
+  /** Lets its processor run, once it is `guarded`. A failed start leaves no process, and is no GuestEnd. */
+  async bringUp(run: GuestRun, guarded = Promise.resolve()): Promise<void> {
     const wasStopping = run.isStopping;
     run.isStopping = true;
     try {
-      await bringUp(run);
+      await bringUp(run, guarded);
       run.isStopping = wasStopping;
     } catch (error) {
       if (run.isAlive) await stopRun(run, 0);

@@ -40,7 +40,14 @@ export interface GuestNetworksDeps {
   readonly bridge: GuestBridge | null;
 }
 
-type Connection = Pick<Launch, 'outbound' | 'tap' | 'forwards'>;
+interface Connection {
+  readonly wires: Pick<Launch, 'outbound' | 'tap' | 'forwards'>;
+  /**
+   * To be called as soon as the process is there; before it has resolved no processor of the guest may run.
+   * Rejects with `engine_unavailable` when the guest could reach this host.
+   */
+  readonly guard: () => Promise<void>;
+}
 
 export class GuestNetworks {
   readonly #deps: GuestNetworksDeps;
@@ -55,29 +62,27 @@ export class GuestNetworks {
   }
 
   /**
-   * To be called before every launch. Throws `engine_unavailable` when the guest could reach this host, or
-   * cannot be connected at all.
+   * To be called before every launch. Throws `engine_unavailable` when the guest cannot be connected at all.
+   * Programs that guard this host are run while the guest's own gets ready: each takes its time.
    */
   async connect(spec: GuestSpec, record: GuestRecord): Promise<Connection> {
     const { bridge, outbound } = this.#deps;
-    if (bridge !== null) {
-      await outbound?.close();
-      return this.#plug(bridge, spec, record);
-    }
+    const close = async () => outbound?.close();
+    if (bridge !== null) return { wires: await this.#plug(bridge, spec, record), guard: close };
     const mayOut = outbound?.letsOut === true && spec.network.outbound;
-    if (mayOut) {
-      await outbound.ensure();
-      this.#userOf(record);
-    } else await outbound?.close();
     const forwards = spec.network.ports.map((guestPort) => {
       const { host, port } = guestEndpoint(record.slot, guestPort);
       return { address: host, hostPort: port, guestPort };
     });
     this.#seed(spec, record, null);
-    return { outbound: mayOut, tap: null, forwards };
+    const ensure = async () => {
+      await outbound?.ensure();
+      this.#userOf(record);
+    };
+    return { wires: { outbound: mayOut, tap: null, forwards }, guard: mayOut ? ensure : close };
   }
 
-  async #plug(bridge: GuestBridge, spec: GuestSpec, record: GuestRecord): Promise<Connection> {
+  async #plug(bridge: GuestBridge, spec: GuestSpec, record: GuestRecord): Promise<Connection['wires']> {
     const { address } = spec.network;
     const network = address === null ? null : bridge.networkOf(address);
     if (address === null || network === null) throw notOfThisNetwork(address);

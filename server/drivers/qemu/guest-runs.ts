@@ -47,13 +47,16 @@ export class GuestRuns {
   remember(run: GuestRun, about: { accel: 'kvm' | 'tcg'; accelReason: string }): void {
     const before = this.#deps.folders.run(run.vmId);
     const isNew = before?.handle !== run.handle;
-    this.#deps.folders.writeRun(run.vmId, {
+    const record = {
       handle: run.handle,
       pid: run.identity.pid,
       accel: about.accel,
       accelReason: about.accelReason,
       runningSince: isNew ? null : (before.runningSince ?? this.#deps.clock.now()),
-    });
+    };
+    const isSame = !isNew && before.accel === about.accel && before.accelReason === about.accelReason;
+    if (isSame) this.#deps.folders.completeRun(run.vmId, record);
+    else this.#deps.folders.writeRun(run.vmId, record);
   }
 
   /** The present run of a guest, also one that nobody wrote down because we died just then; or null. */

@@ -1,14 +1,12 @@
 /** Starts the process of a guest, paused, and brings it to where its processor runs. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
-import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { BALLOON_ID } from './arguments.ts';
-import { ENDED, SUPERVISE } from './guest-ending.ts';
+import { ENDED, supervise } from './guest-ending.ts';
 import type { GuestRun } from './guest-run.ts';
-import { withoutOthers } from './own-descriptors.ts';
+import type { GuestShells } from './guest-shells.ts';
 import { identify, isThere, type ProcessIdentity, yieldMemoryFirst } from './processes.ts';
 
 export interface LaunchOptions {
@@ -36,27 +34,17 @@ const LOG_TAIL_BYTES = 4096;
  * to do so itself; it gets nothing of our environment, and a session of its own, so that it outlives us, as
  * does the shell that waits for it.
  */
-export async function launch(options: LaunchOptions): Promise<ProcessIdentity> {
+export async function launch(shells: GuestShells, options: LaunchOptions): Promise<ProcessIdentity> {
   const { program, args, folder, guestFolder, log, user } = options;
   fs.rmSync(join(folder, ENDED), { force: true });
-  const fd = fs.openSync(log, 'w', 0o600);
-  const supervised = ['/bin/sh', '-c', SUPERVISE, 'sh', guestFolder, ...asUser(user), program, ...args];
-  const child = spawn(...withoutOthers(supervised), {
-    cwd: folder,
-    env: { LANG: 'C' },
-    detached: true,
-    stdio: ['ignore', fd, fd, 'pipe'],
-  });
-  fs.closeSync(fd);
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', reject);
-  });
-  child.unref();
-  const identity = await becoming(await toldPid(child), user?.uid ?? null);
+  fs.closeSync(fs.openSync(log, 'w', 0o600));
+  const shell = await shells.take();
+  const words = [...asUser(user), program, ...args];
+  const told = await shell.run(supervise({ folder: resolve(folder), guestFolder, log: resolve(log), words }));
+  const identity = await becoming(Number(told), user?.uid ?? null);
   if (identity === null) {
     // One that runs, and is no guest's, is nobody's.
-    if (child.pid !== undefined && child.exitCode === null) killGroup(child.pid);
+    if (shell.isAlive) killGroup(shell.pid);
     throw notRun(lastLine(log));
   }
   yieldMemoryFirst(identity.pid);
@@ -66,16 +54,6 @@ export async function launch(options: LaunchOptions): Promise<ProcessIdentity> {
 function asUser(user: LaunchOptions['user']): string[] {
   if (user === null) return [];
   return ['setpriv', '--reuid', String(user.uid), '--regid', String(user.gid), '--clear-groups', '--'];
-}
-
-async function toldPid(child: ChildProcess): Promise<number> {
-  let text = '';
-  for await (const piece of child.stdio[3] as Readable) {
-    text += piece;
-    // Leaving closes the pipe.
-    if (text.endsWith('\n')) break;
-  }
-  return Number(text);
 }
 
 /** Of a process that is about to become a guest's; null when it ended before it was, or does not. */
@@ -104,30 +82,35 @@ function notRun(words: string | null): Error {
 }
 
 /**
- * Waits until both QMP sockets answer, sets what can only be set now, and lets the processor run. Throws when
- * the process ends, or is not there after 15 s.
+ * Waits until both QMP sockets answer and the guest is `guarded`, sets what can only be set now, and lets the
+ * processor run. Throws when the process ends, or is not there after 15 s, and what `guarded` does.
  */
-export async function bringUp(run: GuestRun): Promise<void> {
+export async function bringUp(run: GuestRun, guarded: Promise<void>): Promise<void> {
+  await Promise.all([connected(run), guarded]);
+  const interval = { property: 'guest-stats-polling-interval', value: STATS_SECONDS };
+  const balloon = { path: `/machine/peripheral/${BALLOON_ID}`, ...interval };
+  // Sent together, done in this order: the guest does not wait for us to hear each answer, and we do not wait
+  // for answers which its processor, once it runs, would delay.
+  const [, , status] = await Promise.all([
+    run.command('qom-set', balloon),
+    run.command('cont'),
+    runStatus(run),
+  ]);
+  // `paused`: it ran, and the disk of this host ran full just then.
+  if (status !== 'running' && status !== 'paused')
+    throw new AppError('internal_error', `the guest is ${status} after its start`);
+}
+
+async function connected(run: GuestRun): Promise<void> {
   for (let waited = 0; ; waited += POLL_MS) {
     try {
       await run.connect();
-      break;
+      return;
     } catch (error) {
       if (!run.isAlive || waited > READY_MS) throw error;
       await sleep(POLL_MS);
     }
   }
-  const interval = { property: 'guest-stats-polling-interval', value: STATS_SECONDS };
-  const balloon = { path: `/machine/peripheral/${BALLOON_ID}`, ...interval };
-  // Sent together, done in this order: the guest does not wait for us to hear each answer.
-  const [, status] = await Promise.all([
-    run.command('cont'),
-    runStatus(run),
-    run.command('qom-set', balloon),
-  ]);
-  // `paused`: it ran, and the disk of this host ran full just then.
-  if (status !== 'running' && status !== 'paused')
-    throw new AppError('internal_error', `the guest is ${status} after its start`);
 }
 
 /** What QEMU calls it: `prelaunch`, `running`, `paused`, … Rejects with QmpError. */

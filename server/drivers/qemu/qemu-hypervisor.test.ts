@@ -177,14 +177,6 @@ describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () 
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
   });
 
-  test('a process that hangs is ended by force', async () => {
-    const spec = house.newSpec();
-    await hypervisor.start(spec);
-    process.kill(runOf(spec.vmId).pid, 'SIGSTOP');
-    assert.equal(await hypervisor.stop(spec.vmId, { graceMs: 3000 }), 'kill');
-    assert.deepEqual(processesOf(spec), []);
-  });
-
   test('without QEMU the built-in guest is prepared, and start says what to install', async () => {
     const bare = house.open({ programDirectories: [] });
     const spec = testSpec('tiny');
@@ -225,43 +217,6 @@ describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () 
     assert.match(notices.join(), /does not know pc-q35-99\.9; it is now pc-q35-/);
   });
 
-  const canOpenKvm = () => {
-    try {
-      fs.closeSync(fs.openSync('/dev/kvm', 'r+'));
-      return isRoot;
-    } catch {
-      return false;
-    }
-  };
-  test('a guest that does nothing with KVM is started again without it', {
-    skip: !canOpenKvm(),
-  }, async () => {
-    const spec = house.newSpec();
-    const notices: string[] = [];
-    const forced = house.open({ accel: 'kvm', notice: (_vmId, text) => void notices.push(text) });
-    const ended: GuestEnd[] = [];
-    forced.onEnd((end) => ended.push(end));
-    const first = await forced.start(spec);
-    assert.deepEqual([first.accel, first.accelReason], ['kvm', '']);
-    await eventually(async () => (await forced.consoleLog(spec.vmId, 100)).length > 0);
-    const now = await forced.start(spec);
-    const probing = house.open({ accel: 'auto' });
-    await probing.probed();
-    const { accel } = await probing.readiness();
-    await probing.close();
-    // Where KVM works, the very first run is the one that spoke.
-    assert.equal(now.handle === first.handle, accel === 'kvm');
-    if (accel === 'tcg') {
-      assert.equal(now.accel, 'tcg');
-      assert.match(now.accelReason, /this guest did nothing at all with it/);
-      assert.ok(notices.includes(now.accelReason));
-      assert.equal(processesOf(spec).length, 1);
-    } else assert.equal(now.accel, 'kvm');
-    assert.deepEqual(ended, [], 'that run is no end of the guest');
-    await forced.stop(spec.vmId, { graceMs: 0 });
-    await forced.close();
-  });
-
   test('a guest that cannot start leaves no process, and says why without a path', async () => {
     const spec = house.newSpec();
     await hypervisor.prepare(spec);
@@ -275,5 +230,53 @@ describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () 
     assert.deepEqual(processesOf(spec), []);
     assert.ok(ends.every(({ vmId }) => vmId !== spec.vmId));
     await hypervisor.discard(spec.vmId);
+  });
+
+  const canOpenKvm = () => {
+    try {
+      fs.closeSync(fs.openSync('/dev/kvm', 'r+'));
+      return isRoot;
+    } catch {
+      return false;
+    }
+  };
+  // Both are long, and neither minds the other.
+  describe('that do nothing', { concurrency: true }, () => {
+    test('a process that hangs is ended by force', async () => {
+      const spec = house.newSpec();
+      await hypervisor.start(spec);
+      process.kill(runOf(spec.vmId).pid, 'SIGSTOP');
+      assert.equal(await hypervisor.stop(spec.vmId, { graceMs: 3000 }), 'kill');
+      assert.deepEqual(processesOf(spec), []);
+    });
+
+    test('a guest that does nothing with KVM is started again without it', {
+      skip: !canOpenKvm(),
+    }, async () => {
+      const spec = house.newSpec();
+      const notices: string[] = [];
+      const forced = house.open({ accel: 'kvm', notice: (_vmId, text) => void notices.push(text) });
+      const ended: GuestEnd[] = [];
+      forced.onEnd((end) => ended.push(end));
+      const first = await forced.start(spec);
+      assert.deepEqual([first.accel, first.accelReason], ['kvm', '']);
+      await eventually(async () => (await forced.consoleLog(spec.vmId, 100)).length > 0);
+      const now = await forced.start(spec);
+      const probing = house.open({ accel: 'auto' });
+      await probing.probed();
+      const { accel } = await probing.readiness();
+      await probing.close();
+      // Where KVM works, the very first run is the one that spoke.
+      assert.equal(now.handle === first.handle, accel === 'kvm');
+      if (accel === 'tcg') {
+        assert.equal(now.accel, 'tcg');
+        assert.match(now.accelReason, /this guest did nothing at all with it/);
+        assert.ok(notices.includes(now.accelReason));
+        assert.equal(processesOf(spec).length, 1);
+      } else assert.equal(now.accel, 'kvm');
+      assert.deepEqual(ended, [], 'that run is no end of the guest');
+      await forced.stop(spec.vmId, { graceMs: 0 });
+      await forced.close();
+    });
   });
 });

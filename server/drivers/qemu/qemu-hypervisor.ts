@@ -15,6 +15,7 @@ import { failedStart, GuestLauncher, type LaunchMeans, userFor } from './guest-l
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
+import { GuestShells } from './guest-shells.ts';
 import { connectIn } from './guest-socket.ts';
 import { ImageLibrary } from './images.ts';
 import { runStatus, tail } from './launch.ts';
@@ -67,6 +68,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #consoles = new Map<string, SocketConsole>();
   readonly #launcher: GuestLauncher;
   readonly #networks: GuestNetworks;
+  readonly #shells = new GuestShells();
   readonly #waits: RoomWaits;
   readonly #closing = new AbortController();
   #starting = 0;
@@ -98,6 +100,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#networks = new GuestNetworks({ ...deps, folders: this.#folders });
     this.#launcher = new GuestLauncher({
       ...{ folders: this.#folders, runs: this.#runs, cgroups, tiny: deps.tiny },
+      shells: this.#shells,
       networks: this.#networks,
       notice: (vmId, text) => this.#notice(vmId, text),
     });
@@ -153,6 +156,8 @@ export class QemuHypervisor implements hv.Hypervisor {
   async #prepared(spec: hv.GuestSpec): Promise<GuestRecord> {
     const known = this.#folders.find(spec.vmId);
     if (known !== undefined) return known;
+    // It will be started soon.
+    this.#shells.refill();
     const { vmId, uuid, image } = spec;
     const diskFormat = image.boot === 'kernel' ? 'raw' : 'qcow2';
     const machine = (await this.#programs.system())?.machine;
@@ -368,6 +373,7 @@ export class QemuHypervisor implements hv.Hypervisor {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#shells.close();
     this.#runs.close();
     for (const opened of this.#consoles.values()) opened.close();
     this.#consoles.clear();

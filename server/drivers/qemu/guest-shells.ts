@@ -1,0 +1,111 @@
+/**
+ * The shells that wait for guests' processes. To make a process takes us the longer the more memory we have,
+ * and a shell that closes descriptors its own time, so one that is past all this is kept at hand: it waits
+ * for what it is to run, and ends with us when nothing comes.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { withoutOthers } from './own-descriptors.ts';
+import { isThere } from './processes.ts';
+
+/** What others see in a list of processes; the shell takes no other words. */
+const NAME = 'guest-keeper';
+
+export interface GuestShell {
+  /** Of the shell, which leads a process group of its own. */
+  readonly pid: number;
+  /** Whether it runs. */
+  readonly isAlive: boolean;
+  /** Has it run `script`, a whole one. Resolves with what it wrote to descriptor 3, up to an end of line. */
+  run(script: string): Promise<string>;
+}
+
+export class GuestShells {
+  #spare: Promise<KeptShell | null> | null = null;
+  #isClosed = false;
+
+  /** Makes the next one, unless it is there. */
+  refill(): void {
+    if (this.#isClosed || this.#spare !== null) return;
+    const spare = KeptShell.begin(() => {
+      if (this.#spare === spare) this.#spare = null;
+    }).catch(() => null);
+    this.#spare = spare;
+  }
+
+  /** The one at hand, or a new one. Rejects with what the host says when it can be made no more. */
+  async take(): Promise<GuestShell> {
+    const spare = this.#spare;
+    this.#spare = null;
+    const shell = (await spare) ?? null;
+    return shell?.isAlive ? shell : KeptShell.begin();
+  }
+
+  /** Ends the one at hand. */
+  close(): void {
+    this.#isClosed = true;
+    void this.#spare?.then((shell) => shell?.dismiss());
+    this.#spare = null;
+  }
+}
+
+class KeptShell implements GuestShell {
+  readonly #child: ChildProcess;
+  readonly #told: Readable;
+  readonly pid: number;
+
+  private constructor(child: ChildProcess, pid: number) {
+    this.#child = child;
+    this.#told = child.stdio[3] as Readable;
+    this.pid = pid;
+  }
+
+  static async begin(onEnd: () => void = () => {}): Promise<KeptShell> {
+    // It reads as much at once as there is, and does nothing before the last line of a script is there.
+    const child = spawn(...withoutOthers(['/bin/sh', '-s', NAME]), {
+      cwd: '/',
+      env: {},
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+    });
+    child.once('exit', onEnd);
+    // It may have ended; what it then does not say tells.
+    child.stdin?.on('error', () => {});
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.once('error', reject);
+    });
+    const shell = new KeptShell(child, child.pid ?? 0);
+    shell.#letGo();
+    return shell;
+  }
+
+  /** What waits for it keeps us from ending only while it works for us. */
+  #letGo(): void {
+    this.#child.unref();
+    for (const stream of [this.#child.stdin, this.#told]) (stream as Partial<{ unref(): void }>).unref?.();
+  }
+
+  get isAlive(): boolean {
+    const { exitCode, signalCode } = this.#child;
+    // Of an end we hear a little late.
+    return exitCode === null && signalCode === null && isThere(this.pid);
+  }
+
+  async run(script: string): Promise<string> {
+    (this.#told as Partial<{ ref(): void }>).ref?.();
+    (this.#child.stdin as Writable).end(script);
+    let text = '';
+    for await (const piece of this.#told) {
+      text += piece;
+      // Leaving closes the pipe.
+      if (text.endsWith('\n')) break;
+    }
+    return text;
+  }
+
+  dismiss(): void {
+    this.#child.stdin?.destroy();
+    this.#told.destroy();
+  }
+}
