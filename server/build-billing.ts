@@ -25,7 +25,8 @@ import { UsageStore } from './billing/usage-store.ts';
 import { VmCharges } from './billing/vm-charges.ts';
 import type { Clock } from './clock.ts';
 import { INSTANCE_TYPES } from './compute/instance-types.ts';
-import type { Metadata } from './metadata/metadata.ts';
+import { isAppError } from './errors.ts';
+import type { Metadata, ReadingThreads } from './metadata/metadata.ts';
 import type { Alarms } from './system/alarms.ts';
 import { hostBootId } from './system/host-boot.ts';
 import type { Jobs } from './system/jobs.ts';
@@ -34,7 +35,11 @@ import { eventStatements } from './webhooks/events.ts';
 export interface BillingDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly base: { readonly metadata: Metadata; readonly alarms: Alarms };
+  readonly base: {
+    readonly metadata: Metadata;
+    readonly alarms: Alarms;
+    readonly threads?: ReadingThreads | undefined;
+  };
 }
 
 /** Two clocks never agree to the millisecond. */
@@ -52,7 +57,8 @@ const BUILT_IN: readonly BuiltInPrice[] = [
 
 export type Billing = Awaited<ReturnType<typeof buildBilling>>;
 
-export async function buildBilling({ clock, log, base: { metadata, alarms } }: BillingDeps) {
+export async function buildBilling({ clock, log, base }: BillingDeps) {
+  const { metadata, alarms, threads } = base;
   const clockStore = new ClockStore(metadata);
   const anchor = await clockStore.find();
   const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
@@ -66,9 +72,11 @@ export async function buildBilling({ clock, log, base: { metadata, alarms } }: B
   const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
   const credit = new Credit({ store: new CreditStore(metadata) });
   const checks = new Checks({
-    ...{ clock, alarms, store: new CheckStore(metadata) },
+    ...{ clock, alarms, threads, store: new CheckStore(metadata) },
     settle: (accountId) => settlement.settle(accountId),
-    report: (error) => log.error({ err: error }, 'a check of billing failed'),
+    report: (error) => {
+      if (!isAppError(error, 'shutting_down')) log.error({ err: error }, 'a check of billing failed');
+    },
   });
   const usage = new Usage({ store: usageStore, steady });
   const holds = new Holds({ ...shared, store: holdStore });

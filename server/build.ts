@@ -17,6 +17,7 @@ import type { Config } from './config.ts';
 import { FileBlobs } from './drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from './drivers/directory-lock.ts';
 import { SqliteMetadata } from './drivers/metadata-sqlite/sqlite-metadata.ts';
+import { SqliteThreads } from './drivers/metadata-sqlite/sqlite-threads.ts';
 import type { ConnectionGuard } from './http/connection-guard.ts';
 import type { ControlSockets } from './http/credentials.ts';
 import type { Metadata } from './metadata/metadata.ts';
@@ -69,6 +70,7 @@ interface Foundations {
   readonly keys: MasterKeys;
   readonly alarms: Alarms;
   readonly metadata: Metadata;
+  readonly threads: SqliteThreads;
   readonly room: DiskRoom;
   /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
@@ -107,6 +109,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     webhooks.sweeper.stop();
     await jobs.stop();
     await credits.standing.settled();
+    await base.threads.close();
     await billing.checks.close();
     await webhooks.dispatcher.close();
     await closeCompute(compute);
@@ -199,6 +202,7 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const room = new DiskRoom({ clock, directory: dataDir });
     await room.start();
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
+    const threads = new SqliteThreads({ directory: dataDir });
     const metadata = new ReserveCommits(sqlite, () => room.releaseReserve());
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed });
@@ -211,7 +215,8 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertRoom = roomFor({ alarms, room });
-    return { lock, keys, alarms, metadata, room, assertRoom, blobs, hostMetrics, linkSecret };
+    const stores = { metadata, threads, blobs };
+    return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, ...stores };
   } catch (error) {
     lock.release();
     throw error;

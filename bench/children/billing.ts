@@ -17,6 +17,7 @@ import { SteadyClock } from '../../server/billing/steady-clock.ts';
 import { UsageStore } from '../../server/billing/usage-store.ts';
 import { FakeClock, systemClock } from '../../server/clock.ts';
 import { SqliteMetadata } from '../../server/drivers/metadata-sqlite/sqlite-metadata.ts';
+import { SqliteThreads } from '../../server/drivers/metadata-sqlite/sqlite-threads.ts';
 import { Alarms } from '../../server/system/alarms.ts';
 import { type BillingFilling, fillBilling } from '../billing-filling.ts';
 import { childInput } from '../child.ts';
@@ -32,6 +33,7 @@ await (await openDatabase()).close();
 const clock = new FakeClock(systemClock.now());
 const first = fillBilling(directory, filling, clock.now());
 const metadata = await openDatabase();
+const threads = new SqliteThreads({ directory });
 
 const accounts = new BillingAccountStore(metadata);
 const priceStore = new PriceStore(metadata);
@@ -42,7 +44,7 @@ const steady = new SteadyClock({ clock, bootId: 'bench', anchor: null });
 const stores = { usage: new UsageStore(metadata), holds: new HoldStore(metadata), accounts };
 const settlement = new Settlement({ metadata, clock, steady, prices, ...stores });
 const checks = new Checks({
-  ...{ alarms, clock: systemClock, store: new CheckStore(metadata) },
+  ...{ alarms, clock: systemClock, store: new CheckStore(metadata), threads },
   settle: (accountId) => settlement.settle(accountId),
   report: (error) => {
     throw error;

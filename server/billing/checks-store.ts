@@ -41,6 +41,11 @@ export class CheckStore {
     );
   }
 
+  /** The number of the last transfer; 0 when there is none. */
+  async lastSeq(): Promise<Int> {
+    return (await this.#reads.get<{ seq: Int }>(`SELECT (${LAST}) AS seq`))?.seq ?? 0;
+  }
+
   /** Up to `limit` accounts after id `after`, in order. */
   cachedAfter(after: number, limit: number): Awaitable<CachedRow[]> {
     return this.#reads.all(

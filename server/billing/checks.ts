@@ -6,11 +6,13 @@
 import type { Clock } from '../clock.ts';
 import { formatTime, formatTimeOrNull } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import type { ReadingThreads } from '../metadata/metadata.ts';
 import type { CheckStore } from './checks-store.ts';
 import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
 
 export interface ChecksDeps {
   readonly store: CheckStore;
+  readonly threads?: ReadingThreads | undefined;
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
   /** Charges an account what it used up to now. */

@@ -73,7 +73,19 @@ export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
     return found;
   };
   return {
-    ...{ clock, metadata, accounts, usageStore, usage, holdStore, holds, priceStore, prices, steady },
+    ...{
+      directory,
+      clock,
+      metadata,
+      accounts,
+      usageStore,
+      usage,
+      holdStore,
+      holds,
+      priceStore,
+      prices,
+      steady,
+    },
     ...{ settlement, ledger, addAccount, grant, row, close },
   };
 }

@@ -13,9 +13,7 @@ import type { Alarms } from '../../system/alarms.ts';
 import type { BatchFailure, WriterReply, WriterRequest } from './batch.ts';
 import { packBatch, SqlNumbers } from './batch.ts';
 import { openReader } from './connection.ts';
-import type { ExactQuery } from './integers.ts';
-import { readExactly, readFirstExactly } from './integers.ts';
-import { stablePlan } from './stable-plan.ts';
+import { SqliteReads } from './sqlite-reads.ts';
 import type { WriterOptions } from './writer.ts';
 
 export interface SqliteMetadataDeps {
@@ -37,16 +35,15 @@ const MAX_BATCH_BYTES = 8 * 2 ** 20;
 /** What may wait behind a hung disk before callers are told to come back. */
 const MAX_QUEUED_COMMITS = 20_000;
 const MAX_QUEUED_BYTES = 128 * 2 ** 20;
-const MAX_PREPARED = 500;
 const MAX_LOG_BYTES = 256 * 2 ** 20;
 
 export class SqliteMetadata implements Metadata {
   readonly #writer: Worker;
   readonly #reader: Database.Database;
+  readonly #reads: SqliteReads;
   readonly #beginRead: Database.Statement;
   readonly #endRead: Database.Statement;
   readonly #alarms: Alarms;
-  readonly #queries = new Map<string, ExactQuery>();
   readonly #numbers = new SqlNumbers();
   #queue: Waiting[] = [];
   #queuedBytes = 0;
@@ -60,6 +57,7 @@ export class SqliteMetadata implements Metadata {
   private constructor(writer: Worker, reader: Database.Database, alarms: Alarms) {
     this.#writer = writer;
     this.#reader = reader;
+    this.#reads = new SqliteReads(reader);
     this.#beginRead = reader.prepare('BEGIN');
     this.#endRead = reader.prepare('COMMIT');
     this.#alarms = alarms;
@@ -98,20 +96,18 @@ export class SqliteMetadata implements Metadata {
   }
 
   get<T>(sql: string, ...params: SqlValue[]): T | undefined {
-    try {
-      const query = this.#query(sql);
-      this.#shareSnapshot();
-      return readFirstExactly(query, params) as T | undefined;
-    } catch (error) {
-      throw this.#readError(error);
-    }
+    return this.#read(() => this.#reads.get<T>(sql, ...params));
   }
 
   all<T>(sql: string, ...params: SqlValue[]): T[] {
+    return this.#read(() => this.#reads.all<T>(sql, ...params));
+  }
+
+  #read<T>(work: () => T): T {
+    if (this.#closing !== null) throw new AppError('shutting_down', 'The metadata store is closed');
     try {
-      const query = this.#query(sql);
       this.#shareSnapshot();
-      return readExactly(query, params) as T[];
+      return work();
     } catch (error) {
       throw this.#readError(error);
     }
@@ -159,22 +155,6 @@ export class SqliteMetadata implements Metadata {
       return overloaded('too many commits wait for the disk');
     }
     return null;
-  }
-
-  #query(sql: string): ExactQuery {
-    if (this.#closing !== null) throw new AppError('shutting_down', 'The metadata store is closed');
-    const known = this.#queries.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#reader.prepare(stablePlan(sql));
-    const query = { statement, columns: statement.columns().map((column) => column.name) };
-    if (this.#queries.size >= MAX_PREPARED) {
-      for (const oldest of this.#queries.keys()) {
-        this.#queries.delete(oldest);
-        break;
-      }
-    }
-    this.#queries.set(sql, query);
-    return query;
   }
 
   /**
