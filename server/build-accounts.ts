@@ -1,7 +1,7 @@
 /** The part of the composition root that makes accounts: keys, sessions, administration. */
 import { AccessKeys } from './accounts/access-keys.ts';
 import { Accounts } from './accounts/accounts.ts';
-import { Administration } from './accounts/administration.ts';
+import { Administration, type AdministrationDeps } from './accounts/administration.ts';
 import { ApiKeys } from './accounts/api-keys.ts';
 import { Authenticator } from './accounts/authenticator.ts';
 import { LoginThrottle } from './accounts/login-throttle.ts';
@@ -19,13 +19,12 @@ export interface AccountsDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys };
-  /** Told after a commit that gave credits. */
-  readonly creditsAdded: (accountId: number) => void;
+  readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation'>;
 }
 
 export type AccountParts = Awaited<ReturnType<typeof buildAccounts>>;
 
-export async function buildAccounts({ config, clock, base, creditsAdded }: AccountsDeps) {
+export async function buildAccounts({ config, clock, base, credits }: AccountsDeps) {
   const { metadata, keys } = base;
   const store = new AccountStore({ reads: metadata });
   const authenticator = new Authenticator({ store, metadata, clock });
@@ -40,7 +39,7 @@ export async function buildAccounts({ config, clock, base, creditsAdded }: Accou
     passwords,
     throttle,
     transfer: transferStatements,
-    creditsAdded,
+    ...credits,
   };
   const apiKeys = new ApiKeys(shared);
   const accessKeys = new AccessKeys(shared);

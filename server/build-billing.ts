@@ -16,7 +16,7 @@ import { type BuiltInPrice, Prices } from './billing/prices.ts';
 import { QuotaStore } from './billing/quota-store.ts';
 import { Quotas } from './billing/quotas.ts';
 import { Settlement } from './billing/settlement.ts';
-import { type CreditPower, Standing } from './billing/standing.ts';
+import { type MachinePower, Standing } from './billing/standing.ts';
 import { StandingStore } from './billing/standing-store.ts';
 import { SteadyClock } from './billing/steady-clock.ts';
 import { StorageCharges } from './billing/storage-charges.ts';
@@ -97,18 +97,22 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
 
 export type Credits = ReturnType<typeof buildCredits>;
 
-/** What follows when credits run out or come: needs the machines that it stops and starts. */
-export function buildCredits(billing: Billing, compute: CreditPower, graceMs: number) {
+/** What follows when credits run out or come, or an account is suspended: needs machines to stop. */
+export function buildCredits(billing: Billing, machines: MachinePower, graceMs: number) {
   const { clock, log, metadata, usageStore: usage } = billing;
+  const standingStore = new StandingStore(metadata);
   const standing = new Standing({
-    ...{ ...billing, usage, compute, graceMs, announce: eventStatements },
-    store: new StandingStore(metadata),
+    ...{ ...billing, usage, machines, graceMs, announce: eventStatements },
+    store: standingStore,
     report: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
   });
   const creditsAdded = (accountId: number) => standing.creditsAdded(accountId);
+  const accountChanged = (accountId: number) => standing.accountChanged(accountId);
+  const reactivation = (accountId: number) => [standingStore.resumeDue(accountId)];
   const store = new PlanStore(metadata);
   const monthly = new Monthly({ metadata, clock, store, creditsAdded });
-  return { standing, monthly, creditsAdded, graceMs, plans: new Plans({ ...billing, store, monthly }) };
+  const forAccounts = { creditsAdded, accountChanged, reactivation };
+  return { standing, monthly, forAccounts, graceMs, plans: new Plans({ ...billing, store, monthly }) };
 }
 
 const MINUTE_MS = 60_000;

@@ -86,7 +86,7 @@ export async function buildCompute(deps: ComputeDeps) {
     graceMs: config.vmGraceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
   });
-  const { machines, power, removal, images, imports, supervisor, creditStops } = parts;
+  const { machines, power, removal, images, imports, supervisor, accountStops } = parts;
   const metricsStore = new MetricsStore(metadata);
   const running = () => store.listRunning();
   const sampler = new Sampler({ clock, hypervisor, front, metadata, store: metricsStore, running });
@@ -97,7 +97,7 @@ export async function buildCompute(deps: ComputeDeps) {
   const tickets = new ConsoleTickets(clock);
   const own = { machines, power, removal, images, imports, metrics, find, consoles, tickets };
   return {
-    ...{ imports, hypervisor, front, consoles, sampler, supervisor, creditStops, log },
+    ...{ imports, hypervisor, front, consoles, sampler, supervisor, accountStops, log },
     alarms: deps.base.alarms,
     routes: { ...own, hypervisor, billing },
     networks: bridge === null ? [guard] : [bridge, guard],

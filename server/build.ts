@@ -138,8 +138,8 @@ async function buildDomains(
   const billing = await buildBilling({ clock, log, base });
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
-  const credits = buildCredits(billing, compute.creditStops, config.creditGraceSeconds * 1000);
-  const accounts = await buildAccounts({ config, clock, base, creditsAdded: credits.creditsAdded });
+  const credits = buildCredits(billing, compute.accountStops, config.creditGraceSeconds * 1000);
+  const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
   const webhooks = buildWebhooks({ config, clock, log, base });
   return { billing, storage, compute, credits, accounts, webhooks };
 }

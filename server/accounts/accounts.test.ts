@@ -231,6 +231,7 @@ test('closing ends keys and sessions, frees the name, keeps the ledger', async (
     house.sessions.login({ name: 'leaver', password, address }, noReceipt),
     code('invalid_credentials'),
   );
+  assert.equal(house.changed.at(-1), principal.accountId);
   await assert.rejects(house.accounts.close(principal), code('account_not_found'));
   // A request that was under way when the account closed leaves no way in.
   const late = house.apiKeys.issue(account.id);

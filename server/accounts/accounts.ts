@@ -63,6 +63,8 @@ export interface AccountsDeps {
   readonly transfer: Transfer;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
+  /** Told after the commit that closed an account. */
+  readonly accountChanged?: (accountId: number) => void;
 }
 
 export class Accounts {
@@ -171,7 +173,8 @@ export class Accounts {
 
   /**
    * Closes the caller's account: keys and sessions end, the name and the address become free, what it
-   * stored can no longer be reached. The ledger keeps its entries. Throws `scope_required`.
+   * stored can no longer be reached, its machines are stopped.
+   * The ledger keeps its entries. Throws `scope_required`.
    */
   async close(principal: Principal): Promise<ClosedAccount> {
     const row = await this.#own(principal);
@@ -185,6 +188,7 @@ export class Accounts {
       throw error;
     }
     cache.forgetAccount(row.id);
+    this.#deps.accountChanged?.(row.id);
     return { id: row.id, username: row.username, closed_at: formatTime(now) };
   }
 

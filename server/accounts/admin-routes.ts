@@ -83,7 +83,9 @@ function actionRoutes(administration: Administration): Route[] {
       name: 'adminSuspendAccount',
       tag: 'admin',
       summary: 'Suspend an account',
-      description: 'Its keys and sessions are refused with 403 until it is resumed. Nothing is removed.',
+      description:
+        'Its keys and sessions are refused with 403 until it is resumed, and its machines are shut down, ' +
+        'with `account_suspended` as the reason. Nothing is removed.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       body: shapes.SuspendBody,
@@ -98,6 +100,9 @@ function actionRoutes(administration: Administration): Route[] {
       name: 'adminResumeAccount',
       tag: 'admin',
       summary: 'Resume a suspended account',
+      description:
+        'Machines that its suspension stopped start again, unless they were started and stopped since. ' +
+        'Without credits they wait for some.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.AdminAccount },

@@ -153,6 +153,17 @@ test('suspending oneself is refused; unknown accounts are not found', async () =
   await assert.rejects(house.administration.resume(424242, noReceipt), code('account_not_found'));
 });
 
+test('a suspension and its end are told, and the end lets machines start again in its own commit', async () => {
+  const { id } = await register();
+  const standing = () =>
+    house.metadata.get('SELECT resume_due FROM billing_accounts WHERE account_id = ?', id);
+  house.changed.length = 0;
+  await house.administration.suspend(OPERATOR, { accountId: id, reason: 'x' }, noReceipt);
+  assert.deepEqual([house.changed, await standing()], [[id], { resume_due: 0 }]);
+  await house.administration.resume(id, noReceipt);
+  assert.deepEqual([house.changed, await standing()], [[id, id], { resume_due: 1 }]);
+});
+
 test('showing a key makes one only when there is none', async () => {
   const { id, api_key: key } = await register();
   assert.equal((await house.administration.showKey(id, noReceipt)).api_key, key);

@@ -25,8 +25,11 @@ export interface AdministrationDeps {
   readonly apiKeys: ApiKeys;
   readonly authenticator: Authenticator;
   readonly transfer: Transfer;
+  /** What lets the machines of a resumed account start again (billing), for the commit that resumes it. */
+  readonly reactivation: (accountId: number) => readonly Statement[];
   /** Told after the commit. */
   readonly creditsAdded?: (accountId: number) => void;
+  readonly accountChanged?: (accountId: number) => void;
 }
 
 export interface Adjustment {
@@ -118,7 +121,10 @@ export class Administration {
     throw new AppError('write_conflict', 'The balance keeps changing; try again');
   }
 
-  /** Every key and session of the account is refused from now on. Throws `invalid_request` for oneself. */
+  /**
+   * Every key and session of the account is refused from now on, and its machines are stopped. Throws
+   * `invalid_request` for oneself.
+   */
   async suspend(
     principal: Principal,
     target: { readonly accountId: number; readonly reason: string },
@@ -131,6 +137,7 @@ export class Administration {
     return await this.#setSuspended(target.accountId, target.reason, receipt);
   }
 
+  /** Machines that its suspension stopped start again, given credits. Throws `account_not_found`. */
   async resume(accountId: number, receipt: Receipt): Promise<AdminAccount> {
     return await this.#setSuspended(accountId, null, receipt);
   }
@@ -201,7 +208,7 @@ export class Administration {
   }
 
   async #setSuspended(accountId: number, reason: string | null, receipt: Receipt): Promise<AdminAccount> {
-    const { store, metadata, authenticator } = this.#deps;
+    const { store, metadata, authenticator, reactivation, accountChanged } = this.#deps;
     const row = await this.#find(accountId);
     const answer = describeForAdmin({
       ...row,
@@ -209,12 +216,14 @@ export class Administration {
       suspended_reason: reason,
     });
     try {
-      await metadata.commit([store.setSuspended(accountId, reason), ...receipt(answer)]);
+      const follows = reason === null ? reactivation(accountId) : [];
+      await metadata.commit([store.setSuspended(accountId, reason), ...follows, ...receipt(answer)]);
     } catch (error) {
       if (error instanceof CommitRejected && error.index === 0) throw accountNotFound();
       throw error;
     }
     authenticator.forgetAccount(accountId);
+    accountChanged?.(accountId);
     return answer;
   }
 }

@@ -138,8 +138,9 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       tag: 'accounts',
       summary: 'Close your account',
       description:
-        'For good. All keys and sessions end, the user name and e-mail address become free, and what the ' +
-        'account stored can no longer be reached. Needs the account’s current key or a session.',
+        'For good. All keys and sessions end, the user name and e-mail address become free, what the ' +
+        'account stored can no longer be reached, and its machines are shut down. Needs the account’s ' +
+        'current key or a session.',
       permission: 'account:write',
       responses: { 200: shapes.ClosedAccount },
       errors: ['account_not_found'],

@@ -16,8 +16,10 @@ export interface StandingRow {
   readonly resume_due: number;
   /** In grace and suspended: credits were added since. */
   readonly is_topped_up: number;
-  /** Suspended: a machine runs all the same. */
+  /** Suspended for want of credits, or barred: a machine runs all the same. */
   readonly runs_machines: number;
+  /** 0: an administrator suspended it, or it is closed. */
+  readonly is_active: number;
   readonly is_closed: number;
 }
 
@@ -49,13 +51,13 @@ export interface BurningLine {
 }
 
 const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
-  closed_at IS NOT NULL AS is_closed,
+  is_active, closed_at IS NOT NULL AS is_closed,
   CASE WHEN state IN ('grace', 'suspended') THEN EXISTS (
     SELECT 1 FROM ledger_transfers
     WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%'
       AND debit NOT LIKE 'system:revenue-%')
   ELSE 0 END AS is_topped_up,
-  CASE WHEN state = 'suspended' THEN EXISTS (
+  CASE WHEN state = 'suspended' OR is_active = 0 THEN EXISTS (
     SELECT 1 FROM usage_lines l WHERE l.account_id = b.account_id AND meter = 'vm.time' AND level > 0)
   ELSE 0 END AS runs_machines
   FROM billing_accounts b JOIN accounts ON id = account_id`;
@@ -80,11 +82,11 @@ export class StandingStore {
     );
   }
 
-  /** Accounts that were closed while machines of theirs ran. */
-  async closedWithMachines(): Promise<number[]> {
+  /** Accounts that are suspended by an administrator, or closed, and have machines that run. */
+  async barredWithMachines(): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
       `SELECT DISTINCT account_id FROM usage_lines JOIN accounts ON id = account_id
-       WHERE meter = 'vm.time' AND level > 0 AND closed_at IS NOT NULL`,
+       WHERE meter = 'vm.time' AND level > 0 AND is_active = 0`,
     );
     return rows.map((row) => row.account_id);
   }
@@ -117,6 +119,11 @@ export class StandingStore {
       ],
       expectChanges: 1,
     };
+  }
+
+  /** Machines that were stopped are to be started again once nothing stands against it. */
+  resumeDue(accountId: number): Statement {
+    return { sql: 'UPDATE billing_accounts SET resume_due = 1 WHERE account_id = ?', params: [accountId] };
   }
 
   /** Nothing waits to be started any more. */

@@ -1,7 +1,9 @@
 /**
- * Looks after accounts whose credits run out: warns, gives machines a grace, has them stopped, and started
- * again once there are credits. What is decided stands in the database before anything follows from it, and
- * all that follows can be done twice: after a crash the next tick goes on where it ended.
+ * Looks after accounts that may not go on. Whose credits run out is warned; machines get a grace, are
+ * stopped, and started again once there are credits. Those of an account that an administrator suspends are
+ * stopped at once, and started again when it is resumed; those of a closed one are stopped. What is decided
+ * stands in the database before anything follows from it, and all that follows can be done twice: after a
+ * crash the next tick goes on where it ended.
  */
 import { toCredits } from '../accounts/credits.ts';
 import { type Clock, formatTime } from '../clock.ts';
@@ -17,15 +19,16 @@ import type { StandingChange, StandingRow, StandingStore } from './standing-stor
 import type { SteadyClock } from './steady-clock.ts';
 import type { UsageStore } from './usage-store.ts';
 
-/** What is done with machines. All of it may be called again and again. */
-export interface CreditPower {
-  /** Stops what runs, and remembers that it was this that stopped it. Resolves when it is done. */
-  stopForCredits(accountId: number): Promise<unknown>;
-  /** Stops what runs of a closed account: nobody has a key to it any more. Resolves when it is done. */
-  stopOfClosed(accountId: number): Promise<unknown>;
-  /** Starts what stopForCredits stopped; `waiting`: how many could not be started yet. */
-  resumeAfterCredits(accountId: number): Promise<{ readonly waiting: number }>;
+/** What is done with an account's machines. All of it may be called again and again. */
+export interface MachinePower {
+  /** Stops what runs, and remembers why. Resolves when it is done. */
+  stop(accountId: number, cause: StopCause): Promise<unknown>;
+  /** Starts what stop() stopped, unless it was closed; `waiting`: how many could not be started yet. */
+  resume(accountId: number): Promise<{ readonly waiting: number }>;
 }
+
+/** The credit state `suspended` is the first of them; an administrator's suspension is the second. */
+export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
 
 export interface StandingDeps {
   readonly metadata: Metadata;
@@ -36,7 +39,7 @@ export interface StandingDeps {
   readonly prices: Prices;
   readonly settlement: Settlement;
   readonly holds: Holds;
-  readonly compute: CreditPower;
+  readonly machines: MachinePower;
   /** What tells the account's webhooks, in the same commit. */
   readonly announce: (event: {
     readonly accountId: number;
@@ -74,9 +77,13 @@ export class Standing {
     this.#deps = deps;
   }
 
-  /** From now on machines may be stopped and started: not by an operator's command, which soon ends. */
+  /**
+   * From now on machines may be stopped and started: not by an operator's command, which soon ends. Begins
+   * with what was decided while nobody served, in the background.
+   */
   serve(): void {
     this.#isServing = true;
+    this.#track(this.tick().catch((error: unknown) => this.#deps.report(0, 'nobody was looked at', error)));
   }
 
   /** Looks at everybody; settles and judges those who may have come into another state. */
@@ -96,7 +103,7 @@ export class Standing {
       }
       if (rows.length < PAGE_ACCOUNTS) break;
     }
-    for (const accountId of await store.closedWithMachines()) this.#follow(accountId);
+    for (const accountId of await store.barredWithMachines()) this.#follow(accountId);
     for (const [accountId, estimate] of estimates) {
       const facts = { ...estimate, isToppedUp: false, isGraceOver: false };
       if (standingOf(facts) !== estimate.state) doubtful.push(accountId);
@@ -112,6 +119,11 @@ export class Standing {
    */
   creditsAdded(accountId: number): void {
     if (this.#isServing) this.#track(this.#judgeOrReport(accountId));
+  }
+
+  /** To be called after a commit that suspended, resumed or closed an account. As creditsAdded(). */
+  accountChanged(accountId: number): void {
+    if (this.#isServing) this.#follow(accountId);
   }
 
   /** Settles an account and gives it the state that is due. What follows goes on in the background. */
@@ -264,7 +276,7 @@ export class Standing {
     this.#following.set(accountId, false);
     const work = this.#followUp(accountId)
       .catch((error: unknown) =>
-        this.#deps.report(accountId, 'machines were not stopped or started for their credits', error),
+        this.#deps.report(accountId, 'machines were not stopped or started with their account', error),
       )
       .then(() => {
         const isAskedAgain = this.#following.get(accountId);
@@ -275,14 +287,14 @@ export class Standing {
   }
 
   async #followUp(accountId: number): Promise<void> {
-    const { store, compute, metadata } = this.#deps;
+    const { store, machines, metadata } = this.#deps;
     const row = await store.find(accountId);
-    if (row?.is_closed === 1) {
-      await compute.stopOfClosed(accountId);
-    } else if (row?.state === 'suspended') {
-      await compute.stopForCredits(accountId);
-    } else if (row?.resume_due === 1) {
-      const { waiting } = await compute.resumeAfterCredits(accountId);
+    if (row === undefined) return;
+    const cause = stopCauseOf(row);
+    if (cause !== null) {
+      await machines.stop(accountId, cause);
+    } else if (mayResume(row)) {
+      const { waiting } = await machines.resume(accountId);
       if (waiting === 0) await metadata.commit([store.resumed(accountId)]);
     }
   }
@@ -305,5 +317,17 @@ function factsOf(
 }
 
 function hasToFollow(row: StandingRow): boolean {
-  return row.state === 'suspended' ? row.runs_machines === 1 : row.resume_due === 1;
+  return stopCauseOf(row) === null ? mayResume(row) : row.runs_machines === 1;
+}
+
+/** Why nothing of the account may run; null: it may. */
+function stopCauseOf({ is_closed, is_active, state }: StandingRow): StopCause | null {
+  if (is_closed === 1) return 'account_closed';
+  if (is_active === 0) return 'account_suspended';
+  return state === 'suspended' ? 'credits_exhausted' : null;
+}
+
+/** Without credits to spend no start would succeed. */
+function mayResume({ resume_due, credits_micro, state }: StandingRow): boolean {
+  return resume_due === 1 && BigInt(credits_micro) > 0n && state !== 'grace';
 }

@@ -1,10 +1,10 @@
 /** All of compute, put together on an engine and a front: by the composition root, and by tests. */
 import type { Clock } from '../clock.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { AccountStops } from './account-stops.ts';
 import { Actions } from './actions.ts';
 import type { AddressPool } from './addresses.ts';
 import { Changes } from './changes.ts';
-import { CreditStops } from './credit-stops.ts';
 import { Exposures, type ExposuresDeps } from './exposures.ts';
 import type { Front } from './front.ts';
 import type { Hypervisor } from './hypervisor.ts';
@@ -60,7 +60,7 @@ export function assembleCompute(given: ComputeParts) {
   const removal = new Removal(parts);
   const recovery = new Recovery({ ...parts, removal });
   const supervisor = new Supervisor({ ...parts, recovery });
-  const creditStops = new CreditStops({ ...parts, power });
+  const accountStops = new AccountStops({ ...parts, power });
   return {
     ...{ images, imports, machines, actions, changes, runs, exposures: base.exposures },
     ...{
@@ -68,7 +68,7 @@ export function assembleCompute(given: ComputeParts) {
       removal,
       recovery,
       supervisor,
-      creditStops,
+      accountStops,
       addresses: given.addresses,
       billing: given.billing,
     },

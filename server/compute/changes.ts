@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { barred } from './stop-causes.ts';
 import type { VmRow, VmStore } from './store.ts';
 import { nextState, type VmEvent } from './transitions.ts';
 import type { VmBilling } from './vm-billing.ts';
@@ -53,7 +54,8 @@ export class Changes {
 
   /**
    * Stores the state after `change.event`. Throws what the table of transitions refuses, `write_conflict`
-   * when the row has changed since it was read, and `insufficient_credits` for a start.
+   * when the row has changed since it was read, and, for a start, `insufficient_credits` and
+   * `account_suspended`.
    */
   async apply(before: VmRow, change: Change): Promise<VmRow> {
     const { clock, store, metadata, announce } = this.#deps;
@@ -61,16 +63,20 @@ export class Changes {
       const now = clock.now();
       const row = changed(before, change, now);
       const own = [store.update(row), ...this.#usage(before, row, change.endedAt ?? now)];
+      const begins = row.state === 'starting' && before.state !== 'starting';
+      const expected = begins ? [store.expectNoBar(row.account_id)] : [];
       const credits = await this.#credits(before, row);
       const told = announcement(before, row, now);
       const rest = [...(told === undefined ? [] : announce(told)), ...(change.also?.(row) ?? [])];
       try {
-        await metadata.commit([...own, ...credits, ...rest]);
+        await metadata.commit([...own, ...expected, ...credits, ...rest]);
         return row;
       } catch (error) {
         if (!(error instanceof CommitRejected)) throw error;
         if (error.index === 0) throw writeConflict(error);
-        const isCredits = error.index >= own.length && error.index < own.length + credits.length;
+        if (begins && error.index === own.length) throw barred(error);
+        const first = own.length + expected.length;
+        const isCredits = error.index >= first && error.index < first + credits.length;
         if (!isCredits || tries === MAX_TRIES) throw error;
       }
     }

@@ -6,12 +6,14 @@ import type { Changes } from './changes.ts';
 import type { Machines } from './machines.ts';
 import { noVmReceipt, type Runs, type VmReceipt } from './runs.ts';
 import type { Vm } from './schema.ts';
-import type { VmRow } from './store.ts';
+import { barred } from './stop-causes.ts';
+import type { VmRow, VmStore } from './store.ts';
 import { nextState } from './transitions.ts';
 import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
 
 export interface PowerDeps {
+  readonly store: VmStore;
   readonly machines: Machines;
   readonly actions: Actions;
   readonly changes: Changes;
@@ -37,7 +39,8 @@ export class Power {
 
   /**
    * Resolves when the guest's processor runs. Throws `vm_not_found`, `vm_invalid_state`, `vm_locked`,
-   * `insufficient_credits`, and what the engine says (`engine_unavailable`, `insufficient_capacity`, …).
+   * `insufficient_credits`, `account_suspended`, and what the engine says (`engine_unavailable`,
+   * `insufficient_capacity`, …).
    */
   async start(principal: Principal, vmId: string, receipt = noVmReceipt): Promise<Vm> {
     const { machines, answers } = this.#deps;
@@ -48,11 +51,12 @@ export class Power {
 
   /** As start(), for a caller that knows whose machine it is: `find` reads it, once it is its turn. */
   startOwned(vmId: string, find: () => Awaitable<VmRow>, receipt = noVmReceipt): Promise<VmRow> {
-    const { actions, changes, runs, billing } = this.#deps;
+    const { store, actions, changes, runs, billing } = this.#deps;
     return actions.run(vmId, 'start', async () => {
       const row = await find();
       const next = nextState(row.state, 'start');
       if (row.state === 'running' && next === 'running') return row;
+      if ((await store.barOf(row.account_id)) !== null) throw barred();
       await billing.require(row.account_id, row.instance_type);
       const isUnderWay = row.state === 'starting';
       const starting = isUnderWay ? row : await changes.apply(row, { event: 'start', desired: 'running' });

@@ -158,6 +158,33 @@ test('an engine whose guests die with us: they are started again', async () => {
   assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
 });
 
+test('nothing of a suspended account is started by a restart of the host, or as the end of a start', async () => {
+  const first = await restart();
+  const [vmId, begun, left] = [await newRunning(first), await newRunning(first), await newRunning(first)];
+  // Two starts that a kill cut off: before the guest ran, and after.
+  await first.power.stop(ann, begun);
+  for (const id of [begun, left]) {
+    const sql = "UPDATE vms SET state = 'starting', desired_state = 'running' WHERE vm_id = ?";
+    await house.metadata.commit([{ sql, params: [id] }]);
+  }
+  await house.suspend(ann.accountId);
+  house.engine.losePower(vmId);
+  const { length } = house.engine.starts;
+  const cloud = await restart();
+  const ids = [vmId, begun, left];
+  assert.deepEqual(await house.reasons(ids), Array(3).fill('stopped account_suspended'));
+  assert.deepEqual(
+    house.engine.running().filter((id) => ids.includes(id)),
+    [],
+  );
+  assert.equal(house.engine.starts.length, length);
+  assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
+  assert.equal(cloud.front.places.get(vmId)?.isRunning, false);
+  await house.suspend(ann.accountId, null);
+  assert.deepEqual(await cloud.accountStops.resume(ann.accountId), { waiting: 0 });
+  assert.deepEqual(await house.reasons(ids), Array(3).fill('running null'));
+});
+
 test('a guest that is found gone while we run is noted the second time only', async () => {
   const cloud = await restart();
   const vmId = await newRunning(cloud);

@@ -5,7 +5,8 @@ import type { Actions } from './actions.ts';
 import type { Exposures } from './exposures.ts';
 import type { GuestFact, Hypervisor, LastEnd } from './hypervisor.ts';
 import type { Removal } from './removal.ts';
-import { noVmReceipt, type Runs } from './runs.ts';
+import { CRASHED_UNSEEN, type Gone, HOST_RESTARTED, noVmReceipt, type Runs } from './runs.ts';
+import { type Bar, STOP_REASONS } from './stop-causes.ts';
 import type { VmRow, VmStore } from './store.ts';
 import type { VmState } from './transitions.ts';
 
@@ -38,6 +39,14 @@ export function recoveryStep(state: VmState, runs: boolean): RecoveryStep {
   return TABLE[state][runs ? 'runs' : 'gone'];
 }
 
+/** What is known of a machine. */
+interface Found {
+  readonly row: VmRow;
+  readonly fact: GuestFact;
+  /** Of its account. */
+  readonly bar: Bar | null;
+}
+
 export interface RecoveryDeps {
   readonly store: VmStore;
   readonly clock: Clock;
@@ -68,6 +77,7 @@ export class Recovery {
     const before = await store.find(vmId);
     if (before === undefined || actions.isRunning(vmId)) return;
     const fact = await hypervisor.inspect(vmId);
+    const bar = await store.barOf(before.account_id);
     const row = await store.find(vmId);
     if (row?.generation !== before.generation || actions.isRunning(vmId)) return;
     const step = recoveryStep(row.state, fact.running);
@@ -78,25 +88,36 @@ export class Recovery {
       return;
     }
     try {
-      await this.#take(step, row, fact);
+      await this.#take(step, { row, fact, bar });
     } catch (error) {
       if (!isAppError(error, 'vm_locked')) throw error;
     }
   }
 
   /** The row is as it was just read: from there to the action nothing else gets its turn. */
-  async #take(step: RecoveryStep, row: VmRow, fact: GuestFact): Promise<void> {
-    const { actions, runs, removal, hypervisor, graceMs } = this.#deps;
+  async #take(step: RecoveryStep, found: Found): Promise<void> {
+    const { actions, removal, hypervisor, graceMs } = this.#deps;
+    const { row, fact } = found;
     const vmId = row.vm_id;
     if (step === 'adopt') await this.#adopt(row, fact);
-    if (step === 'start') await actions.run(vmId, 'start', () => this.#boot(row, fact.runningSince));
-    if (step === 'stop') {
-      const halt = (hurry: AbortSignal) => runs.halt(row, { graceMs, receipt: noVmReceipt, hurry });
-      await actions.run(vmId, 'stop', halt);
-    }
+    if (step === 'start') await this.#start(found);
+    if (step === 'stop') await this.#stop(found);
     if (step === 'end_stray') await actions.settle(vmId, () => hypervisor.stop(vmId, { graceMs }));
-    if (step === 'note_gone') await this.#noteGone(row, fact);
+    if (step === 'note_gone') await this.#noteGone(found);
     if (step === 'delete') await actions.run(vmId, 'delete', () => removal.finish(row));
+  }
+
+  async #start({ row, fact, bar }: Found): Promise<void> {
+    if (bar !== null) return this.#stop({ row, bar });
+    await this.#deps.actions.run(row.vm_id, 'start', () => this.#boot(row, fact.runningSince));
+  }
+
+  async #stop({ row, bar }: Pick<Found, 'row' | 'bar'>): Promise<void> {
+    const { actions, runs, graceMs } = this.#deps;
+    const why = bar === null ? {} : { reason: STOP_REASONS[bar] };
+    await actions.run(row.vm_id, 'stop', (hurry) =>
+      runs.halt(row, { graceMs, receipt: noVmReceipt, hurry, ...why }),
+    );
   }
 
   async #adopt(row: VmRow, fact: GuestFact): Promise<void> {
@@ -108,7 +129,7 @@ export class Recovery {
     await this.#deps.actions.run(row.vm_id, 'start', () => this.#boot(row, fact.runningSince));
   }
 
-  async #noteGone(row: VmRow, fact: GuestFact): Promise<void> {
+  async #noteGone({ row, fact, bar }: Found): Promise<void> {
     const { actions, runs } = this.#deps;
     const vmId = row.vm_id;
     // That of another run says nothing of this one.
@@ -118,8 +139,8 @@ export class Recovery {
       await actions.settle(vmId, () => runs.noteEnd({ vmId, ...end }));
       return;
     }
-    const event = wentWithHost ? 'host_restarted' : 'crashed';
-    const after = await actions.settle(vmId, () => runs.noteGone(row, event, end?.at ?? null));
+    const gone = wentWithHost ? afterHostRestart(bar) : CRASHED_UNSEEN;
+    const after = await actions.settle(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
     if (after.state !== 'starting') return;
     await actions.run(row.vm_id, 'start', () => this.#boot(after, null));
   }
@@ -133,4 +154,10 @@ export class Recovery {
     if (state !== 'running' || desired_state !== 'running' || started_at === null) return false;
     return !this.#deps.hypervisor.capabilities.survivesRestart || end?.cause === 'host_restarted';
   }
+}
+
+/** Nothing of an account that is barred is started again: it counts as stopped with the others. */
+function afterHostRestart(bar: Bar | null): Gone {
+  if (bar === null) return HOST_RESTARTED;
+  return { event: 'powered_off', desired: 'stopped', reason: STOP_REASONS[bar] };
 }

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
 import type { Statement } from '../metadata/metadata.ts';
-import type { Changes, NewRun, Reason } from './changes.ts';
+import type { Change, Changes, NewRun, Reason } from './changes.ts';
 import type { Exposures } from './exposures.ts';
 import { guestSpec } from './guest-spec.ts';
 import type { GuestEnd, Hypervisor, LastEnd, StopMeans } from './hypervisor.ts';
@@ -55,6 +55,21 @@ const MEANS: Readonly<Record<StopMeans, Reason>> = {
 const SHUT_DOWN_UNSEEN: Reason = {
   code: 'guest_shutdown',
   message: 'It shut down before its stop was completed, while nobody watched',
+};
+
+/** What a guest that is gone without a word leads to. */
+export type Gone = Required<Pick<Change, 'event' | 'desired' | 'reason'>>;
+
+export const CRASHED_UNSEEN: Gone = {
+  ...{ event: 'crashed', desired: 'stopped' },
+  reason: {
+    code: 'crashed',
+    message: 'It ended while nobody watched: it was killed, or powered itself off',
+  },
+};
+export const HOST_RESTARTED: Gone = {
+  ...{ event: 'host_restarted', desired: 'running' },
+  reason: { code: 'host_restarted', message: 'The host went down under it; it is started again' },
 };
 
 export class Runs {
@@ -134,18 +149,11 @@ export class Runs {
    * Notes that a guest is gone and nobody knows how. It is counted up to `at`, ms since 1970; null: only the
    * time in which it was seen running.
    */
-  async noteGone(row: VmRow, event: 'crashed' | 'host_restarted', at: number | null): Promise<VmRow> {
+  async noteGone(row: VmRow, gone: Gone, at: number | null): Promise<VmRow> {
     const { store, changes, exposures } = this.#deps;
     if (row.started_at === null) return row;
     const endedAt = at ?? (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;
-    const gone =
-      event === 'crashed'
-        ? { code: 'crashed', message: 'It ended while nobody watched: it was killed, or powered itself off' }
-        : { code: 'host_restarted', message: 'The host went down under it; it is started again' };
-    const after = await changes.apply(row, {
-      ...{ event, endedAt, reason: gone },
-      desired: event === 'crashed' ? 'stopped' : 'running',
-    });
+    const after = await changes.apply(row, { ...gone, endedAt });
     exposures.setRunning(row.vm_id, false);
     return after;
   }

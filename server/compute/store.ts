@@ -1,5 +1,6 @@
 /** SQL of machines and of what they used. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { Bar, StopCause } from './stop-causes.ts';
 import type { VmState } from './transitions.ts';
 
 /** Times are ms since 1970. */
@@ -88,13 +89,42 @@ export class VmStore {
     );
   }
 
-  /** Those of an account that were stopped for that reason. */
-  listStopped(accountId: number, reasonCode: string): Awaitable<VmRow[]> {
+  /** Those of an account that run, may run after an error, or are about to start or stop. */
+  listUp(accountId: number): Awaitable<VmRow[]> {
     return this.#reads.all(
-      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state = 'stopped' AND reason_code = ? ORDER BY id`,
+      `SELECT ${COLUMNS} FROM vms WHERE account_id = ?
+         AND (started_at IS NOT NULL OR state IN ('starting', 'stopping')) ORDER BY id`,
       accountId,
-      reasonCode,
     );
+  }
+
+  /** Those of an account that were stopped for one of these causes. */
+  listStopped(accountId: number, causes: readonly StopCause[]): Awaitable<VmRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state = 'stopped'
+         AND reason_code IN (SELECT value FROM json_each(?)) ORDER BY id`,
+      accountId,
+      JSON.stringify(causes),
+    );
+  }
+
+  /** Why nothing of that account may be started whoever wants it; null: nothing stands against it. */
+  async barOf(accountId: number): Promise<Bar | null> {
+    const row = await this.#reads.get<{ is_active: number; closed_at: number | null }>(
+      'SELECT is_active, closed_at FROM accounts WHERE id = ?',
+      accountId,
+    );
+    if (row === undefined || row.closed_at !== null) return 'account_closed';
+    return row.is_active === 0 ? 'account_suspended' : null;
+  }
+
+  /** Refuses when the account is barred. */
+  expectNoBar(accountId: number): Statement {
+    return {
+      sql: 'UPDATE accounts SET id = id WHERE id = ? AND is_active = 1',
+      params: [accountId],
+      expectChanges: 1,
+    };
   }
 
   /** Every address that is taken, oldest machine first. */

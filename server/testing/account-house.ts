@@ -15,6 +15,7 @@ import { Sessions } from '../accounts/sessions.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { AccountStore } from '../accounts/store.ts';
 import { transferStatements } from '../billing/ledger.ts';
+import { StandingStore } from '../billing/standing-store.ts';
 import { FakeClock } from '../clock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { randomSecret } from '../ids.ts';
@@ -59,17 +60,24 @@ export async function openAccountHouse(options: AccountHouseOptions = {}) {
   const base = { store, metadata, clock, sealer, passwords, throttle, cache: authenticator };
   const apiKeys = new ApiKeys(base);
   const transfer = transferStatements;
-  const accounts = new Accounts({ ...base, apiKeys, transfer, signupMicro: 10_000_000 });
+  const changed: number[] = [];
+  const accountChanged = (accountId: number) => void changed.push(accountId);
+  const accounts = new Accounts({ ...base, apiKeys, transfer, accountChanged, signupMicro: 10_000_000 });
   return {
     ...base,
     directory,
     authenticator,
+    /** Whom billing was told of. */
+    changed,
     apiKeys,
     accounts,
     accessKeys: new AccessKeys(base),
     sessions: new Sessions({ ...base, apiKeys }),
     setupLinks: new SetupLinks({ ...base, accounts }),
-    administration: new Administration({ ...base, accounts, apiKeys, authenticator, transfer }),
+    administration: new Administration({
+      ...{ ...base, accounts, apiKeys, authenticator, transfer, accountChanged },
+      reactivation: (accountId) => [new StandingStore(metadata).resumeDue(accountId)],
+    }),
     async close() {
       await metadata.close();
       await rm(directory, { recursive: true, force: true });

@@ -79,6 +79,15 @@ export async function openComputeHouse() {
         .filter((row) => vmId === undefined || row.vm_id === vmId)
         .map(({ event, at }) => ({ event, at }));
     },
+    /** As an administrator does it; null: resumes it. */
+    async suspend(accountId: number, reason: string | null = 'a test'): Promise<void> {
+      await metadata.commit([house.store.setSuspended(accountId, reason)]);
+    },
+    /** States of machines, each with the code of its reason. */
+    async reasons(vmIds: readonly string[]): Promise<string[]> {
+      const rows = await Promise.all(vmIds.map((vmId) => store.find(vmId)));
+      return rows.map((row) => `${row?.state} ${row?.reason_code}`);
+    },
     /** Nobody has credits any more. */
     async spendAll(): Promise<void> {
       await metadata.commit([{ sql: 'UPDATE accounts SET credits_micro = 0', params: [] }]);

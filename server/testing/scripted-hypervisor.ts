@@ -37,10 +37,10 @@ export class Engine {
   readonly starts: string[] = [];
   runs = 0;
 
-  /** All guests lose their power, as when the host goes down. */
-  losePower(): void {
-    for (const guest of this.guests.values()) {
-      if (guest.run === null) continue;
+  /** All guests, or one, lose their power, as when the host goes down. */
+  losePower(only?: string): void {
+    for (const [vmId, guest] of this.guests) {
+      if (guest.run === null || (only ?? vmId) !== vmId) continue;
       const { handle } = guest.run;
       guest.run = null;
       guest.lastEnd = { handle, cause: 'host_restarted', message: 'as scripted', at: null };

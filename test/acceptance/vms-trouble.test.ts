@@ -100,6 +100,7 @@ test('a console ends when its key is revoked or rotated, or the account suspende
   const path = `/api/admin/accounts/${account.id}`;
   await admin.expect(200, `${path}/suspend`, { json: { reason: 'a test' } });
   assert.equal(await bySuspended, 1008);
+  await eventually('the end of its guest', async () => guestPids(vm.slice('/api/vms/'.length)).length === 0);
   await admin.expect(200, `${path}/resume`, { method: 'POST' });
-  assert.equal((await again.expect(200, vm)).state, 'running');
+  await eventually('its machine', async () => (await again.expect(200, vm)).state === 'running');
 });

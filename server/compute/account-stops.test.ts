@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Principal } from '../accounts/principal.ts';
+import { AppError } from '../errors.ts';
+import { type Compute, openComputeHouse } from '../testing/compute-house.ts';
+
+const WISH = { name: 'web', instance_type: 't2.micro' };
+
+async function newVm(compute: Compute, who: Principal): Promise<string> {
+  return (await compute.machines.create(who, WISH)).vm_id;
+}
+
+test('what runs is stopped for want of credits, and only that is started again', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const bob = await house.newPrincipal('bob');
+  const [running, stopped, others] = [
+    await newVm(compute, ada),
+    await newVm(compute, ada),
+    await newVm(compute, bob),
+  ];
+  for (const vmId of [running, stopped]) await compute.power.start(ada, vmId);
+  await compute.power.start(bob, others);
+  await compute.power.stop(ada, stopped);
+  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
+  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
+  const states = () => house.reasons([running, stopped, others]);
+  assert.deepEqual(await states(), ['stopped credits_exhausted', 'stopped shut_down', 'running null']);
+  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.deepEqual(await states(), ['running null', 'stopped shut_down', 'running null']);
+});
+
+test('what there are no credits for yet goes on waiting', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const vmId = await newVm(compute, ada);
+  await compute.power.start(ada, vmId);
+  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
+  await house.spendAll();
+  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 1 });
+  assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
+  assert.match(compute.reports.join(), /could not be started again.*insufficient_credits|credits/);
+});
+
+test('a stop for want of credits that a crash cut off is still known as one', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const vmId = await newVm(compute, ada);
+  await compute.power.start(ada, vmId);
+  const row = await compute.machines.findFor(ada, vmId);
+  const reason = { code: 'credits_exhausted', message: 'none left' };
+  await compute.changes.apply(row, { event: 'stop', desired: 'stopped', reason });
+  const restarted = await house.open();
+  await restarted.recovery.settle(vmId, { isSure: true });
+  assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
+  assert.deepEqual(await restarted.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.equal((await house.store.find(vmId))?.state, 'running');
+});
+
+test('what was stopped with its account is started again with what credits stopped, and nothing else', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) ids.push(await newVm(compute, ada));
+  const [broke = '', owned = '', suspended = '', touched = '', never = ''] = ids;
+  const states = () => house.reasons(ids);
+  await compute.power.start(ada, broke);
+  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
+  for (const vmId of [owned, suspended, touched]) await compute.power.start(ada, vmId);
+  await compute.power.stop(ada, owned);
+  await compute.accountStops.stop(ada.accountId, 'account_suspended');
+  assert.equal((await house.store.find(never))?.state, 'created');
+  await compute.power.start(ada, touched);
+  await compute.power.stop(ada, touched);
+  assert.deepEqual(await states(), [
+    ...['stopped credits_exhausted', 'stopped shut_down', 'stopped account_suspended'],
+    ...['stopped shut_down', 'created null'],
+  ]);
+  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.deepEqual(await states(), [
+    ...['running null', 'stopped shut_down', 'running null', 'stopped shut_down', 'created null'],
+  ]);
+  assert.deepEqual(compute.reports, []);
+});
+
+test('a start that is under way when its account is suspended is stopped as soon as it is done', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const vmId = await newVm(compute, ada);
+  const engineStarts = Promise.withResolvers<void>();
+  const mayStart = Promise.withResolvers<void>();
+  compute.scripted.script('start', () => {
+    engineStarts.resolve();
+    return mayStart.promise;
+  });
+  const start = compute.power.start(ada, vmId);
+  await engineStarts.promise;
+  await house.suspend(ada.accountId);
+  const stop = compute.accountStops.stop(ada.accountId, 'account_suspended');
+  mayStart.resolve();
+  assert.equal((await start).state, 'running');
+  await stop;
+  assert.deepEqual(await house.reasons([vmId]), ['stopped account_suspended']);
+  assert.deepEqual(compute.reports, []);
+});
+
+test('nobody starts a machine of an account that is suspended or closed', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const ada = await house.newPrincipal('ada');
+  let suspend = async () => {};
+  // The last moment: between the question whether the start may be and its commit.
+  const compute = await house.open({
+    wrapMetadata: (metadata) => ({
+      get: (...given) => metadata.get(...given),
+      all: (...given) => metadata.all(...given),
+      close: () => metadata.close(),
+      commit: async (statements) => {
+        await suspend();
+        return metadata.commit(statements);
+      },
+    }),
+  });
+  const vmId = await newVm(compute, ada);
+  const refused = { name: 'AppError', code: 'account_suspended' };
+  suspend = () => house.suspend(ada.accountId);
+  await assert.rejects(compute.power.start(ada, vmId), refused);
+  assert.deepEqual(await house.reasons([vmId]), ['created null']);
+  suspend = async () => {};
+  await assert.rejects(compute.power.start(ada, vmId), refused);
+  // A start that a kill cut off, and that nothing has looked after yet.
+  const setState = (state: string) =>
+    house.metadata.commit([{ sql: 'UPDATE vms SET state = ?', params: [state] }]);
+  await setState('starting');
+  await assert.rejects(compute.power.start(ada, vmId), refused);
+  await setState('created');
+  await house.metadata.commit([{ sql: 'UPDATE accounts SET closed_at = 1, is_active = 0', params: [] }]);
+  await assert.rejects(compute.power.start(ada, vmId), refused);
+  assert.equal(house.engine.starts.length, 0);
+  assert.deepEqual(await house.reasons([vmId]), ['created null']);
+});
+
+test('a guest that could not be stopped is stopped the next time', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const vmId = await newVm(compute, ada);
+  await compute.power.start(ada, vmId);
+  compute.scripted.script('stop', async () => {
+    throw new AppError('engine_unavailable', 'as scripted');
+  });
+  await compute.accountStops.stop(ada.accountId, 'account_suspended');
+  assert.equal((await house.store.find(vmId))?.state, 'error');
+  assert.match(compute.reports.join(), /could not be stopped \(account_suspended\)/);
+  compute.scripted.script('stop');
+  await compute.accountStops.stop(ada.accountId, 'account_suspended');
+  assert.deepEqual(await house.reasons([vmId]), ['stopped account_suspended']);
+});
+
+test('what runs of a closed account is stopped, says so, and waits for no credits', async (t) => {
+  const house = await openComputeHouse();
+  t.after(() => house.close());
+  const compute = await house.open();
+  const ada = await house.newPrincipal('ada');
+  const vmId = await newVm(compute, ada);
+  await compute.power.start(ada, vmId);
+  await compute.accountStops.stop(ada.accountId, 'account_closed');
+  const row = await house.store.find(vmId);
+  assert.deepEqual([row?.state, row?.reason_code], ['stopped', 'account_closed']);
+  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.equal((await house.store.find(vmId))?.state, 'stopped');
+});

@@ -1,0 +1,83 @@
+/** Stops the machines of an account that may not run any, and starts them again when it may. */
+import { isAppError } from '../errors.ts';
+import type { Actions } from './actions.ts';
+import type { Reason } from './changes.ts';
+import type { Power } from './power.ts';
+import { noVmReceipt, type Runs } from './runs.ts';
+import { PASSING_CAUSES, STOP_REASONS, type StopCause } from './stop-causes.ts';
+import type { VmRow, VmStore } from './store.ts';
+
+export interface AccountStopsDeps {
+  readonly store: VmStore;
+  readonly actions: Actions;
+  readonly runs: Runs;
+  readonly power: Power;
+  /** How long a guest is asked to shut down, ms. */
+  readonly graceMs: number;
+  readonly report: (vmId: string, what: string, error: unknown) => void;
+}
+
+export class AccountStops {
+  readonly #deps: AccountStopsDeps;
+
+  constructor(deps: AccountStopsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when all that could be stopped are. May be repeated; what failed is reported. */
+  async stop(accountId: number, cause: StopCause): Promise<void> {
+    const rows = await this.#deps.store.listUp(accountId);
+    const failure = `it could not be stopped (${cause})`;
+    await this.#each(rows, failure, (row) => this.#halt(row.vm_id, STOP_REASONS[cause]));
+  }
+
+  /**
+   * Starts what stop() stopped and nobody has touched since, unless its account was closed; `waiting`: how
+   * many are still stopped.
+   */
+  async resume(accountId: number): Promise<{ readonly waiting: number }> {
+    const { store, power } = this.#deps;
+    const stopped = await store.listStopped(accountId, PASSING_CAUSES);
+    await this.#each(stopped, 'it could not be started again', (row) =>
+      power.startOwned(row.vm_id, async () => (await store.find(row.vm_id)) ?? row),
+    );
+    return { waiting: (await store.listStopped(accountId, PASSING_CAUSES)).length };
+  }
+
+  /** After a start that is under way: nobody else would stop what it leads to. */
+  async #halt(vmId: string, reason: Reason): Promise<void> {
+    const { actions } = this.#deps;
+    for (;;) {
+      try {
+        await actions.run(vmId, 'stop', (hurry) => this.#haltNow(vmId, { reason, hurry }));
+        return;
+      } catch (error) {
+        if (!isAppError(error, 'vm_locked')) throw error;
+      }
+      await actions.settle(vmId, async () => {});
+    }
+  }
+
+  async #haltNow(
+    vmId: string,
+    { reason, hurry }: { readonly reason: Reason; readonly hurry: AbortSignal },
+  ): Promise<VmRow> {
+    const { store, runs, graceMs } = this.#deps;
+    const row = await store.find(vmId);
+    if (row === undefined) throw new Error('the machine is gone');
+    if (!isUp(row)) return row;
+    return runs.halt(row, { graceMs, hurry, receipt: noVmReceipt, reason });
+  }
+
+  async #each(rows: readonly VmRow[], failure: string, work: (row: VmRow) => Promise<unknown>) {
+    const outcomes = await Promise.allSettled(rows.map(work));
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.status === 'rejected') this.#deps.report(rows[i]?.vm_id ?? '', failure, outcome.reason);
+    }
+  }
+}
+
+/** As VmStore.listUp. */
+function isUp({ state, started_at }: VmRow): boolean {
+  return started_at !== null || state === 'starting' || state === 'stopping';
+}
