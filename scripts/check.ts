@@ -1,5 +1,6 @@
 /**
- * `npm test`: every check there is, in order, going on after a failure so that all problems are seen.
+ * `npm test`: every check there is, going on after a failure so that all problems are seen. The quick ones
+ * come first and one by one; the steps of tests after them share the processors.
  *
  *   npm test                       everything
  *   npm test -- server/storage     only the test files under, or named like, that path
@@ -11,7 +12,7 @@
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { runTests, type TestOutcome } from './test-run.ts';
+import { runTests, Slots, type TestOutcome } from './test-run.ts';
 
 interface Command {
   readonly label: string;
@@ -39,7 +40,6 @@ const COMMANDS: readonly Command[] = [
 const FAULTS: TestStep = {
   label: 'faults',
   patterns: ['test/faults/**/*.test.ts'],
-  // They mostly wait: for a moment to kill, and for a disk.
   concurrency: 2,
   timeoutMs: 300_000,
 };
@@ -51,22 +51,30 @@ const LONG: TestStep = {
   timeoutMs: 3_600_000,
 };
 
-const TEST_STEPS: readonly TestStep[] = [
-  {
-    label: 'tidy',
-    patterns: ['test/tidy.test.ts', 'test/tidy/**/*.test.ts'],
-    concurrency: 2,
-    timeoutMs: 60_000,
-  },
+const TIDY: TestStep = {
+  label: 'tidy',
+  patterns: ['test/tidy.test.ts', 'test/tidy/**/*.test.ts'],
+  concurrency: 2,
+  timeoutMs: 60_000,
+};
+
+/** Those with the longest files first, so that short ones are left for the end and no processor idles. */
+const SHARING: readonly TestStep[] = [
+  FAULTS,
+  { label: 'acceptance', patterns: ['test/acceptance/**/*.test.ts'], concurrency: 2, timeoutMs: 300_000 },
   {
     label: 'unit',
     patterns: ['server/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
     concurrency: 2,
     timeoutMs: 240_000,
   },
-  { label: 'acceptance', patterns: ['test/acceptance/**/*.test.ts'], concurrency: 2, timeoutMs: 300_000 },
-  FAULTS,
 ];
+
+/**
+ * Test files at a time, for two processors: those of the first two steps wait about half of their time, for a
+ * guest, a disk or a moment to kill.
+ */
+const SLOTS = 3;
 
 const ROOT = dirname(import.meta.dirname);
 /** Files named after a step that took long. */
@@ -134,13 +142,20 @@ async function checkCommand(command: Command, totals: Totals): Promise<void> {
   console.log(indent(output));
 }
 
+interface Sharing {
+  readonly tier: 'fast' | 'full';
+  readonly slots: Slots;
+  readonly rank: number;
+}
+
 async function checkTests(
   step: TestStep,
   files: readonly string[],
-  tier: 'fast' | 'full',
+  { tier, ...sharing }: Sharing,
 ): Promise<TestOutcome> {
   const start = performance.now();
   const outcome = await runTests({
+    ...sharing,
     files: files.map((file) => join(ROOT, file)),
     concurrency: step.concurrency,
     timeoutMs: tier === 'full' ? FULL_FAULTS_TIMEOUT_MS : step.timeoutMs,
@@ -173,11 +188,16 @@ async function main(args: readonly string[]): Promise<void> {
     for (const command of COMMANDS) await checkCommand(command, totals);
   }
   let fileCount = 0;
-  for (const step of faultsOnly ? [FAULTS] : longOnly ? [LONG] : TEST_STEPS) {
-    const files = filesOf(step, filters);
-    if (files.length === 0) continue;
-    fileCount += files.length;
-    totals.add(await checkTests(step, files, faultsOnly ? 'full' : 'fast'));
+  for (const steps of faultsOnly ? [[FAULTS]] : longOnly ? [[LONG]] : [[TIDY], SHARING]) {
+    const slots = new Slots(SLOTS);
+    const sharing = { tier: faultsOnly ? 'full' : 'fast', slots } as const;
+    const runs = steps.map(async (step, rank) => {
+      const files = filesOf(step, filters);
+      if (files.length === 0) return;
+      fileCount += files.length;
+      totals.add(await checkTests(step, files, { ...sharing, rank }));
+    });
+    await Promise.all(runs);
   }
   if (fileCount === 0) {
     console.log(`no test file matches ${filters.join(' ') || 'the patterns'}`);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Slots } from './test-run.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'test-run-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -85,4 +86,34 @@ describe('a test run', () => {
   test('no files: nothing passed, nothing failed', () => {
     assert.deepEqual(outcomeOf([]), { passed: 0, failures: [], skips: [], files: [] });
   });
+});
+
+test('slots are never more than there are, and go to the lowest rank that waits', async () => {
+  const slots = new Slots(2);
+  const began: string[] = [];
+  const take = (name: string, rank: number) => slots.take(rank).then(() => void began.push(name));
+  const soon = () => new Promise((resolve) => setImmediate(resolve));
+  for (const [name, rank] of [
+    ['a', 2],
+    ['b', 2],
+    ['c', 2],
+    ['d', 0],
+    ['e', 2],
+    ['f', 1],
+  ] as const) {
+    void take(name, rank);
+  }
+  await soon();
+  assert.deepEqual(began, ['a', 'b']);
+  for (let i = 0; i < 4; i++) {
+    slots.give();
+    await soon();
+  }
+  assert.deepEqual(began, ['a', 'b', 'd', 'f', 'c', 'e']);
+  slots.give();
+  slots.give();
+  await Promise.all([take('g', 0), take('h', 0)]);
+  void take('i', 0);
+  await soon();
+  assert.equal(began.at(-1), 'h');
 });

@@ -27,6 +27,10 @@ export interface TestRunOptions {
   readonly files: readonly string[];
   /** Test files at a time. */
   readonly concurrency: number;
+  /** Shared with other runs at the same time: a file waits for one of these, and keeps it until it ends. */
+  readonly slots?: Slots;
+  /** Of all that wait for a slot the lowest goes first. Default 0. */
+  readonly rank?: number;
   /** A file that takes longer fails. */
   readonly timeoutMs: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -46,6 +50,40 @@ const OUTPUT_LINES_KEPT = 40;
 /** A test that takes too long is named first; then its process, which may never end by itself, is ended. */
 const GRACE_MS = 2000;
 
+interface Waiting {
+  readonly rank: number;
+  readonly go: () => void;
+}
+
+/** Room for so many test files at a time, over several runs. */
+export class Slots {
+  #free: number;
+  readonly #waiting: Waiting[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Resolves when there is room, the lowest rank first, and those of one rank in the order they came. */
+  async take(rank: number): Promise<void> {
+    if (this.#free > 0) {
+      this.#free--;
+      return;
+    }
+    await new Promise<void>((go) => this.#waiting.push({ rank, go }));
+  }
+
+  give(): void {
+    const [next] = this.#waiting.toSorted((a, b) => a.rank - b.rank);
+    if (next === undefined) {
+      this.#free++;
+      return;
+    }
+    this.#waiting.splice(this.#waiting.indexOf(next), 1);
+    next.go();
+  }
+}
+
 /**
  * Runs the files and counts tests, not suites. A file without any test, or one that dies, counts as a
  * failure.
@@ -54,10 +92,16 @@ export async function runTests(options: TestRunOptions): Promise<TestOutcome> {
   const tally = new Tally();
   const seconds: [string, number][] = [];
   const waiting = [...options.files];
+  const { slots = new Slots(options.concurrency), rank = 0 } = options;
   const lane = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      await slots.take(rank);
       const began = performance.now();
-      await runFile(file, options, tally);
+      try {
+        await runFile(file, options, tally);
+      } finally {
+        slots.give();
+      }
       seconds.push([file, (performance.now() - began) / 1000]);
     }
   };

@@ -1,6 +1,6 @@
 /** The operator's way in: the set-up link of the first start, and bin/cloudlet on the machine itself. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -8,24 +8,37 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { type Ended, runCloudlet } from '../harness/command.ts';
 
-const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-commands-'));
-after(() => rmSync(dataDir, { recursive: true, force: true }));
+const root = mkdtempSync(join(tmpdir(), 'cloudlet-commands-'));
+after(() => rmSync(root, { recursive: true, force: true }));
 
-const ENV = { CLOUDLET_DATA_DIR: dataDir, CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' };
-const run = (...args: string[]): Promise<Ended> => runCloudlet(args, { env: ENV });
+const directory = (name: string) => join(root, name);
 
-async function succeed(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(...args);
-  assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}`);
-  return stdout.trim();
-}
+/** The operator's commands on one data directory. */
+class Operator {
+  readonly dataDir: string;
 
-/** Ends with this code and one line on stderr that says why. */
-async function fail(code: number, ...args: string[]): Promise<string> {
-  const ended = await run(...args);
-  assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
-  assert.match(ended.stderr, /^cloudlet: [^\n]+\n$/);
-  return ended.stderr;
+  constructor(name: string) {
+    this.dataDir = directory(name);
+  }
+
+  run(...args: string[]): Promise<Ended> {
+    const env = { CLOUDLET_DATA_DIR: this.dataDir, CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' };
+    return runCloudlet(args, { env });
+  }
+
+  async succeed(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(...args);
+    assert.deepEqual([code, stderr], [0, ''], `${args.join(' ')}: ${stdout}`);
+    return stdout.trim();
+  }
+
+  /** Ends with this code and one line on stderr that says why. */
+  async fail(code: number, ...args: string[]): Promise<string> {
+    const ended = await this.run(...args);
+    assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stdout}${ended.stderr}`);
+    assert.match(ended.stderr, /^cloudlet: [^\n]+\n$/);
+    return ended.stderr;
+  }
 }
 
 describe('the set-up link', () => {
@@ -84,49 +97,57 @@ describe('the set-up link', () => {
 });
 
 /** The same story, told to a data directory with and without a server on it. */
-async function tellAdminStory(suffix: string): Promise<void> {
-  const [name, email] = [`boss-${suffix}`, `boss-${suffix}@example.org`];
-  const made = await succeed('admin', 'create', '--username', name, '--email', email);
+async function tellAdminStory(operator: Operator, name: string, blobs: string): Promise<void> {
+  const email = `${name}@example.org`;
+  const made = await operator.succeed('admin', 'create', '--username', name, '--email', email);
   const key = /clk_[0-9A-Za-z]{38}/.exec(made)?.[0];
-  assert.equal(await succeed('admin', 'key', '--username', name.toUpperCase()), key);
-  const more = await succeed('admin', 'credits', '--username', name, '--amount', '2.5', '--reason', 'thanks');
-  assert.match(more, /12\.5 credits/);
-  const less = await succeed('admin', 'credits', '--username', name, '--amount=-0.5', '--reason', 'oops');
-  assert.match(less, /12 credits/);
-  assert.match(await fail(1, 'admin', 'create', '--username', name), /taken/);
-  assert.match(await fail(1, 'admin', 'create', '--username', 'a b'), /username/);
-  assert.match(await fail(1, 'admin', 'key', '--username', 'nobody-here'), /nobody-here/);
-  await fail(1, 'admin', 'credits', '--username', name, '--amount=-1000', '--reason', 'too much');
-  await fail(2, 'admin', 'credits', '--username', name);
-  await fail(2, 'admin', 'credits', '--username', name, '--amount', 'much', '--reason', 'x');
-  assert.match(await succeed('keys', 'rotate'), /^Master key [0-9a-f]{16} is in use; \d+ secrets/);
-  assert.equal(await succeed('admin', 'key', '--username', name), key, 'secrets open under the new key');
-  assert.match(await succeed('scrub'), /^\d+ blobs, \d+ bytes verified; 0 damaged$/);
+  const showKey = (username: string) => operator.succeed('admin', 'key', '--username', username);
+  assert.equal(await showKey(name.toUpperCase()), key);
+  const credits = ['admin', 'credits', '--username', name] as const;
+  assert.match(await operator.succeed(...credits, '--amount', '2.5', '--reason', 'thanks'), /12\.5 credits/);
+  assert.match(await operator.succeed(...credits, '--amount=-0.5', '--reason', 'oops'), /12 credits/);
+  assert.match(await operator.fail(1, 'admin', 'create', '--username', name), /taken/);
+  assert.match(await operator.fail(1, 'admin', 'create', '--username', 'a b'), /username/);
+  assert.match(await operator.fail(1, 'admin', 'key', '--username', 'nobody-here'), /nobody-here/);
+  await operator.fail(1, ...credits, '--amount=-1000', '--reason', 'too much');
+  await operator.fail(2, ...credits);
+  await operator.fail(2, ...credits, '--amount', 'much', '--reason', 'x');
+  const rotated = await operator.succeed('keys', 'rotate');
+  assert.match(rotated, /^Master key [0-9a-f]{16} is in use; \d+ secrets/);
+  assert.equal(await showKey(name), key, 'secrets open under the new key');
+  const scrubbed = await operator.succeed('scrub');
+  assert.equal(scrubbed, `${blobs} verified; 0 damaged`);
 }
 
-describe('bin/cloudlet', () => {
-  test('without a server', () => tellAdminStory('offline'));
+// A rotation waits for ten seconds: the two wait together.
+describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
+  test('without a server', () => tellAdminStory(new Operator('offline'), 'boss', '0 blobs, 0 bytes'));
 
   test('beside a running server, which sees it at once', async () => {
-    const cloud = await CloudProcess.start({ dataDir });
+    const operator = new Operator('online');
+    await operator.succeed('admin', 'create', '--username', 'boss-before');
+    await operator.succeed('admin', 'credits', '--username', 'boss-before', '--amount=2', '--reason', 'x');
+    const cloud = await CloudProcess.start({ dataDir: operator.dataDir });
     try {
-      await tellAdminStory('online');
-      const key = await succeed('admin', 'key', '--username', 'boss-offline');
+      const key = await operator.succeed('admin', 'key', '--username', 'boss-before');
       const boss = await CheckedClient.open(cloud.api, key);
       assert.equal((await boss.expect(200, '/api/account')).credits, 12);
       await boss.expect(201, '/api/buckets', { json: { name: 'encrypted', encryption: true } });
       const { body } = await boss.upload('encrypted', 'a', 'x'.repeat(100_000));
-      assert.match(await succeed('keys', 'rotate'), /^Master key/);
+      await tellAdminStory(operator, 'boss', '1 blobs, 100000 bytes');
       assert.equal((await boss.download(body.object_id)).length, 100_000);
-      assert.match(await succeed('scrub'), /^1 blobs, 100000 bytes verified; 0 damaged$/);
     } finally {
       await cloud.stop();
     }
   });
+});
+
+describe('bin/cloudlet', () => {
+  const operator = new Operator('looked-at');
 
   test('doctor looks at everything and changes nothing', async () => {
-    const fresh = join(dataDir, 'not-made-yet');
-    const { code, stdout } = await runCloudlet(['doctor'], { env: { ...ENV, CLOUDLET_DATA_DIR: fresh } });
+    const { code, stdout } = await operator.run('doctor');
+    assert.equal(existsSync(operator.dataDir), false);
     assert.ok(code === 0 || code === 1, stdout);
     assert.match(stdout, /^\d+ failed, \d+ to look at, \d+ fine$/m);
     assert.equal(code, / [1-9]\d* failed|^[1-9]\d* failed/m.test(stdout) ? 1 : 0);
@@ -135,23 +156,23 @@ describe('bin/cloudlet', () => {
   });
 
   test('explains itself and every command', async () => {
-    const overview = await succeed('--help');
+    const overview = await operator.succeed('--help');
     for (const command of ['start', 'admin', 'scrub', 'keys', 'doctor']) {
       assert.ok(overview.includes(command), command);
-      assert.match(await succeed(command, '--help'), new RegExp(`^Usage: cloudlet ${command}`));
+      assert.match(await operator.succeed(command, '--help'), new RegExp(`^Usage: cloudlet ${command}`));
     }
   });
 
   test('refuses what it does not know with exit code 2', async () => {
-    assert.match(await fail(2, 'fly'), /unknown command "fly"/);
-    await fail(2, 'constructor');
-    await fail(2, 'admin');
-    await fail(2, 'admin', 'fly');
-    await fail(2, 'admin', 'create', '--fly');
-    await fail(2, 'keys');
-    await fail(2, 'scrub', 'now');
-    await fail(2, 'start', 'now');
-    assert.equal((await run('doctor', 'now')).code, 2);
-    assert.equal((await run()).code, 2);
+    assert.match(await operator.fail(2, 'fly'), /unknown command "fly"/);
+    await operator.fail(2, 'constructor');
+    await operator.fail(2, 'admin');
+    await operator.fail(2, 'admin', 'fly');
+    await operator.fail(2, 'admin', 'create', '--fly');
+    await operator.fail(2, 'keys');
+    await operator.fail(2, 'scrub', 'now');
+    await operator.fail(2, 'start', 'now');
+    assert.equal((await operator.run('doctor', 'now')).code, 2);
+    assert.equal((await operator.run()).code, 2);
   });
 });

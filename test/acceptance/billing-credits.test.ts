@@ -6,7 +6,8 @@ import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { cannotRunGuests, eventually, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
 
-const GRACE_SECONDS = 5;
+/** Credits are looked at just as often. Long enough to see a machine that runs in it. */
+const GRACE_SECONDS = 3;
 const env = {
   ...VM_SETTINGS,
   CLOUDLET_CREDIT_GRACE_SECONDS: String(GRACE_SECONDS),

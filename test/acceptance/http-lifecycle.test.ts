@@ -60,13 +60,10 @@ describe('a start is refused', () => {
     assert.match(stderr, /^cloudlet: The data directory \S+ is not writable [^\n]+\n$/);
   });
 
+  // What each setting may be is in server/config.test.ts.
   test('for settings that are unknown or invalid', async () => {
     await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT/);
     await refusesToStart({ CLOUDLET_PORT: '80a' }, /CLOUDLET_PORT.*whole number/);
-    await refusesToStart({ CLOUDLET_PORT: '65536' }, /CLOUDLET_PORT/);
-    await refusesToStart({ CLOUDLET_ADMIN_KEY: 'short' }, /CLOUDLET_ADMIN_KEY.*24/);
-    await refusesToStart({ CLOUDLET_LOG_LEVEL: 'loud' }, /CLOUDLET_LOG_LEVEL.*debug/);
-    await refusesToStart({ CLOUDLET_PUBLIC_URL: 'cloud.example.org' }, /CLOUDLET_PUBLIC_URL/);
   });
 
   test('on a data directory that another process has, which goes on', async () => {
@@ -127,6 +124,8 @@ test('SIGTERM lets an upload of 20 MiB finish, takes no new connection, and exit
   const upload = request(`${cloud.api}/api/buckets/late/upload`, {
     method: 'POST',
     headers: { 'x-api-key': ADMIN_KEY, 'content-type': 'multipart/form-data; boundary=b' },
+    // A connection that its client keeps would hold up the stop for as long as it is kept.
+    agent: false,
   });
   const answered = once(upload, 'response');
   upload.write(head);

@@ -12,7 +12,7 @@ import { chooseSeed, Load, makeBuckets, randomFrom, rounds } from './load.ts';
 import { Oracle } from './oracle.ts';
 import { blobFiles, waitUntil } from './waiting.ts';
 
-const ROUNDS = rounds(30, 300);
+const ROUNDS = rounds(12, 300);
 const INLINE_MAX_BYTES = 16_384;
 const env = { CLOUDLET_RATE_REQUESTS: '1000000', CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
 
