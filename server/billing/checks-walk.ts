@@ -36,10 +36,11 @@ export interface LedgerWalkDeps {
 
 /** One turn of the event loop: some milliseconds. */
 const PAGE_ROWS = 1000;
+const PAGE_ACCOUNTS = 500;
 const LEAST_PART_ROWS = 20_000;
+/** So that an operator who watches sees the walk go on. */
 const MOST_PART_ROWS = 250_000;
 const PART_MODULE = new URL('./walk-part.ts', import.meta.url);
-const PAGE_ACCOUNTS = 500;
 /** A commit between two looks of the same turn is possible only where the database is another process. */
 const MAX_LOOKS = 20;
 /** The hashed text begins with this, and the previous hash. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { Principal } from '../accounts/principal.ts';
 import { AppError } from '../errors.ts';
 import { type Compute, openComputeHouse } from '../testing/compute-house.ts';
@@ -10,11 +10,14 @@ async function newVm(compute: Compute, who: Principal): Promise<string> {
   return (await compute.machines.create(who, WISH)).vm_id;
 }
 
-test('what runs is stopped for want of credits, and only that is started again', async (t) => {
+async function open(t: TestContext) {
   const house = await openComputeHouse();
   t.after(() => house.close());
-  const compute = await house.open();
-  const ada = await house.newPrincipal('ada');
+  return { house, compute: await house.open(), ada: await house.newPrincipal('ada') };
+}
+
+test('what runs is stopped for want of credits, and only that is started again', async (t) => {
+  const { house, compute, ada } = await open(t);
   const bob = await house.newPrincipal('bob');
   const [running, stopped, others] = [
     await newVm(compute, ada),
@@ -33,10 +36,7 @@ test('what runs is stopped for want of credits, and only that is started again',
 });
 
 test('what there are no credits for yet goes on waiting', async (t) => {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  const compute = await house.open();
-  const ada = await house.newPrincipal('ada');
+  const { house, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   await compute.power.start(ada, vmId);
   await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
@@ -47,10 +47,7 @@ test('what there are no credits for yet goes on waiting', async (t) => {
 });
 
 test('a stop for want of credits that a crash cut off is still known as one', async (t) => {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  const compute = await house.open();
-  const ada = await house.newPrincipal('ada');
+  const { house, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   await compute.power.start(ada, vmId);
   const row = await compute.machines.findFor(ada, vmId);
@@ -64,10 +61,7 @@ test('a stop for want of credits that a crash cut off is still known as one', as
 });
 
 test('what was stopped with its account is started again with what credits stopped, and nothing else', async (t) => {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  const compute = await house.open();
-  const ada = await house.newPrincipal('ada');
+  const { house, compute, ada } = await open(t);
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) ids.push(await newVm(compute, ada));
   const [broke = '', owned = '', suspended = '', touched = '', never = ''] = ids;
@@ -92,10 +86,7 @@ test('what was stopped with its account is started again with what credits stopp
 });
 
 test('a start that is under way when its account is suspended is stopped as soon as it is done', async (t) => {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  const compute = await house.open();
-  const ada = await house.newPrincipal('ada');
+  const { house, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   const engineStarts = Promise.withResolvers<void>();
   const mayStart = Promise.withResolvers<void>();
@@ -151,10 +142,7 @@ test('nobody starts a machine of an account that is suspended or closed', async 
 });
 
 test('a guest that could not be stopped is stopped the next time', async (t) => {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  const compute = await house.open();
-  const ada = await house.newPrincipal('ada');
+  const { house, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   await compute.power.start(ada, vmId);
   compute.scripted.script('stop', async () => {
@@ -169,10 +157,7 @@ test('a guest that could not be stopped is stopped the next time', async (t) => 
 });
 
 test('what runs of a closed account is stopped, says so, and waits for no credits', async (t) => {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  const compute = await house.open();
-  const ada = await house.newPrincipal('ada');
+  const { house, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   await compute.power.start(ada, vmId);
   await compute.accountStops.stop(ada.accountId, 'account_closed');
