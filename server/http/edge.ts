@@ -1,7 +1,7 @@
 /**
  * The HTTP edge: mounts declared routes on Fastify. A request goes through, in this order: request id →
- * credentials → rate limit → permission → body → validation → idempotency → handler → answer or problem.
- * No rules live here.
+ * credentials → rate limit → permission → end of the event loop's turn → body → validation → idempotency →
+ * handler → answer or problem. No rules live here.
  */
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -12,6 +12,7 @@ import { newId } from '../ids.ts';
 import { JSON_MAX_BYTES, parseJson } from '../json.ts';
 import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
+import { endOfTurn } from '../turns.ts';
 import { type Authenticates, type ControlSockets, identify } from './credentials.ts';
 import { type Answer, handleRoute, requireMultipart } from './handle.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
@@ -146,12 +147,10 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         sendProblem(deps, reply, error);
         return;
       }
-      if (waiting === undefined) done();
-      else
-        waiting.then(
-          () => done(),
-          (error) => sendProblem(deps, reply, error),
-        );
+      (waiting ?? endOfTurn()).then(
+        () => done(),
+        (error) => sendProblem(deps, reply, error),
+      );
     },
     preParsing: async (request, _reply, payload) => {
       if (route.consumes === 'multipart') requireMultipart(request);

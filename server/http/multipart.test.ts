@@ -168,6 +168,23 @@ test('a client that goes away in the middle is told apart from a bad form', asyn
   await assert.rejects(reading, (error) => isAppError(error, 'bad_http'));
 });
 
+test('a client that went away before its form was read, whole or not, is not waited for', async () => {
+  for (const complete of [false, true]) {
+    for (const when of ['before', 'meanwhile']) {
+      const body = request([]);
+      body.complete = complete;
+      const leave = async () => {
+        body.destroy();
+        for (let i = 0; i < 3; i++) await turn();
+      };
+      if (when === 'before') await leave();
+      const reading = readForm(body, ignore);
+      if (when === 'meanwhile') void leave();
+      await assert.rejects(reading, (error) => isAppError(error, 'bad_http'), `${complete} ${when}`);
+    }
+  }
+});
+
 test('what the target throws comes out as it is, at once or later, and no byte follows', async () => {
   const failure = new Error('no room');
   for (const late of [false, true]) {

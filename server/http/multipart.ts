@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, invalidField } from '../errors.ts';
 import { giveBack } from '../give-back.ts';
+import { endOfTurn } from '../turns.ts';
 import {
   boundaryOf,
   decodeText,
@@ -34,7 +35,6 @@ export interface Form {
  * dozen of them would keep the event loop for half a second.
  */
 const TURN_BYTES = 512 * 1024;
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const MAX_FIELDS = 20;
 const MAX_FIELD_BYTES = 64 * 1024;
@@ -59,7 +59,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       }
       taken += piece.length;
       giveBack(piece);
-      const waiting = contents.takeWaiting() ?? (taken >= TURN_BYTES ? nextTurn() : undefined);
+      const waiting = contents.takeWaiting() ?? (taken >= TURN_BYTES ? endOfTurn() : undefined);
       if (waiting === undefined) return;
       taken = 0;
       request.pause();
@@ -70,9 +70,8 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       leave();
       resolve(contents.finish());
     };
-    const onLost = () => {
-      if (!request.complete) fail(new AppError('bad_http', 'The client went away in the middle of the body'));
-    };
+    // Also when all of the body had come: what was not read by now never will be.
+    const onLost = () => fail(new AppError('bad_http', 'The client went away in the middle of the body'));
     const leave = () => {
       request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
     };
@@ -81,6 +80,8 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       request.pause();
       reject(error instanceof MalformedForm ? unreadable(error) : error);
     };
+
+    if (request.destroyed) return onLost();
     request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
   });
 }

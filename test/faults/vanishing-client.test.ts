@@ -87,3 +87,18 @@ test('20 clients that vanish at once leave nothing', async () => {
   for (const socket of sockets) socket.resetAndDestroy();
   await assertNothingLeft(counters);
 });
+
+test('clients that vanish right after their last byte leave whole objects or nothing', async () => {
+  const sockets = await Promise.all(Array.from({ length: 8 }, () => sendPart(Number.POSITIVE_INFINITY)));
+  for (const socket of sockets) socket.resetAndDestroy();
+  const listed = async () => (await client.call('/api/buckets/box/files?include_versions=true')).body.length;
+  await waitUntil('there are as many files as versions', async () => {
+    return blobFiles(cloud.dataDir).length === (await listed());
+  });
+  const { body } = await client.call('/api/buckets/box/files');
+  for (const { id, name } of body) {
+    assert.ok(
+      (await client.download(id)).equals(name === 'kept' ? contentOf(1, 100_000) : contentOf(2, SIZE)),
+    );
+  }
+});
