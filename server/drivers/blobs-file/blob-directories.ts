@@ -24,16 +24,20 @@ export class BlobDirectories {
     this.#root = root;
   }
 
-  /** Creates a blob's file, and its directory when it is the first there. Returns the descriptor. */
-  create(name: string): number {
+  /**
+   * Creates a blob's file, and its directory when it is the first there. Returns the descriptor. `direct`:
+   * with O_DIRECT.
+   */
+  create(name: string, direct: boolean): number {
     const directory = join(this.#root, blobDirectory(name));
     const path = join(directory, name);
+    const flags = direct ? CREATE | constants.O_DIRECT : CREATE;
     try {
-      return openSync(path, CREATE, 0o600);
+      return openSync(path, flags, 0o600);
     } catch (error) {
       if (asFault(error, 'write').code !== 'ENOENT') throw error;
       mkdirSync(directory, { recursive: true, mode: 0o700 });
-      return openSync(path, CREATE, 0o600);
+      return openSync(path, flags, 0o600);
     }
   }
 

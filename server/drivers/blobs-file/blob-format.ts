@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { isId } from '../../ids.ts';
 
 export const CHUNK_BYTES = 65_536;

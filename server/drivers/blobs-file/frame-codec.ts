@@ -1,6 +1,6 @@
 /** Seals chunks into frames and opens frames again. Runs on the worker threads. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { giveBack } from '../../give-back.ts';
 import { CRC_BYTES, crcSeed, frameNonce, noncePrefix, TAG_BYTES } from './blob-format.ts';
 
@@ -61,7 +61,8 @@ function encrypted(name: string, dataKey: Uint8Array): FrameCodec {
       const plain = decipher.update(body);
       try {
         decipher.final();
-        body.set(plain);
+        // Not `set`: between shared and own memory, unless aligned alike, it goes byte by byte.
+        plain.copy(body);
         return true;
       } catch {
         return false;

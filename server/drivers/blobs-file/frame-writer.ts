@@ -1,7 +1,8 @@
 /** One blob file being written on a worker thread. */
-import { close, fdatasync, writevSync } from 'node:fs';
+import { close, fdatasync } from 'node:fs';
 import { promisify } from 'node:util';
 import { giveBack } from '../../give-back.ts';
+import type { Appender } from './appender.ts';
 import { asFault, BlobFault } from './blob-fault.ts';
 import { CHUNK_BYTES } from './blob-format.ts';
 import type { FrameCodec } from './frame-codec.ts';
@@ -16,23 +17,33 @@ let earlySyncRunning = false;
 
 export class FrameWriter {
   readonly #fd: number;
+  readonly #file: Appender;
   readonly #codec: FrameCodec;
   #chunks = 0;
-  #position = 0;
-  #unsyncedBytes = 0;
+  #syncedBytes = 0;
+  #appending: Promise<void> = Promise.resolve();
   #syncing: Promise<void> = Promise.resolve();
   #failure: BlobFault | null = null;
   #closing: Promise<void> | null = null;
 
-  constructor(fd: number, codec: FrameCodec) {
+  /** Closes `fd`, into which `file` writes, in the end. */
+  constructor(fd: number, file: Appender, codec: FrameCodec) {
     this.#fd = fd;
+    this.#file = file;
     this.#codec = codec;
   }
 
   /**
-   * Seals and writes `plain`: whole chunks, unless `last`. Throws the BlobFault of this or any earlier call.
+   * Seals and writes `plain`: whole chunks, unless `last`. Calls take their turns; `plain` may change when it
+   * resolves. Rejects with the BlobFault of this or any earlier call.
    */
-  append(plain: Uint8Array, last: boolean): void {
+  append(plain: Uint8Array, last: boolean): Promise<void> {
+    const done = this.#appending.then(() => this.#append(plain, last));
+    this.#appending = done.catch(() => {});
+    return done;
+  }
+
+  async #append(plain: Uint8Array, last: boolean): Promise<void> {
     if (this.#failure !== null) throw this.#failure;
     const count = Math.max(1, Math.ceil(plain.length / CHUNK_BYTES));
     const parts: Uint8Array[] = [];
@@ -41,13 +52,14 @@ export class FrameWriter {
       const place = { index: this.#chunks + i, last: last && i === count - 1 };
       parts.push(...this.#codec.seal(chunk, place));
     }
+    this.#chunks += count;
     try {
-      this.#writeAll(parts);
+      await this.#file.append(parts);
+      if (last) await this.#file.end();
     } catch (error) {
       throw this.#fail(asFault(error, 'write'));
     }
     for (const part of parts) giveBack(part);
-    this.#chunks += count;
     if (!last) this.#syncEarly();
   }
 
@@ -61,13 +73,15 @@ export class FrameWriter {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** Closes the file, once no sync uses it any more. Idempotent. */
+  /** Closes the file once nothing uses it: its descriptor may be another file's soon. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
+    await this.#appending;
+    await this.#file.settle();
     let awaited: Promise<void>;
     do {
       awaited = this.#syncing;
@@ -76,25 +90,10 @@ export class FrameWriter {
     await closeAsync(this.#fd);
   }
 
-  #writeAll(parts: readonly Uint8Array[]): void {
-    let rest = parts;
-    while (rest.length > 0) {
-      let written = writevSync(this.#fd, rest, this.#position);
-      this.#position += written;
-      this.#unsyncedBytes += written;
-      // A short write is how a disk begins to be full; the next one says so.
-      const left: Uint8Array[] = [];
-      for (const part of rest) {
-        if (written < part.length) left.push(part.subarray(written));
-        written = Math.max(0, written - part.length);
-      }
-      rest = left;
-    }
-  }
-
   #syncEarly(): void {
-    if (this.#unsyncedBytes < EARLY_SYNC_BYTES || earlySyncRunning) return;
-    this.#unsyncedBytes = 0;
+    const { cachedBytes } = this.#file;
+    if (cachedBytes - this.#syncedBytes < EARLY_SYNC_BYTES || earlySyncRunning) return;
+    this.#syncedBytes = cachedBytes;
     earlySyncRunning = true;
     this.#syncing = this.#sync().finally(() => {
       earlySyncRunning = false;

@@ -2,7 +2,8 @@
 import { CHUNK_BYTES } from './blob-format.ts';
 
 export const SMALL_SLOT_BYTES = CHUNK_BYTES;
-export const LARGE_SLOT_BYTES = 8 * CHUNK_BYTES;
+export const CHUNKS_PER_SLOT = 8;
+export const LARGE_SLOT_BYTES = CHUNKS_PER_SLOT * CHUNK_BYTES;
 
 /** Slots in use above which only small ones are given out: a thousand slow clients then hold 64 KiB each. */
 const BUDGET_BYTES = 48 * 2 ** 20;
