@@ -19,6 +19,7 @@ Runs the cloud in the foreground until SIGTERM or Ctrl+C. Requests under way the
 `;
 
 const STOP_SECONDS = 10;
+const IDLE_SWEEP_MS = 50;
 
 /** Resolves with the exit code after the cloud has stopped. */
 export async function runStart(config: Config, args: readonly string[]): Promise<number> {
@@ -138,14 +139,20 @@ function stopSignal(): Promise<void> {
 }
 
 async function stop(cloud: Cloud, control: Server): Promise<void> {
+  const servers = [cloud.api.server, cloud.data.server, control];
   const cut = setTimeout(() => {
-    for (const server of [cloud.api.server, cloud.data.server, control]) server.closeAllConnections();
+    for (const server of servers) server.closeAllConnections();
   }, STOP_SECONDS * 1000);
+  // Node closes those that are idle now, and not those that become idle after their answer.
+  const sweep = setInterval(() => {
+    for (const server of servers) server.closeIdleConnections();
+  }, IDLE_SWEEP_MS);
   await Promise.all([
     cloud.api.close(),
     cloud.data.close(),
     new Promise((resolve) => control.close(resolve)),
   ]);
   clearTimeout(cut);
+  clearInterval(sweep);
   await cloud.close();
 }
