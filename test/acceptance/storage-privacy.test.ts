@@ -47,9 +47,12 @@ const OBJECT_CALLS: Record<string, Call> = {
   'delete of a version': (caller, id) => caller.call(`/api/storage/${id}${version()}`, { method: 'DELETE' }),
 };
 
+/** Of the caller's rate, and of whether a refused body had come by then: they tell nothing of the resource. */
+const OF_THE_CALL = /^(x-)?ratelimit|^connection$|^keep-alive$/;
+
 /** Everything the caller gets to see, but for what differs in any two answers. */
 function seen({ status, headers, body }: Answer, name: string): unknown {
-  const names = [...headers.keys()].filter((header) => !/^(x-)?ratelimit/.test(header));
+  const names = [...headers.keys()].filter((header) => !OF_THE_CALL.test(header));
   const text = JSON.stringify(body)
     .replaceAll(name, 'NAME')
     .replaceAll(body.request_id ?? '-', 'ID');
