@@ -13,7 +13,7 @@ import { buildStorage, type Storage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
 import type { Clock } from './clock.ts';
 import { consoleSocket } from './compute/console-routes.ts';
-import type { Config } from './config.ts';
+import { type Config, poolThreads } from './config.ts';
 import { FileBlobs } from './drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from './drivers/directory-lock.ts';
 import { SqliteMetadata } from './drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -210,7 +210,10 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const linkSecret = await secrets.get('links');
     const directory = join(dataDir, 'blobs');
     const blobs = await step('object store', () =>
-      FileBlobs.open({ directory, threads: config.blobThreads, clock, alarms, room }),
+      FileBlobs.open({
+        ...{ directory, threads: config.blobThreads, clock, alarms, room },
+        directWrites: Math.floor(poolThreads() / 2),
+      }),
     );
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();

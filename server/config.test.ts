@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isAbsolute } from 'node:path';
 import { test } from 'node:test';
-import { loadConfig, renderSettings } from './config.ts';
+import { loadConfig, poolThreads, renderSettings } from './config.ts';
 
 test('without settings everything has its default, and nothing listens to the outside', () => {
   const config = loadConfig({});
@@ -70,4 +70,15 @@ test('the table for README has every setting with its default', () => {
   const rows = table.split('\n').slice(2);
   assert.equal(rows.length, Object.keys(loadConfig({})).length);
   for (const row of rows) assert.match(row, /^\| `CLOUDLET_[A-Z_]+` \| .* \| .+ \|$/);
+});
+
+test("the size of libuv's pool is what libuv makes of its variable", () => {
+  for (const [given, size] of [
+    [undefined, 4],
+    ['16', 16],
+    ['', 1],
+    ['many', 1],
+  ] as const) {
+    assert.equal(poolThreads(given === undefined ? {} : { UV_THREADPOOL_SIZE: given }), size);
+  }
 });

@@ -273,6 +273,11 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
 }
 
+/** Threads of libuv's pool, which reads the same variable; `bin/cloudlet` sets it. */
+export function poolThreads(environment: Readonly<Record<string, string | undefined>> = process.env): number {
+  return Number.parseInt(environment['UV_THREADPOOL_SIZE'] ?? '4', 10) || 1;
+}
+
 /** The settings as a Markdown table, for README. */
 export function renderSettings(): string {
   const rows = Object.values(SETTINGS).map(

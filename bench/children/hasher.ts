@@ -1,6 +1,6 @@
 /** What one core does with bytes in memory, in bytes per second of one thread. */
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import { crc32 } from '@node-rs/crc32';
 import { childInput } from '../child.ts';
 
 const { work, bytes } = childInput<{ work: 'md5' | 'crc32' | 'aes-256-gcm'; bytes: number }>();

@@ -147,6 +147,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         sendProblem(deps, reply, error);
         return;
       }
+      // Who had to be asked for has waited already.
       (waiting ?? endOfTurn()).then(
         () => done(),
         (error) => sendProblem(deps, reply, error),

@@ -71,7 +71,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       resolve(contents.finish());
     };
     // Also when all of the body had come: what was not read by now never will be.
-    const onLost = () => fail(new AppError('bad_http', 'The client went away in the middle of the body'));
+    const onLost = () => fail(new AppError('bad_http', 'The client went away before its body was read'));
     const leave = () => {
       request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
     };

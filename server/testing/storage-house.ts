@@ -57,6 +57,7 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const blobs = await FileBlobs.open({
     directory: join(directory, 'blobs'),
     threads: 1,
+    directWrites: 1,
     clock,
     alarms,
     room,

@@ -47,7 +47,7 @@ const OBJECT_CALLS: Record<string, Call> = {
   'delete of a version': (caller, id) => caller.call(`/api/storage/${id}${version()}`, { method: 'DELETE' }),
 };
 
-/** Of the caller's rate, and of whether a refused body had come by then: they tell nothing of the resource. */
+/** Of the caller's rate, and of whether a refused body had come by then; nothing of the resource. */
 const OF_THE_CALL = /^(x-)?ratelimit|^connection$|^keep-alive$/;
 
 /** Everything the caller gets to see, but for what differs in any two answers. */

@@ -13,8 +13,6 @@ const AREA_PAGES = Math.ceil(
   (LARGE_SLOT_BYTES + CHUNKS_PER_SLOT * TAG_BYTES + BLOCK_BYTES) / WASM_PAGE_BYTES,
 );
 const AREA_BYTES = AREA_PAGES * WASM_PAGE_BYTES;
-/** Two for each file that is written at full speed; more files take turns. */
-const AREAS = 8;
 /** Missing from node:fs; the value on every processor Node runs on. */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 
@@ -23,41 +21,45 @@ declare const WebAssembly: {
   readonly Memory: new (pages: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
 };
 
+/** What the file system or the kernel says when it does not take O_DIRECT, or has no unnamed files. */
+const REFUSALS = new Set(['EINVAL', 'EOPNOTSUPP', 'EISDIR']);
+
 /** The areas of one thread, which writes files below one directory. */
 export class AlignedAreas {
   readonly #directory: string;
-  readonly #idle: Buffer[] = [];
+  readonly #count: number;
+  #idle: Buffer[] = [];
   readonly #waiting: ((area: Buffer) => void)[] = [];
   #usable: boolean | undefined;
 
-  constructor(directory: string) {
+  /** A file written at full speed uses two of `count`; more files take turns. With none there is no use. */
+  constructor(directory: string, count: number) {
     this.#directory = directory;
-    // The one kind of memory in JavaScript that begins at a page: V8 maps it as such. Pages that nobody
-    // touches take no room.
-    const pages = AREAS * AREA_PAGES;
-    const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages });
-    for (let i = 0; i < AREAS; i++) this.#idle.push(Buffer.from(buffer, i * AREA_BYTES, AREA_BYTES));
+    this.#count = count;
   }
 
   /** True when files can be written with O_DIRECT from here: not every file system takes it. */
   get usable(): boolean {
-    this.#usable ??= this.#tryOut();
-    return this.#usable;
+    this.#usable ??= this.#count === 0 ? false : this.#tryOut();
+    return this.#usable ?? false;
   }
 
-  #tryOut(): boolean {
-    const [area] = this.#idle;
-    if (area === undefined) return false;
+  /** undefined: it could not be found out, for want of descriptors or a full disk. */
+  #tryOut(): boolean | undefined {
     try {
+      const areas = allocate(this.#count);
       const fd = openSync(this.#directory, O_TMPFILE | constants.O_WRONLY | constants.O_DIRECT, 0o600);
       try {
-        return writeSync(fd, area, 0, BLOCK_BYTES, 0) === BLOCK_BYTES;
+        writeSync(fd, areas[0] ?? Buffer.alloc(0), 0, BLOCK_BYTES, 0);
       } finally {
         closeSync(fd);
       }
+      this.#idle = areas;
+      return true;
     } catch (error) {
-      // A full disk says nothing of what it can do otherwise.
-      return asFault(error, 'write').code === 'ENOSPC';
+      // Not a system's error: no room for the memory in the address space.
+      const code = asFault(error, 'write').code;
+      return code === '' || REFUSALS.has(code) ? false : undefined;
     }
   }
 
@@ -72,4 +74,14 @@ export class AlignedAreas {
     if (next === undefined) this.#idle.push(area);
     else next(area);
   }
+}
+
+/**
+ * The one kind of memory in JavaScript that begins at a page: V8 maps WebAssembly's as such, with ten GiB of
+ * addresses behind it. Pages that nobody touches take no room.
+ */
+function allocate(count: number): Buffer[] {
+  const pages = count * AREA_PAGES;
+  const { buffer } = new WebAssembly.Memory({ initial: pages, maximum: pages });
+  return Array.from({ length: count }, (_, i) => Buffer.from(buffer, i * AREA_BYTES, AREA_BYTES));
 }

@@ -13,7 +13,7 @@ import { LARGE_SLOT_BYTES } from './slot-pool.ts';
 
 // On a disk, where the usual temporary directory need not be.
 const scratch = mkdtempSync('/var/tmp/cloudlet-appender-');
-const areas = new AlignedAreas(scratch);
+const areas = new AlignedAreas(scratch, 4);
 let files = 0;
 
 before(() => assert.ok(areas.usable, 'the file system of /var/tmp takes O_DIRECT'));
@@ -98,10 +98,11 @@ test('without O_DIRECT on the file system: not usable', {
   skip: isRoot ? false : 'mounting a file system needs root',
 }, () => {
   const directory = mkdtempSync(join(scratch, 'ramfs-'));
-  assert.equal(new AlignedAreas('/proc').usable, false);
+  assert.equal(new AlignedAreas('/proc', 1).usable, false);
+  assert.equal(new AlignedAreas(scratch, 0).usable, false);
   execFileSync('mount', ['-t', 'ramfs', 'ramfs', directory]);
   try {
-    assert.equal(new AlignedAreas(directory).usable, false);
+    assert.equal(new AlignedAreas(directory, 1).usable, false);
   } finally {
     execFileSync('umount', ['-l', directory]);
   }

@@ -95,4 +95,6 @@ export type Answer = { readonly reply: BlobReply } | { readonly fault: FaultReco
 /** `workerData` of a thread. */
 export interface BlobThreadSetup {
   readonly directory: string;
+  /** At most so many writes of this thread wait for the disk in libuv's pool. */
+  readonly directWrites: number;
 }

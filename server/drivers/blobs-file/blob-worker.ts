@@ -25,9 +25,9 @@ import { frameCodec } from './frame-codec.ts';
 import { readChunks } from './frame-reader.ts';
 import { FrameWriter } from './frame-writer.ts';
 
-const { directory } = workerData as BlobThreadSetup;
+const { directory, directWrites } = workerData as BlobThreadSetup;
 const directories = new BlobDirectories(directory);
-const areas = new AlignedAreas(directory);
+const areas = new AlignedAreas(directory, directWrites);
 const files = new Map<number, { readonly name: string; readonly writer: FrameWriter }>();
 const hashes = new Map<number, Hash>();
 const slots = new Map<number, SharedArrayBuffer>();
@@ -67,6 +67,7 @@ async function store(request: StoreRequest): Promise<BlobReply> {
   return reply;
 }
 
+/** In any order: nobody knows the file before its row is committed, which is after both. */
 async function makeDurable(name: string, writer: FrameWriter): Promise<void> {
   await Promise.all([writer.sync(), directories.sync(name)]);
   await writer.close();

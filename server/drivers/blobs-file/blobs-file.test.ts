@@ -52,8 +52,9 @@ interface Opened {
 
 function openAt(directory: string, room = anyRoom): Opened {
   const alarms = new Alarms(systemClock);
-  const workers = new WorkerPool({ directory, threads: 2, alarms });
-  const blobs = new FileBlobs({ directory, threads: 2, clock: systemClock, alarms, room }, workers);
+  const workers = new WorkerPool({ directory, threads: 2, directWrites: 4, alarms });
+  const deps = { directory, threads: 2, directWrites: 4, clock: systemClock, alarms, room };
+  const blobs = new FileBlobs(deps, workers);
   opened.push(blobs);
   return { blobs, workers, alarms, directory };
 }
@@ -81,15 +82,17 @@ testBlobs('FileBlobs', () =>
   FileBlobs.open({
     directory: join(scratch, 'made', 'by', 'open'),
     threads: 2,
+    directWrites: 2,
     clock: systemClock,
     alarms: new Alarms(systemClock),
     room: anyRoom,
   }),
 );
-testBlobs('FileBlobs with one thread', () =>
+testBlobs('FileBlobs with one thread, through the cache', () =>
   FileBlobs.open({
     directory: join(scratch, 'one'),
     threads: 1,
+    directWrites: 0,
     clock: systemClock,
     alarms: new Alarms(systemClock),
     room: anyRoom,

@@ -21,6 +21,11 @@ export interface FileBlobsDeps {
   readonly directory: string;
   /** Worker threads. With one, hashing and writing do not overlap. */
   readonly threads: number;
+  /**
+   * Writes past the page cache that may wait in libuv's pool at once. What else needs the pool (DNS, password
+   * hashing, file status) must not stop with a disk that hangs. 0: all writes go through the cache.
+   */
+  readonly directWrites: number;
   readonly clock: Clock;
   readonly alarms: Alarms;
   readonly room: Room;

@@ -127,6 +127,8 @@ export interface WorkerPoolDeps {
   /** Where the blobs are. */
   readonly directory: string;
   readonly threads: number;
+  /** Of all threads together. */
+  readonly directWrites: number;
   readonly alarms: Alarms;
 }
 
@@ -167,7 +169,8 @@ export class WorkerPool {
 
   #start(): void {
     if (this.#closing) return;
-    const { directory, alarms } = this.#deps;
+    const { directory, threads, alarms } = this.#deps;
+    const directWrites = Math.floor(this.#deps.directWrites / threads);
     const onExit = (thread: BlobThread, cause: unknown) => {
       this.#threads.delete(thread);
       if (this.#closing) return;
@@ -176,6 +179,6 @@ export class WorkerPool {
       if (thread.hasAnswered) this.#start();
       else setTimeout(() => this.#start(), RESTART_DELAY_MS).unref();
     };
-    this.#threads.add(new BlobThread({ directory }, onExit));
+    this.#threads.add(new BlobThread({ directory, directWrites }, onExit));
   }
 }
