@@ -49,7 +49,7 @@ test('start, a sign of life, stop: states, times, front and usage go together', 
   assert.equal(place?.isRunning, true);
   house.clock.advance(5000);
   place?.exposure.onSignOfLife();
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  while ((await read()).ready_at === null) await new Promise((resolve) => setTimeout(resolve, 5));
   house.clock.advance(5000);
   place?.exposure.onSignOfLife();
   const alive = await read();
