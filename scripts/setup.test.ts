@@ -103,10 +103,7 @@ describe('set-up', () => {
     assert.equal(first.code, 0, first.output);
     assert.match(first.output, /^ {2}installing dependencies … done \(\d+\.\d s\)\n {2}runtime: Node \d/);
     assert.ok(existsSync(join(clone.directory, 'node_modules/.bin/node')));
-    const start = performance.now();
     assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
-    const took = performance.now() - start;
-    assert.ok(took < 1500, `${took} ms`); // 0.15 s on an idle machine; this one also runs the other tests
   });
 
   test('installs again when the lock file changed, or when an install was cut short', () => {

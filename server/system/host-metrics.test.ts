@@ -98,7 +98,7 @@ describe('host metrics', () => {
     metrics.stop();
   });
 
-  test('it forgets what is older than the window', { ...onLinux, timeout: 30_000 }, async () => {
+  test('it forgets what is older than the window', onLinux, async () => {
     const clock = new FakeClock();
     const metrics = await started(clock);
     const burner = new Worker('for (;;);', { eval: true });
@@ -113,14 +113,5 @@ describe('host metrics', () => {
     metrics.stop();
     const now = ((after.busy - before.busy) / (after.total - before.total)) * 100;
     assert.ok(Math.abs(cpu - now) < 30, `${cpu} still remembers; the machine is at ${now}`);
-  });
-
-  test('asking costs the event loop next to nothing', async () => {
-    const metrics = await started();
-    const start = performance.now();
-    for (let i = 0; i < 100; i++) metrics.read();
-    const each = (performance.now() - start) / 100;
-    metrics.stop();
-    assert.ok(each < 5, `${each} ms`);
   });
 });

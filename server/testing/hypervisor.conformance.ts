@@ -163,7 +163,7 @@ function testDeaf(hypervisor: () => Hypervisor, house: () => HypervisorHouse): v
     assert.equal(await hypervisor().stop(spec.vmId, { graceMs: 3500 }), 'quit');
   });
 
-  test('a hurry ends the grace of a guest that does not listen', { timeout: 60_000 }, async () => {
+  test('a hurry ends the grace of a guest that does not listen', async () => {
     const spec = house().newSpec('deaf');
     await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
