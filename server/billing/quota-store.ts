@@ -82,6 +82,8 @@ export class QuotaStore {
       sql: `UPDATE accounts SET id = id WHERE id = ? AND storage_bytes <= ${limit('storage_bytes', 'accounts.id')}`,
       params: [accountId],
       expectChanges: 1,
+      // None, and still: it looks at what others sum up.
+      sums: [],
     };
   }
 

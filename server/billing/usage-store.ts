@@ -102,6 +102,7 @@ export class UsageStore {
               level_since = ?, level = level + ? WHERE meter = ? AND resource_id = ?`,
       params: [now, now, now, delta, meter, resourceId],
       expectChanges: 1,
+      sums: [3],
     };
   }
 

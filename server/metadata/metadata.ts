@@ -22,6 +22,14 @@ export interface Statement {
   readonly params: readonly (SqlValue | RowIdOf)[];
   /** The commit is rolled back and rejected unless exactly this many rows changed. */
   readonly expectChanges?: number;
+  /**
+   * Indexes of the params that are amounts (whole numbers) to be added up: to run this statement with a and
+   * then with b is the same as once with a + b, the other params being equal; with no amounts, the same as
+   * once. And no statement of its commit without `sums` reads or writes what it changes. So an engine may run
+   * those of several commits as one, behind all of them; the result of each is then that of the one. A rule
+   * among them is judged on the sum; when it refuses, each commit is judged alone.
+   */
+  readonly sums?: readonly number[];
 }
 
 export interface StatementResult {
@@ -46,6 +54,7 @@ export class CommitRejected extends Error {
   }
 }
 
+/** Rows may be shared with other callers: nobody changes them. */
 export interface Reads {
   get<T>(sql: string, ...params: SqlValue[]): Awaitable<T | undefined>;
   all<T>(sql: string, ...params: SqlValue[]): Awaitable<T[]>;

@@ -91,6 +91,7 @@ export class BucketStore {
               version_count = version_count + ?, total_bytes = total_bytes + ? WHERE id = ?`,
         params: [delta.objects, delta.bytes, delta.versions, delta.totalBytes, bucket.id],
         expectChanges: 1,
+        sums: [0, 1, 2, 3],
       },
     ];
     if (delta.totalBytes !== 0) {
@@ -98,6 +99,7 @@ export class BucketStore {
         sql: 'UPDATE accounts SET storage_bytes = storage_bytes + ? WHERE id = ?',
         params: [delta.totalBytes, bucket.account_id],
         expectChanges: 1,
+        sums: [0],
       });
     }
     return statements;

@@ -1,6 +1,6 @@
 /**
- * Runs a batch in one transaction, so that one fsync stores all its commits, and in savepoints, so that
- * one which a rule refuses leaves its neighbours alone.
+ * Runs a batch in one transaction, so that one fsync stores all its commits; when it is to be stored apart
+ * in savepoints, so that a commit which a rule refuses leaves its neighbours alone.
  */
 import Database from 'better-sqlite3';
 import type { SqlValue } from '../../metadata/metadata.ts';
@@ -59,6 +59,18 @@ export interface BatchOutcome {
   readonly failures: CommitFailure[];
 }
 
+/** What the commits of a group have in common: their statements, without the params. */
+interface Form {
+  readonly sqlNumber: number;
+  readonly expected: number;
+  readonly paramCount: number;
+  /** Stands once for the whole group. */
+  readonly isForAll: boolean;
+}
+
+/** Numbers in the results for one statement. */
+const RESULT_WORDS = 2;
+
 export class BatchRunner {
   readonly #database: Database.Database;
   readonly #control: Record<'begin' | 'end' | 'rollback' | 'open' | 'keep' | 'undo', Database.Statement>;
@@ -78,11 +90,10 @@ export class BatchRunner {
   }
 
   /**
-   * Returns once the batch is on disk. Throws BatchFailed when none of it is stored.
-   * Savepoints cost a sixth of the time, so the batch is first run without: only when a rule refuses
-   * something is it rolled back and run again, each commit in its savepoint.
+   * Returns once the batch is on disk; null when a rule refused something and nothing is stored, which
+   * happens only to a batch that is not to be stored apart. Throws BatchFailed when none of it is stored.
    */
-  run(message: BatchMessage): BatchOutcome {
+  run(message: BatchMessage): BatchOutcome | null {
     if (message.resetSql) {
       this.#sql = [];
       this.#prepared = [];
@@ -90,8 +101,9 @@ export class BatchRunner {
     this.#sql.push(...message.newSql);
     try {
       this.#control.begin.run();
-      const outcome = this.#runAll(message) ?? this.#runEach(message);
-      this.#control.end.run();
+      const outcome = message.apart ? this.#runApart(message) : this.#runTogether(message);
+      if (outcome === null) this.#control.rollback.run();
+      else this.#control.end.run();
       return outcome;
     } catch (error) {
       const failure = batchFailureOf(error) ?? { reason: 'broken', detail: String(error) };
@@ -109,27 +121,51 @@ export class BatchRunner {
     }
   }
 
-  /** All commits, or null with an untouched new transaction when one was refused. */
-  #runAll(message: BatchMessage): BatchOutcome | null {
+  #runTogether(message: BatchMessage): BatchOutcome | null {
     const cursor = new BatchCursor(message);
     const results: number[] = [];
-    for (let commit = 0; commit < message.commits; commit++) {
-      if (this.#runStatements(cursor, results) === null) continue;
-      this.#control.rollback.run();
-      this.#control.begin.run();
+    try {
+      for (let left = message.commits; left > 0; ) left -= this.#runGroup(cursor, results);
+      return { results, failures: [] };
+    } catch (error) {
+      if (this.#isOfTheBatch(error)) throw error;
       return null;
     }
-    return { results, failures: [] };
   }
 
-  #runEach(message: BatchMessage): BatchOutcome {
+  /** Returns the number of commits in the group. */
+  #runGroup(cursor: BatchCursor, results: number[]): number {
+    const commits = cursor.number();
+    const forms = readForms(cursor);
+    const begin = results.length;
+    for (let commit = 0; commit < commits; commit++) {
+      const rowIds: number[] = [];
+      for (const form of forms) {
+        if (form.isForAll) results.push(0, 0);
+        else results.push(...this.#runStatement(form, cursor, rowIds));
+      }
+    }
+    for (const [index, form] of forms.entries()) {
+      if (!form.isForAll) continue;
+      const [changes, rowId] = this.#runStatement(form, cursor, []);
+      for (let commit = 0; commit < commits; commit++) {
+        const at = begin + (commit * forms.length + index) * RESULT_WORDS;
+        results[at] = changes;
+        results[at + 1] = rowId;
+      }
+    }
+    return commits;
+  }
+
+  #runApart(message: BatchMessage): BatchOutcome {
     const cursor = new BatchCursor(message);
     const results: number[] = [];
     const failures: CommitFailure[] = [];
     for (let commit = 0; commit < message.commits; commit++) {
+      cursor.number(); // of commits in this group: one
       const kept = results.length;
       this.#control.open.run();
-      const refusal = this.#runStatements(cursor, results);
+      const refusal = this.#runCommit(cursor, results);
       if (refusal !== null) {
         this.#control.undo.run();
         results.length = kept;
@@ -143,15 +179,15 @@ export class BatchRunner {
   /**
    * The statements of one commit; null, or which one was refused and why. The cursor ends behind them all.
    */
-  #runStatements(cursor: BatchCursor, results: number[]): Omit<CommitFailure, 'commit'> | null {
-    const count = cursor.number();
+  #runCommit(cursor: BatchCursor, results: number[]): Omit<CommitFailure, 'commit'> | null {
+    const forms = readForms(cursor);
     const rowIds: number[] = [];
-    for (let index = 0; index < count; index++) {
+    for (const [index, form] of forms.entries()) {
       try {
-        this.#runStatement(cursor, rowIds, results);
+        results.push(...this.#runStatement(form, cursor, rowIds));
       } catch (error) {
-        if (batchFailureOf(error) !== null || !this.#database.inTransaction) throw error;
-        cursor.skipStatements(count - index - 1);
+        if (this.#isOfTheBatch(error)) throw error;
+        for (const skipped of forms.slice(index + 1)) cursor.skipParams(skipped.paramCount);
         return {
           index,
           reason: reasonOf(error),
@@ -162,11 +198,20 @@ export class BatchRunner {
     return null;
   }
 
-  /** Reads one statement off the cursor, whole even when it fails, and runs it. */
-  #runStatement(cursor: BatchCursor, rowIds: number[], results: number[]): void {
-    const sqlNumber = cursor.number();
-    const expected = cursor.number();
-    const paramCount = cursor.number();
+  /** Whether an error concerns more than the commit that met it. */
+  #isOfTheBatch(error: unknown): boolean {
+    return batchFailureOf(error) !== null || !this.#database.inTransaction;
+  }
+
+  /**
+   * Reads the params off the cursor, all of them even when it fails, and runs the statement: changes and last
+   * row id, which is also added to `rowIds`.
+   */
+  #runStatement(
+    { sqlNumber, expected, paramCount }: Form,
+    cursor: BatchCursor,
+    rowIds: number[],
+  ): readonly [number, number] {
     const params: SqlValue[] = [];
     for (let i = 0; i < paramCount; i++) {
       try {
@@ -182,7 +227,7 @@ export class BatchRunner {
     }
     const rowId = Number(lastInsertRowid);
     rowIds.push(rowId);
-    results.push(changes, rowId);
+    return [changes, rowId];
   }
 
   #statement(sqlNumber: number): Database.Statement {
@@ -193,4 +238,13 @@ export class BatchRunner {
     }
     return statement;
   }
+}
+
+function readForms(cursor: BatchCursor): Form[] {
+  return Array.from({ length: cursor.number() }, () => ({
+    sqlNumber: cursor.number(),
+    expected: cursor.number(),
+    paramCount: cursor.number(),
+    isForAll: cursor.number() === 1,
+  }));
 }

@@ -1,13 +1,16 @@
 /**
  * What passes between the main thread and the writer. Cloning objects is what costs the main thread
- * most, so a batch is one flat array: SQL texts are sent once and then named by number, and all bytes
- * go into one buffer that is handed over without a copy.
+ * most, so a batch is one flat array: SQL texts are sent once and then named by number, what commits of
+ * the same form have in common is said once, and all bytes go into one buffer that is handed over without
+ * a copy.
  */
 import type { SqlValue, Statement } from '../../metadata/metadata.ts';
 
 /**
- * Per commit: number of statements. Per statement: number of its SQL, rows expected to change (−1: any),
- * number of params. Per param: the value; or `true` and a length, the next bytes of the buffer; or `false`
+ * Groups of commits, one behind the other. A group: number of commits, number of statements of each; per
+ * statement: number of its SQL, rows expected to change (−1: any), number of params, and 1 when it stands
+ * once for the whole group; then per commit the params of its other statements, then those of the statements
+ * for the whole group. A param: the value; or `true` and a length, the next bytes of the buffer; or `false`
  * and the index of the statement whose row id it stands for.
  */
 type Word = number | string | bigint | null | boolean;
@@ -18,6 +21,8 @@ export interface BatchMessage {
   readonly resetSql: boolean;
   /** Texts not sent before; they get the next numbers. */
   readonly newSql: readonly string[];
+  /** Every commit is a group of its own, stored or refused without regard to the others. */
+  readonly apart: boolean;
   readonly commits: number;
   readonly words: readonly Word[];
   readonly bytes: ArrayBuffer;
@@ -46,6 +51,8 @@ export type WriterReply =
    * `results`: changes and last row id of each statement of each commit in order; failed commits have none.
    */
   | { readonly kind: 'stored'; readonly results: Float64Array; readonly failures: readonly CommitFailure[] }
+  /** Nothing is stored because a rule refused something: the batch is wanted once more, apart. */
+  | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly failure: BatchFailure }
   /** After a checkpoint was due: bytes that still wait in the log, and what went wrong, if anything. */
   | { readonly kind: 'checkpoint'; readonly logBytes: number; readonly error: string | null };
@@ -83,32 +90,99 @@ export class SqlNumbers {
   }
 }
 
-/** Packs commits for the writer. Bytes are copied: the caller may reuse its buffers afterwards. */
-export function packBatch(numbers: SqlNumbers, commits: readonly (readonly Statement[])[]): BatchMessage {
+type Commit = readonly Statement[];
+
+/**
+ * Packs commits for the writer, `apart` or grouped. Bytes are copied.
+ * Only neighbours are grouped, so that commits are stored in the order in which they came.
+ */
+export function packBatch(
+  numbers: SqlNumbers,
+  commits: readonly Commit[],
+  { apart }: { readonly apart: boolean },
+): BatchMessage {
   const resetSql = numbers.begin();
-  const words: Word[] = [];
-  const blobs: Uint8Array[] = [];
-  for (const statements of commits) {
-    words.push(statements.length);
-    for (const { sql, params, expectChanges } of statements) {
-      words.push(numbers.numberOf(sql), expectChanges ?? -1, params.length);
-      for (const param of params) {
-        if (param instanceof Uint8Array) {
-          blobs.push(param);
-          words.push(true, param.byteLength);
-        } else if (typeof param === 'object' && param !== null) words.push(false, param.rowIdOf);
-        else words.push(param);
-      }
-    }
+  const packing: Packing = { numbers, words: [], blobs: [] };
+  for (let at = 0; at < commits.length; ) {
+    const end = apart ? at + 1 : endOfGroup(commits, at);
+    packGroup(packing, commits.slice(at, end));
+    at = end;
   }
   return {
     kind: 'batch',
     resetSql,
     newSql: numbers.fresh(),
+    apart,
     commits: commits.length,
-    words,
-    bytes: concatenate(blobs),
+    words: packing.words,
+    bytes: concatenate(packing.blobs),
   };
+}
+
+/** Index behind the last of the commits from `begin` on which have its form. */
+function endOfGroup(commits: readonly Commit[], begin: number): number {
+  const first = commits[begin] as Commit;
+  let end = begin + 1;
+  while (end < commits.length && areAlike(first, commits[end] as Commit)) end++;
+  return end;
+}
+
+/** Whether the commits differ only in params, and in those of statements that add up only in the amounts. */
+function areAlike(one: Commit, other: Commit): boolean {
+  return one.length === other.length && one.every((a, index) => isSameForm(a, other[index] as Statement));
+}
+
+function isSameForm(a: Statement, b: Statement): boolean {
+  if (a.sql !== b.sql || a.expectChanges !== b.expectChanges || a.params.length !== b.params.length)
+    return false;
+  if (a.sums === undefined || b.sums === undefined) return a.sums === b.sums;
+  return a.params.every((param, i) => {
+    const [isAmount, isAmountToo] = [a.sums?.includes(i), b.sums?.includes(i)];
+    if (!isAmount || !isAmountToo) return isAmount === isAmountToo && param === b.params[i];
+    return Number.isSafeInteger(param) && Number.isSafeInteger(b.params[i]);
+  });
+}
+
+interface Packing {
+  readonly numbers: SqlNumbers;
+  readonly words: Word[];
+  readonly blobs: Uint8Array[];
+}
+
+function packGroup(packing: Packing, group: readonly Commit[]): void {
+  const first = group[0] as Commit;
+  const isForAll = ({ sums }: Statement) => group.length > 1 && sums !== undefined;
+  const { words, numbers } = packing;
+  words.push(group.length, first.length);
+  for (const statement of first) {
+    const { sql, expectChanges, params } = statement;
+    words.push(numbers.numberOf(sql), expectChanges ?? -1, params.length, isForAll(statement) ? 1 : 0);
+  }
+  for (const commit of group) {
+    for (const statement of commit) if (!isForAll(statement)) packParams(packing, statement.params);
+  }
+  for (const [index, statement] of first.entries()) {
+    if (isForAll(statement)) packParams(packing, summedParams(statement, group, index));
+  }
+}
+
+/** The params of statement `index`, with the amounts of the whole group. */
+function summedParams({ params, sums }: Statement, group: readonly Commit[], index: number): SqlValue[] {
+  const added = [...params] as SqlValue[];
+  for (const i of sums ?? []) {
+    added[i] = group.reduce((sum, commit) => sum + BigInt(commit[index]?.params[i] as number), 0n);
+  }
+  return added;
+}
+
+function packParams({ words, blobs }: Packing, params: Statement['params']): void {
+  for (const param of params) {
+    if (param instanceof Uint8Array) {
+      blobs.push(param);
+      words.push(true, param.byteLength);
+    } else if (typeof param === 'object' && param !== null) words.push(false, param.rowIdOf);
+    else words.push(param);
+  }
 }
 
 function concatenate(blobs: readonly Uint8Array[]): ArrayBuffer {
@@ -155,14 +229,7 @@ export class BatchCursor {
     return rowId;
   }
 
-  /** Passes over one statement, after its SQL number was read or not. */
-  skipStatements(count: number): void {
-    for (let i = 0; i < count; i++) {
-      this.#at += 2;
-      this.skipParams(this.number());
-    }
-  }
-
+  /** Passes over so many params. */
   skipParams(count: number): void {
     for (let i = 0; i < count; i++) {
       const word = this.#words[this.#at++];

@@ -50,6 +50,11 @@ export class SqliteMetadata implements Metadata {
   #inFlight: Waiting[] = [];
   #sendScheduled = false;
   #snapshotOpen = false;
+  /**
+   * The last row of each query in this snapshot: requests in step (decisions/0013) all ask for their bucket
+   * and its owner's credit, mostly the same.
+   */
+  readonly #seen = new Map<string, { readonly params: readonly SqlValue[]; readonly row: unknown }>();
   #broken: string | null = null;
   #closing: Promise<void> | null = null;
   #onIdle: (() => void) | null = null;
@@ -96,7 +101,13 @@ export class SqliteMetadata implements Metadata {
   }
 
   get<T>(sql: string, ...params: SqlValue[]): T | undefined {
-    return this.#read(() => this.#reads.get<T>(sql, ...params));
+    return this.#read(() => {
+      const last = this.#seen.get(sql);
+      if (last && areEqual(last.params, params)) return last.row as T | undefined;
+      const row = this.#reads.get<T>(sql, ...params);
+      this.#seen.set(sql, { params, row });
+      return row;
+    });
   }
 
   all<T>(sql: string, ...params: SqlValue[]): T[] {
@@ -172,6 +183,7 @@ export class SqliteMetadata implements Metadata {
   #endSnapshot(): void {
     if (!this.#snapshotOpen) return;
     this.#snapshotOpen = false;
+    this.#seen.clear();
     // An error of the disk has ended it already.
     if (this.#reader.inTransaction) this.#endRead.run();
   }
@@ -207,10 +219,12 @@ export class SqliteMetadata implements Metadata {
     this.#inFlight = this.#queue.slice(0, count);
     this.#queue = this.#queue.slice(count);
     this.#queuedBytes -= bytes;
-    const message = packBatch(
-      this.#numbers,
-      this.#inFlight.map((waiting) => waiting.statements),
-    );
+    this.#postInFlight({ apart: false });
+  }
+
+  #postInFlight({ apart }: { apart: boolean }): void {
+    const commits = this.#inFlight.map((waiting) => waiting.statements);
+    const message = packBatch(this.#numbers, commits, { apart });
     this.#post(message, [message.bytes]);
   }
 
@@ -220,6 +234,7 @@ export class SqliteMetadata implements Metadata {
 
   #receive(reply: WriterReply): void {
     if (reply.kind === 'checkpoint') this.#noteCheckpoint(reply.logBytes, reply.error);
+    if (reply.kind === 'refused') this.#postInFlight({ apart: true });
     if (reply.kind !== 'stored' && reply.kind !== 'failed') return;
     this.#endSnapshot();
     const batch = this.#inFlight;
@@ -294,6 +309,10 @@ export class SqliteMetadata implements Metadata {
       );
     } else this.#alarms.clear('metadata_log_stuck');
   }
+}
+
+function areEqual(some: readonly SqlValue[], others: readonly SqlValue[]): boolean {
+  return some.length === others.length && some.every((param, i) => param === others[i]);
 }
 
 /** Bytes that a commit brings, near enough to bound memory. */

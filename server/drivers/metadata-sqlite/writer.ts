@@ -110,7 +110,11 @@ function open(options: WriterOptions): Database.Database {
  * On a full disk the log is written back and the batch tried once more: the log then begins anew in the
  * blocks it has. Without this a delete would need room for a log that may grow for a long while yet.
  */
-function runMakingRoom(runner: BatchRunner, database: Database.Database, batch: BatchMessage): BatchOutcome {
+function runMakingRoom(
+  runner: BatchRunner,
+  database: Database.Database,
+  batch: BatchMessage,
+): BatchOutcome | null {
   try {
     return runner.run(batch);
   } catch (error) {
@@ -147,7 +151,9 @@ function serve(database: Database.Database, directory: string, port: NonNullable
       return;
     }
     try {
-      const { results, failures } = runMakingRoom(runner, database, request);
+      const outcome = runMakingRoom(runner, database, request);
+      if (outcome === null) return send({ kind: 'refused' });
+      const { results, failures } = outcome;
       const packed = Float64Array.from(results);
       port.postMessage({ kind: 'stored', results: packed, failures } satisfies WriterReply, [packed.buffer]);
       checkpointWhenDue(upkeep);

@@ -1,0 +1,136 @@
+/** Packing and running: however commits are grouped, the same is stored and refused as one by one. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Database from 'better-sqlite3';
+import type { Statement } from '../../metadata/metadata.ts';
+import { type BatchMessage, packBatch, SqlNumbers } from './batch.ts';
+import { type BatchOutcome, BatchRunner } from './batch-runner.ts';
+
+type Commit = readonly Statement[];
+
+const LIMIT = 100;
+
+const item = (name: string, bytes: number): Statement => ({
+  sql: 'INSERT INTO items (name, bytes, data) VALUES (?, ?, ?)',
+  params: [name, bytes, Buffer.alloc(bytes, name)],
+});
+const tag: Statement = { sql: 'INSERT INTO tags (item) VALUES (?)', params: [{ rowIdOf: 0 }] };
+const count = (box: string, bytes: number): Statement => ({
+  sql: 'UPDATE boxes SET items = items + ?, bytes = bytes + ? WHERE name = ?',
+  params: [1, bytes, box],
+  expectChanges: 1,
+  sums: [0, 1],
+});
+const demand = (box: string): Statement => ({
+  sql: `UPDATE boxes SET name = name WHERE name = ? AND bytes <= ${LIMIT}`,
+  params: [box],
+  expectChanges: 1,
+  sums: [],
+});
+const add = (name: string, box: string, bytes: number) => [
+  item(name, bytes),
+  tag,
+  count(box, bytes),
+  demand(box),
+];
+
+function makeHouse() {
+  const database = new Database(':memory:');
+  database.exec(`CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT UNIQUE, bytes INTEGER, data BLOB) STRICT;
+    CREATE TABLE tags (item INTEGER REFERENCES items(id)) STRICT;
+    CREATE TABLE boxes (name TEXT, items INTEGER, bytes INTEGER) STRICT;
+    INSERT INTO boxes VALUES ('a', 0, 0), ('b', 0, 0)`);
+  const runner = new BatchRunner(database);
+  const numbers = new SqlNumbers();
+  const pack = (commits: readonly Commit[], apart: boolean) => packBatch(numbers, commits, { apart });
+  return {
+    pack,
+    run: (message: BatchMessage) => runner.run(message),
+    /** As the writer does it: together, and apart when something was refused. */
+    store: (commits: readonly Commit[]): BatchOutcome => {
+      const outcome = runner.run(pack(commits, false)) ?? runner.run(pack(commits, true));
+      return outcome ?? assert.fail('a batch that is stored apart cannot be refused as a whole');
+    },
+    all: () => ['items', 'tags', 'boxes'].map((table) => database.prepare(`SELECT * FROM ${table}`).all()),
+  };
+}
+
+test('what adds up stands once for all commits of its form, one by one when apart', () => {
+  const commits = [add('x', 'a', 10), add('y', 'a', 20), add('z', 'a', 30)];
+  const { pack, run, all } = makeHouse();
+  const together = pack(commits, false);
+  assert.equal(together.words.filter((word) => word === 'a').length, 2, 'one count, one demand');
+  assert.equal(pack(commits, true).words.filter((word) => word === 'a').length, 6);
+  const outcome = run(together);
+  assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 60 });
+  const changes = outcome?.results.filter((_, i) => i % 2 === 0);
+  assert.deepEqual(changes, Array(12).fill(1), 'each commit is told of each of its statements');
+});
+
+test('only neighbours of one form are one group', () => {
+  const words = (commits: readonly Commit[]) => makeHouse().pack(commits, false).words[0];
+  assert.equal(words([add('x', 'a', 1), add('y', 'a', 1)]), 2);
+  assert.equal(words([add('x', 'a', 1), add('y', 'b', 1)]), 1, 'another row is counted');
+  assert.equal(words([add('x', 'a', 1), [item('y', 1)], add('z', 'a', 1)]), 1, 'another list');
+  assert.equal(words([[count('a', 1)], [{ ...count('a', 1), expectChanges: 2 }]]), 1);
+  assert.equal(words([[count('a', 1)], [{ ...count('a', 1), sums: [1] }]]), 1);
+  assert.equal(words([[count('a', 1)], [count('a', 0.5)]]), 1, 'no whole number');
+});
+
+test('a group that is refused stores nothing, and apart only what the rule allows', () => {
+  const { pack, run, store, all } = makeHouse();
+  const commits = [60, 30, 20, 10].map((bytes, i) => add(`n${i}`, 'a', bytes));
+  const before = all();
+  assert.equal(run(pack(commits, false)), null);
+  assert.deepEqual(all(), before);
+  const { failures, results } = store(commits);
+  assert.deepEqual(
+    failures.map(({ commit, index, reason }) => [commit, index, reason]),
+    [[2, 3, 'expectation']],
+  );
+  assert.equal(results.length, 3 * 4 * 2);
+  assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 100 });
+});
+
+test('sums beyond 2^53 are exact', () => {
+  const { store, all } = makeHouse();
+  store([[count('a', Number.MAX_SAFE_INTEGER)], [count('a', 2)], [count('a', -Number.MAX_SAFE_INTEGER)]]);
+  assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 2 });
+});
+
+test('random histories end as they do one by one', () => {
+  let state = 12345;
+  const random = (below: number) => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return (state >> 8) % below;
+  };
+  let refused = 0;
+  for (let history = 0; history < 200; history++) {
+    const [grouped, single] = [makeHouse(), makeHouse()];
+    for (let batch = 0; batch < 4; batch++) {
+      const commits = Array.from({ length: 1 + random(6) }, () => {
+        const box = random(4) === 0 ? 'b' : 'a';
+        const whole = add(`n${random(60)}`, box, random(15));
+        return random(5) === 0 ? whole.slice(0, 3) : whole;
+      });
+      const { failures, results } = grouped.store(commits);
+      const told: [number[], string[]] = [[], []];
+      for (const commit of commits) {
+        const outcome = single.store([commit]);
+        told[0].push(...outcome.results);
+        told[1].push(...outcome.failures.map(({ index, reason }) => `${index} ${reason}`));
+      }
+      assert.deepEqual(
+        failures.map(({ index, reason }) => `${index} ${reason}`),
+        told[1],
+      );
+      assert.deepEqual(
+        results.filter((_, i) => i % 2 === 0),
+        told[0].filter((_, i) => i % 2 === 0),
+      );
+      refused += failures.length;
+    }
+    assert.deepEqual(grouped.all(), single.all());
+  }
+  assert.ok(refused > 200, `only ${refused} refusals`);
+});
