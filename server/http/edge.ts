@@ -266,10 +266,10 @@ function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void
   }
   const problem = toProblem(error, request.id);
   reply.headers({ ...request.answerHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
-  if (!request.raw.complete) {
-    reply.removeHeader('connection'); // Fastify would close at once
-    linger(request);
-  }
+  // Fastify would close at once after a body that it could not read. Without the header to remove, this would
+  // take Node's own away, and a head would tell whether the body had come by then.
+  if (reply.hasHeader('connection')) reply.removeHeader('connection');
+  if (!request.raw.complete) linger(request);
   reply.code(problem.status).send(JSON.stringify(problem));
 }
 
