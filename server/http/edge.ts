@@ -3,6 +3,7 @@
  * credentials → rate limit → permission → end of the event loop's turn → body → validation → idempotency →
  * handler → answer or problem. No rules live here.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { NOBODY, type Permission, type Principal, permits } from '../accounts/principal.ts';
@@ -266,11 +267,24 @@ function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void
   }
   const problem = toProblem(error, request.id);
   reply.headers({ ...request.answerHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
-  // Fastify would close at once after a body that it could not read. Without the header to remove, this would
-  // take Node's own away, and a head would tell whether the body had come by then.
-  if (reply.hasHeader('connection')) reply.removeHeader('connection');
-  if (!request.raw.complete) linger(request);
+  keepOpen(request, reply);
   reply.code(problem.status).send(JSON.stringify(problem));
+}
+
+/**
+ * Fastify would close at once after a body that it could not read; that a stop ends the connection stays said.
+ * Without such a header there is nothing to remove: it would take Node's own away, and the head would tell
+ * whether the body had come by then.
+ */
+function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
+  const bodyComes = !request.raw.complete && announcesBody(request.headers);
+  const isStopping = reply.raw.hasHeader('connection');
+  if (reply.hasHeader('connection') && (bodyComes || !isStopping)) reply.removeHeader('connection');
+  if (bodyComes) linger(request);
+}
+
+function announcesBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**

@@ -25,9 +25,9 @@ export interface Statement {
   /**
    * Indexes of the params that are amounts (whole numbers) to be added up: to run this statement with a and
    * then with b is the same as once with a + b, the other params being equal; with no amounts, the same as
-   * once. And no statement of its commit without `sums` reads or writes what it changes. So an engine may run
-   * those of several commits as one, behind all of them; the result of each is then that of the one. A rule
-   * among them is judged on the sum; when it refuses, each commit is judged alone.
+   * once. And no statement of its commit without `sums` reads or writes what it changes, or writes what it
+   * reads. So an engine may run those of several commits as one, behind all of them; the result of each is
+   * then that of the one. A rule among them is judged on the sum; when it refuses, each commit is judged alone.
    */
   readonly sums?: readonly number[];
 }

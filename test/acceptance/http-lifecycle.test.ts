@@ -12,6 +12,7 @@ import Database from 'better-sqlite3';
 import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
+import { openSocket, readToEnd } from '../harness/raw-http.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-lifecycle-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -113,6 +114,23 @@ test('a second start finds everything, and a taken control socket is no obstacle
   } finally {
     assert.equal(await cloud.stop(), 0);
   }
+});
+
+test('after SIGTERM a client that gets problems is told that its connection ends', async () => {
+  const cloud = await CloudProcess.start({ dataDir: directory('told') });
+  const socket = await openSocket(cloud.api);
+  const head = `POST /api/buckets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${ADMIN_KEY}\r\n`;
+  socket.write(`${head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
+  await sleep(300);
+  const stopped = cloud.stop();
+  await sleep(300);
+  socket.write(`}${'GET /api/nothing HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3)}`);
+  const text = await readToEnd(socket);
+  assert.match(text, /^HTTP\/1\.1 400 /);
+  const problems = text.split('HTTP/1.1 404 ').slice(1);
+  assert.equal(problems.length, 1, text);
+  assert.match(problems[0] ?? '', /\r\nconnection: close\r\n/i);
+  assert.equal(await stopped, 0);
 });
 
 test('SIGTERM lets an upload of 20 MiB finish, takes no new connection, and exits with 0', async () => {

@@ -5,7 +5,7 @@
 import Database from 'better-sqlite3';
 import type { SqlValue } from '../../metadata/metadata.ts';
 import type { BatchFailure, BatchMessage, CommitFailure } from './batch.ts';
-import { BatchCursor } from './batch.ts';
+import { BatchCursor, type RowIds } from './batch.ts';
 import { toBound } from './integers.ts';
 import { stablePlan } from './stable-plan.ts';
 
@@ -139,10 +139,12 @@ export class BatchRunner {
     const forms = readForms(cursor);
     const begin = results.length;
     for (let commit = 0; commit < commits; commit++) {
-      const rowIds: number[] = [];
+      const rowIds: RowIds = [];
       for (const form of forms) {
-        if (form.isForAll) results.push(0, 0);
-        else results.push(...this.#runStatement(form, cursor, rowIds));
+        if (form.isForAll) {
+          rowIds.push(undefined);
+          results.push(0, 0);
+        } else results.push(...this.#runStatement(form, cursor, rowIds));
       }
     }
     for (const [index, form] of forms.entries()) {
@@ -181,7 +183,7 @@ export class BatchRunner {
    */
   #runCommit(cursor: BatchCursor, results: number[]): Omit<CommitFailure, 'commit'> | null {
     const forms = readForms(cursor);
-    const rowIds: number[] = [];
+    const rowIds: RowIds = [];
     for (const [index, form] of forms.entries()) {
       try {
         results.push(...this.#runStatement(form, cursor, rowIds));
@@ -210,7 +212,7 @@ export class BatchRunner {
   #runStatement(
     { sqlNumber, expected, paramCount }: Form,
     cursor: BatchCursor,
-    rowIds: number[],
+    rowIds: RowIds,
   ): readonly [number, number] {
     const params: SqlValue[] = [];
     for (let i = 0; i < paramCount; i++) {

@@ -98,6 +98,15 @@ test('sums beyond 2^53 are exact', () => {
   assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 2 });
 });
 
+test('row ids are those of the commit itself, behind a statement for the whole group too', () => {
+  const { pack, run, store, all } = makeHouse();
+  const tagOf = (index: number): Statement => ({ sql: tag.sql, params: [{ rowIdOf: index }] });
+  store(['x', 'y'].map((name) => [count('a', 1), item(name, 1), item(`${name}2`, 1), tagOf(1)]));
+  assert.deepEqual(all()[1], [{ item: 1 }, { item: 3 }]);
+  const ofSummed = ['z', 'w'].map((name) => [item(name, 1), count('a', 1), tagOf(1)]);
+  assert.equal(run(pack(ofSummed, false)), null, 'there is none yet');
+});
+
 test('random histories end as they do one by one', () => {
   let state = 12345;
   const random = (below: number) => {
@@ -110,8 +119,10 @@ test('random histories end as they do one by one', () => {
     for (let batch = 0; batch < 4; batch++) {
       const commits = Array.from({ length: 1 + random(6) }, () => {
         const box = random(4) === 0 ? 'b' : 'a';
-        const whole = add(`n${random(60)}`, box, random(15));
-        return random(5) === 0 ? whole.slice(0, 3) : whole;
+        const name = `n${random(60)}`;
+        return random(5) === 0
+          ? [item(name, 1), tag, count(box, random(30) - 15)]
+          : add(name, box, random(15));
       });
       const { failures, results } = grouped.store(commits);
       const told: [number[], string[]] = [[], []];

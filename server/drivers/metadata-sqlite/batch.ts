@@ -197,6 +197,9 @@ function concatenate(blobs: readonly Uint8Array[]): ArrayBuffer {
   return all.buffer;
 }
 
+/** Of the statements of a commit so far; undefined: of one that has not run yet, for it stands for a group. */
+export type RowIds = (number | undefined)[];
+
 /** Reads a batch in the order in which packBatch wrote it. */
 export class BatchCursor {
   readonly #words: readonly Word[];
@@ -214,7 +217,7 @@ export class BatchCursor {
   }
 
   /** The next param; `rowIds` are those of the statements of this commit so far. */
-  param(rowIds: readonly number[]): SqlValue {
+  param(rowIds: Readonly<RowIds>): SqlValue {
     const word = this.#words[this.#at++] as Word;
     if (word === true) {
       const length = this.number();
@@ -225,7 +228,7 @@ export class BatchCursor {
     if (word !== false) return word;
     const index = this.number();
     const rowId = rowIds[index];
-    if (rowId === undefined) throw new RangeError(`rowIdOf ${index} names no earlier statement`);
+    if (rowId === undefined) throw new RangeError(`rowIdOf ${index} names no statement that ran before`);
     return rowId;
   }
 

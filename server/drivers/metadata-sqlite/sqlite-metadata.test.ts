@@ -205,6 +205,28 @@ test('close stores what waits, and refuses what comes later', async () => {
   assert.equal(settingOf('w299'), 'x');
 });
 
+test('what adds up is stored for all commits of a turn, also when one of them is refused and at a close', async () => {
+  const count = (amount: number) => ({
+    sql: 'UPDATE blobs SET size_bytes = size_bytes + ? WHERE checksum = 4711',
+    params: [amount],
+    expectChanges: 1,
+    sums: [0],
+  });
+  await metadata.commit([{ sql: 'INSERT INTO blobs (size_bytes, checksum) VALUES (0, 4711)', params: [] }]);
+  const commits = (names: readonly string[]) =>
+    Promise.allSettled(names.map((name, i) => metadata.commit([put(name, 'x'), count(10 ** i)])));
+  const statuses = (outcomes: readonly { status: string }[]) => outcomes.map(({ status }) => status);
+  const sum = () => metadata.get<{ n: number }>('SELECT size_bytes AS n FROM blobs WHERE checksum = 4711')?.n;
+  assert.deepEqual(statuses(await commits(['s1', 's2', 's3'])), Array(3).fill('fulfilled'));
+  assert.equal(sum(), 111);
+  const waiting = commits(['s4', 's1', 's5']);
+  const closed = metadata.close();
+  assert.deepEqual(statuses(await waiting), ['fulfilled', 'rejected', 'fulfilled']);
+  await closed;
+  metadata = await open();
+  assert.equal(sum(), 111 + 101);
+});
+
 test('an SQLite with the WAL-reset race is refused', () => {
   for (const good of ['3.51.3', '3.52.0', '4.0.0']) assertSqliteVersion(good);
   for (const bad of ['3.51.2', '3.40.1', '2.99.99']) assert.throws(() => assertSqliteVersion(bad), /too old/);

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBillingHouse } from '../testing/billing-house.ts';
+import { UsageStore } from './usage-store.ts';
+
+const METER = 'storage';
+
+test('changes of one moment add up the same in one batch as one after the other', async (t) => {
+  const { metadata, close } = await openBillingHouse();
+  t.after(close);
+  const store = new UsageStore(metadata);
+  const lines = ['together', 'single'];
+  const open = (name: string) =>
+    store.open({ meter: METER, resourceId: name, accountId: 1, name, variant: '', level: 0, now: 0 });
+  await metadata.commit(lines.map(open));
+  const settle = async (now: number) => {
+    const charged = (await store.linesOf(1)).map((line) => ({
+      ...{ meter: line.meter, resourceId: line.resource_id, now, carry: 0n },
+      quantity: BigInt(line.pending) + BigInt(line.level) * (BigInt(now) - BigInt(line.level_since)),
+    }));
+    await metadata.commit(charged.map((line) => store.settle(line)));
+  };
+  let state = 7;
+  const random = (below: number) => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return (state >> 8) % below;
+  };
+  let level = 0;
+  for (let now = 0; now < 200; now += random(3)) {
+    if (random(2) === 0) await settle(now);
+    const deltas = Array.from({ length: 1 + random(5) }, () => {
+      const delta = random(3) === 0 ? -level : random(50);
+      level += delta;
+      return delta;
+    });
+    const change = (name: string, delta: number) =>
+      metadata.commit([store.change({ meter: METER, resourceId: name }, delta, now)]);
+    await Promise.all(deltas.map((delta) => change('together', delta)));
+    for (const delta of deltas) await change('single', delta);
+    const [together, single] = (await store.linesOf(1)).map((line) => ({
+      used: [line.level, line.pending, line.level_since],
+      settledTo: Number(line.settled_to),
+    }));
+    assert.deepEqual(together?.used, single?.used);
+    assert.equal(together?.settledTo, single?.settledTo, 'from the same time on');
+  }
+});
