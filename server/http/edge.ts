@@ -272,9 +272,9 @@ function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void
 }
 
 /**
- * Fastify would close at once after a body that it could not read; that a stop ends the connection stays said.
- * Without such a header there is nothing to remove: it would take Node's own away, and the head would tell
- * whether the body had come by then.
+ * Fastify would close at once after a body that it could not read; that a stop ends the connection stays
+ * said. Without such a header there is nothing to remove: it would take Node's own away, and the head would
+ * tell whether the body had come by then.
  */
 function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
   const bodyComes = !request.raw.complete && announcesBody(request.headers);

@@ -27,7 +27,8 @@ export interface Statement {
    * then with b is the same as once with a + b, the other params being equal; with no amounts, the same as
    * once. And no statement of its commit without `sums` reads or writes what it changes, or writes what it
    * reads. So an engine may run those of several commits as one, behind all of them; the result of each is
-   * then that of the one. A rule among them is judged on the sum; when it refuses, each commit is judged alone.
+   * then that of the one. A rule among them is judged on the sum; when it refuses, each commit is judged
+   * alone.
    */
   readonly sums?: readonly number[];
 }
