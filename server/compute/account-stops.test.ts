@@ -16,6 +16,15 @@ async function open(t: TestContext) {
   return { house, compute: await house.open(), ada: await house.newPrincipal('ada') };
 }
 
+/** A machine that runs, whose stop is stored and no more. The row as it was before. */
+async function cutOffStop(compute: Compute, who: Principal, code: string) {
+  const vmId = await newVm(compute, who);
+  await compute.power.start(who, vmId);
+  const row = await compute.machines.findFor(who, vmId);
+  await compute.changes.apply(row, { event: 'stop', desired: 'stopped', reason: { code, message: 'why' } });
+  return row;
+}
+
 test('what runs is stopped for want of credits, and only that is started again', async (t) => {
   const { house, compute, ada } = await open(t);
   const bob = await house.newPrincipal('bob');
@@ -48,16 +57,41 @@ test('what there are no credits for yet goes on waiting', async (t) => {
 
 test('a stop for want of credits that a crash cut off is still known as one', async (t) => {
   const { house, compute, ada } = await open(t);
-  const vmId = await newVm(compute, ada);
-  await compute.power.start(ada, vmId);
-  const row = await compute.machines.findFor(ada, vmId);
-  const reason = { code: 'credits_exhausted', message: 'none left' };
-  await compute.changes.apply(row, { event: 'stop', desired: 'stopped', reason });
+  const { vm_id: vmId } = await cutOffStop(compute, ada, 'credits_exhausted');
   const restarted = await house.open();
   await restarted.recovery.settle(vmId, { isSure: true });
   assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
   assert.deepEqual(await restarted.accountStops.resume(ada.accountId), { waiting: 0 });
   assert.equal((await house.store.find(vmId))?.state, 'running');
+});
+
+test('a stop that goes on while its account is resumed is waited for, and its machine started again', async (t) => {
+  const { house, compute, ada } = await open(t);
+  const { vm_id: vmId } = await cutOffStop(compute, ada, 'account_suspended');
+  const restarted = await house.open();
+  const engineStops = Promise.withResolvers<void>();
+  const mayStop = Promise.withResolvers<void>();
+  restarted.scripted.script('stop', () => {
+    engineStops.resolve();
+    return mayStop.promise;
+  });
+  const recovery = restarted.recovery.settle(vmId, { isSure: true });
+  await engineStops.promise;
+  const resumed = restarted.accountStops.resume(ada.accountId);
+  mayStop.resolve();
+  assert.deepEqual(await resumed, { waiting: 0 });
+  await recovery;
+  assert.deepEqual(await house.reasons([vmId]), ['running null']);
+  assert.deepEqual(restarted.reports, []);
+});
+
+test('a stop that nobody goes on with is finished before its machine is started again', async (t) => {
+  const { house, compute, ada } = await open(t);
+  const { vm_id: vmId, handle } = await cutOffStop(compute, ada, 'account_suspended');
+  const restarted = await house.open();
+  assert.deepEqual(await restarted.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.deepEqual(await house.reasons([vmId]), ['running null']);
+  assert.notEqual((await house.store.find(vmId))?.handle, handle, 'another run');
 });
 
 test('what was stopped with its account is started again with what credits stopped, and nothing else', async (t) => {

@@ -36,12 +36,18 @@ export class AccountStops {
    * many are still stopped.
    */
   async resume(accountId: number): Promise<{ readonly waiting: number }> {
-    const { store, power } = this.#deps;
+    const { store } = this.#deps;
     const stopped = await store.listStopped(accountId, PASSING_CAUSES);
-    await this.#each(stopped, 'it could not be started again', (row) =>
-      power.startOwned(row.vm_id, async () => (await store.find(row.vm_id)) ?? row),
-    );
+    await this.#each(stopped, 'it could not be started again', (row) => this.#startAgain(row));
     return { waiting: (await store.listStopped(accountId, PASSING_CAUSES)).length };
+  }
+
+  /** After its stop: a crash may have cut it off, and recovery, which knows of no resumption, be at it. */
+  async #startAgain(row: VmRow): Promise<void> {
+    const { store, power } = this.#deps;
+    const { vm_id: vmId, reason_code: code, reason_message: message } = row;
+    if (row.state === 'stopping') await this.#halt(vmId, { code: code ?? '', message: message ?? '' });
+    await power.startOwned(vmId, async () => (await store.find(vmId)) ?? row);
   }
 
   /** After a start that is under way: nobody else would stop what it leads to. */

@@ -98,10 +98,10 @@ export class VmStore {
     );
   }
 
-  /** Those of an account that were stopped for one of these causes. */
+  /** Those of an account that were, or are being, stopped for one of these causes. */
   listStopped(accountId: number, causes: readonly StopCause[]): Awaitable<VmRow[]> {
     return this.#reads.all(
-      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state = 'stopped'
+      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state IN ('stopped', 'stopping')
          AND reason_code IN (SELECT value FROM json_each(?)) ORDER BY id`,
       accountId,
       JSON.stringify(causes),
