@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBillingHouse } from '../testing/billing-house.ts';
+import { randomFrom } from '../testing/random.ts';
 import { UsageStore } from './usage-store.ts';
 
 const METER = 'storage';
@@ -20,11 +21,7 @@ test('changes of one moment add up the same in one batch as one after the other'
     }));
     await metadata.commit(charged.map((line) => store.settle(line)));
   };
-  let state = 7;
-  const random = (below: number) => {
-    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
-    return (state >> 8) % below;
-  };
+  const random = randomFrom(7);
   let level = 0;
   for (let now = 0; now < 200; now += random(3)) {
     if (random(2) === 0) await settle(now);

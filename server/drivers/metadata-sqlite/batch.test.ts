@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import type { Statement } from '../../metadata/metadata.ts';
+import { randomFrom } from '../../testing/random.ts';
 import { type BatchMessage, packBatch, SqlNumbers } from './batch.ts';
 import { type BatchOutcome, BatchRunner } from './batch-runner.ts';
 
@@ -108,11 +109,7 @@ test('row ids are those of the commit itself, behind a statement for the whole g
 });
 
 test('random histories end as they do one by one', () => {
-  let state = 12345;
-  const random = (below: number) => {
-    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
-    return (state >> 8) % below;
-  };
+  const random = randomFrom(12345);
   let refused = 0;
   for (let history = 0; history < 200; history++) {
     const [grouped, single] = [makeHouse(), makeHouse()];
