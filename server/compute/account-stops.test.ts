@@ -94,6 +94,26 @@ test('a stop that nobody goes on with is finished before its machine is started 
   assert.notEqual((await house.store.find(vmId))?.handle, handle, 'another run');
 });
 
+test('what its owner started while its account was being resumed is left alone', async (t) => {
+  const { house, compute, ada } = await open(t);
+  const { vm_id: vmId } = await cutOffStop(compute, ada, 'account_suspended');
+  const restarted = await house.open();
+  const mayGoOn = Promise.withResolvers<void>();
+  const started = restarted.actions.run(vmId, 'start', async () => {
+    await mayGoOn.promise;
+    await house.metadata.commit([
+      { sql: "UPDATE vms SET state = 'running', desired_state = 'running', reason_code = NULL", params: [] },
+    ]);
+    return restarted.machines.findFor(ada, vmId);
+  });
+  const resumed = restarted.accountStops.resume(ada.accountId);
+  mayGoOn.resolve();
+  await started;
+  assert.deepEqual(await resumed, { waiting: 0 });
+  assert.deepEqual(await house.reasons([vmId]), ['running null']);
+  assert.equal(house.engine.starts.length, 1, 'the first one');
+});
+
 test('what was stopped with its account is started again with what credits stopped, and nothing else', async (t) => {
   const { house, compute, ada } = await open(t);
   const ids: string[] = [];

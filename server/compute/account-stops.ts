@@ -17,6 +17,13 @@ export interface AccountStopsDeps {
   readonly report: (vmId: string, what: string, error: unknown) => void;
 }
 
+interface Halt {
+  /** Whether the machine, as it is when its turn comes, is to be stopped. */
+  readonly isDue: (row: VmRow) => boolean;
+  /** Without: the one that its stop began with. */
+  readonly reason?: Reason;
+}
+
 export class AccountStops {
   readonly #deps: AccountStopsDeps;
 
@@ -28,7 +35,9 @@ export class AccountStops {
   async stop(accountId: number, cause: StopCause): Promise<void> {
     const rows = await this.#deps.store.listUp(accountId);
     const failure = `it could not be stopped (${cause})`;
-    await this.#each(rows, failure, (row) => this.#halt(row.vm_id, STOP_REASONS[cause]));
+    await this.#each(rows, failure, (row) =>
+      this.#halt(row.vm_id, { isDue: isUp, reason: STOP_REASONS[cause] }),
+    );
   }
 
   /**
@@ -45,17 +54,20 @@ export class AccountStops {
   /** After its stop: a crash may have cut it off, and recovery, which knows of no resumption, be at it. */
   async #startAgain(row: VmRow): Promise<void> {
     const { store, power } = this.#deps;
-    const { vm_id: vmId, reason_code: code, reason_message: message } = row;
-    if (row.state === 'stopping') await this.#halt(vmId, { code: code ?? '', message: message ?? '' });
-    await power.startOwned(vmId, async () => (await store.find(vmId)) ?? row);
+    const find = async () => (await store.find(row.vm_id)) ?? row;
+    if (row.state === 'stopping') {
+      await this.#halt(row.vm_id, { isDue: ({ state }) => state === 'stopping' });
+      if ((await find()).reason_code !== row.reason_code) return; // somebody was faster
+    }
+    await power.startOwned(row.vm_id, find);
   }
 
   /** After a start that is under way: nobody else would stop what it leads to. */
-  async #halt(vmId: string, reason: Reason): Promise<void> {
+  async #halt(vmId: string, wish: Halt): Promise<void> {
     const { actions } = this.#deps;
     for (;;) {
       try {
-        await actions.run(vmId, 'stop', (hurry) => this.#haltNow(vmId, { reason, hurry }));
+        await actions.run(vmId, 'stop', (hurry) => this.#haltNow(vmId, { ...wish, hurry }));
         return;
       } catch (error) {
         if (!isAppError(error, 'vm_locked')) throw error;
@@ -66,13 +78,13 @@ export class AccountStops {
 
   async #haltNow(
     vmId: string,
-    { reason, hurry }: { readonly reason: Reason; readonly hurry: AbortSignal },
+    { isDue, reason, hurry }: Halt & { readonly hurry: AbortSignal },
   ): Promise<VmRow> {
     const { store, runs, graceMs } = this.#deps;
     const row = await store.find(vmId);
     if (row === undefined) throw new Error('the machine is gone');
-    if (!isUp(row)) return row;
-    return runs.halt(row, { graceMs, hurry, receipt: noVmReceipt, reason });
+    if (!isDue(row)) return row;
+    return runs.halt(row, { graceMs, hurry, receipt: noVmReceipt, ...(reason && { reason }) });
   }
 
   async #each(rows: readonly VmRow[], failure: string, work: (row: VmRow) => Promise<unknown>) {

@@ -121,9 +121,14 @@ test('after SIGTERM a client that gets problems is told that its connection ends
   const socket = await openSocket(cloud.api);
   const head = `POST /api/buckets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${ADMIN_KEY}\r\n`;
   socket.write(`${head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
-  await sleep(300);
+  const isServed = () =>
+    fetch(`${cloud.api}/healthz`, { headers: { connection: 'close' } }).then(
+      () => true,
+      () => false,
+    );
+  assert.ok(await isServed(), 'what came before was read');
   const stopped = cloud.stop();
-  await sleep(300);
+  while (await isServed()) await sleep(20);
   socket.write(`}${'GET /api/nothing HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3)}`);
   const text = await readToEnd(socket);
   assert.match(text, /^HTTP\/1\.1 400 /);

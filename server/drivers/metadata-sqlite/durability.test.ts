@@ -61,13 +61,12 @@ async function lost(directory: string, acknowledged: readonly number[]): Promise
 test('kill -9 at any moment loses nothing acknowledged', async (t) => {
   const directory = directoryFor(t);
   const acknowledged: number[] = [];
-  for (let round = 0; round < 10; round++) {
-    const before = acknowledged.length;
+  // On a slow disk it takes more rounds to have this much at stake.
+  for (let round = 0; round < 10 || acknowledged.length <= 1000; round++) {
     acknowledged.push(...(await killedWriter(directory, 'honest', 20 + 17 * round)));
-    assert.ok(acknowledged.length > before, 'killed before it acknowledged anything');
     assert.deepEqual(await lost(directory, acknowledged), []);
   }
-  t.diagnostic(`${acknowledged.length} acknowledged commits survived 10 kills`);
+  t.diagnostic(`${acknowledged.length} acknowledged commits survived the kills`);
 });
 
 test('the same test goes red for a writer that acknowledges before COMMIT', async (t) => {
