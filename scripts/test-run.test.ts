@@ -17,7 +17,7 @@ const FILES: Readonly<Record<string, string>> = {
       test('passes', () => {});
       test('is skipped', { skip: 'no such program' }, () => {});
       test('skips itself', (t) => t.skip('not root'));
-      test('fails', () => { throw new Error('boom'); });
+      test('fails', () => { console.error('a child said why'); throw new Error('boom'); });
       describe('inner', () => test('passes too', () => {}));
     });`,
   'broken.test.mjs': 'console.error("about to break"); throw new Error("at import");',
@@ -61,7 +61,7 @@ describe('a test run', () => {
     ]);
     assert.equal(failures.length, 1);
     assert.equal(failures[0]?.name, 'mixed.test.mjs › suite › fails');
-    assert.match(failures[0]?.error ?? '', /^Error: boom\n\s+at .*mixed\.test\.mjs/);
+    assert.match(failures[0]?.error ?? '', /^Error: boom\n\s+at .*mixed\.test\.mjs[\s\S]*a child said why/);
   });
 
   test('a file that dies, one that hangs and one without a test are failures', () => {

@@ -191,8 +191,10 @@ class Tally {
     // A file's own failure ("exit code 1") only repeats what its tests already said.
     const told = new Set(this.#failures.filter((failure) => !failure.isFile).map(({ file }) => file));
     const failures = this.#failures.filter((failure) => !failure.isFile || !told.has(failure.file));
+    // What a file printed is told once: with its last failure.
+    const last = new Map(failures.map((failure) => [failure.file, failure]));
     const described = failures.map((failure) => {
-      const output = failure.isFile ? (this.#output.get(failure.file) ?? []) : [];
+      const output = last.get(failure.file) === failure ? (this.#output.get(failure.file) ?? []) : [];
       return { name: failure.name, error: [failure.error, ...output].join('\n') };
     });
     return { passed: this.#passed, failures: described, skips: this.#skips };

@@ -19,7 +19,7 @@ const put = (n: number) =>
       params: [Buffer.alloc(4096, n), n],
     },
   ]);
-// writeSync: what is acknowledged is in the pipe before the kill, not in a buffer of this process.
+// writeSync: what is acknowledged is in the file before the kill, not in a buffer of this process.
 const acknowledge = (n: number) => writeSync(1, `${n}\n`);
 
 async function writeForever(): Promise<void> {

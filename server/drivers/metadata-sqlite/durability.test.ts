@@ -5,9 +5,19 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,19 +41,28 @@ async function open(directory: string) {
   return { alarms, metadata: await SqliteMetadata.open({ directory, clock: systemClock, alarms }) };
 }
 
-/** Runs a writing child, kills it after `ms`, and returns the numbers it acknowledged. */
+/**
+ * Runs a writing child, kills it `ms` after its first acknowledgement, and returns the numbers it
+ * acknowledged. They go to a file, which takes them however busy this process is: Node makes the pipe of a
+ * process with threads non-blocking, so that a child whose reader paused died of EAGAIN.
+ */
 async function killedWriter(directory: string, mode: string, ms: number): Promise<number[]> {
-  const child = spawn(process.execPath, [CHILD, directory, mode], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  child.stdout.on('data', (chunk) => {
-    output += chunk;
-  });
-  await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
+  const path = join(directory, 'acknowledged');
+  const output = openSync(path, 'w');
+  const child = spawn(process.execPath, [CHILD, directory, mode], { stdio: ['ignore', output, 'pipe'] });
+  assert.ok(child.stderr);
+  const said = text(child.stderr);
+  const closed = once(child, 'close');
+  closeSync(output);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  while (statSync(path).size === 0 && !hasEnded()) await delay(1);
   await delay(ms);
   child.kill('SIGKILL');
-  await once(child, 'close');
+  await closed;
+  assert.equal(child.signalCode, 'SIGKILL', `the writer ended by itself: ${await said}`);
   // The last line may be cut.
-  return output.slice(0, output.lastIndexOf('\n')).split('\n').filter(Boolean).map(Number);
+  const lines = readFileSync(path, 'latin1');
+  return lines.slice(0, lines.lastIndexOf('\n')).split('\n').filter(Boolean).map(Number);
 }
 
 /** Numbers acknowledged but not whole in the database: every commit is two rows. */
