@@ -32,6 +32,8 @@ const streamed: SentContent = {
 let app: FastifyInstance;
 
 let content = base;
+/** Settled by /when-gone. */
+const answered = Promise.withResolvers<void>();
 let url = '';
 let port = 0;
 before(async () => {
@@ -48,6 +50,14 @@ before(async () => {
     return reply;
   };
   app.route({ method: ['GET', 'HEAD'], url: '/', handler });
+  app.get('/when-gone', async (request, reply) => {
+    const gone = once(request.raw.socket, 'close');
+    request.raw.socket.write('HTTP/1.1 103 Early Hints\r\n\r\n');
+    await gone;
+    await handler(request, reply);
+    answered.resolve();
+    return reply;
+  });
   await app.listen({ host: '127.0.0.1', port: 0 });
   ({ port } = app.server.address() as AddressInfo);
   url = `http://127.0.0.1:${port}/`;
@@ -162,6 +172,17 @@ test('damage found later cuts the connection: the body never looks whole', async
   const signal = AbortSignal.timeout(5000);
   const response = await fetch(url, { signal });
   await assert.rejects(response.arrayBuffer(), (error: Error) => error.name !== 'TimeoutError');
+});
+
+test('what is in memory is not counted as sent to a reader who left before', async () => {
+  content = base;
+  sent = 0;
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET /when-gone HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  socket.destroy();
+  await answered.promise;
+  assert.equal(sent, 0);
 });
 
 test('a reader that leaves stops the reading', async () => {

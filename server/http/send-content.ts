@@ -50,8 +50,10 @@ export async function sendContent(
   const head = { status: range ? 206 : 200, headers };
   if (request.method === 'HEAD') end(reply, head);
   else if (content.inline) {
+    // A client that has gone meanwhile gets nothing.
+    const isThere = !reply.raw.destroyed;
     end(reply, head, content.inline.subarray(start, stop));
-    content.onSent(stop - start);
+    if (isThere) content.onSent(stop - start);
   } else {
     await stream(reply, head, (sink, signal) => {
       const counting = async (chunk: Uint8Array) => {
