@@ -77,7 +77,6 @@ for (const { what, size, alarm } of [
 ]) {
   test(`after a failed fsync of ${what} nothing is acknowledged until a restart`, {
     skip: noStrace(),
-    timeout: 60_000,
   }, async (t) => {
     const cloud = await CloudProcess.start();
     t.after(() => cloud.stop());

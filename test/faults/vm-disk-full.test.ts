@@ -30,11 +30,24 @@ async function open(t: TestContext): Promise<House> {
   let running: CloudProcess | undefined;
   t.after(async () => {
     await running?.crash();
-    disk.remove();
+    const vms = `${disk.mountPoint}/data/vms`;
+    // The machines of a test that failed. They hold the disk until they have ended.
+    const guests = existsSync(vms) ? readdirSync(vms).flatMap(guestPids) : [];
+    for (const pid of guests) process.kill(pid, 'SIGKILL');
+    await waitUntil('nobody holds the disk', () => isRemoved(disk));
   });
   const cloud = await CloudProcess.start({ dataDir: `${disk.mountPoint}/data`, env });
   running = cloud;
   return { disk, cloud, client: await new Client(cloud.api).newUser() };
+}
+
+function isRemoved(disk: LoopDisk): boolean {
+  try {
+    disk.remove();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Takes all that is free, in blocks that hold nothing. Returns what gives it back. */
