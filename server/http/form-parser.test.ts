@@ -157,6 +157,7 @@ test('what is no form is refused as soon as it shows', () => {
     'an open quote': partOf('name="a', ''),
     'a line without a colon': partOf('name="a"', '', 'what is this\r\n'),
     'text behind the boundary': `--${BOUNDARY}less\r\n`,
+    'endless blanks behind the boundary': `--${BOUNDARY}${' '.repeat(1000)}`,
     'endless headers': partOf('name="a"', '', `X: ${'y'.repeat(16 * 1024)}`),
     'endless headers without end': `--${BOUNDARY}\r\nX: ${'y'.repeat(17 * 1024)}`,
     'a broken extended name': partOf('name="a"; filename*=oops', ''),

@@ -24,6 +24,8 @@ export interface FormEvents {
 export class MalformedForm extends Error {}
 
 const MAX_HEADER_BYTES = 16 * 1024;
+/** Blanks behind a delimiter (RFC 2046 §5.1.1), which nobody sends. */
+const MAX_PADDING_BYTES = 256;
 const CR = 0x0d;
 const DASHES = 0x2d2d;
 const LINE_END = 0x0d0a;
@@ -122,6 +124,7 @@ export class FormParser {
   #passDelimiter(bytes: Buffer, at: number): number {
     let end = at;
     while (bytes[end] === 0x20 || bytes[end] === 0x09) end++;
+    if (end - at > MAX_PADDING_BYTES) throw new MalformedForm('a boundary is followed by too many blanks');
     if (end + 2 > bytes.length) return at;
     const two = bytes.readUInt16BE(end);
     if (two === LINE_END) this.#state = 'headers';

@@ -103,7 +103,7 @@ test('however a form is cut into pieces and ordered, the same comes out', async 
         const { target, bytes: seen } = collect();
         const form = await readForm(request(cut(formOf(parts), lengths)), target);
         assert.deepEqual(Object.fromEntries(form.fields), { one: a, two: b });
-        assert.deepEqual(form.file, { fileName: 'f.bin', mimeType: 'a/b' });
+        assert.deepEqual(form.file, { fileName: 'f.bin', mimeType: 'a/b', charset: undefined });
         assert.ok(seen().equals(bytes));
       },
     ),
@@ -199,6 +199,23 @@ test('what the target throws comes out as it is, at once or later, and no byte f
     await turn();
     assert.equal(calls, 1);
   }
+});
+
+test('what the target asked for may fail when the form is refused at once', async () => {
+  let asked = 0;
+  const write = () => {
+    asked++;
+    return turn().then(() => Promise.reject(new Error('aborted')));
+  };
+  const form = Buffer.concat([
+    formOf([file(Buffer.alloc(1000))]).subarray(0, -4),
+    Buffer.from('\r\nno header\r\n\r\n'),
+  ]);
+  await assert.rejects(readForm(request([form]), { write }), { code: 'invalid_multipart' });
+  // A rejection that nobody handles would fail this test.
+  await turn();
+  await turn();
+  assert.equal(asked, 1);
 });
 
 test('while the target asks to wait, no byte comes and the client is not read on', async () => {

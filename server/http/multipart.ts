@@ -17,6 +17,8 @@ export interface FilePart {
   readonly fileName: string;
   /** As sent; `application/octet-stream` or `text/plain` often only mean "unknown". */
   readonly mimeType: string;
+  /** As sent with the type. */
+  readonly charset: string | undefined;
 }
 
 /** Where the bytes of the file part go. */
@@ -54,6 +56,8 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       try {
         parser.write(piece);
       } catch (error) {
+        // What the target asked for fails too when it is aborted, and nobody will wait for it.
+        contents.takeWaiting()?.catch(() => {});
         fail(error);
         return;
       }
@@ -126,7 +130,7 @@ class FormContents implements FormEvents {
   }
 
   onPart(head: PartHead): void {
-    const { name, fileName, type } = head;
+    const { name, fileName, type, charset } = head;
     if (name.length > MAX_NAME_LENGTH) throw new MalformedForm('the name of a field is too long');
     if (fileName === undefined && type !== 'application/octet-stream') {
       if (this.#fields.size === MAX_FIELDS) throw new MalformedForm('it has too many fields');
@@ -137,7 +141,7 @@ class FormContents implements FormEvents {
     if (this.#file) throw invalidField('file', 'only one file may be sent in one form');
     if (name !== 'file') throw invalidField(name, 'the file part must be named "file"');
     this.#field = undefined;
-    this.#file = { fileName: withoutFolders(fileName ?? ''), mimeType: type };
+    this.#file = { fileName: withoutFolders(fileName ?? ''), mimeType: type, charset };
   }
 
   onBytes(bytes: Buffer): void {

@@ -36,6 +36,11 @@ export interface BlobWriter {
    * finish as long as no commit named the blob.
    */
   abort(): Promise<void>;
+  /**
+   * The commit that names the finished blob was answered, or its outcome is unknown; until then it counts as
+   * being written. Idempotent.
+   */
+  release(): void;
 }
 
 /**
@@ -81,7 +86,7 @@ export interface Blobs {
   remove(name: string): Promise<void>;
   /** Every blob there is, finished or not, in no order, at constant memory. */
   list(): AsyncIterable<StoredBlob>;
-  /** True while a writer of this process has the blob open. */
+  /** True from when the blob is created until it is released or aborted. */
   isBeingWritten(name: string): boolean;
   /** Stops the worker threads. Writers still open are aborted. */
   close(): Promise<void>;

@@ -76,13 +76,23 @@ test('an orphan goes when it is older than the grace; what a row names or a writ
   const orphan = await house.blobs.create({ dataKey: null });
   await orphan.write(randomSecret(100_000));
   await orphan.finish();
+  orphan.release();
+  // Finished, and its commit takes long.
+  const late = await house.blobs.create({ dataKey: null });
+  await late.write(randomSecret(100_000));
+  await late.finish();
   const open = await house.blobs.create({ dataKey: null });
   await open.write(randomSecret(300_000));
   assert.equal(await sweeper.sweepOrphans(), 0);
   house.clock.advance(TEST_GRACE_MS + 60_000);
   assert.equal(await sweeper.sweepOrphans(), 1);
   const left = await files();
-  assert.deepEqual([left.has(orphan.name), left.has(named)], [false, true]);
+  assert.deepEqual(
+    [orphan.name, named, late.name].map((name) => left.has(name)),
+    [false, true, true],
+  );
+  late.release();
+  assert.equal(await sweeper.sweepOrphans(), 1);
   assert.equal((await open.finish()).sizeBytes, 300_000);
   await open.abort();
 });

@@ -1,4 +1,5 @@
 /** Uploads over REST: a form in any order becomes a published version. */
+import { AppError } from '../errors.ts';
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import type { Objects } from './objects.ts';
@@ -51,8 +52,15 @@ async function receive(objects: Objects, input: UploadInput): Promise<Uploaded> 
     publishing = true;
     return await objects.publish({ bucket, received, naming, receipt });
   } catch (error) {
-    // Once a commit was tried its outcome may be unknown: the sweeper decides, by what the database says.
-    if (!publishing) await upload.abort();
+    // After a commit whose outcome is unknown the sweeper decides, by what the database says.
+    if (!publishing || storedNothing(error)) await upload.abort();
     throw error;
+  } finally {
+    upload.release();
   }
+}
+
+/** True when publish() has refused. A commit that failed with the disk may be stored all the same. */
+function storedNothing(error: unknown): boolean {
+  return error instanceof AppError && error.code !== 'read_only';
 }

@@ -83,6 +83,11 @@ export class Upload {
     return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob };
   }
 
+  /** To be called when publish() is over, however it ended. */
+  release(): void {
+    this.#writer?.release();
+  }
+
   /** Removes what was received. Not after a commit that may have named the blob. */
   async abort(): Promise<void> {
     this.#head = [];

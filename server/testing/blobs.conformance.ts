@@ -147,13 +147,15 @@ function testContent(blobs: () => Blobs, encrypted: boolean): void {
 }
 
 function testWriting(blobs: () => Blobs): void {
-  test('a blob is listed and known as being written until it is finished, and gone once removed', async () => {
+  test('a blob is listed, known as being written until it is released, and gone once removed', async () => {
     const writer = await blobs().create({ dataKey: null });
     assert.ok(isId('blob', writer.name));
     assert.ok(blobs().isBeingWritten(writer.name));
     await writer.write(randomSecret(3 * MIB));
     assert.ok((await namesOf(blobs())).has(writer.name));
     await writer.finish();
+    assert.ok(blobs().isBeingWritten(writer.name), 'its commit is still to come');
+    writer.release();
     assert.ok(!blobs().isBeingWritten(writer.name));
     for await (const { name, storedBytes, modifiedAt } of blobs().list()) {
       if (name !== writer.name) continue;

@@ -130,5 +130,10 @@ async function put(
 ): Promise<Uploaded> {
   await upload.write(bytes);
   const received = await upload.finish();
-  return objects.publish({ bucket, received, naming: { mimeType: 'text/plain', metadata: null, ...naming } });
+  const whole = { mimeType: 'text/plain', metadata: null, ...naming };
+  try {
+    return await objects.publish({ bucket, received, naming: whole });
+  } finally {
+    upload.release();
+  }
 }

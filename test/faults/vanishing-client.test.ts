@@ -1,5 +1,6 @@
 /** Clients that go away in the middle of an upload leave nothing: no object, no bytes, no count. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,14 +27,14 @@ before(async () => {
 after(() => cloud.stop());
 
 /** Sends the head of an upload and `bytes` of its form, as fast as the server takes them. */
-async function sendPart(bytes: number): Promise<Socket> {
+async function sendPart(bytes: number, bucket = 'box'): Promise<Socket> {
   const { hostname, port } = new URL(cloud.api);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});
   const form = Buffer.concat([Buffer.from(HEAD), contentOf(2, SIZE), Buffer.from(TAIL)]);
   socket.write(
     [
-      'POST /api/buckets/box/upload HTTP/1.1',
+      `POST /api/buckets/${bucket}/upload HTTP/1.1`,
       `host: ${hostname}:${port}`,
       `x-api-key: ${client.key}`,
       `content-type: multipart/form-data; boundary=${BOUNDARY}`,
@@ -79,6 +80,19 @@ for (const [how, leave] of [
     });
   }
 }
+
+test('an upload that is refused after its last byte leaves nothing', async () => {
+  const counters = (await client.call('/api/buckets/box')).body;
+  assert.equal((await client.call('/api/buckets', { json: { name: 'doomed' } })).status, 201);
+  const socket = await sendPart(-5, 'doomed');
+  await waitUntil('the server writes what it was sent', () => blobFiles(cloud.dataDir).length === 2);
+  assert.equal((await client.call('/api/buckets/doomed', { method: 'DELETE' })).status, 200);
+  socket.write(TAIL.slice(-5));
+  const [answer] = await once(socket, 'data');
+  assert.match(String(answer), /^HTTP\/1\.1 404 /);
+  await assertNothingLeft(counters);
+  socket.destroy();
+});
 
 test('20 clients that vanish at once leave nothing', async () => {
   const counters = (await client.call('/api/buckets/box')).body;

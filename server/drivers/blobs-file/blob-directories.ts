@@ -2,7 +2,7 @@
 import { closeSync, constants, fsync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { asFault, type BlobFault } from './blob-fault.ts';
+import { asFault, type BlobFault, isFullDisk } from './blob-fault.ts';
 import { blobDirectory } from './blob-format.ts';
 
 const fsyncAsync = promisify(fsync);
@@ -83,16 +83,24 @@ export class BlobDirectories {
   async #sync(path: string): Promise<void> {
     // The kernel reports a lost directory write once; a second fsync would succeed and mean nothing.
     if (this.#failure !== null) throw this.#failure;
+    const fd = open(path);
     try {
-      const fd = openSync(path, 'r');
-      try {
-        await fsyncAsync(fd);
-      } finally {
-        closeSync(fd);
-      }
+      await fsyncAsync(fd);
     } catch (error) {
-      this.#failure = asFault(error, 'sync');
-      throw this.#failure;
+      const fault = asFault(error, 'sync');
+      if (!isFullDisk(fault)) this.#failure = fault;
+      throw fault;
+    } finally {
+      closeSync(fd);
     }
+  }
+}
+
+/** Nothing was lost when there is no descriptor for it: the next call may try again. */
+function open(path: string): number {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    throw asFault(error, 'write');
   }
 }

@@ -31,15 +31,20 @@ export function asFault(error: unknown, kind: FaultKind): BlobFault {
   return new BlobFault({ kind, code, message: error instanceof Error ? error.message : String(error) });
 }
 
+/** A full disk loses only the file it hit, and ends by itself. */
+export function isFullDisk({ code }: BlobFault): boolean {
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 /** The public face of a failure. The fault itself, with its path, is only the cause. */
 export function faultError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const extras = { cause: error };
   const fault = asFault(error, 'write');
+  if (isFullDisk(fault)) {
+    return new AppError('out_of_space', 'The disk is full; nothing was stored.', extras);
+  }
   switch (fault.code) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return new AppError('out_of_space', 'The disk is full; nothing was stored.', extras);
     case 'EMFILE':
     case 'ENFILE':
       return new AppError('overloaded', 'Too many files are open.', { ...extras, retryAfterSeconds: 1 });

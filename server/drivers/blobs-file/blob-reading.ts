@@ -5,6 +5,7 @@
 import type { BlobRange, BlobRef, BlobSink } from '../../storage/blobs.ts';
 import { asFault, damaged, faultError } from './blob-fault.ts';
 import { CHUNK_BYTES, chunkCount } from './blob-format.ts';
+import type { BlobReply, ReadRequest } from './blob-messages.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
 import type { BlobThread, WorkerPool } from './worker-pool.ts';
 
@@ -12,6 +13,8 @@ import type { BlobThread, WorkerPool } from './worker-pool.ts';
 const STALL_MS = 100;
 /** Slots read ahead for a prompt sink; being on different threads they are verified in parallel. */
 const READ_AHEAD = 2;
+/** With other threads, when one dies over a read. */
+const MAX_TRIES = 3;
 
 interface Part {
   readonly slot: Slot;
@@ -90,8 +93,10 @@ export class BlobReading {
     const firstChunk = this.#nextChunk;
     const chunks = Math.min(slot.bytes.length / CHUNK_BYTES, this.#endChunk - firstChunk);
     this.#nextChunk += chunks;
-    const fd = this.#fd;
-    const close = fd === null && this.#nextChunk === this.#endChunk;
+    // Its number may be another file's by now.
+    const isLost = this.#opener !== null && !this.#opener.isAlive;
+    const fd = isLost ? null : this.#fd;
+    const close = isLost || (fd === null && this.#nextChunk === this.#endChunk);
     if (fd === null && !close) this.#opener = thread;
     const { name, sizeBytes, dataKey } = ref;
     const request = {
@@ -105,7 +110,7 @@ export class BlobReading {
       firstChunk,
       chunks,
     } as const;
-    const reply = thread.request(request).then(
+    const reply = this.#ask(thread, request).then(
       (answer) => {
         this.#fd ??= answer.fd ?? null;
         return answer.goodChunks ?? 0;
@@ -118,6 +123,32 @@ export class BlobReading {
     this.#outstanding.add(reply);
     reply.then(forget, forget);
     return { slot, firstChunk, chunks, reply };
+  }
+
+  /**
+   * A thread that dies takes along the file that it opened, before anybody hears of it: what was not read well
+   * through another's descriptor does not count, and is read anew.
+   */
+  async #ask(thread: BlobThread, request: ReadRequest): Promise<BlobReply> {
+    const isOwn = request.fd === null;
+    try {
+      const answer = await thread.request(request);
+      if (isOwn || answer.goodChunks === request.chunks) return answer;
+    } catch (error) {
+      if (isOwn && thread.isAlive) throw error;
+    }
+    return this.#askAnew(request);
+  }
+
+  async #askAnew(request: ReadRequest): Promise<BlobReply> {
+    for (let tries = 1; ; tries++) {
+      const thread = this.#deps.workers.pick();
+      try {
+        return await thread.request({ ...request, fd: null, close: true });
+      } catch (error) {
+        if (thread.isAlive || tries === MAX_TRIES) throw error;
+      }
+    }
   }
 
   async #deliver(part: Part): Promise<void> {

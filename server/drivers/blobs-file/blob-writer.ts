@@ -31,7 +31,9 @@ export interface FileBlobWriterDeps {
   /** Removes the file when the thread that should have is dead. */
   readonly remove: () => Promise<void>;
   /** Called once, when the file is finished or gone. */
-  readonly onEnd: () => void;
+  readonly onEnd: (state: 'finished' | 'aborted') => void;
+  /** The sweeper may judge the file by its row. May be called more than once. */
+  readonly onRelease: () => void;
 }
 
 let nextStream = 0;
@@ -90,6 +92,10 @@ export class FileBlobWriter implements BlobWriter {
     return this.#aborting;
   }
 
+  release(): void {
+    this.#deps.onRelease();
+  }
+
   async #abort(): Promise<void> {
     const wasFinished = this.#state === 'finished';
     this.#state = 'aborted';
@@ -106,6 +112,7 @@ export class FileBlobWriter implements BlobWriter {
       await this.#deps.remove();
     } finally {
       if (!wasFinished) this.#end('aborted');
+      this.release();
     }
   }
 
@@ -113,7 +120,7 @@ export class FileBlobWriter implements BlobWriter {
     this.#state = state;
     if (this.#storing !== null) this.#storing.load -= STORE_LOAD;
     if (this.#hashing !== null) this.#hashing.load -= HASH_LOAD;
-    this.#deps.onEnd();
+    this.#deps.onEnd(state);
   }
 
   #assertOpen(): void {

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
+  closeSync,
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -22,10 +24,11 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../clock.ts';
 import { AppError, isAppError } from '../../errors.ts';
-import { randomSecret } from '../../ids.ts';
+import { newId, randomSecret } from '../../ids.ts';
 import { Alarms } from '../../system/alarms.ts';
 import { readBlob, storeBlob, testBlobs } from '../../testing/blobs.conformance.ts';
 import { CachedAppender } from './appender.ts';
+import { BlobDirectories } from './blob-directories.ts';
 import { BlobFault } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES, CRC_BYTES, frameOffset, TAG_BYTES } from './blob-format.ts';
 import { FileBlobs, type Room } from './blobs-file.ts';
@@ -306,6 +309,34 @@ test('a file system without O_DIRECT is written through the cache', needsRoot, a
   } finally {
     execFileSync('umount', ['-l', directory]);
   }
+});
+
+test('a read goes on when the thread that opened its file dies, although the number is another file by then', async () => {
+  const { blobs, workers, directory } = openNew();
+  const ref = await storeBlob(blobs, randomSecret(6 * 2 ** 20));
+  const received: Buffer[] = [];
+  const others: number[] = [];
+  const sink = async (chunk: Uint8Array) => {
+    received.push(Buffer.from(chunk));
+    if (received.length !== 2) return;
+    await Promise.all(workers.threads.map((thread) => thread.kill()));
+    for (let i = 0; i < 20; i++) others.push(openSync('/dev/zero', 'r'));
+  };
+  await blobs.read(ref, { start: 0, end: ref.sizeBytes }, { sink });
+  for (const fd of others) closeSync(fd);
+  assert.ok(Buffer.concat(received).equals(ref.content));
+  await assertNoOpenFiles(directory);
+  await blobs.close();
+});
+
+test('a directory that could not be opened is synced by the next who asks', async () => {
+  const root = mkdtempSync(join(scratch, 'd-'));
+  const directories = new BlobDirectories(root);
+  const name = newId('blob', systemClock);
+  const isNoSyncFault = (error: unknown) => error instanceof BlobFault && error.kind === 'write';
+  await assert.rejects(directories.sync(name), isNoSyncFault);
+  mkdirSync(join(root, dirname(blobPath(name))));
+  await directories.sync(name);
 });
 
 test('a failed fsync: no finish, an alarm, and no write after it', async () => {

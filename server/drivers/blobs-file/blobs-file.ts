@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import { isId, newId } from '../../ids.ts';
 import type { BlobRange, BlobReader, BlobRef, Blobs, BlobWriter, StoredBlob } from '../../storage/blobs.ts';
 import type { Alarms } from '../../system/alarms.ts';
-import { BlobFault } from './blob-fault.ts';
+import { BlobFault, isFullDisk } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from './blob-format.ts';
 import { BlobReading } from './blob-reading.ts';
 import { FileBlobWriter, type Room } from './blob-writer.ts';
@@ -36,6 +36,8 @@ export class FileBlobs implements Blobs {
   readonly #workers: WorkerPool;
   readonly #slots = new SlotPool();
   readonly #writers = new Map<string, FileBlobWriter>();
+  /** Finished, and perhaps about to be named by a commit. */
+  readonly #unreleased = new Set<string>();
   #syncFailed = false;
   #closed = false;
 
@@ -72,7 +74,11 @@ export class FileBlobs implements Blobs {
       onFault: (error) => this.#onFault(error),
       assertWritable: () => this.#assertWritable(),
       remove: () => this.remove(name),
-      onEnd: () => this.#writers.delete(name),
+      onEnd: (state) => {
+        if (state === 'finished') this.#unreleased.add(name);
+        this.#writers.delete(name);
+      },
+      onRelease: () => this.#unreleased.delete(name),
     });
     this.#writers.set(name, writer);
     return writer;
@@ -108,7 +114,7 @@ export class FileBlobs implements Blobs {
   }
 
   isBeingWritten(name: string): boolean {
-    return this.#writers.has(name);
+    return this.#writers.has(name) || this.#unreleased.has(name);
   }
 
   async close(): Promise<void> {
@@ -136,9 +142,10 @@ export class FileBlobs implements Blobs {
   }
 }
 
-/** A failed fsync or write. A full disk, though, loses only the file it hit, and ends by itself. */
-function isDiskFailure({ kind, code }: BlobFault): boolean {
-  return (kind === 'sync' && code !== 'ENOSPC' && code !== 'EDQUOT') || (kind === 'write' && code === 'EIO');
+/** A failed fsync or write, unless the disk is only full. */
+function isDiskFailure(fault: BlobFault): boolean {
+  const { kind, code } = fault;
+  return (kind === 'sync' && !isFullDisk(fault)) || (kind === 'write' && code === 'EIO');
 }
 
 function ignoreMissing(error: unknown): undefined {

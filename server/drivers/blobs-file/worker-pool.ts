@@ -68,6 +68,11 @@ export class BlobThread {
     });
   }
 
+  /** False from when it has died, and with it all that it had open. */
+  get isAlive(): boolean {
+    return this.#alive;
+  }
+
   /** True once it has answered something. */
   hasAnswered = false;
 
