@@ -64,9 +64,9 @@ const pool = (value: string) =>
     ? undefined
     : 'must be an IPv4 network like 127.80.0.0/16, of /16 to /30';
 const adminKey = (value: string) =>
-  value === '' || (value.length >= 24 && /^[\x21-\x7e]+$/.test(value))
+  value === '' || /^[\x21-\x7e]{24,512}$/.test(value)
     ? undefined
-    : 'must be 24 or more visible ASCII characters';
+    : 'must be 24 to 512 visible ASCII characters';
 
 const SETTINGS = {
   host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on', notEmpty),

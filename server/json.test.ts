@@ -46,10 +46,13 @@ test('nesting is accepted up to the limit and refused beyond, in arrays and obje
 });
 
 test('a member that could reach a prototype is refused, wherever it stands', () => {
-  for (const key of ['__proto__', 'constructor', 'prototype', '__pr\\u006fto__']) {
+  for (const key of ['__proto__', '__pr\\u006fto__']) {
     for (const text of [`{"${key}":{}}`, `[{"a":{"${key}":1}}]`]) {
       assert.throws(() => parseJson(bytes(text)), isRefused, text);
     }
   }
   assert.deepEqual(parseJson(bytes('{"a":"__proto__"}')), { a: '__proto__' });
+  assert.deepEqual(Object.keys(parseJson(bytes('{"constructor":{"prototype":{}}}')) as object), [
+    'constructor',
+  ]);
 });

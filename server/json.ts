@@ -7,7 +7,8 @@ import { AppError } from './errors.ts';
 export const JSON_MAX_BYTES = 2 ** 20;
 const JSON_MAX_DEPTH = 64;
 
-const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+/** The one member that assigning it makes a prototype of. */
+const FORBIDDEN_KEY = '__proto__';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Throws AppError `invalid_json`. An empty body is undefined. */
@@ -33,7 +34,7 @@ function inspect(value: unknown, depth: number): void {
     return;
   }
   for (const key of Object.keys(value)) {
-    if (FORBIDDEN_KEYS.has(key))
+    if (key === FORBIDDEN_KEY)
       throw new AppError('invalid_json', `The JSON has the forbidden member "${key}"`);
     inspect((value as Record<string, unknown>)[key], depth + 1);
   }

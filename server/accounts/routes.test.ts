@@ -136,6 +136,23 @@ test('register with an Idempotency-Key: one account, the same answer and key', a
   assert.equal(other.status, 422);
 });
 
+test('login and logout have their effect each time, whatever Idempotency-Key comes with them', async () => {
+  const { username } = await register();
+  const headers = { 'idempotency-key': 'the same' };
+  const cookies: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const login = await call('POST /api/login', { body: { username, password }, headers });
+    assert.equal(login.status, 200);
+    cookies.push(String(login.headers['set-cookie']).split(';')[0] ?? '');
+  }
+  assert.notEqual(cookies[0], cookies[1]);
+  for (const cookie of cookies) {
+    assert.equal((await call('GET /api/account', { headers: { cookie } })).status, 200);
+    await call('POST /api/logout', { headers: { ...headers, cookie } });
+    assert.equal((await call('GET /api/account', { headers: { cookie } })).status, 401);
+  }
+});
+
 test('login sets a cookie that works, logout ends it', async () => {
   const { username, id } = await register();
   const login = await call('POST /api/login', { body: { username, password } });

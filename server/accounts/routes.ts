@@ -48,6 +48,7 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       method: 'POST',
       path: '/api/login',
       name: 'login',
+      isRepeatable: true,
       tag: 'accounts',
       summary: 'Log in with a password',
       description:
@@ -68,6 +69,7 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       method: 'POST',
       path: '/api/logout',
       name: 'logout',
+      isRepeatable: true,
       tag: 'accounts',
       summary: 'End the session of the cookie',
       // Public, so that a cookie whose session is over can still be cleared. SameSite keeps other sites out.

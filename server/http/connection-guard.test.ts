@@ -195,6 +195,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
         await sink(chunk);
       }
     },
+    onBegin: () => {},
     onSent: () => {},
   };
   app.get('/', async (request: FastifyRequest, reply: FastifyReply) => {

@@ -65,6 +65,8 @@ export class ConnectionGuard {
       transfer.request = request;
       transfer.response = response;
     });
+    // Node alone would answer 417, without a body; an expectation may be ignored (RFC 9110 §10.1.1).
+    server.on('checkExpectation', (request, response) => server.emit('request', request, response));
     // Fastify's own listener would answer first, and not with a problem.
     server.removeAllListeners('clientError');
     server.on('clientError', (error, socket) => this.#refuse(error, socket));

@@ -23,6 +23,11 @@ function apiKeyOf(request: IncomingMessage): string | undefined {
   return match[1];
 }
 
+/** True when the request has a key in a header, right or wrong. */
+export function carriesKey({ headers }: IncomingMessage): boolean {
+  return headers['x-api-key'] !== undefined || headers.authorization !== undefined;
+}
+
 /** The caller's Principal; NOBODY when no credential was sent. */
 export function identify(
   request: IncomingMessage,

@@ -14,7 +14,7 @@ import { JSON_MAX_BYTES, parseJson } from '../json.ts';
 import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
 import { endOfTurn } from '../turns.ts';
-import { type Authenticates, type ControlSockets, identify } from './credentials.ts';
+import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
 import { type Answer, handleRoute, requireMultipart } from './handle.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
@@ -88,7 +88,14 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     done();
   });
   for (const route of deps.routes) mount(app, deps, route);
-  app.setNotFoundHandler((request, reply) => sendProblem(deps, reply, unknownPath(deps.routes, request)));
+  app.setNotFoundHandler((request, reply) => {
+    try {
+      deps.limiter?.take(`address:${request.ip}`, request.answerHeaders);
+      sendProblem(deps, reply, unknownPath(deps.routes, request));
+    } catch (error) {
+      sendProblem(deps, reply, error);
+    }
+  });
   app.setErrorHandler((error, _request, reply) => sendProblem(deps, reply, error));
   return app;
 }
@@ -181,7 +188,8 @@ function admit(deps: EdgeDeps, route: Route, request: FastifyRequest): Promise<v
   }
   let found: ReturnType<typeof identify>;
   try {
-    found = identify(request.raw, deps.accounts, deps.control);
+    const byLink = route.acceptsLink?.(request) === true && !carriesKey(request.raw);
+    found = byLink ? NOBODY : identify(request.raw, deps.accounts, deps.control);
   } catch (error) {
     limit(deps, route, request);
     throw error;
@@ -234,7 +242,8 @@ function unknownPath(routes: readonly Route[], request: FastifyRequest): AppErro
   const path = request.url.split('?', 1)[0] ?? '';
   const allowed = new Set<string>();
   for (const route of routes) {
-    if (!new RegExp(`^${route.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)) continue;
+    const pattern = route.path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+');
+    if (!new RegExp(`^${pattern}$`).test(path)) continue;
     allowed.add(route.method);
     if (route.method === 'GET' && route.produces === 'bytes') allowed.add('HEAD');
   }

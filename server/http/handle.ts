@@ -5,7 +5,7 @@ import { AppError, ERRORS, type ErrorCode, isAppError } from '../errors.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import type { Attempt, Idempotency, StoredAnswer } from '../system/idempotency.ts';
 import { PROBLEM_TYPE, toProblem } from './problem.ts';
-import type { Route, RouteInput } from './route.ts';
+import { type Route, type RouteInput, takesIdempotencyKey } from './route.ts';
 import { streamList } from './stream-list.ts';
 import { bodyCheck, textCheck } from './validate.ts';
 
@@ -55,7 +55,7 @@ export function handleRoute(route: Route, idempotency: Idempotency): Handle {
   };
 
   return async (request, reply) => {
-    const key = route.method === 'POST' ? request.headers['idempotency-key'] : undefined;
+    const key = takesIdempotencyKey(route) ? request.headers['idempotency-key'] : undefined;
     const { principal } = request;
     if (key === undefined) {
       return run({ principal, request, reply, receipt: noReceipt, identify: () => {} });

@@ -1,7 +1,7 @@
 /** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
 import { Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../errors.ts';
-import type { Route } from './route.ts';
+import { type Route, takesIdempotencyKey } from './route.ts';
 
 const CREDENTIAL_ERRORS = [
   'missing_api_key',
@@ -26,7 +26,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   if (route.body) errors.add('unsupported_media_type');
   if (route.body && route.consumes !== 'multipart')
     for (const code of ['invalid_json', 'payload_too_large'] as const) errors.add(code);
-  if (route.method === 'POST')
+  if (takesIdempotencyKey(route))
     for (const code of ['idempotency_in_flight', 'idempotency_mismatch'] as const) errors.add(code);
   return [...errors].sort();
 }
@@ -125,7 +125,7 @@ function parameters(schema: unknown, place: 'path' | 'query'): unknown[] {
 }
 
 function headerParameters(route: Route): unknown[] {
-  if (route.method !== 'POST') return [];
+  if (!takesIdempotencyKey(route)) return [];
   const description = 'The same key within 24 h: one effect, the same answer';
   return [
     {

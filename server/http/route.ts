@@ -51,9 +51,15 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
   readonly responses: Readonly<Record<number, TSchema>>;
   readonly produces?: 'json' | 'bytes' | 'list' | 'html' | 'text';
   /**
-   * A caller without a credential is let through when this says so; the handler then checks the signed link.
+   * A caller without a key is let through when this says so, whatever cookie there is; the handler then
+   * checks the signed link.
    */
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
+  /**
+   * A POST that may be done again as it is: an Idempotency-Key means nothing to it. For those whose effect is
+   * not in the body of the answer.
+   */
+  readonly isRepeatable?: boolean;
   /** Beyond those every route may give (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
@@ -70,4 +76,9 @@ export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSch
   spec: RouteSpec<P, Q, B>,
 ): Route {
   return spec as unknown as Route;
+}
+
+/** True for what has an effect that must not happen twice. */
+export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
+  return method === 'POST' && isRepeatable !== true;
 }

@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts';
 import { problemHeaders, toAppError, toProblem } from './problem.ts';
 import { type SentContent, sendContent } from './send-content.ts';
 
+let begun = 0;
 let sent = 0;
 const BYTES = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
 const CREATED = Date.UTC(2026, 0, 1, 12, 0, 0, 700);
@@ -16,6 +17,9 @@ const base: SentContent = {
   ...{ sizeBytes: BYTES.length, etag: 'e1', mimeType: 'image/png', createdAt: CREATED, inline: BYTES },
   ...{ disposition: 'attachment; filename=x', caching: 'no-store' },
   read: () => assert.fail('inline bytes are not read'),
+  onBegin: () => {
+    begun++;
+  },
   onSent: (bytes) => {
     sent += bytes;
   },
@@ -74,6 +78,7 @@ for (const kind of ['inline', 'streamed'] as const) {
 
   test(`${kind}: all bytes come with their headers, and HEAD has the headers alone`, async () => {
     content = own;
+    begun = 0;
     sent = 0;
     for (const method of ['GET', 'HEAD']) {
       const response = await fetch(url, { method });
@@ -87,7 +92,7 @@ for (const kind of ['inline', 'streamed'] as const) {
       );
       assert.equal(headers.get('content-disposition'), 'attachment; filename=x');
       assert.ok((await bodyOf(response)).equals(method === 'GET' ? BYTES : Buffer.alloc(0)));
-      assert.equal(sent, 1000, 'only what was sent counts');
+      assert.deepEqual([begun, sent], [1, 1000], 'only what was sent counts');
     }
   });
 
@@ -107,9 +112,11 @@ for (const kind of ['inline', 'streamed'] as const) {
       assert.equal(response.headers.get('content-length'), String(end - start));
       assert.ok((await bodyOf(response)).equals(BYTES.subarray(start, end)));
     }
+    begun = 0;
     const beyond = await fetch(url, { headers: { range: 'bytes=1000-' } });
     assert.deepEqual([beyond.status, beyond.headers.get('content-range')], [416, 'bytes */1000']);
     await beyond.text();
+    assert.equal(begun, 0);
     const several = await fetch(url, { headers: { range: 'bytes=0-1,5-6' } });
     assert.equal(several.status, 200);
     assert.ok((await bodyOf(several)).equals(BYTES));
@@ -146,8 +153,10 @@ test('conditions: what the reader has already is not sent, what it does not expe
     [{ range: 'bytes=0-0', 'if-range': 'W/"e1"' }, 200],
   ];
   for (const [headers, status] of cases) {
+    begun = 0;
     const response = await fetch(url, { headers });
     assert.equal(response.status, status, JSON.stringify(headers));
+    assert.equal(begun, status < 300 ? 1 : 0, JSON.stringify(headers));
     if (status === 304) assert.equal((await bodyOf(response)).length, 0);
     else await response.arrayBuffer();
   }

@@ -18,6 +18,8 @@ export interface SentContent {
   readonly caching: string;
   /** Hands over verified bytes; each chunk's memory is free again when the sink's promise settles. */
   read(range: ByteRange, sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal): Promise<void>;
+  /** Called before the first byte is sent in answer to GET. */
+  onBegin(): void;
   /** Told of bytes that were given to the kernel, as they go. */
   onSent(bytes: number): void;
 }
@@ -50,12 +52,14 @@ export async function sendContent(
   const head = { status: range ? 206 : 200, headers };
   if (request.method === 'HEAD') end(reply, head);
   else if (content.inline) {
+    content.onBegin();
     // A client that has gone meanwhile gets nothing.
     const isThere = !reply.raw.destroyed;
     end(reply, head, content.inline.subarray(start, stop));
     if (isThere) content.onSent(stop - start);
   } else {
     await stream(reply, head, (sink, signal) => {
+      content.onBegin();
       const counting = async (chunk: Uint8Array) => {
         await sink(chunk);
         content.onSent(chunk.length);

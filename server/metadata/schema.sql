@@ -104,7 +104,6 @@ CREATE TABLE holds (
 CREATE TABLE idempotency (
   scope TEXT NOT NULL,                  -- who and which route
   key TEXT NOT NULL,
-  fingerprint TEXT NOT NULL,            -- SHA-256 of the request
   status INTEGER NOT NULL,
   sealed_body BLOB NOT NULL,
   created_at INTEGER NOT NULL,

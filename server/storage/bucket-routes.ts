@@ -92,10 +92,10 @@ function changeRoutes({ buckets, emptying }: BucketRoutesDeps): Route[] {
       query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
       responses: { 200: Bucket },
       errors: ['bucket_not_found', 'bucket_not_empty'],
-      handler: async ({ principal, params, query }) => {
-        if (query.force === true) await emptying.empty(principal, params.name);
-        return buckets.removeEmpty(principal, params.name);
-      },
+      handler: ({ principal, params, query }) =>
+        query.force === true
+          ? emptying.remove(principal, params.name)
+          : buckets.removeEmpty(principal, params.name),
     }),
   ];
 }

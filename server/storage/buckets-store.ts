@@ -70,9 +70,11 @@ export class BucketStore {
     };
   }
 
-  update(id: number, settings: { versioning: number; encryption: number }): Statement {
+  /** Null leaves a setting as it is. */
+  update(id: number, settings: { versioning: number | null; encryption: number | null }): Statement {
     return {
-      sql: 'UPDATE buckets SET versioning = ?, encryption = ? WHERE id = ?',
+      sql: `UPDATE buckets SET versioning = coalesce(?, versioning), encryption = coalesce(?, encryption)
+            WHERE id = ?`,
       params: [settings.versioning, settings.encryption, id],
       expectChanges: 1,
     };

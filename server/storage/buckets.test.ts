@@ -62,6 +62,22 @@ test('settings change one by one', async () => {
   assert.deepEqual(await house.buckets.change(owner, 'settings', {}), off);
 });
 
+test('settings changed at the same time are all kept, and of a bucket that goes it is said', async () => {
+  for (let round = 0; round < 20; round++) {
+    const name = `both-${round}`;
+    await house.buckets.create(owner, { name });
+    await Promise.all([
+      house.buckets.change(owner, name, { versioning: true }),
+      house.buckets.change(owner, name, { encryption: true }),
+    ]);
+    const { versioning, encryption } = await house.buckets.describe(owner, name);
+    assert.deepEqual([versioning, encryption], [true, true]);
+    const removal = house.buckets.removeEmpty(owner, name);
+    await refuses(() => house.buckets.change(owner, name, { versioning: false }), 'bucket_not_found');
+    await removal;
+  }
+});
+
 test('a bucket is only removed when nothing at all is in it', async () => {
   await house.buckets.create(owner, { name: 'full', versioning: true });
   const { object_id, version_id } = await house.put(owner, 'full', { name: 'x', bytes: Buffer.from('x') });

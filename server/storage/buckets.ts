@@ -23,6 +23,8 @@ export interface BucketsDeps {
 
 export class Buckets {
   readonly #deps: BucketsDeps;
+  /** Row ids of those that are being emptied for good. */
+  readonly #leaving = new Set<number>();
 
   constructor(deps: BucketsDeps) {
     this.#deps = deps;
@@ -66,9 +68,7 @@ export class Buckets {
   /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
   async find(principal: Principal, name: string): Promise<BucketRow> {
     const row = await this.#deps.store.find(principal.accountId, name);
-    if (!row || !mayEnter(principal, name)) {
-      throw new AppError('bucket_not_found', `You have no bucket named ${name}`);
-    }
+    if (!row || !mayEnter(principal, name)) throw notFound(name);
     return row;
   }
 
@@ -96,13 +96,33 @@ export class Buckets {
   /** Settings count for what is uploaded from now on; what is stored stays as it is. */
   async change(principal: Principal, name: string, change: BucketChange): Promise<Bucket> {
     if (principal.bucketLimits !== null) throw limitedKey();
+    const { metadata, store } = this.#deps;
     const row = await this.find(principal, name);
-    const settings = {
-      versioning: change.versioning === undefined ? row.versioning : Number(change.versioning),
-      encryption: change.encryption === undefined ? row.encryption : Number(change.encryption),
-    };
-    await this.#deps.metadata.commit([this.#deps.store.update(row.id, settings)]);
-    return present({ ...row, ...settings });
+    const setting = (wanted: boolean | undefined) => (wanted === undefined ? null : Number(wanted));
+    const settings = { versioning: setting(change.versioning), encryption: setting(change.encryption) };
+    try {
+      await metadata.commit([store.update(row.id, settings)]);
+    } catch (error) {
+      if (error instanceof CommitRejected) throw notFound(name);
+      throw error;
+    }
+    // What others changed at the same time is in the answer too.
+    return this.describe(principal, name);
+  }
+
+  /** Runs `work` while nothing more is stored in the bucket: who tries hears that it is gone. */
+  async whileLeaving<T>({ id }: BucketRow, work: () => Promise<T>): Promise<T> {
+    this.#leaving.add(id);
+    try {
+      return await work();
+    } finally {
+      this.#leaving.delete(id);
+    }
+  }
+
+  /** Throws `bucket_not_found` while the bucket is being emptied for good. */
+  requireStaying({ id, name }: Pick<BucketRow, 'id' | 'name'>): void {
+    if (this.#leaving.has(id)) throw notFound(name);
   }
 
   /** Throws `bucket_not_empty` while anything is in it, versions and markers included. */
@@ -114,8 +134,7 @@ export class Buckets {
       await metadata.commit([store.delete(row.id), ...billing.bucketDeleted(row)]);
     } catch (error) {
       if (!(error instanceof CommitRejected)) throw error;
-      if (error.reason === 'expectation')
-        throw new AppError('bucket_not_found', `You have no bucket named ${name}`);
+      if (error.reason === 'expectation') throw notFound(name);
       throw new AppError(
         'bucket_not_empty',
         `The bucket ${name} still holds objects, old versions or delete markers`,
@@ -141,6 +160,10 @@ class ListedBucket {
   toJSON(): Bucket {
     return this.bucket;
   }
+}
+
+function notFound(name: string): AppError {
+  return new AppError('bucket_not_found', `You have no bucket named ${name}`);
 }
 
 function mayEnter({ bucketLimits }: Principal, bucket: string): boolean {

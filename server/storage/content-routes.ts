@@ -141,12 +141,12 @@ async function send(
   { request, reply }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>,
   { contents, content, caching, kind }: Download,
 ): Promise<void> {
-  if (request.method === 'GET') contents.touch(content);
   await sendContent(request, reply, {
     ...content,
     disposition: contentDisposition(kind, content.name),
     caching,
     read: (range, sink, signal) => contents.read(content, { range, sink, signal }),
+    onBegin: () => contents.touch(content),
     onSent: (bytes) => contents.countSent(content, bytes),
   });
 }

@@ -43,6 +43,28 @@ test('two at once, and an empty bucket, are no error', async () => {
   await house.buckets.removeEmpty(owner, 'twice');
 });
 
+test('it is removed although others store in it, and nothing of them is left', async () => {
+  await fill('busy', names(10));
+  let gone = false;
+  const uploader = async (at: number) => {
+    for (let i = 0; !gone; i++) {
+      try {
+        await house.put(owner, 'busy', { name: `up/${at}/${i}`, bytes: Buffer.from('x') });
+      } catch (error) {
+        assert.ok(isAppError(error, 'bucket_not_found'), String(error));
+        return;
+      }
+    }
+  };
+  const uploads = [1, 2, 3, 4].map(uploader);
+  assert.equal((await house.emptying.remove(owner, 'busy')).name, 'busy');
+  gone = true;
+  await Promise.all(uploads);
+  await assert.rejects(house.buckets.describe(owner, 'busy'), (error) =>
+    isAppError(error, 'bucket_not_found'),
+  );
+});
+
 test("a limited key empties nothing, not even what it may touch, and another's bucket is not found", async () => {
   await fill('guarded', ['a/1', 'b/1']);
   for (const prefix of ['a/', '']) {

@@ -1,17 +1,35 @@
-/** Deletes everything in a bucket, version by version, so that each step is an ordinary durable delete. */
+/** Deletes a bucket with all in it, version by version, so that each step is an ordinary durable delete. */
 import type { Principal } from '../accounts/principal.ts';
 import { isAppError } from '../errors.ts';
 import { type Buckets, limitedKey } from './buckets.ts';
 import type { Objects } from './objects.ts';
+import type { Bucket } from './schema.ts';
 import type { ObjectStore } from './store.ts';
 
 const AT_ONCE = 64;
+const TRIES = 10;
 
 export class Emptying {
   readonly #deps: { buckets: Buckets; objects: Objects; store: ObjectStore };
 
   constructor(deps: { buckets: Buckets; objects: Objects; store: ObjectStore }) {
     this.#deps = deps;
+  }
+
+  /** Empties and removes the bucket, in which nothing is stored meanwhile. Throws what empty() does. */
+  async remove(principal: Principal, bucketName: string): Promise<Bucket> {
+    const { buckets } = this.#deps;
+    return buckets.whileLeaving(await buckets.find(principal, bucketName), async () => {
+      for (let tries = 1; ; tries++) {
+        await this.empty(principal, bucketName);
+        try {
+          return await buckets.removeEmpty(principal, bucketName);
+        } catch (error) {
+          // An upload was being committed already.
+          if (!isAppError(error, 'bucket_not_empty') || tries === TRIES) throw error;
+        }
+      }
+    });
   }
 
   /** Interrupted, it may be called again. Throws `bucket_not_found`, `scope_required`. */

@@ -69,6 +69,7 @@ export class Objects {
     bucketName: string,
   ): Promise<{ bucket: BucketRow; upload: Upload }> {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
+    this.#deps.buckets.requireStaying(bucket);
     await this.#deps.billing.require(bucket.account_id);
     const { blobs, wrapKey, assertRoom, maxObjectBytes: maxBytes } = this.#deps;
     return {
@@ -87,7 +88,8 @@ export class Objects {
   /** Makes received bytes the current version of a name. The answer is durable when this resolves. */
   publish({ bucket, received, naming, receipt = () => [] }: Publication): Promise<Uploaded> {
     return this.#inTurn(bucket.id, naming.name, async () => {
-      const { store, clock } = this.#deps;
+      const { store, clock, buckets } = this.#deps;
+      buckets.requireStaying(bucket);
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
       const { object, previous } = target;

@@ -1,6 +1,6 @@
 /** What the fields of an upload form say of the object. */
 import mime from 'mime';
-import { AppError, invalidField } from '../errors.ts';
+import { AppError } from '../errors.ts';
 import { parseJson } from '../json.ts';
 import type { Naming } from './objects.ts';
 
@@ -8,39 +8,55 @@ const METADATA_MAX_BYTES = 8 * 1024;
 
 export interface UploadFields {
   readonly fields: ReadonlyMap<string, string>;
-  readonly file: { readonly fileName: string; readonly mimeType: string } | undefined;
+  readonly file:
+    | { readonly fileName: string; readonly mimeType: string; readonly charset: string | undefined }
+    | undefined;
 }
 
-/** Throws `invalid_request`, naming the field. */
+interface Problem {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Throws `invalid_request`, naming all fields that are wrong. */
 export function readNaming({ fields, file }: UploadFields): Naming {
   if (!file) {
     throw new AppError('invalid_request', 'file: the form has no file part', {
       fields: [{ field: 'file', message: 'is required, as a part with a file name' }],
     });
   }
+  const problems: Problem[] = [];
   const storageClass = fields.get('storage_class');
   if (storageClass !== undefined && storageClass !== 'STANDARD') {
-    throw invalidField('storage_class', 'must be STANDARD');
+    problems.push({ field: 'storage_class', message: 'must be STANDARD' });
   }
   const name = fields.get('name') ?? file.fileName;
-  return { name, mimeType: mimeTypeOf(file.mimeType, name), metadata: readMetadata(fields.get('metadata')) };
+  const mimeType = mimeTypeOf(file, name);
+  if (mimeType === undefined) problems.push({ field: 'file', message: 'has a malformed Content-Type' });
+  const metadata = readMetadata(fields.get('metadata'), problems);
+  if (problems.length > 0 || mimeType === undefined) {
+    const detail = problems.map(({ field, message }) => `${field}: ${message}`).join('; ');
+    throw new AppError('invalid_request', detail, { fields: problems });
+  }
+  return { name, mimeType, metadata };
 }
 
-function readMetadata(text: string | undefined): string | null {
-  if (text === undefined || text === '') return null;
-  if (Buffer.byteLength(text) > METADATA_MAX_BYTES) throw invalidField('metadata', 'is larger than 8 KiB');
+/** JSON text, or null. What is wrong is added to `problems`. */
+function readMetadata(text: string | undefined, problems: Problem[]): string | null {
+  if (text === undefined) return null;
+  const refuse = (message: string) => {
+    problems.push({ field: 'metadata', message });
+    return null;
+  };
+  if (Buffer.byteLength(text) > METADATA_MAX_BYTES) return refuse('is larger than 8 KiB');
   let value: unknown;
   try {
     value = parseJson(Buffer.from(text, 'utf8'));
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : 'is not JSON';
-    throw new AppError('invalid_request', `metadata: ${why}`, {
-      fields: [{ field: 'metadata', message: why }],
-      cause,
-    });
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : 'is not JSON');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalidField('metadata', 'must be a JSON object');
+    return refuse('must be a JSON object');
   }
   return JSON.stringify(value);
 }
@@ -57,14 +73,17 @@ function typeByName(name: string): string | null {
   return mime.getType(name.slice(dot + 1));
 }
 
-/** What the client said, unless it said nothing: many send octet-stream or nothing for every file. */
-function mimeTypeOf(said: string, name: string): string {
+/**
+ * What the client said, unless it said nothing: many send octet-stream or text/plain for every file.
+ * undefined when it is malformed.
+ */
+function mimeTypeOf(
+  { mimeType: said, charset }: NonNullable<UploadFields['file']>,
+  name: string,
+): string | undefined {
   const vague = said === '' || said === 'application/octet-stream' || said === 'text/plain';
-  const type = vague ? (typeByName(name) ?? (said || 'application/octet-stream')) : said;
-  if (
-    /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;\s*[\w-]+=("[\w .+-]*"|[\w.+-]+))*$/.test(type) &&
-    type.length <= 255
-  )
-    return type;
-  throw invalidField('file', 'has a malformed Content-Type');
+  const whole = charset === undefined ? said : `${said}; charset=${charset}`;
+  const type = (vague && typeByName(name)) || whole || 'application/octet-stream';
+  const isWellFormed = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(; charset=[\w.:+-]+)?$/.test(type);
+  return isWellFormed && type.length <= 255 ? type : undefined;
 }

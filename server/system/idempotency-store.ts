@@ -2,15 +2,14 @@
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface IdempotencyRow {
-  readonly fingerprint: string;
   readonly status: number;
+  /** Fingerprint of the request, a line end, the body of its answer. */
   readonly sealed_body: Uint8Array;
 }
 
 export interface NewIdempotencyRow {
   readonly scope: string;
   readonly key: string;
-  readonly fingerprint: string;
   readonly status: number;
   readonly sealedBody: Uint8Array;
   readonly createdAt: number;
@@ -25,7 +24,7 @@ export class IdempotencyStore {
 
   find(name: { scope: string; key: string }, notBefore: number): Awaitable<IdempotencyRow | undefined> {
     return this.#reads.get(
-      'SELECT fingerprint, status, sealed_body FROM idempotency WHERE scope = ? AND key = ? AND created_at > ?',
+      'SELECT status, sealed_body FROM idempotency WHERE scope = ? AND key = ? AND created_at > ?',
       name.scope,
       name.key,
       notBefore,
@@ -34,8 +33,8 @@ export class IdempotencyStore {
 
   insert(row: NewIdempotencyRow): Statement {
     return {
-      sql: 'INSERT INTO idempotency (scope, key, fingerprint, status, sealed_body, created_at) VALUES (?, ?, ?, ?, ?, ?)',
-      params: [row.scope, row.key, row.fingerprint, row.status, row.sealedBody, row.createdAt],
+      sql: 'INSERT INTO idempotency (scope, key, status, sealed_body, created_at) VALUES (?, ?, ?, ?, ?)',
+      params: [row.scope, row.key, row.status, row.sealedBody, row.createdAt],
     };
   }
 

@@ -4,7 +4,8 @@
  * The answer is stored in the same commit as the effect (the domain appends `receipt(answer)` to its
  * commit), so a crash between the two cannot happen. Races are decided in memory: the data directory has
  * one process.
- * Bodies may hold secrets (a new API key) and are therefore sealed.
+ * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's fingerprint,
+ * from which a password in it could be guessed.
  */
 import type { Sealer } from '../accounts/sealer.ts';
 import type { Clock } from '../clock.ts';
@@ -92,8 +93,9 @@ export class Attempt {
   async load(): Promise<void> {
     const row = await this.#deps.store.find(this.#name, this.#deps.clock.now() - IDEMPOTENCY_TTL_MS);
     if (!row) return;
-    const body = this.#deps.sealer.unseal(row.sealed_body, this.#context).toString('utf8');
-    this.#known = { fingerprint: row.fingerprint, status: row.status, body };
+    const text = this.#deps.sealer.unseal(row.sealed_body, this.#context).toString('utf8');
+    const end = text.indexOf('\n');
+    this.#known = { fingerprint: text.slice(0, end), status: row.status, body: text.slice(end + 1) };
   }
 
   /** The request is known, so that an answer may be stored for it. */
@@ -106,7 +108,8 @@ export class Attempt {
   }
 
   /**
-   * The stored answer to the same request, if any. Throws `idempotency_mismatch` when the request differs.
+   * The stored answer to the same request, if any; `fingerprint` is one line. Throws `idempotency_mismatch`
+   * when the request differs.
    */
   settle(fingerprint: string): StoredAnswer | undefined {
     this.#fingerprint = fingerprint;
@@ -121,15 +124,12 @@ export class Attempt {
     if (this.#fingerprint === undefined) throw new Error('settle() comes before receipt()');
     this.#recorded = true;
     const { clock, sealer, store } = this.#deps;
-    const sealed = sealer.seal(Buffer.from(answer.body, 'utf8'), this.#context);
-    const { fingerprint, status, now } = {
-      fingerprint: this.#fingerprint,
-      status: answer.status,
-      now: clock.now(),
-    };
+    const text = `${this.#fingerprint}\n${answer.body}`;
+    const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), this.#context);
+    const now = clock.now();
     return [
       store.deleteExpired(this.#name, now - IDEMPOTENCY_TTL_MS),
-      store.insert({ ...this.#name, fingerprint, status, sealedBody: sealed, createdAt: now }),
+      store.insert({ ...this.#name, status: answer.status, sealedBody, createdAt: now }),
     ];
   }
 

@@ -53,8 +53,8 @@ function rowsOf(keys: MasterKeys): Statement[] {
       ],
     },
     {
-      sql: `INSERT INTO idempotency (scope, key, fingerprint, status, sealed_body, created_at)
-            VALUES (?, ?, '', 200, ?, 0)`,
+      sql: `INSERT INTO idempotency (scope, key, status, sealed_body, created_at)
+            VALUES (?, ?, 200, ?, 0)`,
       params: [`scope${i % 5}`, `key${i}`, seal(`idempotency:scope${i % 5}:key${i}`)],
     },
     {

@@ -43,6 +43,22 @@ function onApi(link: string, id: string): URL {
   return new URL(`/api/storage/${id}/download${new URL(link).search}`, cloud.api);
 }
 
+test('a link works on the API too, whoever else is logged in or was', async () => {
+  const { object_id } = await put('for everybody');
+  const { cdn_url } = await linkTo(object_id);
+  const password = 'correct horse battery';
+  const name = `visitor-${randomBytes(4).toString('hex')}`;
+  const other = new Client(cloud.api);
+  await other.call('/api/register', { json: { username: name, email: `${name}@example.org`, password } });
+  const login = await other.call('/api/login', { json: { username: name, password } });
+  const [cookie = ''] = String(login.headers.get('set-cookie')).split(';');
+  const { href } = onApi(cdn_url, object_id);
+  assert.equal((await visit(href, { headers: { cookie } })).status, 200);
+  await other.call('/api/logout', { method: 'POST', headers: { cookie } });
+  assert.equal((await visit(href, { headers: { cookie } })).status, 200);
+  assert.equal((await visit(href, { headers: { 'x-api-key': 'clk_wrong' } })).status, 401);
+});
+
 test('a link is absolute, on the data origin, and works without any header', async () => {
   const { object_id, etag } = await put('for everybody');
   const { cdn_url, expires_at } = await linkTo(object_id);

@@ -260,6 +260,11 @@ test('last_accessed is null until a download and right in the next listing', asy
   bodyOf(await user.call(`/api/storage/${object_id}`));
   await user.fetch(`/api/storage/${object_id}/download`, { method: 'HEAD' });
   bodyOf(await user.call(`/api/storage/${object_id}/cdn-url`));
+  for (const headers of [{ range: 'bytes=5-' }, { 'if-match': '"x"' }, { 'if-none-match': '*' }]) {
+    const refused = await user.fetch(`/api/storage/${object_id}/download`, { headers });
+    assert.ok(refused.status >= 300);
+    await refused.arrayBuffer();
+  }
   assert.equal(await seen(), null, 'only a download counts');
   const before = Math.floor(Date.now() / 1000) * 1000;
   await user.download(object_id);

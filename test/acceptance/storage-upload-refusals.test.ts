@@ -83,6 +83,7 @@ const BAD_METADATA: Record<string, string> = {
   'over 8 KiB': `{"k":"${'v'.repeat(8192 - 7)}"}`,
   'over 8 KiB in UTF-8': `{"k":"${'é'.repeat(4096)}"}`,
   'over 64 KiB': `{"k":"${'v'.repeat(70_000)}"}`,
+  empty: '',
   polluting: '{"__proto__":{"polluted":true}}',
   'polluting inside': '{"a":{"__proto__":{"polluted":true}}}',
   'too deep': `${'{"a":'.repeat(1500)}1${'}'.repeat(1500)}`,
@@ -108,6 +109,16 @@ for (const storageClass of ['GLACIER', 'standard', 'STANDARD ', '', 'null', 'STA
     }
   });
 }
+
+test('all fields that are wrong are named at once', async () => {
+  const form = rawForm(fieldPart('metadata', '[]'), filePart('x'), fieldPart('storage_class', 'X'));
+  const answer = await sendRaw(user, bucket, form);
+  await assertRefused(answer, 400, 'invalid_request');
+  assert.deepEqual(answer.body.errors.map(({ field }: { field: string }) => field).sort(), [
+    'metadata',
+    'storage_class',
+  ]);
+});
 
 test('a field given twice is refused', async () => {
   for (const field of ['name', 'metadata', 'storage_class']) {

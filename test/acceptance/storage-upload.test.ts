@@ -163,6 +163,9 @@ const TYPES: [name: string, sent: string, stored: string][] = [
   ['no-ending', 'application/octet-stream', 'application/octet-stream'],
   ['a.png', 'image/webp', 'image/webp'],
   ['a', 'application/x-mine', 'application/x-mine'],
+  ['a.csv', 'text/csv; charset=iso-8859-1', 'text/csv; charset=iso-8859-1'],
+  ['a.csv', 'text/plain;charset=UTF-8', 'text/csv'],
+  ['a', 'text/plain;charset=UTF-8', 'text/plain; charset=UTF-8'],
 ];
 for (const [name, sent, stored] of TYPES) {
   test(`${name} sent as ${sent} is ${stored}`, async () => {
@@ -174,7 +177,13 @@ for (const [name, sent, stored] of TYPES) {
 }
 
 test('metadata is kept as it was given, at the limit too', async () => {
-  const values = ['{}', '{"a":null}', '{"ü":"😀","n":1.5,"o":{"p":[]}}', `{"k":"${'v'.repeat(8192 - 8)}"}`];
+  const values = [
+    '{}',
+    '{"a":null}',
+    '{"constructor":"ACME","prototype":{}}',
+    '{"ü":"😀","n":1.5,"o":{"p":[]}}',
+    `{"k":"${'v'.repeat(8192 - 8)}"}`,
+  ];
   for (const text of values) {
     const body = bodyOf(await user.upload(bucket, 'with-metadata', 'x', { metadata: text }));
     assert.deepEqual(body.metadata, JSON.parse(text));

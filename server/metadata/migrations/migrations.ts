@@ -4,6 +4,7 @@ import { machines } from './0002-machines.ts';
 import { images } from './0003-images.ts';
 import { billing } from './0004-billing.ts';
 import { webhooks } from './0005-webhooks.ts';
+import { sealedFingerprints } from './0006-sealed-fingerprints.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   { number: 3, name: 'images', sql: images },
   { number: 4, name: 'billing', sql: billing },
   { number: 5, name: 'webhooks', sql: webhooks },
+  { number: 6, name: 'sealed fingerprints', sql: sealedFingerprints },
 ];
