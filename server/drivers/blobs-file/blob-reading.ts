@@ -126,8 +126,8 @@ export class BlobReading {
   }
 
   /**
-   * A thread that dies takes along the file that it opened, before anybody hears of it: what was not read well
-   * through another's descriptor does not count, and is read anew.
+   * A thread that dies takes along the file that it opened, before anybody hears of it: what was not read
+   * well through another's descriptor does not count, and is read anew.
    */
   async #ask(thread: BlobThread, request: ReadRequest): Promise<BlobReply> {
     const isOwn = request.fd === null;
