@@ -23,6 +23,7 @@ import type { Alarms } from './system/alarms.ts';
 import { JobRuns } from './system/job-runs.ts';
 import { JobRunsStore } from './system/job-runs-store.ts';
 import type { MasterKeys } from './system/master-key.ts';
+import { isWritable } from './system/writable.ts';
 
 export interface StorageDeps {
   readonly config: Config;
@@ -73,7 +74,10 @@ export function buildStorage({ config, clock, base, billing }: StorageDeps) {
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),
     links: new Links(linkSecret, clock),
-    sweeper: new Sweeper({ metadata, store: blobsStore, blobs, clock, graceMs: garbageGraceMs }),
+    sweeper: new Sweeper({
+      ...{ metadata, store: blobsStore, blobs, clock, graceMs: garbageGraceMs },
+      isWritable: () => isWritable(alarms),
+    }),
     scrubber: new Scrubber({ metadata, store: blobsStore, blobs, runs, alarms, clock, unwrapKey }),
   };
 }

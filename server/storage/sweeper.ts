@@ -15,6 +15,8 @@ export interface SweeperDeps {
   readonly clock: Clock;
   /** A file younger than this may belong to an upload about to be committed. */
   readonly graceMs: number;
+  /** False after a disk error: which rows there are is known after a restart. */
+  readonly isWritable: () => boolean;
 }
 
 const PAGE = 200;
@@ -62,11 +64,11 @@ export class Sweeper {
 
   /** Removes files that no row names and that are older than the grace; returns how many. */
   async sweepOrphans(): Promise<number> {
-    const { store, blobs, clock, graceMs } = this.#deps;
+    const { store, blobs, clock, graceMs, isWritable } = this.#deps;
     let removed = 0;
     let seen = 0;
     for await (const { name, modifiedAt } of blobs.list()) {
-      if (this.#stopped) break;
+      if (this.#stopped || !isWritable()) break;
       if (++seen % WALK_STEP === 0) await sleep(10);
       if (modifiedAt > clock.now() - graceMs || blobs.isBeingWritten(name)) continue;
       if (await store.isKnown(name)) continue;

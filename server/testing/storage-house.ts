@@ -91,7 +91,8 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     /** As after a restart: nothing is remembered but what is stored. */
     ...{
       openScrubber,
-      openSweeper: () => new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS }),
+      openSweeper: (isWritable = () => true) =>
+        new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS, isWritable }),
     },
     egress,
     contents: new Contents({ ...shared, store, accessTimes, hot, egress }),
