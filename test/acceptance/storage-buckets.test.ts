@@ -326,3 +326,32 @@ test('other methods are 405 and say which are allowed', async () => {
   assertProblem(answer, 405, 'method_not_allowed');
   assert.deepEqual((answer.headers.get('allow') ?? '').split(', ').sort(), ['GET', 'POST']);
 });
+
+test('settings that two change at once are both kept', async () => {
+  const bucket = await newBucket(user);
+  for (let round = 0; round < 10; round++) {
+    const patch = (json: unknown) => user.call(`/api/buckets/${bucket}`, { method: 'PATCH', json });
+    const on = round % 2 === 0;
+    const answers = await Promise.all([patch({ versioning: on }), patch({ encryption: on })]);
+    for (const { status } of answers) assert.equal(status, 200);
+    const { versioning, encryption } = bodyOf(await user.call(`/api/buckets/${bucket}`));
+    assert.deepEqual([versioning, encryption], [on, on]);
+  }
+});
+
+test('a bucket that is deleted by force goes although others upload into it', async () => {
+  const bucket = await newBucket(user);
+  let isGone = false;
+  const uploader = async (at: number) => {
+    for (let i = 0; !isGone; i++) {
+      const { status, body } = await user.upload(bucket, `${at}/${i}`, 'x'.repeat(20_000));
+      if (status !== 200) assert.deepEqual([status, body.code], [404, 'bucket_not_found']);
+    }
+  };
+  const uploads = [1, 2, 3, 4].map(uploader);
+  const { status } = await user.call(`/api/buckets/${bucket}?force=true`, { method: 'DELETE' });
+  isGone = true;
+  await Promise.all(uploads);
+  assert.equal(status, 200);
+  await assertProblem(await user.call(`/api/buckets/${bucket}`), 404, 'bucket_not_found');
+});
