@@ -37,6 +37,18 @@ test('the first answer is replayed, also after a restart', async () => {
   attempt.end();
 });
 
+test('what was asked is not to be read in what is stored', async () => {
+  await first('sealed', 'the fingerprint');
+  const rows = house.metadata.all<Record<string, unknown>>('SELECT * FROM idempotency');
+  const texts = rows.flatMap((row) =>
+    Object.values(row).map((value) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
+    ),
+  );
+  assert.ok(texts.includes('sealed'));
+  assert.ok(!texts.join().includes('fingerprint'));
+});
+
 test('another request under the same key is refused; under another key or scope it is new', async () => {
   await first('b');
   const again = await open().begin(name('b'));
