@@ -55,7 +55,7 @@ describe('paths and methods', () => {
   });
 
   test('an expectation that nobody knows changes nothing', async () => {
-    const text = `GET /api/account HTTP/1.1\r\nHost: x\r\nX-API-Key: clk_x\r\nExpect: the-unexpected\r\n\r\n`;
+    const text = `GET /api/account HTTP/1.1\r\nHost: x\r\nX-API-Key: clk_x\r\nExpect: the-unexpected\r\nConnection: close\r\n\r\n`;
     await refusedRaw(text, 401, 'invalid_api_key');
   });
 
