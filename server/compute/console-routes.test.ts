@@ -13,6 +13,7 @@ import { createEdge } from '../http/edge.ts';
 import { RateLimiter } from '../http/rate-limit.ts';
 import { WebSockets } from '../http/web-sockets.ts';
 import { Meters } from '../system/meters.ts';
+import { eventually } from '../testing/eventually.ts';
 import { ScriptedConsoles } from '../testing/scripted-consoles.ts';
 import { Consoles } from './console.ts';
 import { consoleRoutes, consoleSocket } from './console-routes.ts';
@@ -116,13 +117,6 @@ async function view({ headers = { 'x-api-key': 'owner' }, query = '' }: Opening 
   return { client, seen };
 }
 
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let i = 0; !holds(); i++) {
-    assert.ok(i < 500, `waited in vain: ${what}`);
-    await sleep(10);
-  }
-}
-
 /** The problem that an upgrade is answered with. */
 async function refusal({ headers = {}, query = '', vmId = VM }: Opening) {
   const client = new WsClient(`ws://${base}/api/vms/${vmId}/console${query}`, { headers });
@@ -149,13 +143,13 @@ test('bytes go both ways, binary and text, and two viewers see the same', async 
   engine.latest.say('grüße\n');
   one.client.send(Buffer.from('ls\n'));
   two.client.send('pwd ü\n');
-  await until('both typed', () => engine.latest.written.length === 2);
+  await eventually(() => engine.latest.written.length === 2);
   assert.deepEqual(engine.latest.written.toSorted(), ['ls\n', 'pwd ü\n']);
-  await until('both saw', () => one.seen.text.endsWith('grüße\n') && two.seen.text.endsWith('grüße\n'));
+  await eventually(() => one.seen.text.endsWith('grüße\n') && two.seen.text.endsWith('grüße\n'));
   one.client.close();
   two.client.close();
   const late = await view();
-  await until('the late one sees it too', () => late.seen.text.endsWith('grüße\n'));
+  await eventually(() => late.seen.text.endsWith('grüße\n'));
   late.client.close();
 });
 
@@ -167,7 +161,7 @@ test('a browser opens it with a ticket, once, and with the address it was given'
   browser.binaryType = 'arraybuffer';
   await once(browser, 'open');
   browser.send('typed');
-  await until('it was typed', () => engine.latest.written.includes('typed'));
+  await eventually(() => engine.latest.written.includes('typed'));
   browser.close();
   assert.deepEqual(await refusal({ query: `?ticket=${ticket}` }), [401, 'invalid_ticket']);
 });
@@ -244,7 +238,7 @@ async function raw(text: string): Promise<[string, string | undefined]> {
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     answer += chunk;
   });
-  await until('an answer', () => answer.includes('"code"'));
+  await eventually(() => answer.includes('"code"'));
   socket.destroy();
   return [answer.slice(9, 12), /"code":"(\w+)"/.exec(answer)?.[1]];
 }
@@ -269,7 +263,7 @@ test('a frame of more than 64 KiB ends the viewer with 1009, the guest sees noth
   const { client, seen } = await view();
   const before = engine.latest.written.length;
   client.send(Buffer.alloc(64 * 1024 + 1));
-  await until('it is closed', () => seen.code !== 0);
+  await eventually(() => seen.code !== 0);
   assert.equal(seen.code, 1009);
   assert.equal(engine.latest.written.length, before);
 });
@@ -301,9 +295,9 @@ test('a viewer that does not read is closed, and costs the others nothing', asyn
     await sleep(1);
   }
   engine.latest.say('the end');
-  await until('the good one saw all', () => good.seen.text.endsWith('the end'));
+  await eventually(() => good.seen.text.endsWith('the end'));
   slow.client.resume();
-  await until('the slow one is closed', () => slow.seen.code !== 0);
+  await eventually(() => slow.seen.code !== 0);
   assert.equal(slow.seen.code, 1013);
   assert.ok(!slow.seen.text.endsWith('the end'));
   good.client.close();
@@ -313,7 +307,7 @@ test('who answers pings stays, who does not is ended', async () => {
   const [good, dead] = [await view(), await view()];
   const open = sockets.connections;
   dead.client.pause(); // reads no ping
-  await until('the dead one is gone', () => sockets.connections === open - 1);
+  await eventually(() => sockets.connections === open - 1);
   await sleep(1500);
   assert.equal(good.client.readyState, good.client.OPEN);
   good.client.close();
@@ -321,20 +315,20 @@ test('who answers pings stays, who does not is ended', async () => {
 });
 
 test('32 viewers fit, the next is told, and places come back', async () => {
-  await until('the earlier ones are gone', () => sockets.connections === 0);
+  await eventually(() => sockets.connections === 0);
   const views = await Promise.all(Array.from({ length: 32 }, () => view()));
   assert.deepEqual(await refusal({ headers: { 'x-api-key': 'owner' } }), [503, 'overloaded']);
   views[0]?.client.close();
-  await until('one place is free', () => sockets.connections === 31);
+  await eventually(() => sockets.connections === 31);
   (await view()).client.close();
   for (const { client } of views) client.terminate();
-  await until('all have gone', () => sockets.connections === 0);
+  await eventually(() => sockets.connections === 0);
 });
 
 test('when the guest stops its viewers are closed with 1000', async () => {
   const { seen } = await view();
   engine.latest.stop();
-  await until('it is closed', () => seen.code !== 0);
+  await eventually(() => seen.code !== 0);
   assert.equal(seen.code, 1000);
 });
 
@@ -362,12 +356,12 @@ test('who may no longer is closed with 1008; others stay, and a ticket got befor
   const [gone, good] = [await view(), await view({ headers })];
   const { ticket } = await newTicket();
   ended.add('k-1-compute:write');
-  await until('it is closed', () => gone.seen.code !== 0);
+  await eventually(() => gone.seen.code !== 0);
   assert.equal(gone.seen.code, 1008);
   assert.deepEqual(await refusal({ query: `?ticket=${ticket}` }), [401, 'invalid_ticket']);
   assert.equal(good.seen.code, 0);
   engine.latest.say('for the other');
-  await until('the other sees on', () => good.seen.text.endsWith('for the other'));
+  await eventually(() => good.seen.text.endsWith('for the other'));
   assert.ok(!gone.seen.text.endsWith('for the other'));
   good.client.close();
 });
@@ -377,7 +371,7 @@ test('when Cloudlet stops viewers are closed with 1001 and hold nothing up', asy
   client.pause();
   const other = await view();
   await app.close();
-  await until('the reading one knows', () => other.seen.code === 1001);
+  await eventually(() => other.seen.code === 1001);
   assert.equal(seen.code, 0);
   client.resume();
 });

@@ -14,7 +14,7 @@ import {
   type ComputeOptions,
   openComputeHouse,
 } from '../testing/compute-house.ts';
-import { eventually } from '../testing/hypervisor.conformance.ts';
+import { eventually } from '../testing/eventually.ts';
 import type { Hypervisor, ImportOptions } from './hypervisor.ts';
 
 const none = () => [];

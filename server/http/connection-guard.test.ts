@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { FakeClock } from '../clock.ts';
+import { eventually } from '../testing/eventually.ts';
 import { ConnectionGuard } from './connection-guard.ts';
 import { sendContent } from './send-content.ts';
 
@@ -58,13 +58,6 @@ async function dial(
   return { socket, seen, closed };
 }
 
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let i = 0; !holds(); i++) {
-    assert.ok(i < 300, `waited in vain: ${what}`);
-    await sleep(10);
-  }
-}
-
 function assertProblem(text: string, status: number, code: string): void {
   assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
   assert.match(text, /\r\ncontent-type: application\/problem\+json/);
@@ -89,7 +82,7 @@ test('a body under 1 KiB/s is cut after the time allowed, with a problem, and no
   const { pass, port } = await guarded(t, server);
   const { socket, seen, closed } = await dial(port);
   socket.write(HEAD);
-  await until('the request', () => requests.length === 1);
+  await eventually(() => requests.length === 1);
   await pass(1);
   for (let second = 1; second < SLOW_SECONDS; second++) {
     socket.write('x'.repeat(500));
@@ -105,11 +98,11 @@ test('a body that comes fast enough is not cut, however long it takes', async (t
   const { pass, port } = await guarded(t, server);
   const { socket, closed } = await dial(port);
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n');
-  await until('the request', () => requests.length === 1);
+  await eventually(() => requests.length === 1);
   for (let sent = 0; sent < 200_000; sent += 40_000) {
     const seen = requests[0]?.socket.bytesRead ?? 0;
     socket.write('x'.repeat(40_000));
-    await until('the bytes', () => (requests[0]?.socket.bytesRead ?? 0) >= seen + 40_000);
+    await eventually(() => (requests[0]?.socket.bytesRead ?? 0) >= seen + 40_000);
     await pass(SLOW_SECONDS - 1);
   }
   assert.match(await closed, /^HTTP\/1.1 200 .*ok$/s);
@@ -126,10 +119,10 @@ test('the time that we take is not held against the client', async (t) => {
   const [thinking, paused] = [await dial(port), await dial(port)];
   thinking.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   paused.socket.write(HEAD.replace('POST /', 'POST /paused'));
-  await until('both', () => held.length === 2);
+  await eventually(() => held.length === 2);
   await pass(SLOW_SECONDS * 4);
   for (const answer of held) answer();
-  await until('both answers', () => [thinking, paused].every(({ seen }) => seen.text.endsWith('ok')));
+  await eventually(() => [thinking, paused].every(({ seen }) => seen.text.endsWith('ok')));
 });
 
 test('headers that do not come in time are answered with a problem', async (t) => {
@@ -159,7 +152,7 @@ test('an idle connection between two requests is kept', async (t) => {
   const { socket, seen } = await dial(port);
   for (let request = 1; request <= 3; request++) {
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    await until('the answer', () => seen.text.split('200 OK').length === request + 1);
+    await eventually(() => seen.text.split('200 OK').length === request + 1);
     await pass(SLOW_SECONDS * 3);
   }
   assert.equal(guard.connections, 1);
@@ -170,16 +163,16 @@ test('connections beyond the limit get 503 and are closed, and a free place is g
   const { server } = reading();
   const { port, guard } = await guarded(t, server, 3);
   const held = await Promise.all([dial(port), dial(port), dial(port)]);
-  await until('all three', () => guard.connections === 3);
+  await eventually(() => guard.connections === 3);
   const fourth = await dial(port);
   const refusal = await fourth.closed;
   assertProblem(refusal, 503, 'overloaded');
   assert.match(refusal, /\r\nretry-after: 2\r\n/);
   held[0]?.socket.destroy();
-  await until('a place', () => guard.connections === 2);
+  await eventually(() => guard.connections === 2);
   const next = await dial(port);
   next.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  await until('an answer', () => next.seen.text.endsWith('ok'));
+  await eventually(() => next.seen.text.endsWith('ok'));
 });
 
 test('1,000 that stop reading and 1,000 idle ones cost little memory, and only the former are cut', async (t) => {
@@ -215,7 +208,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
   // Not all at once: what the kernel's queue has no room for looks connected and never arrives.
   while (clients.length < 2000) {
     clients.push(...(await Promise.all(Array.from({ length: 100 }, () => dial(port)))));
-    await until('they have arrived', () => guard.connections === clients.length);
+    await eventually(() => guard.connections === clients.length);
   }
   for (const [i, { socket }] of clients.entries()) {
     if (i % 2 === 0) continue;
@@ -225,7 +218,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
   const waiting = () => served.reduce((sum, socket) => sum + socket.writableLength, 0);
   const stalled = () => served.filter((socket) => socket.writableLength > 0).length;
   let last = -1;
-  await until('all of them stall', () => {
+  await eventually(() => {
     const sent = served.reduce((sum, socket) => sum + socket.bytesWritten, 0);
     const isQuiet = sent === last;
     last = sent;
@@ -236,9 +229,9 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
   t.diagnostic(`2,000 connections, both ends of them in this process: ${Math.round(grown / 2 ** 20)} MiB`);
   assert.ok(grown < 256 * 2 ** 20, `${grown} bytes more`);
   await pass(SLOW_SECONDS + 2);
-  await until('the stalled ones are cut', () => guard.connections === 1000);
+  await eventually(() => guard.connections === 1000);
   await pass(SLOW_SECONDS * 2);
   assert.equal(guard.connections, 1000);
   for (const { socket } of clients) socket.destroy();
-  await until('nobody is left', () => guard.connections === 0);
+  await eventually(() => guard.connections === 0);
 });

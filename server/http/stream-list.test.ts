@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
+import { eventually } from '../testing/eventually.ts';
 import { streamList } from './stream-list.ts';
 
 interface Served {
@@ -96,11 +97,6 @@ function endless(pause: () => Promise<void>) {
   return { state, entries };
 }
 
-async function until(done: () => boolean): Promise<void> {
-  for (let i = 0; i < 500 && !done(); i++) await sleep(10);
-  assert.ok(done(), 'it never came to that');
-}
-
 test('a reader that stops reading stops the list, and one that leaves ends it', async () => {
   const { state, entries } = endless(() => sleep(0));
   await serve(entries, async ({ port, finished }) => {
@@ -137,6 +133,6 @@ test('a reader that leaves while the next entry is looked for ends it too', asyn
     await sleep(100);
     gone.resolve();
     await finished;
-    await until(() => state.closed);
+    await eventually(() => state.closed);
   });
 });

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { AppError, isAppError } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import type { Blobs, BlobWriter } from './blobs.ts';
 import { INLINE_MAX_BYTES, openInline, type ReceivedBytes, Upload, type UploadDeps } from './upload.ts';
 
 let house: StorageHouse;
@@ -123,6 +124,24 @@ test('an aborted upload leaves nothing behind, at any stage', async () => {
       await upload.abort();
     }
   }
+  assert.deepEqual(await storedNames(), before);
+});
+
+test('an upload aborted while its file is being made leaves nothing behind and no name held', async () => {
+  const before = await storedNames();
+  const made = Promise.withResolvers<void>();
+  const writers: BlobWriter[] = [];
+  const create = async (options: Parameters<Blobs['create']>[0]) => {
+    await made.promise;
+    writers.push(await house.blobs.create(options));
+    return writers[0] as BlobWriter;
+  };
+  const upload = open({ blobs: { create } });
+  const writing = upload.write(randomSecret(500_000));
+  const aborting = upload.abort();
+  made.resolve();
+  await Promise.all([writing, aborting]);
+  assert.equal(house.blobs.isBeingWritten(writers[0]?.name ?? 'none'), false);
   assert.deepEqual(await storedNames(), before);
 });
 

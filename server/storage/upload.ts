@@ -15,7 +15,7 @@ export const INLINE_MAX_BYTES = 16 * 1024;
 const ROW_OVERHEAD_BYTES = 4096;
 
 export interface UploadDeps {
-  readonly blobs: Blobs;
+  readonly blobs: Pick<Blobs, 'create'>;
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertRoom: (bytes: number) => void;
@@ -36,6 +36,7 @@ export class Upload {
   readonly #dataKey: Buffer | null;
   #head: Buffer[] = [];
   #sizeBytes = 0;
+  #opening: Promise<BlobWriter> | undefined;
   #writer: BlobWriter | undefined;
 
   constructor(deps: UploadDeps) {
@@ -58,7 +59,8 @@ export class Upload {
   }
 
   async #spill(): Promise<void> {
-    this.#writer = await this.#deps.blobs.create({ dataKey: this.#dataKey });
+    this.#opening = this.#deps.blobs.create({ dataKey: this.#dataKey });
+    this.#writer = await this.#opening;
     const head = this.#head;
     this.#head = [];
     for (const chunk of head) await this.#writer.write(chunk);
@@ -91,7 +93,9 @@ export class Upload {
   /** Removes what was received. Not after a commit that may have named the blob. */
   async abort(): Promise<void> {
     this.#head = [];
-    await this.#writer?.abort();
+    // The client may be gone while its file is still being made.
+    const writer = await this.#opening?.catch(() => undefined);
+    await writer?.abort();
   }
 }
 

@@ -6,6 +6,7 @@ import { systemClock } from '../clock.ts';
 import type { GuestConsole, GuestEnd, GuestSpec, Hypervisor } from '../compute/hypervisor.ts';
 import { isAppError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { eventually } from './eventually.ts';
 
 export interface HypervisorHouse {
   /** Over the same place every time, as after a restart of Cloudlet. */
@@ -20,21 +21,10 @@ export interface HypervisorHouse {
   remove(): Promise<void>;
 }
 
-/** Longer than anything takes on a busy machine; nothing waits for it to pass. */
+/** Longer than a guest takes to power off on a busy machine; nothing waits for it to pass. */
 const PATIENCE_MS = 30_000;
-const STEP_MS = 25;
 /** Times of files are as coarse as the kernel's tick. */
 const CLOCK_STEP_MS = 10;
-
-/** Waits until `look` gives something. */
-export async function eventually<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
-    const seen = await look();
-    if (seen !== null && seen !== undefined && seen !== false) return seen;
-    await sleep(STEP_MS);
-  }
-  throw new Error('it never came');
-}
 
 /** Waits until the guest says so itself, on its console. */
 async function booted(hypervisor: Hypervisor, vmId: string): Promise<void> {

@@ -4,7 +4,8 @@ import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
-import { cannotRunGuests, eventually, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { eventually } from '../harness/waiting.ts';
+import { cannotRunGuests, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
 
 /** Credits are looked at just as often. Long enough to see a machine that runs in it. */
 const GRACE_SECONDS = 3;

@@ -10,8 +10,9 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { assertBill, assertBooks, billOf, msOf, runsOf, T2_MICRO_PRICE } from './billing-kit.ts';
-import { cannotRunGuests, eventually, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
 
 const isFull = process.env.FAULTS === 'full';
 const RUN_MS = isFull ? 90_000 : 4000;

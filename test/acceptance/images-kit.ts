@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CheckedClient } from '../harness/checked-client.ts';
-import { eventually } from './vms-kit.ts';
+import { eventually } from '../harness/waiting.ts';
 
 export const IMAGES = '/api/admin/images';
 

@@ -17,8 +17,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { helloDisk, IMAGES, settled, upload, type WebServer, webServer } from './images-kit.ts';
-import { cannotRunGuests, eventually, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 const DISK = helloDisk();

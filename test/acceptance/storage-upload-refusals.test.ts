@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { type Answer, Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { blobFiles, eventually } from '../harness/waiting.ts';
 import {
   assertProblem,
   BOUNDARY,
@@ -208,26 +207,25 @@ test('a client that goes away in the middle leaves nothing behind', async () => 
     `Content-Type: multipart/form-data; boundary=${BOUNDARY}`,
     `Content-Length: ${form.length}`,
   ];
-  const blobs = () =>
-    readdirSync(cloud.dataDir, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .sort();
+  const blobs = () => blobFiles(cloud.dataDir);
   const before = blobs();
-  for (const sent of [200, 20_000, 200_000]) {
+  const vanish = async (sent: number, moment: () => Promise<unknown>) => {
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
     await new Promise((resolve) =>
       socket.write(`${head.join('\r\n')}\r\n\r\n${form.slice(0, sent)}`, resolve),
     );
+    await moment();
     const closed = once(socket, 'close');
     socket.end().destroy();
     await closed;
-  }
-  // Deleting the bucket needs it empty, and takes its turn after what the server was doing.
-  await assertNothingStored();
-  for (let tries = 0; tries < 200 && blobs().length > before.length; tries++) await assertNothingStored();
+  };
+  // Neither brings enough for a file to be begun.
+  for (const sent of [200, 20_000]) await vanish(sent, async () => {});
+  await vanish(200_000, () => eventually('there is a file', () => blobs().length > before.length));
+  await eventually('the file is gone', () => blobs().length === before.length);
   assert.deepEqual(blobs(), before);
+  await assertNothingStored();
 });
 
 test('the server goes on working after all that', async () => {

@@ -5,8 +5,9 @@ import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import * as net from './private-network.ts';
-import { cannotRunGuests, eventually, newVm, removeAll, sshBanner } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const skip = cannotRunGuests() || net.cannotMakeNetworks();
 const UID_BASE = 720_000_000;

@@ -9,7 +9,8 @@ import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { cannotRunGuests, eventually, newVm, removeAll, sshBanner, VM_SETTINGS } from './vms-kit.ts';
+import { eventually } from '../harness/waiting.ts';
+import { cannotRunGuests, newVm, removeAll, sshBanner, VM_SETTINGS } from './vms-kit.ts';
 
 const noSsh = spawnSync('ssh', ['-V']).status === 0 ? false : 'ssh is not installed';
 const noSftp = spawnSync('which', ['sftp']).status === 0 ? false : 'sftp is not installed';

@@ -4,7 +4,8 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { cannotRunGuests, eventually, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { eventually } from '../harness/waiting.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 let cloud: CloudProcess;

@@ -2,9 +2,9 @@
 import { accessSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { CheckedClient } from '../harness/checked-client.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const QEMU = 'qemu-system-x86_64';
 const KERNEL = fileURLToPath(new URL('../../build/guest/tiny-kernel', import.meta.url));
@@ -26,19 +26,6 @@ export const NEW_VM = { name: 'web', instance_type: 't2.micro', region: 'us-east
 export async function newVm(user: CheckedClient, more: object = {}): Promise<string> {
   const { vm_id } = await user.expect(201, '/api/vms', { json: { ...NEW_VM, ...more } });
   return `/api/vms/${vm_id}`;
-}
-
-const PATIENCE_MS = 120_000;
-const STEP_MS = 100;
-
-/** Waits until `look` gives something; emulated guests may take their time. */
-export async function eventually<T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> {
-  for (let waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
-    const seen = await look();
-    if (seen !== null && seen !== undefined && seen !== false) return seen;
-    await sleep(STEP_MS);
-  }
-  throw new Error(`${what} never came`);
 }
 
 /** The first line that comes from there, or null when nothing does. */

@@ -4,8 +4,9 @@ import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { runsOf } from './billing-kit.ts';
-import { cannotRunGuests, eventually, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 const env = { ...VM_SETTINGS, CLOUDLET_VM_GRACE_SECONDS: '1' };

@@ -10,8 +10,8 @@ import { cannotRunGuests, NEW_VM, VM_SETTINGS } from '../acceptance/vms-kit.ts';
 import { type Account, type Answer, Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { processesIn } from '../harness/leftovers.ts';
+import { eventually } from '../harness/waiting.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
-import { waitUntil } from './waiting.ts';
 
 const ROUNDS = rounds(4, 120);
 const ROUND_MS = 1000;
@@ -72,7 +72,7 @@ class Load {
   async finish(base: string): Promise<void> {
     this.#client = new Client(base);
     for (const grant of this.grants.filter(({ isAcknowledged }) => !isAcknowledged)) {
-      await waitUntil('the grant is answered', () => this.#send(grant));
+      await eventually('the grant is answered', () => this.#send(grant));
     }
   }
 
@@ -124,7 +124,7 @@ class Load {
 
 async function settleDown(client: Client, vmIds: readonly string[]): Promise<void> {
   for (const vmId of vmIds) {
-    await waitUntil('the machine is stopped', async () => {
+    await eventually('the machine is stopped', async () => {
       const { status, body } = await client.call(`/api/vms/${vmId}/stop?force=true`, { method: 'POST' });
       return status === 200 && body.state === 'stopped';
     });
@@ -194,7 +194,7 @@ test('kill -9 while credits are granted and spent: whole books, and every grant 
   );
   t.diagnostic(`machines ran ${Math.round(runMs)} ms; answers ${JSON.stringify([...load.answers])}`);
   for (const vmId of load.vmIds) await client.call(`/api/vms/${vmId}`, { method: 'DELETE' });
-  await waitUntil('no guest is left', () => processesIn(dataDir).length === 0);
+  await eventually('no guest is left', () => processesIn(dataDir).length === 0);
   assert.equal(await cloud.stop(), 0);
   rmSync(dataDir, { recursive: true });
 });

@@ -20,8 +20,8 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { blobFiles, eventually } from '../harness/waiting.ts';
 import { contentOf } from './oracle.ts';
-import { blobFiles, waitUntil } from './waiting.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 const CHUNK_BYTES = 65_536;
@@ -126,7 +126,7 @@ async function scrub(): Promise<Damage[]> {
   const admin = new Client(cloud.api, ADMIN_KEY);
   await admin.call('/api/admin/scrub', { method: 'POST' });
   let report = (await admin.call('/api/admin/scrub')).body;
-  await waitUntil('the scrub has ended', async () => {
+  await eventually('the scrub has ended', async () => {
     report = (await admin.call('/api/admin/scrub')).body;
     return !report.running;
   });

@@ -5,11 +5,11 @@ import { rmSync, statfsSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { blobFiles, eventually } from '../harness/waiting.ts';
 import { Checker } from './check.ts';
 import { Load, makeBuckets, type TestBucket } from './load.ts';
 import { LoopDisk, noLoopDisk } from './loop-disk.ts';
 import { Oracle, type Write } from './oracle.ts';
-import { blobFiles, waitUntil } from './waiting.ts';
 
 const MIB = 2 ** 20;
 const DISK_BYTES = 64 * MIB;
@@ -69,7 +69,7 @@ async function assertUsable({ client, checker, cloud }: House, refused: readonly
     'uploads that were refused for lack of space are listed',
   );
   const large = listed.filter(({ size }: { size: number }) => size > 16_384);
-  await waitUntil('the bytes of refused uploads are gone', () => {
+  await eventually('the bytes of refused uploads are gone', () => {
     return blobFiles(cloud.dataDir).length === large.length;
   });
 }
@@ -97,7 +97,7 @@ for (const { what, size, clients } of [
     assert.deepEqual([...house.load.answers.keys()].sort(), [200, 507]);
     await assertUsable(house, refused);
     await remove(house, Math.ceil((20 * MIB) / size));
-    await waitUntil('uploads work again', async () => {
+    await eventually('uploads work again', async () => {
       return (
         (await house.load.put('plain', `again/${house.oracle.writes.length}`, 40_000)).outcome === 'acked'
       );
@@ -115,7 +115,7 @@ test('a disk filled to the last byte by others serves and deletes, and recovers'
   }, /No space left/);
   const refused: Write[] = [];
   // An upload let in on the last look at the disk, half a second ago, may still find room in the log.
-  await waitUntil('a small upload is refused', async () => {
+  await eventually('a small upload is refused', async () => {
     const write = await house.load.put('plain', `late/${house.oracle.writes.length}`, 100);
     if (write.outcome !== 'acked') refused.push(write);
     return refused.length > 0;
@@ -125,7 +125,7 @@ test('a disk filled to the last byte by others serves and deletes, and recovers'
   await remove(house, 5);
   await assertUsable(house, refused);
   rmSync(filler);
-  await waitUntil('uploads work again', async () => {
+  await eventually('uploads work again', async () => {
     return (await house.load.put('plain', `again/${house.oracle.writes.length}`, 40_000)).outcome === 'acked';
   });
   await house.checker.check(house.client, { buckets, allBytes: true });

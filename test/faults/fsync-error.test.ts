@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { contentOf } from './oracle.ts';
-import { waitUntil } from './waiting.ts';
 
 const MIB = 2 ** 20;
 const SIZES = [0, 100, 16_384, 16_385, 300_000];
@@ -34,7 +34,7 @@ async function failFsync(t: TestContext, pid: number): Promise<Fault> {
   strace.stderr.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
-  await waitUntil('strace has attached', () => / attached/.test(output) || strace.exitCode !== null);
+  await eventually('strace has attached', () => / attached/.test(output) || strace.exitCode !== null);
   assert.equal(strace.exitCode, null, output);
   return { strace, injected: () => output.split('INJECTED').length - 1 };
 }
@@ -92,7 +92,7 @@ for (const { what, size, alarm } of [
     const { pid } = cloud;
     const fault = await failFsync(t, pid);
     await assertRefused(before, 'first', size);
-    await waitUntil('strace tells of the failed fsync', () => fault.injected() > 0);
+    await eventually('strace tells of the failed fsync', () => fault.injected() > 0);
     await assertDegraded(before, alarm);
     await assertRefused(before, 'same size', size);
     await seemHealed(fault);

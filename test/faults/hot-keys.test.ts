@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { Checker } from './check.ts';
 import { amount, chooseSeed, Load, makeBuckets, randomFrom, rounds, type TestBucket } from './load.ts';
 import { md5Of, Oracle } from './oracle.ts';
-import { waitUntil } from './waiting.ts';
 
 const CLIENTS = 32;
 const NAMES = 5;
@@ -76,7 +76,7 @@ test('the same with kill -9 in the middle', async (t) => {
     const load = new Load({ client: new Client(cloud.api, key), oracle, random });
     const enough = oracle.count('acked') + 40 + Math.floor(random() * 60);
     const work = overwrite(load, { bucket: 'history', random, done: () => false });
-    await waitUntil('some writes are acknowledged', () => oracle.count('acked') >= enough);
+    await eventually('some writes are acknowledged', () => oracle.count('acked') >= enough);
     await cloud.crash();
     await work;
     await cloud.start();

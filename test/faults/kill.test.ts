@@ -7,10 +7,10 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { blobFiles, eventually } from '../harness/waiting.ts';
 import { Checker } from './check.ts';
 import { chooseSeed, Load, makeBuckets, randomFrom, rounds } from './load.ts';
 import { Oracle } from './oracle.ts';
-import { blobFiles, waitUntil } from './waiting.ts';
 
 const ROUNDS = rounds(12, 300);
 const INLINE_MAX_BYTES = 16_384;
@@ -60,7 +60,7 @@ test('kill -9 at random moments loses nothing acknowledged and leaves nothing be
   }
   assert.ok(interrupted > ROUNDS, `only ${interrupted} writes were under way when the process was killed`);
   const client = new Client(cloud.api, key);
-  await waitUntil('only the files of visible versions are left', async () => {
+  await eventually('only the files of visible versions are left', async () => {
     return blobFiles(dataDir).length === (await storedFiles(client));
   });
   await checker.check(client, { allBytes: true });

@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { blobFiles, eventually } from '../harness/waiting.ts';
 import { contentOf } from './oracle.ts';
-import { blobFiles, waitUntil } from './waiting.ts';
 
 const SIZE = 20 * 2 ** 20;
 const BOUNDARY = 'fault-test-boundary';
@@ -48,7 +48,7 @@ async function sendPart(bytes: number, bucket = 'box'): Promise<Socket> {
 }
 
 async function assertNothingLeft(before: unknown): Promise<void> {
-  await waitUntil('only the file of the kept object is left', () => blobFiles(cloud.dataDir).length === 1);
+  await eventually('only the file of the kept object is left', () => blobFiles(cloud.dataDir).length === 1);
   assert.deepEqual((await client.call('/api/buckets/box')).body, before);
   const { body } = await client.call('/api/buckets/box/files?include_versions=true');
   assert.deepEqual(
@@ -72,7 +72,7 @@ for (const [how, leave] of [
       const counters = (await client.call('/api/buckets/box')).body;
       const socket = await sendPart(bytes);
       if (bytes > 100_000 || bytes < 0) {
-        await waitUntil('the server writes what it was sent', () => blobFiles(cloud.dataDir).length === 2);
+        await eventually('the server writes what it was sent', () => blobFiles(cloud.dataDir).length === 2);
       } else await sleep(50);
       leave(socket);
       await assertNothingLeft(counters);
@@ -85,7 +85,7 @@ test('an upload that is refused after its last byte leaves nothing', async () =>
   const counters = (await client.call('/api/buckets/box')).body;
   assert.equal((await client.call('/api/buckets', { json: { name: 'doomed' } })).status, 201);
   const socket = await sendPart(-5, 'doomed');
-  await waitUntil('the server writes what it was sent', () => blobFiles(cloud.dataDir).length === 2);
+  await eventually('the server writes what it was sent', () => blobFiles(cloud.dataDir).length === 2);
   assert.equal((await client.call('/api/buckets/doomed', { method: 'DELETE' })).status, 200);
   socket.write(TAIL.slice(-5));
   const [answer] = await once(socket, 'data');
@@ -97,7 +97,7 @@ test('an upload that is refused after its last byte leaves nothing', async () =>
 test('20 clients that vanish at once leave nothing', async () => {
   const counters = (await client.call('/api/buckets/box')).body;
   const sockets = await Promise.all(Array.from({ length: 20 }, (_, i) => sendPart(100_000 + i * 900_000)));
-  await waitUntil('all are being written', () => blobFiles(cloud.dataDir).length === 21);
+  await eventually('all are being written', () => blobFiles(cloud.dataDir).length === 21);
   for (const socket of sockets) socket.resetAndDestroy();
   await assertNothingLeft(counters);
 });
@@ -106,7 +106,7 @@ test('clients that vanish right after their last byte leave whole objects or not
   const sockets = await Promise.all(Array.from({ length: 8 }, () => sendPart(Number.POSITIVE_INFINITY)));
   for (const socket of sockets) socket.resetAndDestroy();
   const listed = async () => (await client.call('/api/buckets/box/files?include_versions=true')).body.length;
-  await waitUntil('there are as many files as versions', async () => {
+  await eventually('there are as many files as versions', async () => {
     return blobFiles(cloud.dataDir).length === (await listed());
   });
   const { body } = await client.call('/api/buckets/box/files');

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cannotRunGuests, guestPids, NEW_VM, VM_SETTINGS } from '../acceptance/vms-kit.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { rounds } from './load.ts';
 import { LoopDisk, noLoopDisk } from './loop-disk.ts';
-import { waitUntil } from './waiting.ts';
 
 const MIB = 2 ** 20;
 /** Large enough for mkfs to choose blocks of 4 KiB: a file may then have the size of a machine's disk. */
@@ -34,7 +34,7 @@ async function open(t: TestContext): Promise<House> {
     // The machines of a test that failed. They hold the disk until they have ended.
     const guests = existsSync(vms) ? readdirSync(vms).flatMap(guestPids) : [];
     for (const pid of guests) process.kill(pid, 'SIGKILL');
-    await waitUntil('nobody holds the disk', () => isRemoved(disk));
+    await eventually('nobody holds the disk', () => isRemoved(disk));
   });
   const cloud = await CloudProcess.start({ dataDir: `${disk.mountPoint}/data`, env });
   running = cloud;
@@ -89,7 +89,7 @@ test('a machine that the disk has no room for is refused, and nothing of it is l
   assert.deepEqual((await client.call('/api/vms')).body, [first.body]);
   assert.deepEqual(folders(house), [first.body.vm_id]);
   empty();
-  await waitUntil('there is room again', async () => {
+  await eventually('there is room again', async () => {
     return (await client.call('/api/vms', { json: NEW_VM })).status === 201;
   });
   const addresses = (await client.call('/api/vms')).body.map((vm: { ip_address: string }) => vm.ip_address);
@@ -114,20 +114,20 @@ test('a guest that writes on a full disk waits, loses nothing and goes on when t
   const log = async () => String((await client.call(`${path}/log`)).body);
   const post = async (what: string) => (await client.call(`${path}/${what}`, { method: 'POST' })).body;
   assert.equal((await post('start')).state, 'running');
-  await waitUntil('it runs', async () => (await log()).includes('writing soon'));
+  await eventually('it runs', async () => (await log()).includes('writing soon'));
   const empty = fill(house);
   const [pid] = guestPids(vm.vm_id);
   const lookedAt = async () => {
     const { state, state_reason } = (await client.call(path)).body;
     return [state, state_reason?.code];
   };
-  await waitUntil('it waits for room', async () => (await lookedAt())[1] === 'disk_full');
+  await eventually('it waits for room', async () => (await lookedAt())[1] === 'disk_full');
   // Several looks at the disk later it still does.
   await sleep(3000);
   assert.deepEqual(await lookedAt(), ['running', 'disk_full']);
   assert.doesNotMatch(await log(), /written well/);
   empty();
-  await waitUntil('it went on', async () => (await log()).includes('written well'));
+  await eventually('it went on', async () => (await log()).includes('written well'));
   assert.deepEqual(guestPids(vm.vm_id), [pid]);
   assert.equal((await client.call(path)).body.state_reason, null);
   assert.equal((await post('stop?force=true')).state, 'stopped');
@@ -157,7 +157,7 @@ for (const [which, then] of WRITERS.slice(0, rounds(0, WRITERS.length))) {
     const { body: vm } = await client.call('/api/vms', { json: { ...NEW_VM, user_data: script } });
     const path = `/api/vms/${vm.vm_id}`;
     assert.equal((await client.call(`${path}/start`, { method: 'POST' })).status, 200);
-    await waitUntil('it writes', async () => {
+    await eventually('it writes', async () => {
       return String((await client.call(`${path}/log`)).body).includes('writing on');
     });
     const empty = fill(house);
@@ -172,7 +172,7 @@ for (const [which, then] of WRITERS.slice(0, rounds(0, WRITERS.length))) {
     assert.deepEqual([state, state_reason?.code], ['running', 'disk_full']);
     assert.ok(alarms.some(({ code }: { code: string }) => code === 'machines_wait_for_room'));
     empty();
-    await waitUntil('the alarm is over', async () => {
+    await eventually('the alarm is over', async () => {
       const { body } = await client.call('/api/system/status');
       return body.alarms.every(({ code }: { code: string }) => code !== 'machines_wait_for_room');
     });

@@ -10,8 +10,8 @@ import { cannotRunGuests, guestPids, NEW_VM, VM_SETTINGS } from '../acceptance/v
 import { type Answer, Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { processesIn } from '../harness/leftovers.ts';
+import { eventually } from '../harness/waiting.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
-import { waitUntil } from './waiting.ts';
 
 const ROUNDS = rounds(4, 120);
 const MACHINES = 3;
@@ -106,7 +106,7 @@ class Lane {
 /** Every row is settled, has the guest that it says, and says what was answered last. */
 async function check(client: Client, lanes: readonly Lane[]): Promise<void> {
   let rows = new Map<string, string>();
-  await waitUntil('no machine is on its way', async () => {
+  await eventually('no machine is on its way', async () => {
     const { body } = await client.call('/api/vms');
     rows = new Map(body.map((vm: { vm_id: string; state: string }) => [vm.vm_id, vm.state]));
     return ![...rows.values()].some((state) => UNDER_WAY.includes(state));
@@ -187,7 +187,7 @@ test('kill -9 while machines come and go: none doubled, none orphaned, usage bal
   assert.ok(cutOff >= ROUNDS, 'machines were worked on when the process was killed');
   assert.equal(answers.get(500), undefined);
   await removeAll(client);
-  await waitUntil('what no row knows is swept', () =>
+  await eventually('what no row knows is swept', () =>
     readdirSync(join(dataDir, 'vms')).every((name) => !name.startsWith('vm-')),
   );
   assert.deepEqual(processesIn(dataDir), []);

@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { cannotRunGuests, guestPids, NEW_VM, sshBanner, VM_SETTINGS } from '../acceptance/vms-kit.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { waitUntil } from './waiting.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const isAble = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
 const skip = cannotRunGuests() || (isAble ? false : 'showing another boot needs root and mount namespaces');
@@ -52,7 +52,7 @@ test('after a reboot of the host machines that were running run again, others do
   t.after(() => after.crash());
   const again = new Client(after.api, key);
   const row = async (vmId: string) => (await again.call(`/api/vms/${vmId}`)).body;
-  await waitUntil('it runs again', async () => {
+  await eventually('it runs again', async () => {
     const now = await row(running);
     return now.state === 'running' && guestPids(running).length === 1;
   });

@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, mkdtempSync, readlinkSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { eventually } from './waiting.ts';
 
 const MODULE = fileURLToPath(new URL('./leftovers.ts', import.meta.url));
 const skip = existsSync('/proc/self/cwd') ? false : 'needs /proc';
@@ -42,10 +42,7 @@ class House {
   }
 
   async gone(): Promise<void> {
-    for (let i = 0; !this.areGone; i++) {
-      assert.ok(i < 500, 'something was left behind');
-      await sleep(10);
-    }
+    await eventually('nothing is left behind', () => this.areGone);
     assert.equal(existsSync(this.dataDir), false);
   }
 

@@ -8,9 +8,10 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as net from '../acceptance/private-network.ts';
-import { cannotRunGuests, eventually, firstLine, newVm, removeAll } from '../acceptance/vms-kit.ts';
+import { cannotRunGuests, firstLine, newVm, removeAll } from '../acceptance/vms-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const noSsh = spawnSync('ssh', ['-V']).status === 0 ? false : 'ssh is not installed';
 const skip = cannotRunGuests() || noSsh || net.cannotMakeNetworks();

@@ -27,6 +27,7 @@ import { AppError, isAppError } from '../../errors.ts';
 import { newId, randomSecret } from '../../ids.ts';
 import { Alarms } from '../../system/alarms.ts';
 import { readBlob, storeBlob, testBlobs } from '../../testing/blobs.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { CachedAppender } from './appender.ts';
 import { BlobDirectories } from './blob-directories.ts';
 import { BlobFault } from './blob-fault.ts';
@@ -77,8 +78,7 @@ function openFiles(directory: string): string[] {
 }
 
 async function assertNoOpenFiles(directory: string): Promise<void> {
-  for (let i = 0; i < 100 && openFiles(directory).length > 0; i++) await sleep(20);
-  assert.deepEqual(openFiles(directory), []);
+  await eventually(() => openFiles(directory).length === 0);
 }
 
 testBlobs('FileBlobs', () =>
@@ -347,7 +347,7 @@ test('a failed fsync: no finish, an alarm, and no write after it', async () => {
   const writer = await blobs.create({ dataKey: null });
   await writer.write(randomSecret(2 ** 20));
   const path = join(directory, blobPath(writer.name));
-  while (!existsSync(path)) await sleep(5);
+  await eventually(() => existsSync(path));
   // The kernel truly refuses to sync /proc: the driver syncs what it finds where the directory was.
   renameSync(dirname(path), join(directory, 'moved'));
   symlinkSync('/proc', dirname(path));

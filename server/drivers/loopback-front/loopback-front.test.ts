@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { systemClock } from '../../clock.ts';
 import type { FrontPort } from '../../compute/front.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { LoopbackFront } from './loopback-front.ts';
 
 /** Far from what Cloudlet gives to machines. */
@@ -27,7 +28,7 @@ afterEach(async () => {
   for (const port of [...guests.keys()]) await silence(port);
   endpoints.clear();
 });
-after(() => until(() => guestSockets.size === 0));
+after(() => eventually(() => guestSockets.size === 0));
 
 async function guest(guestPort: number, serve: (socket: Socket) => void): Promise<void> {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -86,10 +87,6 @@ function gone(socket: Socket): Promise<unknown> {
   return new Promise((resolve) => socket.once('close', resolve));
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 const echo = (socket: Socket) => void socket.pipe(socket);
 const banner = (socket: Socket) => void socket.end('SSH-2.0-guest\r\n');
 
@@ -119,7 +116,7 @@ test('bytes pass both ways, ends pass as ends, and both directions are counted',
   const socket = client(8080);
   socket.end(bytes);
   assert.equal(await readAll(socket), bytes.toString());
-  await until(() => front.traffic(VM)?.connections === 0);
+  await eventually(() => front.traffic(VM)?.connections === 0);
   assert.deepEqual(front.traffic(VM), { inBytes: 1_000_000, outBytes: 1_000_000, connections: 0 });
   assert.equal(signs, 1);
 });
@@ -135,12 +132,12 @@ test('a guest that is asked for its banner is asked until it speaks, then never 
   await guest(22, count);
   await open([22]);
   front.setRunning(VM, true);
-  await until(() => signs === 1);
+  await eventually(() => signs === 1);
   const after = dials;
   await new Promise((resolve) => setTimeout(resolve, timings.retryMs * 5));
   assert.equal(dials, after);
   assert.equal(signs, 1);
-  await until(() => guestSockets.size === 0);
+  await eventually(() => guestSockets.size === 0);
 });
 
 test('ssh right after the start waits, and is given the connection on which the guest spoke', async () => {
@@ -260,7 +257,7 @@ test('the end of a run cuts its connections; the next run has its own sign of li
     front.setRunning(VM, false);
     await closed;
   }
-  await until(() => guestSockets.size === 0);
+  await eventually(() => guestSockets.size === 0);
   assert.equal(front.traffic(VM)?.connections, 0);
 });
 
@@ -321,7 +318,7 @@ test('at most 256 connections of a machine are open at a time', async () => {
   assert.equal(await readAll(client(8080)), '');
   assert.equal(front.traffic(VM)?.connections, 256);
   for (const socket of sockets) socket.destroy();
-  await until(() => front.traffic(VM)?.connections === 0);
+  await eventually(() => front.traffic(VM)?.connections === 0);
 });
 
 test('a port that another program has is refused with the reason; ssh moves to 2222', async () => {
@@ -374,7 +371,7 @@ test('a server that spoke before and takes its time is asked once for each clien
   });
   await open([22]);
   front.setRunning(VM, true);
-  await until(() => signs === 1);
+  await eventually(() => signs === 1);
   dials = 0;
   delayMs = 20 * timings.retryMs;
   assert.equal(await readAll(client(22)), 'SSH-2.0-guest\r\n');

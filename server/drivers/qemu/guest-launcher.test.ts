@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError, isAppError } from '../../errors.ts';
-import { eventually } from '../../testing/hypervisor.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { buildQemuHouse, hasQemu, type QemuHouse } from '../../testing/qemu-house.ts';
 import type { RunRecord } from './guest-folders.ts';
 import type { OutboundGuard } from './guest-networks.ts';

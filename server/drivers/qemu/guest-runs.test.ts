@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FakeClock } from '../../clock.ts';
-import { eventually } from '../../testing/hypervisor.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { GuestFolders } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns } from './guest-runs.ts';

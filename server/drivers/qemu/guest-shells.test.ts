@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { eventually } from '../../testing/hypervisor.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { ENDED, readEnding, supervise } from './guest-ending.ts';
 import { GuestShells } from './guest-shells.ts';
 import { isThere } from './processes.ts';

@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
-import { eventually } from '../../testing/hypervisor.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { buildQemuHouse, hasQemu, type QemuHouse } from '../../testing/qemu-house.ts';
 import type { GuestRecord, RunRecord } from './guest-folders.ts';
 import { readStat } from './processes.ts';

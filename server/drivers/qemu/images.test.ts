@@ -7,7 +7,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import { newId, randomSecret } from '../../ids.ts';
-import { eventually } from '../../testing/hypervisor.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { hasQemu } from '../../testing/qemu-house.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './images.ts';

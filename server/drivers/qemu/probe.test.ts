@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../clock.ts';
-import { eventually } from '../../testing/hypervisor.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { hasQemu } from '../../testing/qemu-house.ts';
 import { AccelProbe, judgeKvm, readProbe } from './probe.ts';
 import { readStat } from './processes.ts';

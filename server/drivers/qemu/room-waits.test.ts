@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { eventually } from '../../testing/hypervisor.conformance.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { buildQemuHouse, hasQemu, type QemuHouse } from '../../testing/qemu-house.ts';
 import { FILES } from './arguments.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';

@@ -4,14 +4,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Shorter only where it is known that what is waited for never comes: in a sabotaged copy. */
-const GIVE_UP_MS = Number(process.env.FAULTS_GIVE_UP_MS ?? 40_000);
+const GIVE_UP_MS = Number(process.env.FAULTS_GIVE_UP_MS ?? 120_000);
+const STEP_MS = 50;
 
-/** Resolves when `holds` does. Rejects, with what was waited for, only when something must be stuck. */
-export async function waitUntil(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+/** What `look` gives once it gives something. Throws, naming `what`, only when something must be stuck. */
+export async function eventually<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
   const deadline = performance.now() + GIVE_UP_MS;
-  while (!(await holds())) {
+  for (;;) {
+    const seen = await look();
+    if (seen !== null && seen !== undefined && seen !== false) return seen;
     if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`);
-    await sleep(50);
+    await sleep(STEP_MS);
   }
 }
 
