@@ -9,6 +9,7 @@ import type { Route } from './http/route.ts';
 import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
 import { documentRoutes } from './system/document-routes.ts';
+import { type OperationRoutesDeps, operationRoutes } from './system/operation-routes.ts';
 import { type SystemRoutesDeps, systemRoutes } from './system/routes.ts';
 import { type WebhookRoutesDeps, webhookRoutes } from './webhooks/routes.ts';
 
@@ -20,6 +21,7 @@ export interface ApiDeps {
   readonly billing: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
   readonly webhooks: WebhookRoutesDeps;
   readonly system: SystemRoutesDeps;
+  readonly operations: OperationRoutesDeps;
 }
 
 /** The API origin. */
@@ -30,6 +32,7 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...computeRoutes(deps.compute),
     ...billingRoutes(deps.billing),
     ...webhookRoutes(deps.webhooks),
+    ...operationRoutes(deps.operations),
     ...systemRoutes(deps.system),
     ...adminRoutes(deps.administration),
     ...planRoutes(deps.billing),
@@ -54,5 +57,6 @@ export function declaredRoutes(): Route[] {
     billing: nothing,
     webhooks: nothing,
     system: nothing,
+    operations: nothing,
   });
 }

@@ -6,7 +6,7 @@ import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
 import { RateLimiter } from './http/rate-limit.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from './http/web-sockets.ts';
 
-type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'control'> &
+type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'operations' | 'control'> &
   Pick<WebSocketsDeps, 'accounts'>;
 
 /** The two origins, each with its limits and headers, and the guard over both's connections. */

@@ -34,6 +34,8 @@ import { Jobs } from './system/jobs.ts';
 import { rotateMasterKey } from './system/key-rotation.ts';
 import { MasterKeys } from './system/master-key.ts';
 import { Meters } from './system/meters.ts';
+import { Operations } from './system/operations.ts';
+import { OperationsStore } from './system/operations-store.ts';
 import { ReserveCommits } from './system/reserve-commits.ts';
 import { Secrets } from './system/secrets.ts';
 import { Status } from './system/status.ts';
@@ -60,6 +62,8 @@ export interface Cloud {
   readonly addresses: { dataUrl: string };
   /** Begins what only a server does, and no operator's command: looking after machines. */
   serve(): void;
+  /** Resolves when no call that was answered before its end still runs; after `ms` at the latest. */
+  settle(ms: number): Promise<void>;
   /** Ends background work and closes the stores; the edges are closed before. */
   close(): Promise<void>;
 }
@@ -90,18 +94,21 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const parts = await buildDomains(options, { base, meters });
   const { billing, storage, compute, credits, accounts, webhooks } = parts;
   const idempotency = buildIdempotency(base, clock);
+  const operations = buildOperations(base, { clock, log });
   const addresses = { dataUrl: config.dataUrl };
-  const routes = routesOf(options, { parts, base, meters, dataUrl: () => addresses.dataUrl });
+  const dataUrl = () => addresses.dataUrl;
+  const routes = routesOf(options, { parts, base, meters, operations, dataUrl });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
-    ...{ clock, log, meters, accounts: accounts.authenticator, idempotency, control },
+    ...{ clock, log, meters, accounts: accounts.authenticator, control },
+    ...{ idempotency, operations },
     apiRoutes: routes,
     dataRoutes: dataRoutes(storage),
     sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl })],
   });
   gaugeHealth(meters, { guard: edges.guard, alarms: base.alarms });
   const loopDelay = gaugeLoopDelay(meters);
-  await startJobs(jobs, { config, clock, storage, accounts, idempotency });
+  await startJobs(jobs, { config, clock, storage, accounts, idempotency, operations });
   const close = async () => {
     edges.guard.close();
     storage.sweeper.stop();
@@ -120,6 +127,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   return {
     ...{ config, api: edges.api, data: edges.data, control, addresses, close },
     setupLinks: accounts.setupLinks,
+    settle: (ms) => operations.settle(ms),
     serve: () => {
       startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
       startWebhooks(webhooks, jobs);
@@ -148,10 +156,12 @@ interface RouteParts {
   readonly parts: Domains;
   readonly base: Foundations;
   readonly meters: Meters;
+  readonly operations: Operations;
   readonly dataUrl: () => string;
 }
 
-function routesOf({ config, clock, log }: BuildOptions, { parts, base, meters, dataUrl }: RouteParts) {
+function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
+  const { parts, base, meters, operations, dataUrl } = from;
   const { billing, storage, compute, credits, accounts, webhooks } = parts;
   const status = new Status({
     ...{ clock, alarms: base.alarms, version: VERSION },
@@ -166,6 +176,7 @@ function routesOf({ config, clock, log }: BuildOptions, { parts, base, meters, d
     compute: { ...compute.routes, publicUrl: config.publicUrl },
     billing: { ...buildReports(billing), plans: credits.plans },
     webhooks,
+    operations: { operations },
     system: {
       status,
       meters,
@@ -178,6 +189,15 @@ function routesOf({ config, clock, log }: BuildOptions, { parts, base, meters, d
 
 function buildIdempotency({ metadata, keys }: Foundations, clock: Clock): Idempotency {
   return new Idempotency({ metadata, store: new IdempotencyStore(metadata), sealer: keys, clock });
+}
+
+function buildOperations(
+  { metadata, keys }: Foundations,
+  { clock, log }: Pick<BuildOptions, 'clock' | 'log'>,
+): Operations {
+  const onLost = (operation: string, err: unknown) =>
+    log.error({ operation, err }, 'the outcome of an operation was not stored');
+  return new Operations({ metadata, store: new OperationsStore(metadata), sealer: keys, clock, onLost });
 }
 
 function gaugeHealth(meters: Meters, parts: { guard: ConnectionGuard; alarms: Alarms }): void {
@@ -247,6 +267,7 @@ interface JobParts {
   readonly storage: Storage;
   readonly accounts: AccountParts;
   readonly idempotency: Idempotency;
+  readonly operations: Operations;
 }
 
 const FLUSH_MS = 5000;
@@ -254,7 +275,7 @@ const HOUR_MS = 3_600_000;
 
 async function startJobs(
   jobs: Jobs,
-  { config, clock, storage, accounts, idempotency }: JobParts,
+  { config, clock, storage, accounts, idempotency, operations }: JobParts,
 ): Promise<void> {
   const graceMs = config.sweepGraceSeconds * 1000;
   jobs.every('flush access times', FLUSH_MS, () => storage.accessTimes.flush());
@@ -264,6 +285,7 @@ async function startJobs(
   jobs.every('sweep orphans', graceMs * 6, () => storage.sweeper.sweepOrphans());
   jobs.every('sweep sessions', HOUR_MS, () => accounts.sessions.sweep());
   jobs.every('sweep idempotency keys', HOUR_MS, () => idempotency.sweep());
+  jobs.every('sweep operations', HOUR_MS, () => operations.sweep());
   await storage.scrubber.start();
   if (config.scrubDays === 0) return;
   jobs.every('scrub', HOUR_MS, async () => {

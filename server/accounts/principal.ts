@@ -23,9 +23,10 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What a route demands: nothing, a scope, or an administrator. */
+/** What a route demands: nothing, any credential, a scope, or an administrator. */
 export type Permission =
   | 'public'
+  | 'authenticated'
   | 'account:read'
   | 'account:write'
   | 'storage:read'
@@ -84,6 +85,7 @@ export const OPERATOR: Principal = {
 /** True when the principal's scopes cover the permission. `admin` also needs isAdmin and the full scope. */
 export function permits(principal: Principal, permission: Permission): boolean {
   if (permission === 'public') return true;
+  if (permission === 'authenticated') return principal.via !== 'nobody';
   if (permission === 'admin') return principal.isAdmin && principal.scopes.includes('*');
   const area = permission.slice(0, permission.indexOf(':'));
   return principal.scopes.some((scope) => scope === '*' || scope === permission || scope === `${area}:*`);

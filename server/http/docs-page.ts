@@ -72,7 +72,8 @@ export function docsPage(document: OpenApiDocument): string {
 <h1>Cloudlet API</h1>
 <p class="soft">Version ${escapeHtml(String(document.info.version))}. The same as data: <a href="/api/openapi.json">openapi.json</a>.</p>
 <p>Send your key as <code>X-API-Key: …</code> or <code>Authorization: Bearer …</code>. Every answer that is not 2xx is
-problem details (RFC 9457) with a stable <code>code</code>. A POST with an <code>Idempotency-Key</code> has one effect however often it is sent.</p>
+problem details (RFC 9457) with a stable <code>code</code>. A POST with an <code>Idempotency-Key</code> has one effect however often it is sent. A POST, PATCH or DELETE with
+<code>Prefer: respond-async</code> is answered with an <a href="#getOperation">operation</a> at once.</p>
 <nav aria-label="Contents"><ul>${contents}<li><a href="#errors">error codes</a></li></ul></nav>
 ${sections.join('\n')}
 <h2 id="errors">Error codes</h2>

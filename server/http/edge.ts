@@ -13,6 +13,7 @@ import { newId } from '../ids.ts';
 import { JSON_MAX_BYTES, parseJson } from '../json.ts';
 import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
+import type { Operations } from '../system/operations.ts';
 import { endOfTurn } from '../turns.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
 import { type Answer, handleRoute, requireMultipart } from './handle.ts';
@@ -28,6 +29,7 @@ export interface EdgeDeps {
   readonly meters: Meters;
   readonly accounts: Authenticates;
   readonly idempotency: Idempotency;
+  readonly operations: Operations;
   readonly control: ControlSockets;
   /** Per caller, and per address for callers without a credential; null: no limit on this origin. */
   readonly limiter: RateLimiter | null;
@@ -135,7 +137,8 @@ function refuseEncoding(request: FastifyRequest): void {
 }
 
 function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
-  const handle = handleRoute(route, deps.idempotency);
+  const onFailure = (error: AppError, requestId: string) => logFailure(deps, error, requestId);
+  const handle = handleRoute(route, { ...deps, onFailure });
   const gate = (request: FastifyRequest) => admit(deps, route, request);
   const methods = route.method === 'GET' && route.produces === 'bytes' ? ['GET', 'HEAD'] : [route.method];
   app.route({
@@ -263,12 +266,16 @@ function sendAnswer({ answerHeaders }: FastifyRequest, reply: FastifyReply, answ
   reply.raw.end(answer.body);
 }
 
+/** What is our fault. */
+function logFailure({ log }: EdgeDeps, error: AppError, requestId: string): void {
+  if (error.code !== 'internal_error' && error.code !== 'data_corrupted') return;
+  log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
+}
+
 function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void {
   const { request } = reply;
   const error = toAppError(thrown);
-  if (error.code === 'internal_error' || error.code === 'data_corrupted') {
-    deps.log.error({ request_id: request.id, err: error.cause ?? error }, error.message);
-  }
+  logFailure(deps, error, request.id);
   if (reply.raw.headersSent) {
     // Too late for words: a cut connection is the only honest end of a half-sent body.
     reply.raw.destroy();

@@ -4,8 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, ERRORS, type ErrorCode, isAppError } from '../errors.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import type { Attempt, Idempotency, StoredAnswer } from '../system/idempotency.ts';
-import { PROBLEM_TYPE, toProblem } from './problem.ts';
-import { type Route, type RouteInput, takesIdempotencyKey } from './route.ts';
+import type { Operation, Operations } from '../system/operations.ts';
+import { presentOperation } from './operation-view.ts';
+import { PROBLEM_TYPE, toAppError, toProblem } from './problem.ts';
+import { mayAnswerLater, type Route, type RouteInput, takesIdempotencyKey } from './route.ts';
 import { streamList } from './stream-list.ts';
 import { bodyCheck, textCheck } from './validate.ts';
 
@@ -22,6 +24,14 @@ const CONTENT_TYPES = {
   text: 'text/plain; charset=utf-8',
 } as const;
 
+export interface HandleDeps {
+  readonly idempotency: Idempotency;
+  readonly operations: Operations;
+  /** Told of a failure that its caller does not see here. */
+  readonly onFailure: (error: AppError, requestId: string) => void;
+}
+
+type Input = RouteInput<unknown, unknown, unknown>;
 type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<Answer | undefined>;
 
 /** Thrown by `identify` when the answer is known already; caught below. */
@@ -34,19 +44,22 @@ class Replay extends Error {
 }
 
 /** undefined: the handler has sent, or is sending, the response itself. */
-export function handleRoute(route: Route, idempotency: Idempotency): Handle {
+export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const checkParams = textCheck(route.params, 'path');
   const checkQuery = textCheck(route.query, 'query');
   const checkBody = route.consumes === 'multipart' ? () => undefined : bodyCheck(route.body);
-  const status = Number(Object.keys(route.responses)[0]);
+  const status = statusOf(route);
   const produces = route.produces ?? 'json';
+  const mayBeLater = mayAnswerLater(route);
 
-  const run = async (input: Omit<RouteInput<unknown, unknown, unknown>, 'params' | 'query' | 'body'>) => {
+  const run = async (input: Omit<Input, 'params' | 'query' | 'body'>) => {
     const { request, reply } = input;
     const params = checkParams(request.params);
     const query = checkQuery(request.query);
     const body = checkBody(request.body);
-    const result = await route.handler({ ...input, params, query, body });
+    const checked = { ...input, params, query, body };
+    if (mayBeLater && prefersLater(request)) return answerLater(route, deps, checked);
+    const result = await route.handler(checked);
     // Some answer in more than one form, and send the others themselves.
     if (produces === 'bytes' || reply.sent) return undefined;
     if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
@@ -60,14 +73,51 @@ export function handleRoute(route: Route, idempotency: Idempotency): Handle {
     if (key === undefined) {
       return run({ principal, request, reply, receipt: noReceipt, identify: () => {} });
     }
-    return once({ idempotency, route, status, key: requireKey(key), request }, (retry) =>
+    const first = mayBeLater && prefersLater(request) ? LATER : status;
+    return once({ ...deps, route, status: first, key: requireKey(key), request }, (retry) =>
       run({ principal, request, reply, ...retry }),
     );
   };
 }
 
-interface OnceInput {
-  readonly idempotency: Idempotency;
+/** The status that a returned value is sent with. */
+function statusOf(route: Route): number {
+  return Number(Object.keys(route.responses)[0]);
+}
+
+const LATER = 202;
+
+/** RFC 7240 §4.1. The operator on the machine has no account that an operation could belong to. */
+function prefersLater({ headers: { prefer }, principal }: FastifyRequest): boolean {
+  if (prefer === undefined || principal.accountId === 0) return false;
+  return /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(String(prefer));
+}
+
+/** Takes the call and answers with the operation; what is checked without the domain was checked before. */
+async function answerLater(route: Route, deps: HandleDeps, input: Input): Promise<Answer> {
+  const { principal, request, receipt } = input;
+  const view = (operation: Operation) => presentOperation(operation, request.id);
+  const pending = await deps.operations.begin(principal, route.name, (operation) => receipt(view(operation)));
+  const status = statusOf(route);
+  const answerOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
+  void pending.run(async () => {
+    try {
+      return answerOf(
+        await route.handler({ ...input, receipt: (answer) => pending.receipt(answerOf(answer)) }),
+      );
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      deps.onFailure(error, request.id);
+      const problem = toProblem(error, request.id);
+      return { status: problem.status, body: JSON.stringify(problem) };
+    }
+  });
+  request.answerHeaders.location = `/api/operations/${pending.operation.operationId}`;
+  request.answerHeaders['preference-applied'] = 'respond-async';
+  return { status: LATER, contentType: JSON_TYPE, body: JSON.stringify(view(pending.operation)) };
+}
+
+interface OnceInput extends HandleDeps {
   readonly route: Route;
   readonly status: number;
   readonly key: string;
@@ -77,9 +127,7 @@ interface OnceInput {
 /** Runs a POST at most once per Idempotency-Key: an earlier answer is replayed, a running one refuses. */
 async function once(
   { idempotency, route, status, key, request }: OnceInput,
-  run: (
-    retry: Pick<RouteInput<unknown, unknown, unknown>, 'receipt' | 'identify'>,
-  ) => Promise<Answer | undefined>,
+  run: (retry: Pick<Input, 'receipt' | 'identify'>) => Promise<Answer | undefined>,
 ): Promise<Answer | undefined> {
   const { principal } = request;
   const caller = principal.accountId === 0 ? `address:${request.ip}` : `account:${principal.accountId}`;

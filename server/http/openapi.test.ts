@@ -105,7 +105,7 @@ describe('every route', () => {
   test('has a summary and a permission', () => {
     for (const { path, operation } of operations) {
       assert.match(operation.summary, /^[A-Z].{3,}[^.]$/, path);
-      assert.match(operation['x-permission'], /^(public|admin|[a-z]+:(read|write))$/, path);
+      assert.match(operation['x-permission'], /^(public|authenticated|admin|[a-z]+:(read|write))$/, path);
       const isPublic = operation['x-permission'] === 'public';
       assert.deepEqual(operation.security, isPublic ? [] : undefined, path);
     }
@@ -130,6 +130,7 @@ describe('every route', () => {
     for (const { path, operation } of operations) {
       if (operation['x-permission'] === 'public') continue;
       assert.match(operation.responses['401']?.description ?? '', /missing_api_key/, path);
+      if (operation['x-permission'] === 'authenticated') continue;
       const refusal = operation['x-permission'] === 'admin' ? /admin_required/ : /scope_required/;
       assert.match(operation.responses['403']?.description ?? '', refusal, path);
     }

@@ -1,7 +1,8 @@
 /** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
-import { Type } from 'typebox';
 import { ERRORS, type ErrorCode } from '../errors.ts';
-import { type Route, takesIdempotencyKey } from './route.ts';
+import { OperationView } from './operation-view.ts';
+import { PROBLEM_SCHEMA } from './problem.ts';
+import { mayAnswerLater, type Route, takesIdempotencyKey } from './route.ts';
 
 const CREDENTIAL_ERRORS = [
   'missing_api_key',
@@ -21,7 +22,7 @@ export function errorsOf(route: Route): ErrorCode[] {
   if (route.permission !== 'public') for (const code of CREDENTIAL_ERRORS) errors.add(code);
   if (route.permission !== 'public' && route.method !== 'GET') errors.add('cross_site_request');
   if (route.permission === 'admin') errors.add('admin_required');
-  else if (route.permission !== 'public') errors.add('scope_required');
+  else if (!['public', 'authenticated'].includes(route.permission)) errors.add('scope_required');
   if (route.params || route.query || route.body || route.method === 'POST') errors.add('invalid_request');
   if (route.body) errors.add('unsupported_media_type');
   if (route.body && route.consumes !== 'multipart')
@@ -30,21 +31,6 @@ export function errorsOf(route: Route): ErrorCode[] {
     for (const code of ['idempotency_in_flight', 'idempotency_mismatch'] as const) errors.add(code);
   return [...errors].sort();
 }
-
-const Problem = Type.Object(
-  {
-    type: Type.String(),
-    title: Type.String(),
-    status: Type.Integer(),
-    detail: Type.String({ description: 'Names the rule that refused' }),
-    code: Type.String({ description: 'Stable name', enum: Object.keys(ERRORS) }),
-    request_id: Type.String(),
-    hint: Type.Optional(Type.String({ description: 'What to do about it' })),
-    errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
-    error: Type.String({ description: 'The same as detail' }),
-  },
-  { description: 'RFC 9457 problem details' },
-);
 
 interface ObjectSchema {
   readonly properties: Record<string, Record<string, unknown>>;
@@ -81,7 +67,7 @@ export function openApi(routes: readonly Route[], version: string): OpenApiDocum
     tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
     paths,
     components: {
-      schemas: { Problem },
+      schemas: { Problem: PROBLEM_SCHEMA, Operation: OperationView },
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
         bearer: { type: 'http', scheme: 'bearer' },
@@ -125,16 +111,26 @@ function parameters(schema: unknown, place: 'path' | 'query'): unknown[] {
 }
 
 function headerParameters(route: Route): unknown[] {
-  if (!takesIdempotencyKey(route)) return [];
-  const description = 'The same key within 24 h: one effect, the same answer';
+  const common = { in: 'header', required: false };
   return [
-    {
-      name: 'Idempotency-Key',
-      in: 'header',
-      required: false,
-      description,
-      schema: { type: 'string', maxLength: 255 },
-    },
+    ...(takesIdempotencyKey(route)
+      ? [
+          {
+            ...{ name: 'Idempotency-Key', ...common },
+            description: 'The same key within 24 h: one effect, the same answer',
+            schema: { type: 'string', maxLength: 255 },
+          },
+        ]
+      : []),
+    ...(mayAnswerLater(route)
+      ? [
+          {
+            ...{ name: 'Prefer', ...common },
+            description: '`respond-async`: 202 and an operation at once',
+            schema: { type: 'string' },
+          },
+        ]
+      : []),
   ];
 }
 
@@ -154,13 +150,17 @@ const MEDIA = {
 
 function successes(route: Route): Record<string, unknown> {
   const media = MEDIA[route.produces ?? 'json'];
-  return Object.fromEntries(
-    Object.entries(route.responses).map(([status, schema]) => [
-      status,
-      { description: status === '201' ? 'Created' : 'Done', content: { [media]: { schema } } },
-    ]),
-  );
+  const done = Object.entries(route.responses).map(([status, schema]) => [
+    status,
+    { description: status === '201' ? 'Created' : 'Done', content: { [media]: { schema } } },
+  ]);
+  return { ...Object.fromEntries(done), ...(mayAnswerLater(route) ? { 202: TAKEN } : {}) };
 }
+
+const TAKEN = {
+  description: 'Taken; see the operation for what becomes of it',
+  content: { 'application/json': { schema: { $ref: '#/components/schemas/Operation' } } },
+};
 
 function failures(route: Route): Record<string, unknown> {
   const byStatus = new Map<number, ErrorCode[]>();

@@ -1,4 +1,5 @@
 /** AppError → application/problem+json (RFC 9457) with the members of the contract §2. */
+import { Type } from 'typebox';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../errors.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
@@ -16,6 +17,22 @@ export interface Problem {
   /** Repeats `detail`, for clients that look there. */
   readonly error: string;
 }
+
+/** The same, for openapi.json. */
+export const PROBLEM_SCHEMA = Type.Object(
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String({ description: 'Names the rule that refused' }),
+    code: Type.String({ description: 'Stable name', enum: Object.keys(ERRORS) }),
+    request_id: Type.String(),
+    hint: Type.Optional(Type.String({ description: 'What to do about it' })),
+    errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
+    error: Type.String({ description: 'The same as detail' }),
+  },
+  { description: 'RFC 9457 problem details' },
+);
 
 /** The body for `error`. Never shows its cause. */
 export function toProblem(error: AppError, requestId: string): Problem {

@@ -82,3 +82,11 @@ export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSch
 export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
   return method === 'POST' && isRepeatable !== true;
 }
+
+/**
+ * True for what may be answered before it has ended (`Prefer: respond-async`). What is read as a stream, and
+ * what nobody in particular asks for, is not.
+ */
+export function mayAnswerLater({ method, permission, consumes = 'json', produces = 'json' }: Route): boolean {
+  return method !== 'GET' && permission !== 'public' && consumes === 'json' && produces === 'json';
+}

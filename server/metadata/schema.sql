@@ -162,6 +162,17 @@ CREATE TABLE objects (
   UNIQUE (bucket_id, name)
 ) STRICT;
 
+CREATE TABLE operations (
+  operation_id TEXT PRIMARY KEY,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  credential_id TEXT NOT NULL,          -- who asked
+  name TEXT NOT NULL,                   -- of the route
+  created_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  status INTEGER,                       -- the answer, once it has ended
+  sealed_body BLOB
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE plans (
   name TEXT PRIMARY KEY,
   monthly_micro INTEGER NOT NULL DEFAULT 0, -- granted at the beginning of each month
@@ -378,6 +389,8 @@ CREATE INDEX ledger_debit ON ledger_transfers(debit, seq, amount_micro);
 CREATE INDEX ledger_time ON ledger_transfers(created_at);
 
 CREATE INDEX objects_live ON objects(bucket_id, name) WHERE current IS NOT NULL;
+
+CREATE INDEX operations_age ON operations(created_at);
 
 CREATE INDEX sessions_account ON sessions(account_id);
 

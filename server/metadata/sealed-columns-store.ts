@@ -42,6 +42,12 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     key: ['scope', 'key'],
     context: ({ key }) => `idempotency:${key[0]}:${key[1]}`,
   },
+  {
+    table: 'operations',
+    column: 'sealed_body',
+    key: ['operation_id'],
+    context: ({ key }) => `operation:${key[0]}`,
+  },
   ...['sealed_secret', 'sealed_old_secret'].map((column) => ({
     ...{ table: 'webhooks', column, key: ['id'], contextFrom: 'webhook_id' },
     context: ({ contextValue }: SealedRow) => `webhook-secret:${contextValue}`,

@@ -50,8 +50,9 @@ describe('paths and methods', () => {
         assert.ok(headers.get(name), name);
       return Number(headers.get('x-ratelimit-remaining'));
     };
-    const first = await left();
-    assert.ok((await left()) < first);
+    // One is given back every 5 ms: of many at once at least two come within that time.
+    const lefts = await Promise.all(Array.from({ length: 50 }, left));
+    assert.ok(Math.min(...lefts) < Math.max(...lefts), `${lefts}`);
   });
 
   test('an expectation that nobody knows changes nothing', async () => {

@@ -88,6 +88,7 @@ const CASES: Readonly<Record<string, Case>> = {
   listWebhookDeliveries: { foreign: 'webhook_not_found' },
   replayWebhookDelivery: { foreign: 'webhook_not_found' },
   recoverWebhook: { json: { since: '2026-01-01 00:00:00' }, foreign: 'webhook_not_found' },
+  getOperation: { foreign: 'operation_not_found' },
   getUsage: {},
   listLedger: {},
   getEstimate: {},
@@ -113,6 +114,7 @@ interface Property {
   readonly vm: string;
   readonly webhook: string;
   readonly delivery: string;
+  readonly operation: string;
 }
 
 const cloud = await CloudProcess.start();
@@ -134,6 +136,8 @@ before(async () => {
   const hook = { json: { url: 'https://192.0.2.1/hook' } };
   const webhook = await owner.expect(201, '/api/webhooks', hook);
   const delivery = await owner.expect(201, `/api/webhooks/${webhook.id}/test`, { method: 'POST' });
+  const later = { method: 'POST', headers: { prefer: 'respond-async' } };
+  const { operation_id } = await owner.expect(202, `/api/vms/${vm.vm_id}/console-tickets`, later);
   owned = {
     bucket: 'owned-bucket',
     object: body.object_id,
@@ -142,12 +146,14 @@ before(async () => {
     vm: vm.vm_id,
     webhook: webhook.id,
     delivery: delivery.id,
+    operation: operation_id,
   };
 });
 
 /** What `{id}` is of, by where the path begins; an access key elsewhere. */
 const IDS: Readonly<Record<string, keyof Property>> = {
   '/api/admin/': 'account',
+  '/api/operations/': 'operation',
   '/api/storage/': 'object',
   '/api/webhooks/': 'webhook',
 };
@@ -241,6 +247,7 @@ describe('with the key of a plain user', () => {
       [owned.accessKey]: other(owned.accessKey),
       [owned.vm]: other(owned.vm),
       [owned.webhook]: other(owned.webhook),
+      [owned.operation]: other(owned.operation),
     };
     for (const entry of foreign) {
       const [url, call] = callOf(entry);
@@ -269,6 +276,7 @@ describe('with an access key', () => {
     const owner = anyone.as(account.api_key);
     for (const entry of guarded) {
       const permission = entry.operation['x-permission'];
+      if (permission === 'authenticated') continue;
       const others = permission === 'admin' ? ['storage:*'] : SCOPES.filter((scope) => scope !== permission);
       const json = { name: 'lacks one', scopes: others };
       const { id, api_key } = await owner.expect(201, '/api/account/access-keys', { json });

@@ -30,6 +30,7 @@ const EDGE_CODES = new Set(['bad_http', 'headers_too_large', 'request_timeout', 
 class Declaration {
   readonly operations: readonly Entry[];
   readonly #problem: ReturnType<typeof Compile>;
+  readonly #shared: Readonly<Record<string, TSchema>>;
   readonly #compiled = new Map<TSchema, ReturnType<typeof Compile>>();
 
   // biome-ignore lint/suspicious/noExplicitAny: a document read from outside
@@ -38,6 +39,7 @@ class Declaration {
     this.operations = Object.entries(paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
     );
+    this.#shared = document.components.schemas;
     this.#problem = Compile(document.components.schemas.Problem);
   }
 
@@ -81,7 +83,9 @@ class Declaration {
   }
 
   #validator(schema: TSchema): ReturnType<typeof Compile> {
-    const known = this.#compiled.get(schema) ?? Compile(schema);
+    const { $ref } = schema as { $ref?: string };
+    const shared = this.#shared[$ref?.split('/').at(-1) ?? ''];
+    const known = this.#compiled.get(schema) ?? Compile(shared ?? schema);
     this.#compiled.set(schema, known);
     return known;
   }

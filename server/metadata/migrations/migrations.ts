@@ -5,6 +5,7 @@ import { images } from './0003-images.ts';
 import { billing } from './0004-billing.ts';
 import { webhooks } from './0005-webhooks.ts';
 import { sealedFingerprints } from './0006-sealed-fingerprints.ts';
+import { operations } from './0007-operations.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   { number: 4, name: 'billing', sql: billing },
   { number: 5, name: 'webhooks', sql: webhooks },
   { number: 6, name: 'sealed fingerprints', sql: sealedFingerprints },
+  { number: 7, name: 'operations', sql: operations },
 ];

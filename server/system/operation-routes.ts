@@ -1,0 +1,47 @@
+/** What became of a call that was answered before it had ended. */
+import { Type } from 'typebox';
+import { OperationView, presentOperation } from '../http/operation-view.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Operations } from './operations.ts';
+
+const MAX_WAIT_SECONDS = 60;
+
+const OperationPath = Type.Object({ id: Type.String({ description: 'operation_id' }) });
+const WaitQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_WAIT_SECONDS,
+      description: 'Seconds to wait for its end; the answer comes as soon as it has ended',
+    }),
+  ),
+});
+
+export interface OperationRoutesDeps {
+  readonly operations: Operations;
+}
+
+export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/operations/{id}',
+      name: 'getOperation',
+      tag: 'system',
+      summary: 'State and outcome of a call that was sent with Prefer: respond-async',
+      description:
+        'Known for 24 hours, to the key that asked and to keys and sessions without any limit of the same account.',
+      permission: 'authenticated',
+      params: OperationPath,
+      query: WaitQuery,
+      responses: { 200: OperationView },
+      errors: ['operation_not_found'],
+      handler: async ({ principal, params, query: { wait = 0 }, request, reply }) => {
+        const gone = new AbortController();
+        reply.raw.once('close', () => gone.abort());
+        const patience = { ms: wait * 1000, signal: gone.signal };
+        return presentOperation(await operations.find(principal, params.id, patience), request.id);
+      },
+    }),
+  ];
+}

@@ -1,0 +1,53 @@
+/** SQL of operations. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+
+export interface OperationRow {
+  readonly operation_id: string;
+  readonly account_id: number;
+  readonly credential_id: string;
+  readonly name: string;
+  readonly created_at: number;
+  readonly ended_at: number | null;
+  readonly status: number | null;
+  readonly sealed_body: Uint8Array | null;
+}
+
+export type NewOperation = Omit<OperationRow, 'ended_at' | 'status' | 'sealed_body'>;
+
+export interface OperationEnd {
+  readonly endedAt: number;
+  readonly status: number;
+  readonly sealedBody: Uint8Array;
+}
+
+export class OperationsStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(operationId: string): Awaitable<OperationRow | undefined> {
+    return this.#reads.get('SELECT * FROM operations WHERE operation_id = ?', operationId);
+  }
+
+  insert(row: NewOperation): Statement {
+    return {
+      sql: 'INSERT INTO operations (operation_id, account_id, credential_id, name, created_at) VALUES (?, ?, ?, ?, ?)',
+      params: [row.operation_id, row.account_id, row.credential_id, row.name, row.created_at],
+    };
+  }
+
+  /** Of two ends the first counts. */
+  end(operationId: string, { endedAt, status, sealedBody }: OperationEnd): Statement {
+    return {
+      sql: `UPDATE operations SET ended_at = ?, status = ?, sealed_body = ?
+            WHERE operation_id = ? AND ended_at IS NULL`,
+      params: [endedAt, status, sealedBody, operationId],
+    };
+  }
+
+  deleteOlderThan(notAfter: number): Statement {
+    return { sql: 'DELETE FROM operations WHERE created_at <= ?', params: [notAfter] };
+  }
+}

@@ -1,0 +1,146 @@
+/** `Prefer: respond-async`: an answer at once, and what becomes of the call (contract §1). */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckedClient } from '../harness/checked-client.ts';
+import type { Answer, Call } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { cannotRunGuests, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+
+let cloud: CloudProcess;
+let user: CheckedClient;
+before(async () => {
+  cloud = await CloudProcess.start({ env: VM_SETTINGS });
+  const anyone = await CheckedClient.open(cloud.api);
+  const { api_key } = await anyone.register();
+  user = anyone.as(api_key);
+});
+after(async () => {
+  await removeAll(user);
+  await cloud.stop();
+});
+
+const LATER = { prefer: 'respond-async' };
+const create = (name: string, headers: Record<string, string> = LATER) =>
+  user.call('/api/buckets', { json: { name }, headers });
+
+/** The path of an operation that was just begun. */
+function pathOf({ status, headers, body }: Answer): string {
+  assert.equal(status, 202, JSON.stringify(body));
+  assert.equal(headers.get('preference-applied'), 'respond-async');
+  const path = `/api/operations/${body.operation_id}`;
+  assert.equal(headers.get('location'), path);
+  return path;
+}
+
+const ended = async (answer: Answer) => user.expect(200, `${pathOf(answer)}?wait=60`);
+
+test('the call is answered at once, and its own answer is found in the operation', async () => {
+  const taken = await create('later');
+  assert.equal(taken.body.name, 'createBucket');
+  assert.deepEqual([taken.body.state, taken.body.result, taken.body.ended_at], ['running', null, null]);
+  const { state, status, result, error, ended_at } = await ended(taken);
+  assert.deepEqual([state, status, error], ['succeeded', 201, null]);
+  assert.deepEqual(result, await user.expect(200, '/api/buckets/later'));
+  assert.match(ended_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+});
+
+test('PATCH and DELETE too', async () => {
+  await user.expect(201, '/api/buckets', { json: { name: 'patched' } });
+  const patch: Call = { method: 'PATCH', json: { versioning: true }, headers: LATER };
+  assert.equal((await ended(await user.call('/api/buckets/patched', patch))).result.versioning, true);
+  const removed = await user.call('/api/buckets/patched', { method: 'DELETE', headers: LATER });
+  assert.equal((await ended(removed)).status, 200);
+  await user.refused(404, 'bucket_not_found', ['/api/buckets/patched']);
+});
+
+test('what the cloud refuses is the problem in the operation; what is malformed is refused at once', async () => {
+  await user.expect(201, '/api/buckets', { json: { name: 'taken' } });
+  const taken = await create('taken');
+  const { state, status, result, error } = await ended(taken);
+  assert.deepEqual([state, status, result, error.code], ['failed', 409, null, 'bucket_exists']);
+  assert.equal(error.request_id, taken.headers.get('x-request-id'));
+  await user.refused(400, 'invalid_request', ['/api/buckets', { json: { name: 1 }, headers: LATER }]);
+});
+
+test('the preference is understood as RFC 7240 writes it, and no other asks for this', async () => {
+  const forms = ['Respond-Async', 'wait=10, respond-async', 'respond-async; x="y", handling=lenient'];
+  for (const [i, prefer] of forms.entries()) pathOf(await create(`understood-${i}`, { prefer }));
+  const others = ['respond', 'respond-asynchronously', 'no-respond-async', 'x=respond-async', ''];
+  for (const [i, prefer] of others.entries()) {
+    assert.equal((await create(`other-${i}`, { prefer })).status, 201, prefer);
+  }
+});
+
+test('where there is nothing to be had later it is ignored', async () => {
+  await user.expect(200, '/api/buckets', { headers: LATER });
+  await user.expect(201, '/api/buckets', { json: { name: 'files' } });
+  const form = new FormData();
+  form.set('file', new Blob(['x']), 'x.txt');
+  await user.expect(200, '/api/buckets/files/upload', { body: form, headers: LATER });
+  const json = { username: 'later-user', email: 'later@example.org', password: 'correct horse battery' };
+  await user.expect(201, '/api/register', { json, headers: LATER });
+});
+
+test('with an Idempotency-Key there is one operation and one effect', async () => {
+  const headers = { ...LATER, 'idempotency-key': 'once' };
+  const taken = await create('once', headers);
+  await ended(taken);
+  const again = await create('once', headers);
+  assert.deepEqual([again.status, again.body], [202, taken.body]);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  await user.refused(422, 'idempotency_mismatch', ['/api/buckets', { json: { name: 'two' }, headers }]);
+});
+
+test('a key with few rights finds what it asked for, and nothing else', async () => {
+  const json = { name: 'narrow', scopes: ['storage:write'] };
+  const key = await user.expect(201, '/api/account/access-keys', { json });
+  const narrow = user.as(key.api_key);
+  const call = { json: { name: 'by-narrow' }, headers: LATER };
+  const { operation_id } = await narrow.expect(202, '/api/buckets', call);
+  for (const each of [narrow, user]) await each.expect(200, `/api/operations/${operation_id}?wait=60`);
+  const secret = await user.call('/api/account/api-key', { json: { overlap_seconds: 60 }, headers: LATER });
+  const { result } = await ended(secret);
+  await narrow.refused(404, 'operation_not_found', [pathOf(secret)]);
+  user = user.as(result.api_key);
+});
+
+test('the wait has bounds', async () => {
+  const path = pathOf(await create('waited-for'));
+  for (const wait of ['61', '-1', 'x', '1.5', '']) {
+    await user.refused(400, 'invalid_request', [`${path}?wait=${wait}`]);
+  }
+});
+
+test('a machine starts meanwhile', { skip: cannotRunGuests() }, async () => {
+  const vm = await newVm(user);
+  const taken = await user.call(`${vm}/start`, { method: 'POST', headers: LATER });
+  assert.equal(taken.body.state, 'running');
+  assert.equal((await ended(taken)).result.state, 'running');
+  assert.equal((await user.expect(200, vm)).state, 'running');
+});
+
+test('after kill -9 an operation is called done when its effect is there, and interrupted when not', async () => {
+  const taken: { path: string; bucket: string }[] = [];
+  const ask = async (lane: number) => {
+    for (let i = 0; ; i++) {
+      const bucket = `crash-${lane}-${i}`;
+      const answer = await create(bucket).catch(() => undefined);
+      if (answer === undefined) return;
+      taken.push({ path: pathOf(answer), bucket });
+    }
+  };
+  const lanes = [0, 1, 2, 3, 4, 5, 6, 7].map(ask);
+  await sleep(500);
+  await cloud.crash();
+  await Promise.all(lanes);
+  await cloud.start();
+  user = (await CheckedClient.open(cloud.api)).as(user.key);
+  assert.ok(taken.length > 20, `${taken.length}`);
+  const names = new Set((await user.expect(200, '/api/buckets')).map(({ name }: { name: string }) => name));
+  for (const { path, bucket } of taken) {
+    const { state, error } = await user.expect(200, path);
+    assert.equal(state, names.has(bucket) ? 'succeeded' : 'failed', bucket);
+    if (state === 'failed') assert.equal(error.code, 'operation_interrupted');
+  }
+});
