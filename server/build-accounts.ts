@@ -5,6 +5,7 @@ import { Administration, type AdministrationDeps } from './accounts/administrati
 import { ApiKeys } from './accounts/api-keys.ts';
 import { Authenticator } from './accounts/authenticator.ts';
 import { LoginThrottle } from './accounts/login-throttle.ts';
+import { readBlocklist } from './accounts/password-blocklist.ts';
 import { Passwords } from './accounts/passwords.ts';
 import { Sessions } from './accounts/sessions.ts';
 import { SetupLinks } from './accounts/setup-links.ts';
@@ -28,7 +29,7 @@ export async function buildAccounts({ config, clock, base, credits }: AccountsDe
   const { metadata, keys } = base;
   const store = new AccountStore({ reads: metadata });
   const authenticator = new Authenticator({ store, metadata, clock });
-  const passwords = new Passwords();
+  const passwords = new Passwords({ blocklist: readBlocklist(config.passwordBlocklist) });
   const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
   const shared = {
     store,

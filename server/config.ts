@@ -130,6 +130,11 @@ const SETTINGS = {
     1e6,
     'Failed logins of one account from one network before it is slowed',
   ),
+  passwordBlocklist: text(
+    'CLOUDLET_PASSWORD_BLOCKLIST',
+    '',
+    'File with one password a line, none of which may be chosen',
+  ),
   maxConnections: integer(
     'CLOUDLET_MAX_CONNECTIONS',
     4000,

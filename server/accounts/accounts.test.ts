@@ -179,15 +179,21 @@ test('overlaps are bounded; 20 parallel rotations leave one current key', async 
   }, code('too_many_access_keys'));
 });
 
-test('e-mail and password change only with the current password', async () => {
+test('a password changes only with the current one, an address also by the own key or a session', async () => {
   const { account, key, password } = await register();
   const principal = await principalOf(key);
+  const another = { password: 'another password', address };
+  await assert.rejects(house.accounts.update(principal, another), code('invalid_request'));
   const change = { email: 'new@example.com', address };
-  await assert.rejects(house.accounts.update(principal, change), code('invalid_request'));
+  const scopes = ['account:write'] as const;
+  const { api_key } = await house.accessKeys.create(principal, { name: 'k', scopes: [...scopes] }, noReceipt);
+  const narrow = await principalOf(api_key);
+  await assert.rejects(house.accounts.update(narrow, change), code('scope_required'));
+  assert.equal((await house.accounts.update(principal, change)).email, 'new@example.com');
   const wrong = { ...change, currentPassword: 'wrong password' };
   await assert.rejects(house.accounts.update(principal, wrong), code('invalid_credentials'));
-  const right = { ...change, currentPassword: password };
-  assert.equal((await house.accounts.update(principal, right)).email, 'new@example.com');
+  const right = { email: 'newer@example.com', address, currentPassword: password };
+  assert.equal((await house.accounts.update(narrow, right)).email, 'newer@example.com');
   const case_ = { email: 'NEW@example.com', currentPassword: password, address };
   assert.equal((await house.accounts.update(principal, case_)).email, 'NEW@example.com');
   assert.deepEqual(

@@ -3,8 +3,9 @@
  * 46 MiB, so few run at once and the queue is bounded.
  */
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { AppError, invalidField } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
+import { foldPassword } from './password-blocklist.ts';
 
 export interface PasswordCost {
   readonly memoryKib: number;
@@ -21,13 +22,16 @@ const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9
 
 export class Passwords {
   readonly #cost: PasswordCost;
+  readonly #blocklist: ReadonlySet<string>;
   readonly #waiting: (() => void)[] = [];
   readonly #dummy: string;
   #running = 0;
   #computed = 0;
 
-  constructor(deps: { readonly cost?: PasswordCost } = {}) {
+  /** `blocklist`: see readBlocklist. */
+  constructor(deps: { readonly cost?: PasswordCost; readonly blocklist?: ReadonlySet<string> } = {}) {
     this.#cost = deps.cost ?? DEFAULT_COST;
+    this.#blocklist = deps.blocklist ?? new Set();
     this.#dummy = this.#render(randomSecret(SALT_BYTES), randomSecret(TAG_BYTES));
   }
 
@@ -36,8 +40,14 @@ export class Passwords {
     return this.#computed;
   }
 
-  /** The PHC string to store. Throws `overloaded` when too many are waiting. */
+  /**
+   * The PHC string to store. Throws `invalid_request` for a password that the operator does not allow,
+   * `overloaded` when too many are waiting.
+   */
   async hash(password: string): Promise<string> {
+    if (this.#blocklist.has(foldPassword(password))) {
+      throw invalidField('password', 'is one of those that everybody tries first; choose another');
+    }
     return await this.#inTurn(async () => {
       const salt = randomSecret(SALT_BYTES);
       const tag = await this.#derive(password, { salt, tagBytes: TAG_BYTES, parallelism: 1, ...this.#cost });

@@ -97,7 +97,11 @@ export const UpdateBody = Type.Object({
   email: Type.Optional(Email),
   password: Type.Optional(Password),
   current_password: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'Needed for either change when the account has a password' }),
+    Type.String({
+      maxLength: 1024,
+      description:
+        'Needed for a new password when the account has one; and with an access key also for a new address',
+    }),
   ),
 });
 

@@ -64,7 +64,8 @@ test('what people see', () => {
     ['größe.txt', "attachment; filename*=UTF-8''gr%C3%B6%C3%9Fe.txt; filename=gr__e.txt"],
     ['a"b.txt', "attachment; filename*=UTF-8''a%22b.txt; filename=a_b.txt"],
     ['a;b.txt', 'attachment; filename="a;b.txt"'],
-    ['100%.txt', 'attachment; filename="100%.txt"'],
+    ['100%.txt', 'attachment; filename=100%.txt'],
+    ["it's*.txt", "attachment; filename=it's*.txt"],
     ['folder/', 'attachment; filename=download'],
     ['..', 'attachment; filename=..'],
   ];

@@ -6,7 +6,7 @@ export function contentDisposition(kind: 'attachment' | 'inline', objectName: st
   const name = objectName.slice(objectName.lastIndexOf('/') + 1) || 'download';
   // Anything that could end the header or the quotes is replaced; the extended form keeps it.
   const ascii = name.replace(/[^\x20-\x7e]|["\\]/gu, '_');
-  const plain = /^[A-Za-z0-9!#$&+.^_`|~-]+$/.test(ascii) ? ascii : `"${ascii}"`;
+  const plain = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(ascii) ? ascii : `"${ascii}"`;
   const extended = ascii === name ? '' : `filename*=UTF-8''${encodeExtended(name)}; `;
   return `${kind}; ${extended}filename=${plain}`;
 }

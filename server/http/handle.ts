@@ -47,7 +47,7 @@ class Replay extends Error {
 export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const checkParams = textCheck(route.params, 'path');
   const checkQuery = textCheck(route.query, 'query');
-  const checkBody = route.consumes === 'multipart' ? () => undefined : bodyCheck(route.body);
+  const checkBody = route.consumes === 'multipart' ? () => undefined : bodyCheck(route.body, route.rules);
   const status = statusOf(route);
   const produces = route.produces ?? 'json';
   const mayBeLater = mayAnswerLater(route);

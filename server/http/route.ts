@@ -7,6 +7,7 @@ import type { Static, TSchema } from 'typebox';
 import type { Permission, Principal } from '../accounts/principal.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import type { MemberRules } from './validate.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -41,6 +42,8 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
   readonly query?: Q;
   /** JSON body. */
   readonly body?: B;
+  /** Rules of the domain for single members of the body: see bodyCheck. */
+  readonly rules?: (members: Partial<Static<B>>) => void;
   /** `multipart`: the handler reads the form from `request.raw`; `body` then only documents its fields. */
   readonly consumes?: 'json' | 'multipart';
   /**
@@ -66,7 +69,8 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
 }
 
 /** A declared route with its types erased, as the server mounts it. */
-export interface Route extends Omit<RouteSpec<TSchema, TSchema, TSchema>, 'handler'> {
+export interface Route extends Omit<RouteSpec<TSchema, TSchema, TSchema>, 'handler' | 'rules'> {
+  readonly rules?: MemberRules;
   // biome-ignore lint/suspicious/noExplicitAny: the schemas guarantee what the type cannot say here
   readonly handler: (input: RouteInput<any, any, any>) => unknown;
 }

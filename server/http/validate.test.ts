@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Type } from 'typebox';
-import { type AppError, isAppError } from '../errors.ts';
+import { AppError, isAppError } from '../errors.ts';
 import { bodyCheck, textCheck } from './validate.ts';
 
 const body = bodyCheck(
@@ -131,4 +131,29 @@ test('text that is no integer or boolean, or is given twice, is refused', () => 
     fieldsOf(() => query({ prefix: ['a', 'b'] })),
     ['prefix'],
   );
+});
+
+test("of a body that does not fit, the domain's rules are asked for what fits, and their code counts", () => {
+  const rules = ({ name }: { name?: string }) => {
+    if (name !== 'no') return;
+    throw new AppError('invalid_bucket_name', 'no', { fields: [{ field: 'name', message: 'no' }] });
+  };
+  const schema = Type.Object({ name: Type.String(), count: Type.Integer() });
+  const check = bodyCheck(schema, rules);
+  const refusalOf = (given: unknown) => {
+    try {
+      check(given);
+    } catch (error) {
+      const { code, fields = [] } = error as AppError;
+      return [code, ...fields.map(({ field }) => field)];
+    }
+    return 'let through';
+  };
+  assert.deepEqual(refusalOf({ name: 'no', count: 'x' }), ['invalid_bucket_name', 'name', 'count']);
+  assert.deepEqual(refusalOf({ name: 'no' }), ['invalid_bucket_name', 'name', 'count']);
+  assert.deepEqual(refusalOf({ name: 'yes', count: 'x' }), ['invalid_request', 'count']);
+  assert.deepEqual(refusalOf({ name: 1, count: 1 }), ['invalid_request', 'name']);
+  assert.equal(refusalOf({ name: 'no', count: 1 }), 'let through');
+  for (const none of [null, 'text', 7, ['no']])
+    assert.deepEqual(refusalOf(none), ['invalid_request', 'body']);
 });

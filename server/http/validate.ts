@@ -1,22 +1,48 @@
 /** Checks requests against TypeBox schemas, strictly: no coercion of JSON, all problems at once. */
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { AppError, type FieldProblem } from '../errors.ts';
+import { AppError, type ErrorCode, type FieldProblem } from '../errors.ts';
 
 type Check = (value: unknown) => unknown;
 
 const accept: Check = (value) => value;
 
-/** Checks a JSON body. Unknown members are let through and must be ignored by the handler. */
-export function bodyCheck(schema: TSchema | undefined): Check {
+/** Throws AppError with `fields` for members that break a rule beyond their schema. */
+export type MemberRules = (members: Readonly<Record<string, never>>) => void;
+
+/**
+ * Checks a JSON body. Unknown members are let through and must be ignored by the handler. Of a body that does
+ * not fit the schema, `rules` are given the members that do, so that all wrong fields are named at once; one
+ * that fits is left to the domain, which has the same rules.
+ */
+export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Check {
   if (schema === undefined) return accept;
   const validator = Compile(schema);
   return (value) => {
     // Routes whose members are all optional may be called without a body.
     const body = value === undefined ? {} : value;
-    if (!validator.Check(body)) throw invalid(validator.Errors(body), 'body');
-    return body;
+    if (validator.Check(body)) return body;
+    const fields = fieldsOf(validator.Errors(body), 'body');
+    const broken = rules && brokenRules(rules, soundMembers(body, fields));
+    throw refusal(broken?.code ?? 'invalid_request', [...(broken?.fields ?? []), ...fields]);
   };
+}
+
+function soundMembers(body: unknown, wrong: readonly FieldProblem[]): Record<string, never> {
+  const isWrong = (name: string) => wrong.some(({ field }) => field.split('.', 1)[0] === name);
+  if (wrong.some(({ field }) => field === 'body')) return {};
+  const members = Object.entries(body as Record<string, never>);
+  return Object.fromEntries(members.filter(([name]) => !isWrong(name)));
+}
+
+function brokenRules(rules: MemberRules, members: Record<string, never>): AppError | undefined {
+  try {
+    rules(members);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  return undefined;
 }
 
 /** Checks query or path parameters, which arrive as text: integers and booleans are read from it first. */
@@ -32,7 +58,7 @@ export function textCheck(schema: TSchema | undefined, part: 'query' | 'path'): 
     for (const [name, { type }] of kinds) {
       if (given[name] !== undefined) read[name] = fromText(given[name], type);
     }
-    if (!validator.Check(read)) throw invalid(validator.Errors(read), part);
+    if (!validator.Check(read)) throw refusal('invalid_request', fieldsOf(validator.Errors(read), part));
     return read;
   };
 }
@@ -50,16 +76,20 @@ interface SchemaError {
   message: string;
 }
 
-function invalid(errors: Iterable<SchemaError>, part: string): AppError {
+function fieldsOf(errors: Iterable<SchemaError>, part: string): FieldProblem[] {
   const fields: FieldProblem[] = [];
   for (const error of errors) {
     for (const problem of toFields(error, part)) {
       if (!fields.some((known) => known.field === problem.field)) fields.push(problem);
     }
   }
-  const first = fields[0] ?? { field: part, message: 'is invalid' };
+  return fields.length > 0 ? fields : [{ field: part, message: 'is invalid' }];
+}
+
+function refusal(code: ErrorCode, fields: readonly FieldProblem[]): AppError {
+  const [first] = fields;
   const more = fields.length > 1 ? ` (and ${fields.length - 1} more)` : '';
-  return new AppError('invalid_request', `${first.field}: ${first.message}${more}`, { fields });
+  return new AppError(code, `${first?.field}: ${first?.message}${more}`, { fields });
 }
 
 function toFields(error: SchemaError, part: string): FieldProblem[] {

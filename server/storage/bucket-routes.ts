@@ -4,6 +4,7 @@ import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Buckets } from './buckets.ts';
 import type { Emptying } from './emptying.ts';
+import { requireBucketName } from './names.ts';
 import { Bucket, BucketChange, BucketPath, NewBucket, Paging } from './schema.ts';
 
 export interface BucketRoutesDeps {
@@ -27,6 +28,7 @@ function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
       summary: 'Create a bucket',
       permission: 'storage:write',
       body: NewBucket,
+      rules: ({ name }) => name !== undefined && requireBucketName(name),
       responses: { 201: Bucket },
       errors: ['invalid_bucket_name', 'bucket_exists', 'insufficient_credits', 'quota_exceeded'],
       handler: ({ principal, body, receipt }) => buckets.create(principal, body, receipt),

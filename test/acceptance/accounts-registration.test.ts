@@ -1,11 +1,20 @@
 /** Contract §3: who may register, with what, and what comes back. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 
-const cloud = await CloudProcess.start();
-after(() => cloud.stop());
+const directory = mkdtempSync(join(tmpdir(), 'cloudlet-blocklist-'));
+const blocklist = join(directory, 'list');
+writeFileSync(blocklist, 'letmein12345\n');
+const cloud = await CloudProcess.start({ env: { CLOUDLET_PASSWORD_BLOCKLIST: blocklist } });
+after(async () => {
+  await cloud.stop();
+  rmSync(directory, { recursive: true });
+});
 const client = await CheckedClient.open(cloud.api);
 
 const PASSWORD = 'correct horse battery';
@@ -206,6 +215,15 @@ describe('what is taken', () => {
     const statuses = answers.map(({ status }) => status).sort();
     assert.deepEqual(statuses, [201, ...Array(11).fill(409)]);
     for (const { status, body } of answers) if (status === 409) assert.equal(body.code, 'username_taken');
+  });
+
+  test("a password on the operator's list is refused, at registration and later", async () => {
+    const password = 'LetMeIn12345';
+    const json = fields({ password });
+    assert.deepEqual(await refusedFields(json), ['password']);
+    const { body } = await register({ ...json, password: PASSWORD });
+    const change = { method: 'PATCH', json: { password, current_password: PASSWORD } };
+    await client.as(body.api_key).refused(400, 'invalid_request', ['/api/account', change]);
   });
 
   test('a refused registration leaves the name free', async () => {

@@ -65,6 +65,10 @@ describe('a start is refused', () => {
   test('for settings that are unknown or invalid', async () => {
     await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT/);
     await refusesToStart({ CLOUDLET_PORT: '80a' }, /CLOUDLET_PORT.*whole number/);
+    await refusesToStart(
+      { CLOUDLET_PASSWORD_BLOCKLIST: '/no/such/file' },
+      /CLOUDLET_PASSWORD_BLOCKLIST: .*ENOENT/,
+    );
   });
 
   test('on a data directory that another process has, which goes on', async () => {

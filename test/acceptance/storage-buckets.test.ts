@@ -112,6 +112,15 @@ for (const name of REFUSED) {
   });
 }
 
+test('all that is wrong is named at once', async () => {
+  const answer = await create({ name: 'Bad', region: 'No Region', versioning: 'yes' });
+  assertProblem(answer, 400, 'invalid_bucket_name');
+  assert.deepEqual(
+    answer.body.errors.map(({ field }: { field: string }) => field),
+    ['name', 'region', 'versioning'],
+  );
+});
+
 const WRONG_TYPES = [
   { name: 5 },
   { name: null },
