@@ -54,7 +54,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
         'A qcow2 or raw disk with its own boot loader. Answers at once; the image can be used when its state is `ready`.',
       permission: 'admin',
       body: NewImage,
-      responses: { 202: AdminImage },
+      responses: { 201: AdminImage },
       errors: ['payload_too_large', 'shutting_down', 'out_of_space', 'read_only'],
       handler: ({ body, receipt }) => imports.add(body, receipt),
     }),
@@ -68,7 +68,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       permission: 'admin',
       consumes: 'multipart',
       body: ImageForm,
-      responses: { 202: AdminImage },
+      responses: { 201: AdminImage },
       errors: [
         ...(['invalid_multipart', 'payload_too_large', 'out_of_space', 'read_only'] as const),
         ...(['engine_unavailable', 'shutting_down'] as const),

@@ -111,6 +111,10 @@ describe('every route', () => {
     }
   });
 
+  test('says 202 only of an operation', () => {
+    for (const { responses, name } of routes) assert.ok(!(202 in responses), name);
+  });
+
   test('names its errors, each of which exists', () => {
     for (const route of routes) {
       const named = errorsOf(route);

@@ -22,7 +22,7 @@ export function upload(admin: CheckedClient, bytes: Uint8Array, fields: Record<s
   const body = new FormData();
   for (const [field, value] of Object.entries(fields)) body.set(field, value);
   body.set('file', new Blob([bytes as Uint8Array<ArrayBuffer>]), 'disk.img');
-  return admin.expect(202, `${IMAGES}/upload`, { body });
+  return admin.expect(201, `${IMAGES}/upload`, { body });
 }
 
 /** The image once its import has ended, one way or the other. */

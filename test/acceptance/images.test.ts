@@ -64,7 +64,7 @@ describe('images', { skip }, () => {
   });
 
   const kept = () => readdirSync(join(cloud.dataDir, 'images'));
-  const add = (json: object) => admin.expect(202, IMAGES, { json: { name: 'an image', ...json } });
+  const add = (json: object) => admin.expect(201, IMAGES, { json: { name: 'an image', ...json } });
   const imageTool = (...words: string[]) => execFileSync('qemu-img', words, { cwd: offered, stdio: 'pipe' });
   async function assertFails(json: object, code: string, message: RegExp): Promise<void> {
     const image = await settled(admin, (await add(json)).image_id);
@@ -268,7 +268,7 @@ describe('URLs of images, when nothing inside is allowed', () => {
     const ids: string[] = [];
     for (const host of [...inside, '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254', '10.0.0.1']) {
       const json = { name: host, url: `http://${host}:${port}/disk` };
-      ids.push((await admin.expect(202, IMAGES, { json })).image_id);
+      ids.push((await admin.expect(201, IMAGES, { json })).image_id);
     }
     for (const id of ids) {
       const { name, state_reason } = await settled(admin, id);

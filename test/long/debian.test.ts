@@ -89,7 +89,7 @@ test('Debian by mmdebstrap: imported, booted, reached by SSH, stopped by ACPI, b
   t.diagnostic(`image built in ${builtIn} s`);
 
   const importing = performance.now();
-  const { image_id } = await admin.expect(202, IMAGES, { json: { name: 'Debian 12', path: disk } });
+  const { image_id } = await admin.expect(201, IMAGES, { json: { name: 'Debian 12', path: disk } });
   let image = { state: 'importing', state_reason: null, size: 0 };
   while (image.state === 'importing') {
     await sleep(200);
