@@ -94,7 +94,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const parts = await buildDomains(options, { base, meters });
   const { billing, storage, compute, credits, accounts, webhooks } = parts;
   const idempotency = buildIdempotency(base, clock);
-  const operations = buildOperations(base, { clock, log });
+  const operations = buildOperations(base, { clock, log, apiKeys: accounts.apiKeys });
   const addresses = { dataUrl: config.dataUrl };
   const dataUrl = () => addresses.dataUrl;
   const routes = routesOf(options, { parts, base, meters, operations, dataUrl });
@@ -193,11 +193,13 @@ function buildIdempotency({ metadata, keys }: Foundations, clock: Clock): Idempo
 
 function buildOperations(
   { metadata, keys }: Foundations,
-  { clock, log }: Pick<BuildOptions, 'clock' | 'log'>,
+  { clock, log, apiKeys }: Pick<BuildOptions, 'clock' | 'log'> & Pick<AccountParts, 'apiKeys'>,
 ): Operations {
-  const onLost = (operation: string, err: unknown) =>
-    log.error({ operation, err }, 'the outcome of an operation was not stored');
-  return new Operations({ metadata, store: new OperationsStore(metadata), sealer: keys, clock, onLost });
+  return new Operations({
+    ...{ metadata, store: new OperationsStore(metadata), sealer: keys, clock },
+    isOwner: (caller) => apiKeys.ownsAccount(caller),
+    onLost: (operation, err) => log.error({ operation, err }, 'the outcome of an operation was not stored'),
+  });
 }
 
 function gaugeHealth(meters: Meters, parts: { guard: ConnectionGuard; alarms: Alarms }): void {

@@ -128,3 +128,10 @@ export function isAppError(error: unknown, code?: ErrorCode): error is AppError 
 export function invalidField(field: string, message: string): AppError {
   return new AppError('invalid_request', `${field}: ${message}`, { fields: [{ field, message }] });
 }
+
+/** Several wrong fields as an `invalid_request`; nothing when there are none. */
+export function refuseFields(problems: readonly FieldProblem[]): void {
+  if (problems.length === 0) return;
+  const detail = problems.map(({ field, message }) => `${field} ${message}`).join('; ');
+  throw new AppError('invalid_request', detail, { fields: problems });
+}

@@ -1,5 +1,5 @@
 /** The rules for user names, e-mail addresses and passwords (contract §3). */
-import { AppError, type FieldProblem } from '../errors.ts';
+import { type FieldProblem, refuseFields } from '../errors.ts';
 
 export const USERNAME_PATTERN = '^[A-Za-z0-9._-]{3,64}$';
 /** Deliberately wide: what a mail server would accept is only known by sending to it. */
@@ -61,7 +61,5 @@ export function checkAccountFields(fields: AccountFields): void {
   note('username', usernameProblem);
   note('email', emailProblem);
   note('password', passwordProblem);
-  if (problems.length === 0) return;
-  const detail = problems.map(({ field, message }) => `${field} ${message}`).join('; ');
-  throw new AppError('invalid_request', detail, { fields: problems });
+  refuseFields(problems);
 }

@@ -13,7 +13,7 @@ const path = join(directory, 'list');
 const cost = { memoryKib: 64, passes: 1 };
 
 test('what is on the list is refused, however it is written; all else is not', async () => {
-  writeFileSync(path, 'password1\r\n\nQwertyuiop\npassw\u00f6rter\n');
+  writeFileSync(path, '\ufeffpassword1\r\n\nQwertyuiop\npassw\u00f6rter\n');
   const passwords = new Passwords({ cost, blocklist: readBlocklist(path) });
   for (const password of ['password1', 'PassWord1', 'qwertyuiop', 'passwo\u0308rter']) {
     await assert.rejects(

@@ -9,12 +9,12 @@ export function foldPassword(password: string): string {
   return password.normalize('NFC').toLowerCase();
 }
 
-/** One password a line; empty path: none. Throws an Error of one line that names the file. */
+/** One password a line, in UTF-8; empty path: none. Throws an Error of one line that names the file. */
 export function readBlocklist(path: string): ReadonlySet<string> {
   if (path === '') return new Set();
   try {
     if (statSync(path).size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 2 ** 20} MiB`);
-    const lines = readFileSync(path, 'utf8').split(/\r?\n/);
+    const lines = new TextDecoder().decode(readFileSync(path)).split(/\r?\n/);
     return new Set(lines.filter((line) => line !== '').map(foldPassword));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);

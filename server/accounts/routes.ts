@@ -58,7 +58,7 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       responses: { 200: shapes.Account },
       errors: ['invalid_credentials', 'account_suspended', 'rate_limited', 'overloaded'],
       handler: async ({ body, request, receipt }) => {
-        const login = { name: loginName(body), password: body.password, address: request.ip };
+        const login = { name: loginName(body), password: body.password, address: request.address };
         const { account, token } = await sessions.login(login, receipt);
         const maxAgeSeconds = SESSION_MAX_MS / 1000;
         setCookie(request, renderSessionCookie({ token, secure: secureCookies, maxAgeSeconds }));
@@ -130,13 +130,14 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
           email: body.email,
           password: body.password,
           currentPassword: body.current_password,
-          address: request.ip,
+          address: request.address,
         }),
     }),
     defineRoute({
       method: 'DELETE',
       path: '/api/account',
       name: 'closeAccount',
+      endsCredential: true,
       tag: 'accounts',
       summary: 'Close your account',
       description:
@@ -161,6 +162,7 @@ function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/account/api-key',
       name: 'rotateApiKey',
+      endsCredential: true,
       tag: 'accounts',
       summary: 'Replace your API key',
       description: 'Needs the account’s current key or a session. The old key lives on for the overlap.',

@@ -31,9 +31,10 @@ export async function runStart(config: Config, args: readonly string[]): Promise
   const began = systemClock.monotonic();
   console.log(`Cloudlet ${VERSION}`);
   const running = await startCloud(config);
+  const stopped = stopSignal(); // who reads that it is ready may stop it at once
   await announce(running, (systemClock.monotonic() - began) / 1000);
   flushCompileCache(); // else only an orderly stop would keep it
-  await stopSignal();
+  await stopped;
   console.log('Stopping: requests under way may finish …');
   await running.stop();
   return 0;

@@ -1,5 +1,5 @@
 /** Checks what a new machine is asked to be. */
-import { AppError, type FieldProblem } from '../errors.ts';
+import { type FieldProblem, refuseFields } from '../errors.ts';
 import { findInstanceType, INSTANCE_TYPES, type InstanceType } from './instance-types.ts';
 import { vmNameProblem } from './names.ts';
 import type { NewVm } from './schema.ts';
@@ -18,27 +18,34 @@ export interface CheckedVm {
   readonly ports: readonly number[];
 }
 
-/** Throws `invalid_request` naming every field that breaks its rule. */
-export function checkNewVm(input: NewVm): CheckedVm {
+/** Throws `invalid_request` naming every given field that breaks its rule. */
+export function requireVmFields(given: Partial<NewVm>): void {
   const problems: FieldProblem[] = [];
   const note = (field: string, message: string | undefined) => {
     if (message !== undefined) problems.push({ field, message });
   };
-  const name = input.name.trim();
+  const { name, instance_type, tags = '', ssh_keys = [], user_data = '' } = given;
+  if (name !== undefined) note('name', vmNameProblem(name.trim()));
+  if (instance_type !== undefined) note('instance_type', typeProblem(instance_type));
+  note('tags', tagsProblem(tags));
+  for (const [index, line] of ssh_keys.entries()) note(`ssh_keys.${index}`, sshKeyProblem(line.trim()));
+  note('user_data', userDataProblem(user_data));
+  refuseFields(problems);
+}
+
+/** Throws as requireVmFields. */
+export function checkNewVm(input: NewVm): CheckedVm {
+  requireVmFields(input);
   const type = findInstanceType(input.instance_type);
+  if (type === undefined) throw new Error('a type that is known has gone');
   const sshKeys = (input.ssh_keys ?? []).map((line) => line.trim());
-  note('name', vmNameProblem(name));
-  const names = INSTANCE_TYPES.map((known) => known.name).join(', ');
-  if (type === undefined) note('instance_type', `must be one of ${names}`);
-  note('tags', tagsProblem(input.tags ?? ''));
-  for (const [index, line] of sshKeys.entries()) note(`ssh_keys.${index}`, sshKeyProblem(line));
-  note('user_data', userDataProblem(input.user_data ?? ''));
-  if (type === undefined || problems.length > 0) {
-    const detail = problems.map(({ field, message }) => `${field} ${message}`).join('; ');
-    throw new AppError('invalid_request', detail, { fields: problems });
-  }
   const ports = [...new Set([...ALWAYS_OPEN, ...(input.ports ?? [])])].sort((a, b) => a - b);
-  return { name, type, sshKeys, userData: input.user_data || null, ports };
+  return { name: input.name.trim(), type, sshKeys, userData: input.user_data || null, ports };
+}
+
+function typeProblem(name: string): string | undefined {
+  if (findInstanceType(name) !== undefined) return undefined;
+  return `must be one of ${INSTANCE_TYPES.map((known) => known.name).join(', ')}`;
 }
 
 function tagsProblem(tags: string): string | undefined {

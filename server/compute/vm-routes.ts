@@ -9,7 +9,7 @@ import type { Removal } from './removal.ts';
 import { DeletedVm, InstanceTypeEntry, NewVm, Paging, StopQuery, Vm, VmPath } from './schema.ts';
 import { pricePerMonth } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
-import { checkNewVm } from './vm-fields.ts';
+import { requireVmFields } from './vm-fields.ts';
 
 export interface VmRoutesDeps {
   readonly machines: Machines;
@@ -59,8 +59,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       description: 'Its disk and its address exist from now on; it runs once it is started.',
       permission: 'compute:write',
       body: NewVm,
-      // What is missing is known to be; it is not named twice.
-      rules: (members) => checkNewVm({ name: 'x', instance_type: 't2.micro', ...members }),
+      rules: requireVmFields,
       responses: { 201: Vm },
       errors: [
         ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'quota_exceeded'] as const),

@@ -15,8 +15,9 @@ import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
 import type { Operations } from '../system/operations.ts';
 import { endOfTurn } from '../turns.ts';
+import type { Answer } from './answer.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
-import { type Answer, handleRoute, requireMultipart } from './handle.ts';
+import { handleRoute, requireMultipart } from './handle.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
@@ -47,6 +48,8 @@ declare module 'fastify' {
     /** Headers collected for the answer, whichever way it is sent. */
     answerHeaders: Record<string, string>;
     startedAt: number;
+    /** As it was when the request came: `ip` is gone with its connection. */
+    address: string;
     routeName: string;
   }
 }
@@ -79,6 +82,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('principal', null as never);
   app.decorateRequest('answerHeaders', null as never);
   app.decorateRequest('startedAt', 0);
+  app.decorateRequest('address', '');
   app.decorateRequest('routeName', '');
   acceptBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
@@ -105,6 +109,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
 function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
   request.startedAt = deps.clock.monotonic();
   request.principal = NOBODY;
+  request.address = request.ip;
   request.answerHeaders = { ...deps.headers, 'x-request-id': request.id };
   reply.raw.on('close', () => record(deps, request, reply));
 }
@@ -224,9 +229,9 @@ function enter(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
 function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
   const { principal } = request;
   if (deps.limiter === null || principal.via === 'control') return;
-  const caller = principal.via === 'nobody' ? `address:${request.ip}` : principal.credentialId;
+  const caller = principal.via === 'nobody' ? `address:${request.address}` : principal.credentialId;
   deps.limiter.take(caller, request.answerHeaders);
-  deps.routeLimiters.get(route.name)?.take(`address:${request.ip}`, request.answerHeaders);
+  deps.routeLimiters.get(route.name)?.take(`address:${request.address}`, request.answerHeaders);
 }
 
 /** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */
@@ -329,7 +334,7 @@ function record(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): v
       status,
       seconds,
       account: request.principal.accountId,
-      address: request.ip,
+      address: request.address,
     },
     'request',
   );

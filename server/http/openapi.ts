@@ -1,6 +1,6 @@
 /** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
 import { ERRORS, type ErrorCode } from '../errors.ts';
-import { OperationView } from './operation-view.ts';
+import { OperationView, TAKEN } from './operation-view.ts';
 import { PROBLEM_SCHEMA } from './problem.ts';
 import { mayAnswerLater, type Route, takesIdempotencyKey } from './route.ts';
 
@@ -154,10 +154,10 @@ function successes(route: Route): Record<string, unknown> {
     status,
     { description: status === '201' ? 'Created' : 'Done', content: { [media]: { schema } } },
   ]);
-  return { ...Object.fromEntries(done), ...(mayAnswerLater(route) ? { 202: TAKEN } : {}) };
+  return { ...Object.fromEntries(done), ...(mayAnswerLater(route) ? { [TAKEN]: OPERATION } : {}) };
 }
 
-const TAKEN = {
+const OPERATION = {
   description: 'Taken; see the operation for what becomes of it',
   content: { 'application/json': { schema: { $ref: '#/components/schemas/Operation' } } },
 };

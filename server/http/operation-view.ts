@@ -21,6 +21,14 @@ export const OperationView = Type.Object(
   { description: 'A call that was answered before it had ended' },
 );
 
+/** Status of an answer that is an operation. */
+export const TAKEN = 202;
+
+/** Headers of such an answer. */
+export function operationHeaders(operationId: string): Record<string, string> {
+  return { location: `/api/operations/${operationId}`, 'preference-applied': 'respond-async' };
+}
+
 /** Of the shape of OperationView. `requestId`: of the request that asks. */
 export function presentOperation(operation: Operation, requestId: string) {
   const { operationId, name, createdAt, endedAt } = operation;

@@ -63,6 +63,8 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
    * not in the body of the answer.
    */
   readonly isRepeatable?: boolean;
+  /** Afterwards the credential that asked is no longer one: nobody could look an operation up. */
+  readonly endsCredential?: boolean;
   /** Beyond those every route may give (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
@@ -82,6 +84,11 @@ export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSch
   return spec as unknown as Route;
 }
 
+/** The status that a returned value is sent with. */
+export function statusOf({ responses }: Route): number {
+  return Number(Object.keys(responses)[0]);
+}
+
 /** True for what has an effect that must not happen twice. */
 export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
   return method === 'POST' && isRepeatable !== true;
@@ -91,6 +98,8 @@ export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
  * True for what may be answered before it has ended (`Prefer: respond-async`). What is read as a stream, and
  * what nobody in particular asks for, is not.
  */
-export function mayAnswerLater({ method, permission, consumes = 'json', produces = 'json' }: Route): boolean {
-  return method !== 'GET' && permission !== 'public' && consumes === 'json' && produces === 'json';
+export function mayAnswerLater(route: Route): boolean {
+  const { method, permission, consumes = 'json', produces = 'json', endsCredential = false } = route;
+  const isJson = consumes === 'json' && produces === 'json';
+  return method !== 'GET' && permission !== 'public' && isJson && !endsCredential;
 }

@@ -4,11 +4,12 @@ import { Compile } from 'typebox/compile';
 import { AppError, type ErrorCode, type FieldProblem } from '../errors.ts';
 
 type Check = (value: unknown) => unknown;
+type Members = Record<string, never>;
 
 const accept: Check = (value) => value;
 
 /** Throws AppError with `fields` for members that break a rule beyond their schema. */
-export type MemberRules = (members: Readonly<Record<string, never>>) => void;
+export type MemberRules = (members: Readonly<Members>) => void;
 
 /**
  * Checks a JSON body. Unknown members are let through and must be ignored by the handler. Of a body that does
@@ -18,47 +19,33 @@ export type MemberRules = (members: Readonly<Record<string, never>>) => void;
 export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Check {
   if (schema === undefined) return accept;
   const validator = Compile(schema);
+  const sort = memberSorter(schema);
   return (value) => {
     // Routes whose members are all optional may be called without a body.
     const body = value === undefined ? {} : value;
     if (validator.Check(body)) return body;
-    const fields = fieldsOf(validator.Errors(body), 'body');
-    const broken = rules && brokenRules(rules, soundMembers(body, fields));
-    throw refusal(broken?.code ?? 'invalid_request', [...(broken?.fields ?? []), ...fields]);
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+      throw refusal('invalid_request', [{ field: 'body', message: 'must be an object' }]);
+    }
+    const { sound, problems } = sort(body as Members);
+    const broken = rules && brokenRules(rules, sound);
+    throw refusal(broken?.code ?? 'invalid_request', [...(broken?.fields ?? []), ...problems]);
   };
 }
 
-function soundMembers(body: unknown, wrong: readonly FieldProblem[]): Record<string, never> {
-  const isWrong = (name: string) => wrong.some(({ field }) => field.split('.', 1)[0] === name);
-  if (wrong.some(({ field }) => field === 'body')) return {};
-  const members = Object.entries(body as Record<string, never>);
-  return Object.fromEntries(members.filter(([name]) => !isWrong(name)));
-}
-
-function brokenRules(rules: MemberRules, members: Record<string, never>): AppError | undefined {
-  try {
-    rules(members);
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
-  }
-  return undefined;
-}
-
 /** Checks query or path parameters, which arrive as text: integers and booleans are read from it first. */
-export function textCheck(schema: TSchema | undefined, part: 'query' | 'path'): Check {
+export function textCheck(schema: TSchema | undefined): Check {
   if (schema === undefined) return accept;
   const validator = Compile(schema);
-  const kinds = Object.entries(
-    (schema as { properties?: Record<string, { type?: string }> }).properties ?? {},
-  );
+  const sort = memberSorter(schema);
+  const kinds = Object.entries(propertiesOf(schema) as Record<string, { type?: string }>);
   return (value) => {
     const given = value as Record<string, unknown>;
     const read: Record<string, unknown> = {};
     for (const [name, { type }] of kinds) {
       if (given[name] !== undefined) read[name] = fromText(given[name], type);
     }
-    if (!validator.Check(read)) throw refusal('invalid_request', fieldsOf(validator.Errors(read), part));
+    if (!validator.Check(read)) throw refusal('invalid_request', sort(read as Members).problems);
     return read;
   };
 }
@@ -69,37 +56,85 @@ function fromText(value: unknown, type: string | undefined): unknown {
   return value;
 }
 
-interface SchemaError {
-  keyword: string;
-  instancePath: string;
-  params: object;
-  message: string;
+function propertiesOf(schema: TSchema): Readonly<Record<string, TSchema>> {
+  return (schema as { properties?: Record<string, TSchema> }).properties ?? {};
 }
 
-function fieldsOf(errors: Iterable<SchemaError>, part: string): FieldProblem[] {
-  const fields: FieldProblem[] = [];
-  for (const error of errors) {
-    for (const problem of toFields(error, part)) {
-      if (!fields.some((known) => known.field === problem.field)) fields.push(problem);
+interface Member {
+  readonly schema: TSchema;
+  readonly validator: ReturnType<typeof Compile>;
+}
+
+/**
+ * Sorts the members of a value that does not fit the schema. Each is checked by itself, because a validator
+ * of the whole stops after eight problems. The work goes with the schema, not with what was sent.
+ */
+function memberSorter(schema: TSchema) {
+  let members: [string, Member][] | undefined;
+  const { required = [] } = schema as { required?: readonly string[] };
+  return (value: Members) => {
+    members ??= Object.entries(propertiesOf(schema)).map(([name, each]) => [
+      name,
+      { schema: each, validator: Compile(each) },
+    ]);
+    const problems: FieldProblem[] = [];
+    const sound: Members = {};
+    for (const [name, member] of members) {
+      if (!Object.hasOwn(value, name)) {
+        if (required.includes(name)) problems.push({ field: name, message: 'is required' });
+        continue;
+      }
+      const own = problemsOf(name, value[name], member);
+      if (own.length === 0) sound[name] = value[name] as never;
+      problems.push(...own);
+    }
+    return { sound, problems };
+  };
+}
+
+/** At most the first eight. An array that is too long is not looked into: that could take seconds. */
+function problemsOf(name: string, value: unknown, { schema, validator }: Member): FieldProblem[] {
+  const { maxItems = Number.POSITIVE_INFINITY } = schema as { maxItems?: number };
+  if (Array.isArray(value) && value.length > maxItems) {
+    return [{ field: name, message: `must not have more than ${maxItems} items` }];
+  }
+  if (validator.Check(value)) return [];
+  const problems: FieldProblem[] = [];
+  for (const error of validator.Errors(value)) {
+    for (const { path, message } of placesOf(error)) {
+      const field = [name, ...path].join('.');
+      if (!problems.some((known) => known.field === field)) problems.push({ field, message });
     }
   }
-  return fields.length > 0 ? fields : [{ field: part, message: 'is invalid' }];
+  return problems;
+}
+
+interface SchemaError {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: object;
+  readonly message: string;
+}
+
+function placesOf({ keyword, instancePath, params, message }: SchemaError) {
+  const path = instancePath.split('/').slice(1);
+  if (keyword !== 'required') return [{ path, message }];
+  const { requiredProperties } = params as { requiredProperties: readonly string[] };
+  return requiredProperties.map((name) => ({ path: [...path, name], message: 'is required' }));
+}
+
+function brokenRules(rules: MemberRules, members: Members): AppError | undefined {
+  try {
+    rules(members);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+  return undefined;
 }
 
 function refusal(code: ErrorCode, fields: readonly FieldProblem[]): AppError {
-  const [first] = fields;
+  const [first = { field: 'body', message: 'is invalid' }] = fields;
   const more = fields.length > 1 ? ` (and ${fields.length - 1} more)` : '';
-  return new AppError(code, `${first?.field}: ${first?.message}${more}`, { fields });
-}
-
-function toFields(error: SchemaError, part: string): FieldProblem[] {
-  const path = error.instancePath.slice(1).replaceAll('/', '.');
-  const params = error.params as Record<string, unknown>;
-  if (error.keyword === 'required') {
-    return (params.requiredProperties as string[]).map((name) => ({
-      field: path === '' ? name : `${path}.${name}`,
-      message: 'is required',
-    }));
-  }
-  return [{ field: path === '' ? part : path, message: error.message }];
+  return new AppError(code, `${first.field}: ${first.message}${more}`, { fields });
 }

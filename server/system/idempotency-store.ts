@@ -45,6 +45,10 @@ export class IdempotencyStore {
     };
   }
 
+  delete(name: { scope: string; key: string }): Statement {
+    return { sql: 'DELETE FROM idempotency WHERE scope = ? AND key = ?', params: [name.scope, name.key] };
+  }
+
   deleteOlderThan(notAfter: number): Statement {
     return { sql: 'DELETE FROM idempotency WHERE created_at <= ?', params: [notAfter] };
   }

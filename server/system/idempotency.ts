@@ -143,6 +143,11 @@ export class Attempt {
     await this.#deps.metadata.commit(this.receipt(answer));
   }
 
+  /** Forgets what receipt() recorded: the request may be made again under its key. */
+  withdraw(): Statement[] {
+    return [this.#deps.store.delete(this.#name)];
+  }
+
   /** Lets the next request with this key in. */
   end(): void {
     this.#release();

@@ -29,8 +29,7 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       name: 'getOperation',
       tag: 'system',
       summary: 'State and outcome of a call that was sent with Prefer: respond-async',
-      description:
-        'Known for 24 hours, to the key that asked and to keys and sessions without any limit of the same account.',
+      description: "Known for 24 hours, to the key that asked, to the account's own key and to its sessions.",
       permission: 'authenticated',
       params: OperationPath,
       query: WaitQuery,

@@ -3,6 +3,7 @@
  * What becomes of one is stored in the same commit as its effect, as the answer under an Idempotency-Key is:
  * after a crash an operation that is called ended has had its effect. Of one that was running nobody knows.
  */
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Principal } from '../accounts/principal.ts';
 import type { Sealer } from '../accounts/sealer.ts';
@@ -22,6 +23,8 @@ export interface OperationsDeps {
   readonly store: OperationsStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
+  /** Throws nothing: true for an account's own key and its sessions, which may see all that it has. */
+  readonly isOwner: (caller: Principal) => Promise<boolean>;
   /** Told of an end that could not be stored. */
   readonly onLost: (operationId: string, error: unknown) => void;
 }
@@ -45,7 +48,8 @@ export interface Wait {
 
 interface Running {
   readonly accountId: number;
-  readonly ended: PromiseWithResolvers<void>;
+  /** Waiters come and go: a signal forgets those that are gone, a promise would keep them. */
+  readonly ended: AbortController;
 }
 
 export class Operations {
@@ -69,12 +73,12 @@ export class Operations {
     this.#assertMayBegin(accountId);
     const { metadata, store, clock } = this.#deps;
     const operationId = newId('op', clock);
-    const running = { accountId, ended: Promise.withResolvers<void>() };
+    const ended = new AbortController();
     const end = () => {
       this.#running.delete(operationId);
-      running.ended.resolve();
+      ended.abort();
     };
-    this.#running.set(operationId, running);
+    this.#running.set(operationId, { accountId, ended });
     const created = { operationId, name, createdAt: clock.now() };
     const operation: Operation = { ...created, endedAt: null, state: 'running', answer: null };
     const row = { operation_id: operationId, account_id: accountId, credential_id: credentialId };
@@ -92,11 +96,9 @@ export class Operations {
   async find(caller: Principal, operationId: string, { ms, signal }: Wait): Promise<Operation> {
     await this.#rowFor(caller, operationId);
     const running = this.#running.get(operationId);
-    if (running !== undefined && ms > 0) {
-      const either = AbortSignal.any([signal, this.#stopping.signal]);
-      await Promise.race([running.ended.promise, sleep(ms, undefined, { signal: either, ref: false })]).catch(
-        () => {},
-      );
+    if (running !== undefined) {
+      const any = AbortSignal.any([running.ended.signal, this.#stopping.signal, signal]);
+      await sleep(ms, undefined, { signal: any, ref: false }).catch(() => {});
     }
     const isRunning = this.#running.has(operationId);
     return this.#present(await this.#rowFor(caller, operationId), isRunning);
@@ -105,8 +107,10 @@ export class Operations {
   /** Takes no more and ends all waiting. Resolves when nothing runs, but after `ms` at the latest. */
   async settle(ms: number): Promise<void> {
     this.#stopping.abort();
-    const ends = [...this.#running.values()].map(({ ended }) => ended.promise);
-    if (ends.length > 0) await Promise.race([Promise.all(ends), sleep(ms, undefined, { ref: false })]);
+    const late = sleep(ms, 'late', { ref: false });
+    for (const { ended } of this.#running.values()) {
+      if (!ended.signal.aborted) await Promise.race([once(ended.signal, 'abort'), late]);
+    }
   }
 
   /** Forgets what was begun more than 24 h ago. */
@@ -125,15 +129,13 @@ export class Operations {
     });
   }
 
-  /** An answer may hold what the key that asked may see, and no narrower one. */
+  /** An answer may hold what the key that asked may see and another may not: the account's own key, say. */
   async #rowFor(caller: Principal, operationId: string): Promise<OperationRow> {
     const row = await this.#deps.store.find(operationId);
-    const isWhole = caller.scopes.includes('*') && caller.bucketLimits === null;
-    const isOwn = row?.account_id === caller.accountId;
-    if (!row || !isOwn || !(isWhole || row.credential_id === caller.credentialId)) {
-      throw new AppError('operation_not_found', `There is no operation ${operationId}`);
+    if (row?.account_id === caller.accountId) {
+      if (row.credential_id === caller.credentialId || (await this.#deps.isOwner(caller))) return row;
     }
-    return row;
+    throw new AppError('operation_not_found', `There is no operation ${operationId}`);
   }
 
   #present(row: OperationRow, isRunning: boolean): Operation {
@@ -145,6 +147,10 @@ export class Operations {
     const body = this.#deps.sealer.unseal(sealed_body, contextOf(operation_id)).toString('utf8');
     return { ...common, state: 'ended', answer: { status, body } };
   }
+}
+
+interface WorkEnd extends StoredAnswer {
+  readonly also?: readonly Statement[];
 }
 
 /** An operation that was taken. */
@@ -166,13 +172,16 @@ class PendingOperation {
     return [this.#endWith(answer)];
   }
 
-  /** Does the work and stores its answer, unless receipt() did. `work` answers failures too. */
-  async run(work: () => Promise<StoredAnswer>): Promise<void> {
+  /**
+   * Does the work and stores its answer, unless receipt() did. `work` answers failures too, and says what
+   * else is to be stored with one.
+   */
+  async run(work: () => Promise<WorkEnd>): Promise<void> {
     try {
-      const answer = await work();
+      const { also = [], ...answer } = await work();
       if (this.#recorded && answer.status < 400) return;
       // Had a commit with a receipt failed, none was stored; had it not, the first end counts.
-      await this.#deps.metadata.commit([this.#endWith(answer)]);
+      await this.#deps.metadata.commit([this.#endWith(answer), ...also]);
     } catch (error) {
       this.#deps.onLost(this.operation.operationId, error);
     } finally {

@@ -18,6 +18,7 @@ import {
   WebhookPath,
   WebhookSecret,
 } from './schema.ts';
+import { requireWebhookFields } from './webhook-fields.ts';
 import type { Webhooks } from './webhooks.ts';
 
 export interface WebhookRoutesDeps {
@@ -47,6 +48,7 @@ function findRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
         'Each is a POST of JSON, signed as Standard Webhooks 1.0 says, and is repeated until it is answered ' +
         'with 2xx within 10 s: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. Redirects are not followed.',
       body: NewWebhook,
+      rules: requireWebhookFields,
       responses: { 201: CreatedWebhook },
       errors: ['too_many_webhooks'],
       handler: ({ principal, body, receipt }) => webhooks.create(principal, body, receipt),
@@ -92,6 +94,7 @@ function changeRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       summary: 'Change a webhook, disable it or enable it again',
       params: WebhookPath,
       body: WebhookChange,
+      rules: requireWebhookFields,
       responses: { 200: Webhook },
       errors: ['webhook_not_found'],
       handler: ({ principal, params, body }) => webhooks.change(principal, params.id, body),

@@ -1,22 +1,36 @@
-/** What a webhook's owner may set, beyond what the schema says. */
-import { invalidField } from '../errors.ts';
+/** The rules for what a webhook is given. */
+import { type FieldProblem, refuseFields } from '../errors.ts';
 
-/** http or https, without name and password, and without a fragment, which is never sent. */
-export function requireWebhookUrl(text: string): void {
-  const url = URL.parse(text);
-  if (url === null) throw invalidField('url', 'is no absolute URL');
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw invalidField('url', 'must begin with https:// or http://');
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw invalidField('url', 'must hold no name and password; the signature proves who sends');
-  }
-  if (text.includes('#')) throw invalidField('url', 'must have no fragment');
-  if (/[\p{Cc}\s]/u.test(text)) throw invalidField('url', 'must have no spaces and control characters');
+interface GivenFields {
+  readonly url?: string | undefined;
+  readonly description?: string | undefined;
 }
 
-export function requireDescription(text: string): void {
-  if (!text.isWellFormed() || /\p{Cc}/u.test(text)) {
-    throw invalidField('description', 'must have no control characters');
+/** Throws `invalid_request` naming every given field that breaks its rule. */
+export function requireWebhookFields({ url, description }: GivenFields): void {
+  const problems: FieldProblem[] = [];
+  const note = (field: string, message: string | undefined) => {
+    if (message !== undefined) problems.push({ field, message });
+  };
+  if (url !== undefined) note('url', urlProblem(url));
+  if (description !== undefined) note('description', descriptionProblem(description));
+  refuseFields(problems);
+}
+
+/** http or https, without name and password, and without a fragment, which is never sent. */
+function urlProblem(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null) return 'is no absolute URL';
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must begin with https:// or http://';
+  if (url.username !== '' || url.password !== '') {
+    return 'must hold no name and password; the signature proves who sends';
   }
+  if (text.includes('#')) return 'must have no fragment';
+  if (/[\p{Cc}\s]/u.test(text)) return 'must have no spaces and control characters';
+  return undefined;
+}
+
+function descriptionProblem(text: string): string | undefined {
+  const isPlain = text.isWellFormed() && !/\p{Cc}/u.test(text);
+  return isPlain ? undefined : 'must have no control characters';
 }

@@ -12,7 +12,7 @@ import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret 
 import { openSecret, sealSecret } from './secrets.ts';
 import { newWebhookSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
-import { requireDescription, requireWebhookUrl } from './webhook-fields.ts';
+import { requireWebhookFields } from './webhook-fields.ts';
 
 export const MAX_WEBHOOKS = 20;
 const LIST_STEP = 1000;
@@ -40,8 +40,7 @@ export class Webhooks {
     receipt: Receipt = noReceipt,
   ): Promise<CreatedWebhook> {
     const { metadata, webhookStore, clock, sealer } = this.#deps;
-    requireWebhookUrl(input.url);
-    requireDescription(input.description ?? '');
+    requireWebhookFields(input);
     const webhookId = newId('whk', clock);
     const secret = newWebhookSecret();
     const row = {
@@ -87,8 +86,7 @@ export class Webhooks {
   /** What is not named stays. Throws `invalid_request`, `webhook_not_found`. */
   async change(principal: Principal, webhookId: string, change: WebhookChange): Promise<Webhook> {
     const { webhookStore, deliveryStore } = this.#deps;
-    if (change.url !== undefined) requireWebhookUrl(change.url);
-    if (change.description !== undefined) requireDescription(change.description);
+    requireWebhookFields(change);
     const { id } = await this.findFor(principal, webhookId);
     const events = change.events && JSON.stringify([...new Set(change.events)]);
     const fields = { url: change.url, description: change.description, events };

@@ -89,6 +89,7 @@ test('with an Idempotency-Key there is one operation and one effect', async () =
   const again = await create('once', headers);
   assert.deepEqual([again.status, again.body], [202, taken.body]);
   assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.equal(pathOf(again), pathOf(taken));
   await user.refused(422, 'idempotency_mismatch', ['/api/buckets', { json: { name: 'two' }, headers }]);
 });
 
@@ -99,10 +100,19 @@ test('a key with few rights finds what it asked for, and nothing else', async ()
   const call = { json: { name: 'by-narrow' }, headers: LATER };
   const { operation_id } = await narrow.expect(202, '/api/buckets', call);
   for (const each of [narrow, user]) await each.expect(200, `/api/operations/${operation_id}?wait=60`);
-  const secret = await user.call('/api/account/api-key', { json: { overlap_seconds: 60 }, headers: LATER });
-  const { result } = await ended(secret);
-  await narrow.refused(404, 'operation_not_found', [pathOf(secret)]);
-  user = user.as(result.api_key);
+  const wide = { json: { name: 'wide', scopes: ['*'] }, headers: LATER };
+  const taken = await user.call('/api/account/access-keys', wide);
+  const { result } = await ended(taken);
+  for (const each of [narrow, user.as(result.api_key)]) {
+    await each.refused(404, 'operation_not_found', [pathOf(taken)]);
+  }
+});
+
+test('what ends the key that asks is answered with its own answer', async () => {
+  const other = user.as((await user.register()).api_key);
+  const rotation = { json: {}, headers: LATER };
+  const { api_key } = await other.expect(200, '/api/account/api-key', rotation);
+  await user.as(api_key).expect(200, '/api/account', { method: 'DELETE', headers: LATER });
 });
 
 test('the wait has bounds', async () => {

@@ -1,0 +1,54 @@
+/** Answers a call before it has ended: `Prefer: respond-async` (RFC 7240 §4.1; decisions/0016). */
+import type { FastifyRequest } from 'fastify';
+import type { AppError } from '../errors.ts';
+import type { Operation, Operations } from '../system/operations.ts';
+import { type Answer, JSON_TYPE } from './answer.ts';
+import { isDecision, type Retry } from './once.ts';
+import { operationHeaders, presentOperation, TAKEN } from './operation-view.ts';
+import { toAppError, toProblem } from './problem.ts';
+import { type Route, type RouteInput, statusOf } from './route.ts';
+
+/** The operator on the machine has no account that an operation could belong to. */
+export function prefersLater({ headers: { prefer }, principal }: FastifyRequest): boolean {
+  if (prefer === undefined || principal.accountId === 0) return false;
+  return /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(String(prefer));
+}
+
+export interface LaterDeps {
+  readonly operations: Operations;
+  /** Told of a failure that its caller does not see here. */
+  readonly onFailure: (error: AppError, requestId: string) => void;
+}
+
+type Input = RouteInput<unknown, unknown, unknown>;
+
+/**
+ * Takes the call and answers with the operation; what is checked without the domain was checked before.
+ * Throws what Operations.begin does.
+ */
+export async function answerLater(
+  route: Route,
+  { operations, onFailure }: LaterDeps,
+  { withdraw, ...input }: Input & Retry,
+): Promise<Answer> {
+  const { principal, request, receipt } = input;
+  const view = (operation: Operation) => presentOperation(operation, request.id);
+  const pending = await operations.begin(principal, route.name, (operation) => receipt(view(operation)));
+  const status = statusOf(route);
+  const answerOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
+  void pending.run(async () => {
+    try {
+      const own = { ...input, receipt: (answer: unknown) => pending.receipt(answerOf(answer)) };
+      return answerOf(await route.handler(own));
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      onFailure(error, request.id);
+      const problem = toProblem(error, request.id);
+      // As without the preference: what says "not now" may be asked again under the same key.
+      const also = isDecision(error) ? [] : withdraw();
+      return { status: problem.status, body: JSON.stringify(problem), also };
+    }
+  });
+  Object.assign(request.answerHeaders, operationHeaders(pending.operation.operationId));
+  return { status: TAKEN, contentType: JSON_TYPE, body: JSON.stringify(view(pending.operation)) };
+}

@@ -1,0 +1,108 @@
+/** Runs a POST at most once per Idempotency-Key (decisions/0005). */
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { AppError, ERRORS, type ErrorCode, isAppError } from '../errors.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import { noReceipt, type Receipt } from '../metadata/receipt.ts';
+import type { Attempt, Idempotency, StoredAnswer } from '../system/idempotency.ts';
+import { type Answer, JSON_TYPE } from './answer.ts';
+import { operationHeaders, TAKEN } from './operation-view.ts';
+import { PROBLEM_TYPE, toProblem } from './problem.ts';
+import type { Route, RouteInput } from './route.ts';
+
+/** What a request has of its key. */
+export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'receipt' | 'identify'> {
+  /** Forgets the answer that `receipt` stored: the same request may be made again. */
+  readonly withdraw: () => readonly Statement[];
+}
+
+export const WITHOUT_KEY: Retry = { receipt: noReceipt, identify: () => {}, withdraw: () => [] };
+
+/** Thrown by `identify` when the answer is known already; caught below. */
+class Replay extends Error {
+  readonly stored: StoredAnswer;
+  constructor(stored: StoredAnswer) {
+    super('replay');
+    this.stored = stored;
+  }
+}
+
+export interface OnceInput {
+  readonly idempotency: Idempotency;
+  readonly route: Route;
+  /** Of the answer, when there is no failure. */
+  readonly status: number;
+  readonly key: string | string[];
+  readonly request: FastifyRequest;
+}
+
+/** An earlier answer is replayed, a running request with the key refuses. */
+export async function once(
+  { idempotency, route, status, key, request }: OnceInput,
+  run: (retry: Retry) => Promise<Answer | undefined>,
+): Promise<Answer | undefined> {
+  const { principal } = request;
+  const caller = principal.accountId === 0 ? `address:${request.address}` : `account:${principal.accountId}`;
+  const attempt = await idempotency.begin({ scope: `${caller} ${route.name}`, key: requireKey(key) });
+  const where = request.url.split('?', 1)[0] ?? '';
+  const identify = (content: unknown) => {
+    const text = JSON.stringify(content) ?? '';
+    const fingerprint = createHash('sha256').update(`${where}\n${text}`).digest('hex');
+    const stored = attempt.settle(fingerprint);
+    if (stored) throw new Replay(stored);
+  };
+  const receipt: Receipt = (answer) => attempt.receipt({ status, body: JSON.stringify(answer) });
+  try {
+    if (route.consumes !== 'multipart') identify(request.body);
+    const answer = await run({ identify, receipt, withdraw: () => attempt.withdraw() });
+    if (answer) await attempt.complete(answer);
+    return answer;
+  } catch (error) {
+    if (error instanceof Replay) return replay(request, error.stored);
+    if (isAppError(error) && isDecision(error)) await keepRefusal(attempt, error, request.id);
+    throw error;
+  } finally {
+    attempt.end();
+  }
+}
+
+function replay({ answerHeaders }: FastifyRequest, { status, body }: StoredAnswer): Answer {
+  answerHeaders['idempotent-replayed'] = 'true';
+  if (status === TAKEN) Object.assign(answerHeaders, operationHeaders(JSON.parse(body).operation_id));
+  return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
+}
+
+/** Refusals that say "not now" or "not so", and not "no". */
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
+  'write_conflict',
+  'idempotency_in_flight',
+  'idempotency_mismatch',
+  'job_running',
+  'vm_locked',
+  'image_not_ready',
+  'vm_invalid_state',
+]);
+
+/**
+ * True for what the domain decided, which may come out differently later. Malformed input is the same each
+ * time and may be corrected under its key; who may not at all never got this far.
+ */
+export function isDecision({ code }: AppError): boolean {
+  const { http } = ERRORS[code];
+  return [402, 403, 404, 409, 412].includes(http) && !TRANSIENT.has(code);
+}
+
+async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: string): Promise<void> {
+  if (!attempt.isSettled) return; // an upload that was refused before it was read
+  const problem = toProblem(refusal, requestId);
+  try {
+    await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });
+  } catch {
+    // Nothing had an effect, so the caller learns of the refusal and not of the disk.
+  }
+}
+
+function requireKey(key: string | string[]): string {
+  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw new AppError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
+}
