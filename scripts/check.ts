@@ -1,6 +1,6 @@
 /**
  * `npm test`: every check there is, going on after a failure so that all problems are seen. The quick ones
- * come first and one by one; the steps of tests after them share the processors.
+ * come first; the steps of tests after them share the processors.
  *
  *   npm test                       everything
  *   npm test -- server/storage     only the test files under, or named like, that path
@@ -65,7 +65,7 @@ const SHARING: readonly TestStep[] = [
   {
     label: 'unit',
     patterns: ['server/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
-    concurrency: 2,
+    concurrency: 3,
     timeoutMs: 240_000,
   },
 ];
@@ -74,7 +74,7 @@ const SHARING: readonly TestStep[] = [
  * Test files at a time, for two processors: those of the first two steps wait about half of their time, for a
  * guest, a disk or a moment to kill.
  */
-const SLOTS = 3;
+const SLOTS = 4;
 
 const ROOT = dirname(import.meta.dirname);
 /** Files named after a step that took long. */
@@ -184,9 +184,8 @@ async function main(args: readonly string[]): Promise<void> {
   }
 
   const totals = new Totals();
-  if (!faultsOnly && !longOnly && filters.length === 0) {
-    for (const command of COMMANDS) await checkCommand(command, totals);
-  }
+  const isWhole = !faultsOnly && !longOnly && filters.length === 0;
+  let commands = isWhole ? COMMANDS.map((command) => checkCommand(command, totals)) : [];
   let fileCount = 0;
   for (const steps of faultsOnly ? [[FAULTS]] : longOnly ? [[LONG]] : [[TIDY], SHARING]) {
     const slots = new Slots(SLOTS);
@@ -197,7 +196,8 @@ async function main(args: readonly string[]): Promise<void> {
       fileCount += files.length;
       totals.add(await checkTests(step, files, { ...sharing, rank }));
     });
-    await Promise.all(runs);
+    await Promise.all([...commands, ...runs]);
+    commands = [];
   }
   if (fileCount === 0) {
     console.log(`no test file matches ${filters.join(' ') || 'the patterns'}`);

@@ -1,7 +1,7 @@
 /** A Client that holds every answer against the cloud's own openapi.json. */
 import assert from 'node:assert/strict';
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile } from 'typebox/schema';
 import { type Answer, type Call, Client } from './client.ts';
 
 interface Declared {
@@ -92,7 +92,7 @@ class Declaration {
 
   #demand(validator: ReturnType<typeof Compile>, value: unknown, where: string): void {
     if (validator.Check(value)) return;
-    const problems = [...validator.Errors(value)].map((error) => `${error.instancePath} ${error.message}`);
+    const problems = validator.Errors(value)[1].map((error) => `${error.instancePath} ${error.message}`);
     assert.fail(`${where}: ${problems.join('; ')}\n${JSON.stringify(value)}`);
   }
 }
