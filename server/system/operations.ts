@@ -107,10 +107,12 @@ export class Operations {
   /** Takes no more and ends all waiting. Resolves when nothing runs, but after `ms` at the latest. */
   async settle(ms: number): Promise<void> {
     this.#stopping.abort();
-    const late = sleep(ms, 'late', { ref: false });
+    const done = new AbortController();
+    const late = sleep(ms, undefined, { signal: done.signal }).catch(() => {});
     for (const { ended } of this.#running.values()) {
       if (!ended.signal.aborted) await Promise.race([once(ended.signal, 'abort'), late]);
     }
+    done.abort();
   }
 
   /** Forgets what was begun more than 24 h ago. */
