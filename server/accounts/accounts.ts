@@ -138,8 +138,8 @@ export class Accounts {
 
   /**
    * Changes the e-mail address or the password; a new password ends the account's other sessions. Throws
-   * `invalid_request`, `invalid_credentials`, `rate_limited`, `email_taken`, `scope_required` (who does not
-   * give the current password needs the account's own key or a session).
+   * `invalid_request`, `invalid_credentials`, `rate_limited`, `email_taken`, `scope_required` (an account
+   * without a password is changed only by its own key or session).
    */
   async update(principal: Principal, change: AccountChange): Promise<Account> {
     const row = await this.#own(principal);
@@ -200,12 +200,14 @@ export class Accounts {
 
   async #demandCurrentPassword(principal: Principal, row: AccountRow, change: AccountChange): Promise<void> {
     const { apiKeys, throttle, passwords } = this.#deps;
+    if (row.password_hash === '') return await apiKeys.demandOwner(principal);
     const { password, currentPassword } = change;
-    const mayDoWithout =
-      row.password_hash === '' || (password === undefined && currentPassword === undefined);
-    if (mayDoWithout) return await apiKeys.demandOwner(principal);
     if (currentPassword === undefined) {
-      throw invalidField('current_password', 'is required to change the password');
+      if (password === undefined && (await apiKeys.ownsAccount(principal))) return;
+      throw invalidField(
+        'current_password',
+        'is required for a new password, and with an access key for a new address',
+      );
     }
     const attempt = { name: foldUsername(row.username), address: change.address };
     throttle.check(attempt);

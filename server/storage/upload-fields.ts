@@ -1,6 +1,6 @@
 /** What the fields of an upload form say of the object. */
 import mime from 'mime';
-import { AppError } from '../errors.ts';
+import { AppError, type FieldProblem } from '../errors.ts';
 import { parseJson } from '../json.ts';
 import type { Naming } from './objects.ts';
 
@@ -13,11 +13,6 @@ export interface UploadFields {
     | undefined;
 }
 
-interface Problem {
-  readonly field: string;
-  readonly message: string;
-}
-
 /** Throws `invalid_request`, naming all fields that are wrong. */
 export function readNaming({ fields, file }: UploadFields): Naming {
   if (!file) {
@@ -25,7 +20,7 @@ export function readNaming({ fields, file }: UploadFields): Naming {
       fields: [{ field: 'file', message: 'is required, as a part with a file name' }],
     });
   }
-  const problems: Problem[] = [];
+  const problems: FieldProblem[] = [];
   const storageClass = fields.get('storage_class');
   if (storageClass !== undefined && storageClass !== 'STANDARD') {
     problems.push({ field: 'storage_class', message: 'must be STANDARD' });
@@ -42,7 +37,7 @@ export function readNaming({ fields, file }: UploadFields): Naming {
 }
 
 /** JSON text, or null. What is wrong is added to `problems`. */
-function readMetadata(text: string | undefined, problems: Problem[]): string | null {
+function readMetadata(text: string | undefined, problems: FieldProblem[]): string | null {
   if (text === undefined) return null;
   const refuse = (message: string) => {
     problems.push({ field: 'metadata', message });
