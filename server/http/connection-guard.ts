@@ -133,7 +133,7 @@ export function rawProblem(
   further: Readonly<Record<string, string>> = {},
 ): string {
   const problem = toProblem(error, requestId);
-  const body = JSON.stringify(problem);
+  const body = `${JSON.stringify(problem)}\n`;
   const headers = {
     ...further,
     ...problemHeaders(error),

@@ -15,12 +15,13 @@ import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
 import type { Operations } from '../system/operations.ts';
 import { endOfTurn } from '../turns.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, lineOf } from './answer.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
 import { handleRoute, requireMultipart } from './handle.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
+import { unknownPath } from './unknown-path.ts';
 
 const LINGER_MS = 5000;
 
@@ -97,7 +98,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.setNotFoundHandler((request, reply) => {
     try {
       deps.limiter?.take(`address:${request.ip}`, request.answerHeaders);
-      sendProblem(deps, reply, unknownPath(deps.routes, request));
+      sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
     } catch (error) {
       sendProblem(deps, reply, error);
     }
@@ -145,14 +146,14 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
   const onFailure = (error: AppError, requestId: string) => logFailure(deps, error, requestId);
   const handle = handleRoute(route, { ...deps, onFailure });
   const gate = (request: FastifyRequest) => admit(deps, route, request);
-  const methods = route.method === 'GET' && route.produces === 'bytes' ? ['GET', 'HEAD'] : [route.method];
+  const methods = route.method === 'GET' ? ['GET', 'HEAD'] : [route.method];
   app.route({
     method: methods,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     onRequest: (request, reply, done) => {
       // `/api/buckets/` is no bucket without a name.
       if (Object.values(request.params as object).includes('')) {
-        sendProblem(deps, reply, unknownPath(deps.routes, request));
+        sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
         return;
       }
       request.routeName = route.name;
@@ -246,29 +247,14 @@ export function demand(principal: Principal, permission: Permission): void {
   throw new AppError('scope_required', `This key lacks the scope ${permission}`);
 }
 
-function unknownPath(routes: readonly Route[], request: FastifyRequest): AppError {
-  const path = request.url.split('?', 1)[0] ?? '';
-  const allowed = new Set<string>();
-  for (const route of routes) {
-    const pattern = route.path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+');
-    if (!new RegExp(`^${pattern}$`).test(path)) continue;
-    allowed.add(route.method);
-    if (route.method === 'GET' && route.produces === 'bytes') allowed.add('HEAD');
-  }
-  if (allowed.size === 0) return new AppError('not_found', `There is nothing at ${path}`);
-  const list = [...allowed].join(', ');
-  return new AppError('method_not_allowed', `${request.method} is not allowed here; allowed: ${list}`, {
-    headers: { allow: list },
-  });
-}
-
 /** Past Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request. */
 function sendAnswer({ answerHeaders }: FastifyRequest, reply: FastifyReply, answer: Answer): void {
+  const body = lineOf(answer);
   answerHeaders['content-type'] = answer.contentType;
-  answerHeaders['content-length'] = String(Buffer.byteLength(answer.body));
+  answerHeaders['content-length'] = String(Buffer.byteLength(body));
   reply.hijack();
   reply.raw.writeHead(answer.status, answerHeaders);
-  reply.raw.end(answer.body);
+  reply.raw.end(body);
 }
 
 /** What is our fault. */
@@ -289,7 +275,7 @@ function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void
   const problem = toProblem(error, request.id);
   reply.headers({ ...request.answerHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
   keepOpen(request, reply);
-  reply.code(problem.status).send(JSON.stringify(problem));
+  reply.code(problem.status).send(`${JSON.stringify(problem)}\n`);
 }
 
 /**

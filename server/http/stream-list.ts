@@ -1,5 +1,6 @@
 /** Sends a list of any length as one bare JSON array at constant memory. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { JSON_TYPE } from './answer.ts';
 
 const FLUSH_CHARACTERS = 64 * 1024;
 
@@ -16,8 +17,12 @@ export async function streamList(
   let next = await iterator.next();
   reply.hijack();
   const { raw } = reply;
-  raw.writeHead(200, { ...request.answerHeaders, 'content-type': 'application/json; charset=utf-8' });
+  raw.writeHead(200, { ...request.answerHeaders, 'content-type': JSON_TYPE });
   try {
+    if (request.method === 'HEAD') {
+      raw.end();
+      return undefined;
+    }
     let text = '[';
     let separator = '';
     while (!next.done) {
@@ -31,7 +36,7 @@ export async function streamList(
       if (raw.destroyed) return undefined;
       next = await iterator.next();
     }
-    raw.end(`${text}]`);
+    raw.end(`${text}]\n`);
   } catch (error) {
     raw.destroy(error as Error);
   } finally {

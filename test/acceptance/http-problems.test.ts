@@ -66,11 +66,11 @@ describe('paths and methods', () => {
   });
 
   const wrong: [string, string, string][] = [
-    ['DELETE', '/api/buckets', 'POST, GET'],
-    ['PUT', '/api/buckets/photos', 'GET, PATCH, DELETE'],
+    ['DELETE', '/api/buckets', 'POST, GET, HEAD'],
+    ['PUT', '/api/buckets/photos', 'GET, HEAD, PATCH, DELETE'],
     ['POST', '/api/storage/obj-x/download', 'GET, HEAD'],
-    ['OPTIONS', '/api/buckets', 'POST, GET'],
-    ['PROPFIND', '/api/account', 'GET, PATCH, DELETE'],
+    ['OPTIONS', '/api/buckets', 'POST, GET, HEAD'],
+    ['PROPFIND', '/api/account', 'GET, HEAD, PATCH, DELETE'],
     ['HEAD', '/api/register', 'POST'],
   ];
   for (const [method, path, allow] of wrong) {
@@ -88,7 +88,7 @@ describe('paths and methods', () => {
     const head = 'TRACE /api/buckets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
     const answer = parseResponse(await sendRaw(cloud.api, head));
     assert.equal(answer.status, 405);
-    assert.equal(answer.headers.get('allow'), 'POST, GET');
+    assert.equal(answer.headers.get('allow'), 'POST, GET, HEAD');
     assert.ok(!JSON.stringify(answer.body).includes('Host: x'), 'nothing is echoed');
   });
 

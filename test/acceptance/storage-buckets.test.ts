@@ -333,7 +333,7 @@ test('names that could never be a bucket are simply not found', async () => {
 test('other methods are 405 and say which are allowed', async () => {
   const answer = await user.call('/api/buckets', { method: 'PUT', json: {} });
   assertProblem(answer, 405, 'method_not_allowed');
-  assert.deepEqual((answer.headers.get('allow') ?? '').split(', ').sort(), ['GET', 'POST']);
+  assert.deepEqual((answer.headers.get('allow') ?? '').split(', ').sort(), ['GET', 'HEAD', 'POST']);
 });
 
 test('settings that two change at once are both kept', async () => {
