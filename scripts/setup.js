@@ -150,8 +150,8 @@ function explainNpm(result) {
 
 function installDependencies() {
   // Warnings are about the Node that boots us, which then runs nothing; errors still show. No package of the
-  // lock needs its install script, and npm would compile better-sqlite3, whose binary is in the package: a lock
-  // file does not carry the package's `gypfile: false`.
+  // lock needs its install script, and npm would compile better-sqlite3, whose binary is in the package: a
+  // lock file does not carry the package's `gypfile: false`.
   const args = [
     'ci',
     '--include=dev',
