@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { isAppError } from '../../errors.ts';
 import { bridgeRules } from './bridge-rules.ts';
 import { GuestBridge } from './guest-bridge.ts';
@@ -88,4 +90,16 @@ test('on the bridge each guest has rules of its own, and only some may go out', 
   assert.match(rules, /elements = \{ 10\.80\.0\.2 \}/);
   assert.match(rules, /elements = \{ 10\.80\.0\.2 \. 22, 10\.80\.0\.3 \. 22 \}/);
   assert.ok(!bridgeRules({ ...common, guests: [] }).includes('elements'));
+});
+
+test('a process without file descriptors is told that a program of the host cannot be run, and lives on', () => {
+  const path = fileURLToPath(new URL('host-tool.ts', import.meta.url));
+  const script = `
+    import { openSync } from 'node:fs';
+    import { ip, nft } from ${JSON.stringify(path)};
+    try { for (;;) openSync('/dev/null'); } catch {}
+    for (const work of [ip(['link']), nft('')]) await work.catch(({ message }) => console.log(message));`;
+  const node = [process.execPath, '--input-type=module-typescript', '-e', script];
+  const run = spawnSync('/bin/sh', ['-c', 'ulimit -n 100; exec "$@"', 'sh', ...node], { encoding: 'utf8' });
+  assert.equal(run.stdout, 'ip cannot be run (EMFILE)\nnft cannot be run (EMFILE)\n', run.stderr);
 });

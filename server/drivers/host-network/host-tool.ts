@@ -1,5 +1,6 @@
 /** Runs the two programs that change the network of this host: `ip` and `nft`. */
-import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { startProgram } from '../../child-process.ts';
 
 /** Where Debian keeps them; the PATH of a service or a user may lack the first two. */
 const PATH = '/usr/sbin:/sbin:/usr/bin:/bin';
@@ -26,30 +27,26 @@ export function ip(words: readonly string[]): Promise<string> {
   return run('ip', words, '');
 }
 
-function run(program: string, words: readonly string[], input: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const env = { PATH, LANG: 'C' };
-    const child = spawn(program, words, { env, timeout: LIMIT_MS, killSignal: 'SIGKILL' });
-    let [output, complaint] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      if (output.length < MAX_OUTPUT) output += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      if (complaint.length < MAX_OUTPUT) complaint += text;
-    });
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      const isMissing = error.code === 'ENOENT';
-      const what = isMissing ? 'is not installed' : `cannot be run (${error.code})`;
-      reject(new HostToolError(`${program} ${what}`, isMissing));
-    });
-    child.once('close', (status) => {
-      if (status === 0) resolve(output);
-      else reject(new HostToolError(`${program}: ${firstLine(complaint) ?? `status ${status}`}`, false));
-    });
-    // It may end without reading; its status says why.
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(input);
+async function run(program: string, words: readonly string[], input: string): Promise<string> {
+  const env = { PATH, LANG: 'C' };
+  const options = { env, timeout: LIMIT_MS, killSignal: 'SIGKILL' } as const;
+  const child = await startProgram(program, words, options).catch((error: NodeJS.ErrnoException) => {
+    const isMissing = error.code === 'ENOENT';
+    const what = isMissing ? 'is not installed' : `cannot be run (${error.code})`;
+    throw new HostToolError(`${program} ${what}`, isMissing);
   });
+  let [output, complaint] = ['', ''];
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    if (output.length < MAX_OUTPUT) output += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (complaint.length < MAX_OUTPUT) complaint += text;
+  });
+  // It may end without reading; its status says why.
+  child.stdin?.on('error', () => undefined).end(input);
+  const [status] = await once(child, 'close');
+  if (status === 0) return output;
+  throw new HostToolError(`${program}: ${firstLine(complaint) ?? `status ${status}`}`, false);
 }
 
 function firstLine(text: string): string | undefined {
