@@ -8,7 +8,7 @@ import { checkAccountFields, foldEmail, foldUsername } from './account-fields.ts
 import type { ApiKeys } from './api-keys.ts';
 import type { CredentialCache } from './authenticator.ts';
 import { toCredits } from './credits.ts';
-import type { LoginThrottle } from './login-throttle.ts';
+import { type LoginThrottle, ofAccount } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
 import type { Account, ClosedAccount, Registration } from './schema.ts';
@@ -31,6 +31,8 @@ export interface NewAccount {
   readonly email: string;
   /** Without one there is no login, only keys. */
   readonly password?: string | undefined;
+  /** The caller's; absent when the operator asks. */
+  readonly address?: string | undefined;
 }
 
 export interface CreateOptions {
@@ -48,7 +50,7 @@ export interface AccountChange {
   readonly email?: string | undefined;
   readonly password?: string | undefined;
   readonly currentPassword?: string | undefined;
-  /** Of the caller, for the throttle. */
+  /** The caller's. */
   readonly address: string;
 }
 
@@ -91,7 +93,8 @@ export class Accounts {
     // Asked before hashing because that costs 60 ms; the commit decides.
     await this.#demandFree(fields, options);
     const { store, passwords, clock, apiKeys, metadata } = this.#deps;
-    const passwordHash = fields.password === undefined ? '' : await passwords.hash(fields.password);
+    const { password, address } = fields;
+    const passwordHash = password === undefined ? '' : await passwords.hash(password, address);
     const id = await this.#newAccountId();
     const createdAt = clock.now();
     const key = apiKeys.issue(id, options.apiKey);
@@ -154,7 +157,7 @@ export class Accounts {
       statements.push(store.setEmail(row.id, email, foldEmail(email)));
     }
     if (password !== undefined) {
-      const becomes = await passwords.hash(password);
+      const becomes = await passwords.hash(password, change.address);
       statements.push(
         store.setPassword(row.id, { was: row.password_hash, becomes }),
         store.deleteSessionsExcept(row.id, sessionHashOf(principal) ?? ''),
@@ -201,7 +204,7 @@ export class Accounts {
   async #demandCurrentPassword(principal: Principal, row: AccountRow, change: AccountChange): Promise<void> {
     const { apiKeys, throttle, passwords } = this.#deps;
     if (row.password_hash === '') return await apiKeys.demandOwner(principal);
-    const { password, currentPassword } = change;
+    const { password, currentPassword, address } = change;
     if (currentPassword === undefined) {
       if (password === undefined && (await apiKeys.ownsAccount(principal))) return;
       throw invalidField(
@@ -209,9 +212,10 @@ export class Accounts {
         'is required for a new password, and with an access key for a new address',
       );
     }
-    const attempt = { name: foldUsername(row.username), address: change.address };
-    throttle.check(attempt);
-    const right = await passwords.verify(currentPassword, row.password_hash, () => throttle.check(attempt));
+    const attempt = { target: ofAccount(row.id), address };
+    const admit = () => throttle.check(attempt);
+    admit();
+    const right = await passwords.verify(currentPassword, row.password_hash, { address, admit });
     if (!right) {
       throttle.failed(attempt);
       throw new AppError('invalid_credentials', 'current_password is wrong');

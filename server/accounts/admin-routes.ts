@@ -48,8 +48,8 @@ function accountRoutes(administration: Administration): Route[] {
       body: shapes.AdminCreateBody,
       responses: { 201: shapes.Account },
       errors: ['username_taken', 'email_taken', 'overloaded'],
-      handler: ({ body: { username, email, password, is_admin: isAdmin }, receipt }) =>
-        administration.create({ username, email, password, isAdmin }, receipt),
+      handler: ({ body: { username, email, password, is_admin: isAdmin }, request: { address }, receipt }) =>
+        administration.create({ username, email, password, isAdmin, address }, receipt),
     }),
   ];
 }

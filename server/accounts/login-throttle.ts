@@ -1,10 +1,10 @@
 /**
- * Slows the guessing of passwords: failures are counted per name and network, so that a flood from one
- * network never locks the owner out from another. In memory and bounded; a restart forgets.
+ * Slows the guessing of passwords: failures are counted per network, so that a flood from one network never
+ * locks the owner out from another. In memory and bounded; a restart forgets.
  */
-import { isIPv4, isIPv6 } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { networkOf } from './caller-networks.ts';
 
 /** Pairs remembered at most; beyond it the one longest without a failure is forgotten. */
 const MAX_PAIRS = 50_000;
@@ -19,10 +19,22 @@ interface Failures {
   blockedUntil: number;
 }
 
-/** Who tries to log in: a folded name, as typed, and the caller's address. */
+/** A guess at somebody's password. */
 export interface Attempt {
-  readonly name: string;
+  /** What the guesses are counted by: see `typedName` and `ofAccount`. */
+  readonly target: string;
+  /** The caller's. */
   readonly address: string;
+}
+
+/** Counts by what was typed, folded: whether any account has that name shows in nothing. */
+export function typedName(name: string): string {
+  return `name ${name.slice(0, 256)}`;
+}
+
+/** Counts by account, whichever of its names was typed. */
+export function ofAccount(accountId: number): string {
+  return `account ${accountId}`;
 }
 
 export class LoginThrottle {
@@ -38,12 +50,16 @@ export class LoginThrottle {
     this.#maxPairs = deps.maxPairs ?? MAX_PAIRS;
   }
 
+  /** How long no guess of this pair counts, ms; 0 when it may go on. */
+  waitMs(attempt: Attempt): number {
+    const blockedUntil = this.#failures.get(keyOf(attempt))?.blockedUntil ?? 0;
+    return Math.max(0, blockedUntil - this.#clock.monotonic());
+  }
+
   /** Throws `rate_limited` while the pair must wait. */
   check(attempt: Attempt): void {
-    const known = this.#failures.get(keyOf(attempt));
-    if (known === undefined) return;
-    const waitMs = known.blockedUntil - this.#clock.monotonic();
-    if (waitMs <= 0) return;
+    const waitMs = this.waitMs(attempt);
+    if (waitMs === 0) return;
     throw new AppError('rate_limited', 'Too many failed logins of this account from this network', {
       retryAfterSeconds: Math.ceil(waitMs / 1000),
       hint: 'Wait as long as Retry-After says; logins from other networks are not affected',
@@ -70,26 +86,6 @@ export class LoginThrottle {
   }
 }
 
-function keyOf({ name, address }: Attempt): string {
-  return `${networkOf(address)} ${name.slice(0, 256)}`;
-}
-
-/** The /24 of an IPv4 address or the /64 of an IPv6 one; an IPv4-mapped address counts as IPv4. */
-export function networkOf(address: string): string {
-  const plain = address.replace(/%.*$/, '').toLowerCase();
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(plain)?.[1] ?? plain;
-  if (isIPv4(mapped)) return `${mapped.slice(0, mapped.lastIndexOf('.'))}.0/24`;
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    // A dotted tail stands for two groups, and never reaches the first four unless the head is that long.
-    const tailGroups = tail === '' ? 0 : tail.split(':').length + (tail.includes('.') ? 1 : 0);
-    while (groups.length < Math.min(4, 8 - tailGroups)) groups.push('0');
-    if (groups.length < 4) groups.push(...tail.split(':').slice(0, 4 - groups.length));
-  }
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
+function keyOf({ target, address }: Attempt): string {
+  return `${networkOf(address)} ${target}`;
 }

@@ -60,7 +60,7 @@ test('at most 2 run and 100 wait; the next is refused and the rest finish', asyn
     most = Math.max(most, running);
   };
   const attempts = Array.from({ length: 110 }, () =>
-    passwords.verify('password', null, admit).finally(() => running--),
+    passwords.verify('password', null, { admit }).finally(() => running--),
   );
   const results = await Promise.allSettled(attempts);
   const refused = results.filter((result) => result.status === 'rejected');
@@ -72,12 +72,30 @@ test('at most 2 run and 100 wait; the next is refused and the rest finish', asyn
   assert.equal(await passwords.verify('password', await passwords.hash('password')), true);
 });
 
+test('a flood from one address takes no place from another; a whole /64 is one', async () => {
+  const passwords = new Passwords({ cost: cheap });
+  const stored = await passwords.hash('password');
+  const flood = ['10.0.0.1', '2001:db8::'].flatMap((address) =>
+    Array.from({ length: 300 }, (_, i) =>
+      passwords.verify('guess', stored, { address: address.endsWith(':') ? `${address}${i}` : address }),
+    ),
+  );
+  const settled = Promise.allSettled(flood);
+  const others = ['10.0.0.2', '2001:db8:0:1::1', ''].map((address) =>
+    passwords.verify('password', stored, { address }),
+  );
+  assert.deepEqual(await Promise.all(others), [true, true, true]);
+  const refused = (await settled).filter(({ status }) => status === 'rejected');
+  assert.equal(refused.length, 600 - 2 - 100 + others.length);
+});
+
 test('who is not admitted costs no hash and blocks nobody', async () => {
   const passwords = new Passwords({ cost: cheap });
   const refuse = () => {
     throw new Error('no');
   };
-  for (let i = 0; i < 5; i++) await assert.rejects(passwords.verify('password', null, refuse), /no/);
+  for (let i = 0; i < 5; i++)
+    await assert.rejects(passwords.verify('password', null, { admit: refuse }), /no/);
   assert.equal(passwords.computed, 0);
   assert.equal(await passwords.verify('password', null), false);
 });

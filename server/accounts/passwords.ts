@@ -1,10 +1,12 @@
 /**
  * Passwords as argon2id (RFC 9106) in PHC strings. Hashing runs in Node's thread pool; each one takes
- * 46 MiB, so few run at once and the queue is bounded.
+ * 46 MiB, so few run at once, and the queue is bounded and fair.
  */
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto';
 import { AppError, invalidField } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
+import { sourceOf } from './caller-networks.ts';
+import { FairQueue } from './fair-queue.ts';
 import { foldPassword } from './password-blocklist.ts';
 
 export interface PasswordCost {
@@ -16,6 +18,7 @@ export interface PasswordCost {
 const DEFAULT_COST: PasswordCost = { memoryKib: 47104, passes: 1 };
 const MAX_RUNNING = 2;
 const MAX_WAITING = 100;
+const RETRY_AFTER_SECONDS = 5;
 const SALT_BYTES = 16;
 const TAG_BYTES = 32;
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
@@ -23,9 +26,8 @@ const PHC = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9
 export class Passwords {
   readonly #cost: PasswordCost;
   readonly #blocklist: ReadonlySet<string>;
-  readonly #waiting: (() => void)[] = [];
+  readonly #queue = new FairQueue({ running: MAX_RUNNING, waiting: MAX_WAITING, refusal: overloaded });
   readonly #dummy: string;
-  #running = 0;
   #computed = 0;
 
   /** `blocklist`: see readBlocklist. */
@@ -41,14 +43,14 @@ export class Passwords {
   }
 
   /**
-   * The PHC string to store. Throws `invalid_request` for a password that the operator does not allow,
-   * `overloaded` when too many are waiting.
+   * The PHC string to store. `address` is the caller's, for the turn; empty for the operator's.
+   * Throws `invalid_request` for a password that the operator does not allow, `overloaded` when many wait.
    */
-  async hash(password: string): Promise<string> {
+  async hash(password: string, address = ''): Promise<string> {
     if (this.#blocklist.has(foldPassword(password))) {
       throw invalidField('password', 'is one of those that everybody tries first; choose another');
     }
-    return await this.#inTurn(async () => {
+    return await this.#queue.run(sourceOf(address), async () => {
       const salt = randomSecret(SALT_BYTES);
       const tag = await this.#derive(password, { salt, tagBytes: TAG_BYTES, parallelism: 1, ...this.#cost });
       return this.#render(salt, tag);
@@ -57,37 +59,17 @@ export class Passwords {
 
   /**
    * Whether `password` is the one that gave `stored`. Null or empty (no such account, no password) costs
-   * the same and is false. `admit` runs when its turn has come, just before hashing, and may throw: so a
-   * throttle counts the failures of those that waited before. Throws `overloaded` as hash does.
+   * the same and is false. Throws `overloaded` as hash does.
    */
-  async verify(password: string, stored: string | null, admit?: () => void): Promise<boolean> {
-    return await this.#inTurn(async () => {
-      admit?.();
+  async verify(password: string, stored: string | null, by: Caller = {}): Promise<boolean> {
+    return await this.#queue.run(sourceOf(by.address ?? ''), async () => {
+      by.admit?.();
       const known = parse(stored);
       const target = known ?? parse(this.#dummy);
       if (target === undefined) throw new Error('the dummy hash has no PHC form');
       const tag = await this.#derive(password, { ...target, tagBytes: target.tag.length });
       return timingSafeEqual(tag, target.tag) && known !== undefined;
     });
-  }
-
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= MAX_RUNNING) {
-      if (this.#waiting.length >= MAX_WAITING) {
-        throw new AppError('overloaded', 'Too many passwords are being checked', { retryAfterSeconds: 5 });
-      }
-      // The one that leaves hands its place over, so #running does not change.
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else {
-      this.#running++;
-    }
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running--;
-    }
   }
 
   #render(salt: Buffer, tag: Buffer): string {
@@ -110,6 +92,22 @@ export class Passwords {
       argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)));
     });
   }
+}
+
+/** Who has a password checked. */
+interface Caller {
+  readonly address?: string;
+  /**
+   * Runs when the turn has come, just before hashing, and may throw: so a throttle counts the failures of
+   * those that waited before.
+   */
+  readonly admit?: () => void;
+}
+
+function overloaded(): AppError {
+  return new AppError('overloaded', 'Too many passwords are being checked', {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
 }
 
 interface Derivation extends PasswordCost {

@@ -41,8 +41,8 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       body: shapes.RegisterBody,
       responses: { 201: shapes.Registration },
       errors: ['username_taken', 'email_taken', 'overloaded'],
-      handler: ({ body: { username, email, password }, receipt }) =>
-        accounts.register({ username, email, password }, receipt),
+      handler: ({ body: { username, email, password }, request: { address }, receipt }) =>
+        accounts.register({ username, email, password, address }, receipt),
     }),
     defineRoute({
       method: 'POST',
@@ -91,8 +91,8 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       body: shapes.SetupBody,
       responses: { 201: shapes.Account },
       errors: ['invalid_link', 'username_taken', 'email_taken', 'overloaded'],
-      handler: ({ body: { token, username, email, password }, receipt }) =>
-        setupLinks.setUp(token, { username, email, password }, receipt),
+      handler: ({ body: { token, username, email, password }, request: { address }, receipt }) =>
+        setupLinks.setUp(token, { username, email, password, address }, receipt),
     }),
   ];
 }

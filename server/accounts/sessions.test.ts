@@ -91,6 +91,47 @@ test('a name nobody has is slowed like one that exists', async () => {
   await assert.rejects(login('GHOST', password, '10.7.0.1'), code('rate_limited'));
 });
 
+test('guesses by name and by e-mail address count together', async () => {
+  const { username } = await register();
+  const names = [username, `${username}@example.com`];
+  const failTimes = async (count: number, address: string) => {
+    for (let i = 0; i < count; i++) {
+      const guess = login(names[i % 2] ?? '', 'wrong password', address);
+      await assert.rejects(guess, code('invalid_credentials'));
+    }
+  };
+  await failTimes(9, '10.8.0.1');
+  await login(username, password, '10.8.0.1');
+  await failTimes(10, '10.8.0.1');
+  for (const name of names) {
+    await assert.rejects(login(name, password, '10.8.0.1'), code('invalid_credentials'), name);
+    await login(name, password, '10.8.1.1');
+  }
+  // The refused ones have not made the wait longer.
+  house.clock.advance(1000);
+  await login(username, password, '10.8.0.1');
+});
+
+test('whose e-mail address it is shows in no answer to guesses', async () => {
+  const { username } = await register();
+  await register();
+  const answersTo = async (names: string[], address: string) => {
+    const seen: string[] = [];
+    for (let i = 0; i < 40; i++) {
+      if (i % 13 === 12) house.clock.advance(1500);
+      await login(names[i < 12 ? 0 : i % 2] ?? '', 'wrong password', address).catch((error) =>
+        seen.push(`${error.code} ${error.message} ${error.retryAfterSeconds} ${error.hint}`),
+      );
+    }
+    return seen;
+  };
+  const own = await answersTo([username, `${username}@example.com`], '10.9.0.1');
+  assert.deepEqual(await answersTo([username, `User-${made}@example.com`], '10.9.1.1'), own);
+  assert.deepEqual(await answersTo([username, 'nobody@example.com'], '10.9.2.1'), own);
+  assert.deepEqual(await answersTo(['nobody', 'nobody@example.org'], '10.9.3.1'), own);
+  assert.ok(own.some((answer) => answer.startsWith('rate_limited')));
+});
+
 test('30 parallel right logins all succeed', async () => {
   const { username } = await register();
   await Promise.all(Array.from({ length: 30 }, () => login(username)));

@@ -9,7 +9,7 @@ import { foldEmail, foldUsername } from './account-fields.ts';
 import { hashSecret } from './api-key-text.ts';
 import type { ApiKeys } from './api-keys.ts';
 import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
-import type { LoginThrottle } from './login-throttle.ts';
+import { type LoginThrottle, ofAccount, typedName } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 import type { Principal } from './principal.ts';
 import type { Account } from './schema.ts';
@@ -26,7 +26,7 @@ export interface Login {
   /** User name or e-mail address. */
   readonly name: string;
   readonly password: string;
-  /** Of the caller, for the throttle. */
+  /** The caller's. */
   readonly address: string;
 }
 
@@ -109,21 +109,29 @@ export class Sessions {
     );
   }
 
-  async #checkPassword(login: Login): Promise<AccountRow> {
+  async #checkPassword({ name: given, password, address }: Login): Promise<AccountRow> {
     const { store, throttle, passwords } = this.#deps;
-    const isEmail = login.name.includes('@');
-    const name = isEmail ? foldEmail(login.name) : foldUsername(login.name);
-    const attempt = { name, address: login.address };
-    throttle.check(attempt);
+    const isEmail = given.includes('@');
+    const name = isEmail ? foldEmail(given) : foldUsername(given);
+    const typed = { target: typedName(name), address };
+    throttle.check(typed);
     const row = await (isEmail ? store.accountByEmail(name) : store.accountByUsername(name));
-    const right = await passwords.verify(login.password, row?.password_hash ?? null, () =>
-      throttle.check(attempt),
-    );
-    if (!right || row === undefined) {
-      throttle.failed(attempt);
+    const account = row === undefined ? undefined : { target: ofAccount(row.id), address };
+    let isHeld = false;
+    const admit = () => {
+      throttle.check(typed);
+      isHeld = account !== undefined && throttle.waitMs(account) > 0;
+    };
+    const right = await passwords.verify(password, row?.password_hash ?? null, { address, admit });
+    // Guesses by name and by e-mail address count together. To say so would tell which address belongs to
+    // which name, so until the wait is over even the right password is called wrong.
+    if (!right || row === undefined || isHeld) {
+      throttle.failed(typed);
+      if (account !== undefined && !isHeld) throttle.failed(account);
       throw wrong();
     }
-    throttle.succeeded(attempt);
+    throttle.succeeded(typed);
+    throttle.succeeded({ target: ofAccount(row.id), address });
     if (row.is_active === 0) {
       const reason = row.suspended_reason ? `: ${row.suspended_reason}` : '';
       throw new AppError('account_suspended', `This account is suspended${reason}`);
@@ -133,5 +141,7 @@ export class Sessions {
 }
 
 function wrong(): AppError {
-  return new AppError('invalid_credentials', 'The user name or the password is wrong');
+  return new AppError('invalid_credentials', 'The user name or the password is wrong', {
+    hint: 'After many failures the right password is refused too, for a while: wait, and try again',
+  });
 }
