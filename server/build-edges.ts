@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { ConnectionGuard } from './http/connection-guard.ts';
 import { createEdge, type EdgeDeps } from './http/edge.ts';
 import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
+import { hostsOf } from './http/host-check.ts';
 import { RateLimiter } from './http/rate-limit.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from './http/web-sockets.ts';
 
@@ -29,7 +30,8 @@ export function buildEdges(
     { name: 'registrations', requests: config.registrationsPerWindow, windowSeconds: 600 },
     clock,
   );
-  const common = { ...deps, trustedProxies };
+  const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
+  const common = { ...deps, trustedProxies, hostNames };
   const api = createEdge({
     ...common,
     limiter,
@@ -39,7 +41,7 @@ export function buildEdges(
   });
   const headers = { ...API_HEADERS, ...hsts };
   const { publicUrl } = config;
-  new WebSockets({ ...deps, limiter, routes: deps.sockets, headers, publicUrl }).serve(api);
+  new WebSockets({ ...common, limiter, routes: deps.sockets, headers, publicUrl }).serve(api);
   const data = createEdge({
     ...common,
     limiter: null,

@@ -60,6 +60,7 @@ export const ERRORS = {
   payload_too_large: { http: 413, title: 'Payload too large' },
   unsupported_media_type: { http: 415, title: 'Unsupported media type' },
   range_not_satisfiable: { http: 416, title: 'Range not satisfiable' },
+  misdirected_request: { http: 421, title: 'Misdirected request' },
   idempotency_mismatch: { http: 422, title: 'Idempotency key reused with another request' },
   upgrade_required: { http: 426, title: 'WebSocket required' },
   rate_limited: { http: 429, title: 'Too many requests' },

@@ -1,6 +1,7 @@
 /** The account's own endpoints (contract §3). */
 import { Type } from 'typebox';
 import { AppError } from '../errors.ts';
+import { refuseCrossSite } from '../http/credentials.ts';
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { isId } from '../ids.ts';
@@ -72,10 +73,12 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       isRepeatable: true,
       tag: 'accounts',
       summary: 'End the session of the cookie',
-      // Public, so that a cookie whose session is over can still be cleared. SameSite keeps other sites out.
+      // Public: the cookie of a session that is over can be cleared too, though by no form of another site.
       permission: 'public',
       responses: { 200: shapes.Empty },
+      errors: ['cross_site_request'],
       handler: async ({ request, receipt }) => {
+        refuseCrossSite(request.raw);
         const answer = await sessions.logout(readSessionCookie(request.headers.cookie), receipt);
         setCookie(request, renderEndedSessionCookie(secureCookies));
         return answer;

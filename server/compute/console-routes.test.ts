@@ -245,7 +245,7 @@ async function raw(text: string): Promise<[string, string | undefined]> {
 }
 
 test('an offer of another protocol, or at another address, is an ordinary request', async () => {
-  const head = `Host: x\r\nX-API-Key: owner\r\nConnection: Upgrade\r\n`;
+  const head = `Host: localhost\r\nX-API-Key: owner\r\nConnection: Upgrade\r\n`;
   assert.deepEqual(await raw(`GET /api/vms/${VM}/console HTTP/1.1\r\n${head}Upgrade: h2c\r\n\r\n`), [
     '426',
     'upgrade_required',

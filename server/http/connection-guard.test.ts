@@ -10,7 +10,7 @@ import { ConnectionGuard } from './connection-guard.ts';
 import { sendContent } from './send-content.ts';
 
 const SLOW_SECONDS = 30;
-const HEAD = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n';
+const HEAD = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n';
 
 interface House {
   readonly clock: FakeClock;
@@ -97,7 +97,7 @@ test('a body that comes fast enough is not cut, however long it takes', async (t
   const { server, requests } = reading();
   const { pass, port } = await guarded(t, server);
   const { socket, closed } = await dial(port);
-  socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n');
+  socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n');
   await eventually(() => requests.length === 1);
   for (let sent = 0; sent < 200_000; sent += 40_000) {
     const seen = requests[0]?.socket.bytesRead ?? 0;
@@ -117,7 +117,7 @@ test('the time that we take is not held against the client', async (t) => {
   });
   const { pass, port } = await guarded(t, server);
   const [thinking, paused] = [await dial(port), await dial(port)];
-  thinking.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  thinking.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   paused.socket.write(HEAD.replace('POST /', 'POST /paused'));
   await eventually(() => held.length === 2);
   await pass(SLOW_SECONDS * 4);
@@ -139,7 +139,7 @@ test('headers that are too large, and what is no HTTP at all, are answered with 
     createServer({ maxHeaderSize: 1024 }, () => {}),
   );
   const large = await dial(port);
-  large.socket.write(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(2000)}\r\n\r\n`);
+  large.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(2000)}\r\n\r\n`);
   assertProblem(await large.closed, 431, 'headers_too_large');
   const garbage = await dial(port);
   garbage.socket.write('\x16\x03\x01\x02garbage\r\n\r\n');
@@ -151,7 +151,7 @@ test('an idle connection between two requests is kept', async (t) => {
   const { pass, port, guard } = await guarded(t, server);
   const { socket, seen } = await dial(port);
   for (let request = 1; request <= 3; request++) {
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await eventually(() => seen.text.split('200 OK').length === request + 1);
     await pass(SLOW_SECONDS * 3);
   }
@@ -171,7 +171,7 @@ test('connections beyond the limit get 503 and are closed, and a free place is g
   held[0]?.socket.destroy();
   await eventually(() => guard.connections === 2);
   const next = await dial(port);
-  next.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  next.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await eventually(() => next.seen.text.endsWith('ok'));
 });
 
@@ -213,7 +213,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
   for (const [i, { socket }] of clients.entries()) {
     if (i % 2 === 0) continue;
     socket.pause();
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   }
   const waiting = () => served.reduce((sum, socket) => sum + socket.writableLength, 0);
   const stalled = () => served.filter((socket) => socket.writableLength > 0).length;

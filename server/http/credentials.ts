@@ -45,9 +45,10 @@ export function identify(
 
 /**
  * A cookie travels with requests that other sites make. Browsers mark those: a change by cookie needs
- * Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own host.
+ * Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own host. Throws
+ * `cross_site_request`.
  */
-function refuseCrossSite(request: IncomingMessage): void {
+export function refuseCrossSite(request: IncomingMessage): void {
   if (request.method === 'GET' || request.method === 'HEAD') return;
   const site = request.headers['sec-fetch-site'];
   const origin = request.headers.origin;

@@ -4,6 +4,7 @@
  * handler → answer or problem. No rules live here.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { NOBODY, type Permission, type Principal, permits } from '../accounts/principal.ts';
@@ -18,6 +19,7 @@ import { endOfTurn } from '../turns.ts';
 import { type Answer, lineOf } from './answer.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
 import { handleRoute, requireMultipart } from './handle.ts';
+import { hostCheck } from './host-check.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
@@ -41,6 +43,8 @@ export interface EdgeDeps {
   /** On every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly trustedProxies: readonly string[];
+  /** Names that a `Host` may have while the server listens on loopback only, besides its own. */
+  readonly hostNames?: readonly string[];
 }
 
 declare module 'fastify' {
@@ -86,10 +90,13 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('address', '');
   app.decorateRequest('routeName', '');
   acceptBodies(app);
+  const checkHost = hostCheck(app.server, deps.hostNames ?? []);
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);
-    if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
-      sendProblem(deps, reply, new AppError('bad_http', 'The Host header is missing'));
+    try {
+      checkHost(request.raw);
+    } catch (error) {
+      sendProblem(deps, reply, error);
       return;
     }
     done();
@@ -97,7 +104,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   for (const route of deps.routes) mount(app, deps, route);
   app.setNotFoundHandler((request, reply) => {
     try {
-      deps.limiter?.take(`address:${request.ip}`, request.answerHeaders);
+      deps.limiter?.take(`address:${request.address}`, request.answerHeaders);
       sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
     } catch (error) {
       sendProblem(deps, reply, error);
@@ -110,9 +117,14 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
 function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
   request.startedAt = deps.clock.monotonic();
   request.principal = NOBODY;
-  request.address = request.ip;
+  request.address = addressOf(request);
   request.answerHeaders = { ...deps.headers, 'x-request-id': request.id };
   reply.raw.on('close', () => record(deps, request, reply));
+}
+
+/** What a trusted proxy forwards counts when it is an address; its own does otherwise. */
+function addressOf({ ip, raw }: FastifyRequest): string {
+  return isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
 }
 
 function acceptBodies(app: FastifyInstance): void {

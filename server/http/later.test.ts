@@ -115,7 +115,9 @@ test('the work goes on when its client leaves, and still knows from where it was
   const { port } = app.server.address() as AddressInfo;
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
-  socket.write(`POST /api/work HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nPrefer: respond-async\r\n\r\n`);
+  socket.write(
+    `POST /api/work HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\nPrefer: respond-async\r\n\r\n`,
+  );
   await begun.promise;
   socket.resetAndDestroy();
   await eventually(async () => (await connectionsOf()) === 0);

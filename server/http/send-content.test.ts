@@ -187,7 +187,7 @@ test('what is in memory is not counted as sent to a reader who left before', asy
   content = base;
   sent = 0;
   const socket = connect(port, '127.0.0.1');
-  socket.write('GET /when-gone HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.write('GET /when-gone HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(socket, 'data');
   socket.destroy();
   await answered.promise;
@@ -212,7 +212,7 @@ test('a reader that leaves stops the reading', async () => {
   };
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
-  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(socket, 'readable');
   socket.destroy();
   await stopped.promise;
@@ -233,7 +233,7 @@ test('a reader that does not read holds the reading up', async () => {
   };
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
-  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(socket, 'readable');
   let before = -1;
   while (before !== sent) {

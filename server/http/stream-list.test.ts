@@ -101,7 +101,7 @@ test('a reader that stops reading stops the list, and one that leaves ends it', 
   const { state, entries } = endless(() => sleep(0));
   await serve(entries, async ({ port, finished }) => {
     const socket = connect(port, '127.0.0.1');
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await once(socket, 'readable');
     socket.pause();
     let before = -1;
@@ -127,7 +127,7 @@ test('a reader that leaves while the next entry is looked for ends it too', asyn
     left = gone.promise;
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await sleep(50);
     socket.destroy();
     await sleep(100);

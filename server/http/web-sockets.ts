@@ -16,6 +16,7 @@ import type { Meters } from '../system/meters.ts';
 import { rawProblem } from './connection-guard.ts';
 import { type Authenticates, type ControlSockets, identify, sameHost } from './credentials.ts';
 import { demand } from './edge.ts';
+import { type HostCheck, hostCheck } from './host-check.ts';
 import { toAppError } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
 
@@ -64,6 +65,8 @@ export interface WebSocketsDeps {
   readonly headers: Readonly<Record<string, string>>;
   /** Users' way to the API when a proxy stands before it; else empty. */
   readonly publicUrl: string;
+  /** As of EdgeDeps. */
+  readonly hostNames?: readonly string[];
   readonly pingSeconds?: number;
   readonly recheckSeconds?: number;
 }
@@ -102,6 +105,7 @@ export class WebSockets {
   });
   readonly #connections = new Map<WebSocket, Connection>();
   readonly #timers: readonly NodeJS.Timeout[];
+  #checkHost: HostCheck = () => {};
   #isClosing = false;
 
   constructor(deps: WebSocketsDeps) {
@@ -127,6 +131,7 @@ export class WebSockets {
     // Requests that offer another protocol (h2c, say), or this one elsewhere, stay ordinary requests.
     const shouldUpgradeCallback = (request: IncomingMessage) => this.#find(request) !== undefined;
     Object.assign(app.server, { shouldUpgradeCallback });
+    this.#checkHost = hostCheck(app.server, this.#deps.hostNames ?? []);
     app.server.on('upgrade', (request, socket, head) => {
       const place = this.#find(request);
       if (place) void this.#upgrade(place, { request, socket, head });
@@ -164,6 +169,7 @@ export class WebSockets {
     let status = 101;
     try {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
+      this.#checkHost(request);
       principal = await this.#admit(place, request, headers);
       session = await place.route.prepare(principal, place.params);
     } catch (thrown) {

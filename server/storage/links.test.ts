@@ -13,6 +13,12 @@ const objectId = newId('obj', clock);
 const versionId = newId('ver', clock);
 const isRefused = (error: unknown) => isAppError(error, 'invalid_link');
 
+/** 43 characters hold two bits more than the 32 bytes have. */
+function withOtherBitsAtItsEnd(signature: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return signature.slice(0, -1) + alphabet[alphabet.indexOf(signature.slice(-1)) ^ 1];
+}
+
 /** As the edge reads it. */
 function read(query: string): LinkQuery {
   const params = new URLSearchParams(query);
@@ -49,6 +55,13 @@ test('a link of another object, version, expiry or cloud is refused', () => {
     { ...given, signature: undefined },
     { ...given, signature: '' },
     { ...given, signature: `${given.signature}AAAA` },
+    // The same bytes to a decoder that passes over what does not belong.
+    { ...given, signature: `${given.signature}=` },
+    { ...given, signature: ` ${given.signature}` },
+    { ...given, signature: `${given.signature?.slice(0, 5)}!${given.signature?.slice(5)}` },
+    { ...given, signature: given.signature?.replaceAll('-', '+').replaceAll('_', '/').padEnd(44, '=') },
+    { ...given, signature: withOtherBitsAtItsEnd(given.signature ?? '') },
+    { ...given, signature: 'é'.repeat(43) },
   ];
   for (const query of changed)
     assert.throws(() => links.check(objectId, query), isRefused, JSON.stringify(query));

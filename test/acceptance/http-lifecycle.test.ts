@@ -123,7 +123,7 @@ test('a second start finds everything, and a taken control socket is no obstacle
 test('after SIGTERM a client that gets problems is told that its connection ends', async () => {
   const cloud = await CloudProcess.start({ dataDir: directory('told') });
   const socket = await openSocket(cloud.api);
-  const head = `POST /api/buckets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${ADMIN_KEY}\r\n`;
+  const head = `POST /api/buckets HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${ADMIN_KEY}\r\n`;
   socket.write(`${head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{`);
   const isServed = () =>
     fetch(`${cloud.api}/healthz`, { headers: { connection: 'close' } }).then(
@@ -133,7 +133,7 @@ test('after SIGTERM a client that gets problems is told that its connection ends
   assert.ok(await isServed(), 'what came before was read');
   const stopped = cloud.stop();
   while (await isServed()) await sleep(20);
-  socket.write(`}${'GET /api/nothing HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3)}`);
+  socket.write(`}${'GET /api/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(3)}`);
   const text = await readToEnd(socket);
   assert.match(text, /^HTTP\/1\.1 400 /);
   const problems = text.split('HTTP/1.1 404 ').slice(1);

@@ -72,6 +72,11 @@ describe('rate limits', () => {
       assert.equal((await register(1, '10.0.0.1')).status, 201);
       assert.equal((await register(2, '10.0.0.2')).status, 201);
       assert.equal((await register(3, '10.0.0.1')).status, 429);
+      // What is no address says nothing: then it is the proxy itself that calls.
+      assert.equal((await register(4, 'anything')).status, 201);
+      for (const [i, text] of ['other', 'anything', '10.0.0.300', '10.0.0.9:80'].entries()) {
+        assert.equal((await register(5 + i, text)).status, 429, text);
+      }
     } finally {
       await behind.stop();
     }
@@ -100,7 +105,7 @@ describe('connections', () => {
 
   test('100 that send slowly hurt nobody, and are cut', async () => {
     const user = client.as((await client.register()).api_key);
-    const head = `POST /api/buckets HTTP/1.1\r\nHost: x\r\nX-API-Key: ${user.key}\r\n`;
+    const head = `POST /api/buckets HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${user.key}\r\n`;
     const body = 'Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{';
     const slow = await Promise.all(Array.from({ length: 100 }, () => openSocket(cloud.api)));
     const ends = slow.map((socket) => readToEnd(socket, 30_000));

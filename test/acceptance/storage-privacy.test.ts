@@ -89,7 +89,7 @@ test('whether the body had come by then does not show in the head of a refusal',
   const end = '--x--\r\n';
   const head = [
     'POST /api/buckets/absent/upload HTTP/1.1',
-    'Host: x',
+    'Host: localhost',
     `X-API-Key: ${other.key}`,
     'Content-Type: multipart/form-data; boundary=x',
     `Content-Length: ${end.length}`,

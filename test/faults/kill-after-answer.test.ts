@@ -47,7 +47,7 @@ function requestOf({ bucket, name, size }: Put, number: number, key: string): Bu
   ]);
   const head = [
     `POST /api/buckets/${bucket}/upload HTTP/1.1`,
-    `Host: x\r\nX-API-Key: ${key}`,
+    `Host: localhost\r\nX-API-Key: ${key}`,
     `Content-Type: multipart/form-data; boundary=${BOUNDARY}`,
     `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n`,
   ];
