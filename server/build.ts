@@ -221,7 +221,7 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
   const dataDir = openDataDirectory(config.dataDir);
   const lock = lockDirectory(dataDir);
   try {
-    const room = new DiskRoom({ clock, directory: dataDir });
+    const room = new DiskRoom({ clock, alarms, directory: dataDir });
     await room.start();
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
     const threads = new SqliteThreads({ directory: dataDir });

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { FakeClock } from '../clock.ts';
 import { type AppError, isAppError } from '../errors.ts';
+import { Alarms } from './alarms.ts';
 import { DiskRoom } from './disk-room.ts';
 
 const MIB = 2 ** 20;
@@ -90,17 +91,18 @@ for (const disk of DISKS) {
     /** A room of its own directory on the disk; everything in it goes when the test ends. */
     function diskTest(
       name: string,
-      work: (room: DiskRoom, at: { directory: string; clock: FakeClock }) => Promise<void>,
+      work: (room: DiskRoom, at: { directory: string; clock: FakeClock; alarms: Alarms }) => Promise<void>,
     ): void {
       test(name, async (t) => {
         if (!mounted) return t.skip(`cannot mount ${disk.name} here (needs root)`);
         const directory = join(mountPoint, `room-${count++}`);
         mkdirSync(directory);
         const clock = new FakeClock();
-        const room = new DiskRoom({ clock, directory });
+        const alarms = new Alarms(clock);
+        const room = new DiskRoom({ clock, alarms, directory });
         try {
           await room.start();
-          await work(room, { directory, clock });
+          await work(room, { directory, clock, alarms });
         } finally {
           await room.stop();
           rmSync(directory, { recursive: true });
@@ -131,6 +133,30 @@ for (const disk of DISKS) {
         await room.refresh(); // nothing was written after all
         await room.refresh();
         assert.equal(room.availableBytes(), available);
+      },
+    );
+
+    diskTest(
+      'an alarm says that uploads are refused, and for a while after the last one',
+      async (room, at) => {
+        const codes = () => at.alarms.list().map(({ code }) => code);
+        assert.deepEqual(codes(), []);
+        assert.throws(() => room.assertRoom(room.availableBytes() + 1), isFull);
+        assert.deepEqual(codes(), ['out_of_space']);
+        await room.refresh();
+        assert.deepEqual(codes(), ['out_of_space'], 'the next upload of that size is refused as well');
+        at.clock.advance(60_000);
+        await room.refresh();
+        assert.deepEqual(codes(), []);
+        fillUp(join(at.directory, 'filler'));
+        await room.refresh();
+        assert.deepEqual(codes(), ['out_of_space'], 'before anyone was refused');
+        at.clock.advance(60_000);
+        await room.refresh();
+        assert.deepEqual(codes(), ['out_of_space']);
+        rmSync(join(at.directory, 'filler'));
+        await room.refresh();
+        assert.deepEqual(codes(), []);
       },
     );
 
@@ -229,7 +255,7 @@ for (const disk of DISKS) {
       rmSync(reserve);
       writeFileSync(reserve, '');
       truncateSync(reserve, 8 * MIB);
-      const next = new DiskRoom({ clock, directory });
+      const next = new DiskRoom({ clock, alarms: new Alarms(clock), directory });
       await next.start();
       await next.stop();
       assert.ok(statSync(reserve).blocks * 512 >= 3 * MIB);
@@ -241,7 +267,8 @@ test('on a disk of usual size the headroom is 64 MiB and the reserve 32 MiB', as
   const directory = mkdtempSync(join(tmpdir(), 'disk-room-'));
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize < 2 ** 30) return t.skip('less than 1 GiB free here');
-  const room = new DiskRoom({ clock: new FakeClock(), directory });
+  const clock = new FakeClock();
+  const room = new DiskRoom({ clock, alarms: new Alarms(clock), directory });
   await room.start();
   assert.equal(room.headroomBytes(), 64 * MIB);
   assert.equal(statSync(join(directory, 'reserve')).size, 32 * MIB);
@@ -250,6 +277,7 @@ test('on a disk of usual size the headroom is 64 MiB and the reserve 32 MiB', as
 });
 
 test('a directory that is not there fails the start', async () => {
-  const room = new DiskRoom({ clock: new FakeClock(), directory: '/nonexistent/directory' });
+  const clock = new FakeClock();
+  const room = new DiskRoom({ clock, alarms: new Alarms(clock), directory: '/nonexistent/directory' });
   await assert.rejects(room.start(), /ENOENT/);
 });

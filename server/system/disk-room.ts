@@ -9,9 +9,11 @@ import { open, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import type { Alarms } from './alarms.ts';
 
 export interface DiskRoomDeps {
   readonly clock: Clock;
+  readonly alarms: Alarms;
   /** On the file system that is watched; the reserve is kept in it. */
   readonly directory: string;
 }
@@ -33,6 +35,14 @@ const HEADROOM_BYTES = 64 * MIB;
 const SMALL_SHARE = 1 / 16;
 /** The reserve is not made again at once, or freeing it would help nobody. */
 const REMAKE_AFTER_MS = 5000;
+const MAKE_ROOM =
+  'Delete objects or old versions, or give the data directory a larger disk; writing resumes by itself.';
+const ALARM = 'out_of_space';
+/** Less than this, and on a small file system less than this share, is as good as nothing. */
+const SCARCE_BYTES = 16 * MIB;
+const SCARCE_SHARE = 1 / 64;
+/** A large upload that was refused gives back what it took, and the next one is refused again. */
+const REFUSAL_SHOWN_MS = 15_000;
 
 export class DiskRoom {
   readonly #deps: DiskRoomDeps;
@@ -44,6 +54,7 @@ export class DiskRoom {
   #heldBytes = 0;
   #hasReserve = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
+  #refusedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   #look: Promise<void> | undefined;
   #release: Promise<boolean> | undefined;
@@ -109,7 +120,7 @@ export class DiskRoom {
     const available = this.availableBytes();
     if (bytes > available) {
       void this.refresh();
-      throw outOfSpace(bytes, available);
+      throw this.#refused(bytes, available);
     }
     this.#admittedBytes += bytes;
     // A burst makes the figure old before its time.
@@ -122,7 +133,7 @@ export class DiskRoom {
    */
   hold(bytes: number): RoomHold {
     const available = this.availableBytes();
-    if (bytes > available) throw outOfSpace(bytes, available);
+    if (bytes > available) throw this.#refused(bytes, available);
     this.#heldBytes += bytes;
     let left = bytes;
     const give = (count: number) => {
@@ -201,6 +212,30 @@ export class DiskRoom {
     this.#freeBytes = bavail * bsize;
     this.#totalBytes = blocks * bsize;
     this.#lookedAt = this.#deps.clock.monotonic();
+    this.#tell();
+  }
+
+  #refused(bytes: number, available: number): AppError {
+    this.#refusedAt = this.#deps.clock.monotonic();
+    this.#tell();
+    return outOfSpace(bytes, available);
+  }
+
+  /** Raises the alarm while uploads are refused, or hardly anything fits, and clears it afterwards. */
+  #tell(): void {
+    const { alarms, clock } = this.#deps;
+    const available = this.availableBytes();
+    const scarce = Math.min(SCARCE_BYTES, this.#totalBytes * SCARCE_SHARE);
+    const wasRefused = clock.monotonic() - this.#refusedAt < REFUSAL_SHOWN_MS;
+    if (available >= scarce && !wasRefused) {
+      alarms.clear(ALARM);
+      return;
+    }
+    const mebibytes = Math.floor(available / MIB);
+    alarms.raise(
+      ALARM,
+      `The disk is nearly full: uploads that need more than the ${mebibytes} MiB left are refused. ${MAKE_ROOM}`,
+    );
   }
 
   async #keepReserve(): Promise<void> {
@@ -218,9 +253,7 @@ export class DiskRoom {
 
 function outOfSpace(bytes: number, available: number): AppError {
   const detail = `Not enough disk space: ${bytes} bytes asked for, ${available} can be taken.`;
-  const hint =
-    'Delete objects or old versions, or give the data directory a larger disk; writing resumes by itself.';
-  return new AppError('out_of_space', detail, { hint });
+  return new AppError('out_of_space', detail, { hint: MAKE_ROOM });
 }
 
 /** True when the whole reserve is there, in real blocks: a crash may have left a shorter or a hollow one. */

@@ -13,8 +13,15 @@ const ScrubStatus = Type.Object({
   damaged_blobs: Type.Integer(),
 });
 
+const component = {
+  status: Type.String({ description: '`ok`, or `degraded` with the problem' }),
+  problem: Type.Union([Type.String(), Type.Null()]),
+};
+
 export const SystemStatus = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
+  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
+    description: '`degraded` while any component is not `ok`; each says why',
+  }),
   version: Type.String(),
   uptime_seconds: Type.Number(),
   metrics: Type.Object(
@@ -22,18 +29,16 @@ export const SystemStatus = Type.Object({
     { description: 'Percent, measured on the host; disk is null while its file system does not answer' },
   ),
   components: Type.Object({
-    metadata: Type.Object({ status: Type.String() }),
-    storage: Type.Object({ status: Type.String(), scrub: ScrubStatus }),
-    billing: Type.Object({
-      status: Type.String({ description: '`ok`, or `degraded` while spending is stopped: see the alarms' }),
-    }),
+    metadata: Type.Object(component),
+    storage: Type.Object({ ...component, scrub: ScrubStatus }),
+    billing: Type.Object(component),
     compute: Type.Object({
-      status: Type.String({ description: '`ok`, or `unavailable` with problem and fix' }),
+      status: Type.String({ description: '`ok`, `degraded`, or `unavailable` with problem and fix' }),
       engine: Type.String(),
       version: Type.String(),
       accel: Type.String({ description: 'What a machine that starts now runs on' }),
       accel_reason: Type.String({ description: 'Why nothing faster' }),
-      problem: Type.Union([Type.String(), Type.Null()]),
+      problem: component.problem,
       fix: Type.Union([Type.String(), Type.Null()]),
     }),
   }),

@@ -2,18 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeClock } from '../clock.ts';
 import { Alarms } from './alarms.ts';
-import { Status } from './status.ts';
+import { type ComputeStatus, Status } from './status.ts';
 
 const METRICS = { cpu: 12.5, memory: 40, disk: null };
 
-const ENGINE = { engine: 'qemu', version: '7.2', accel: 'tcg', accelReason: 'no KVM', problem: '', fix: '' };
+const ENGINE: ComputeStatus = {
+  engine: 'qemu',
+  isUsable: true,
+  version: '7.2',
+  accel: 'tcg',
+  accelReason: 'no KVM',
+  problem: '',
+  fix: '',
+};
 
-function open(isUsable = true) {
+function open(engine: Partial<ComputeStatus> = {}) {
   const clock = new FakeClock();
   clock.advance(90_000);
   const alarms = new Alarms(clock);
   const scrub = async () => ({ running: false });
-  const compute = async () => ({ ...ENGINE, isUsable });
+  const compute = async () => ({ ...ENGINE, ...engine });
   const status = new Status({ clock, alarms, version: '1.2.3', metrics: () => METRICS, scrub, compute });
   return { clock, alarms, status };
 }
@@ -28,9 +36,9 @@ test('without alarms all is well, and the time since the start is told', async (
     uptime_seconds: 61,
     metrics: METRICS,
     components: {
-      metadata: { status: 'ok' },
-      storage: { status: 'ok', scrub: { running: false } },
-      billing: { status: 'ok' },
+      metadata: { status: 'ok', problem: null },
+      storage: { status: 'ok', problem: null, scrub: { running: false } },
+      billing: { status: 'ok', problem: null },
       compute: {
         status: 'ok',
         engine: 'qemu',
@@ -46,27 +54,40 @@ test('without alarms all is well, and the time since the start is told', async (
   assert.equal(status.isReady(), true);
 });
 
-test('without an engine for machines all else is well', async () => {
-  const { status, components } = await open(false).status.read();
-  assert.deepEqual([status, components.compute.status], ['ok', 'unavailable']);
+test('without an engine for machines the cloud is degraded, with the reason and the fix', async () => {
+  const engine = { isUsable: false, problem: 'QEMU is not installed', fix: 'install it' };
+  const { status, components } = await open(engine).status.read();
+  const { status: state, problem, fix } = components.compute;
+  assert.deepEqual([status, state, problem, fix], ['degraded', 'unavailable', engine.problem, engine.fix]);
+  assert.deepEqual(components.storage.status, 'ok');
+});
+
+test('a usable engine with a weaker wall says so and is well', async () => {
+  const { status, components } = await open({ problem: 'no nftables', fix: 'install them' }).status.read();
+  assert.deepEqual([status, components.compute.status], ['ok', 'ok']);
+  assert.equal(components.compute.problem, 'no nftables');
 });
 
 test('an alarm shows on its component, and on readiness only when nothing can be stored', async () => {
   const cases = [
-    { code: 'metadata_write_failed', metadata: 'degraded', storage: 'ok', ready: false },
-    { code: 'blob_fsync_failed', metadata: 'ok', storage: 'degraded', ready: false },
-    { code: 'damaged_objects', metadata: 'ok', storage: 'degraded', ready: true },
-    { code: 'blob_thread_died', metadata: 'ok', storage: 'degraded', ready: true },
-    { code: 'something_else', metadata: 'ok', storage: 'ok', ready: true },
+    { code: 'metadata_write_failed', component: 'metadata', ready: false },
+    { code: 'blob_fsync_failed', component: 'storage', ready: false },
+    { code: 'damaged_objects', component: 'storage', ready: true },
+    { code: 'blob_thread_died', component: 'storage', ready: true },
+    { code: 'out_of_space', component: 'storage', ready: true },
+    { code: 'billing_inconsistent', component: 'billing', ready: true },
+    { code: 'machines_wait_for_room', component: 'compute', ready: true },
+    { code: 'something_else', component: undefined, ready: true },
   ];
-  for (const { code, metadata, storage, ready } of cases) {
+  for (const { code, component, ready } of cases) {
     const { alarms, status } = open();
     alarms.raise(code, 'what happened');
     const { status: state, components, alarms: shown } = await status.read();
-    assert.deepEqual(
-      [state, components.metadata.status, components.storage.status],
-      ['degraded', metadata, storage],
-    );
+    assert.equal(state, 'degraded');
+    for (const [name, told] of Object.entries(components)) {
+      const expected = name === component ? ['degraded', 'what happened'] : ['ok', null];
+      assert.deepEqual([told.status, told.problem], expected, `${code}: ${name}`);
+    }
     assert.deepEqual(shown, [{ code, detail: 'what happened', since: '2026-01-01 00:01:30' }]);
     assert.equal(status.isReady(), ready, code);
     alarms.clear(code);

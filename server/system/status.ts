@@ -23,15 +23,13 @@ export interface StatusDeps<Scrub> {
   readonly compute: () => Promise<ComputeStatus>;
 }
 
-/** Alarms by the component they tell of. */
-const STORAGE_ALARMS = new Set(['blob_fsync_failed', 'blob_thread_died', 'damaged_objects']);
-const METADATA_ALARMS = new Set([
-  'metadata_log_stuck',
-  'metadata_out_of_space',
-  'metadata_read_failed',
-  'metadata_write_failed',
-]);
-const BILLING_ALARMS = new Set(['billing_inconsistent']);
+/** Which component an alarm tells of. */
+const COMPONENT_ALARMS = {
+  metadata: ['metadata_log_stuck', 'metadata_out_of_space', 'metadata_read_failed', 'metadata_write_failed'],
+  storage: ['blob_fsync_failed', 'blob_thread_died', 'damaged_objects', 'out_of_space'],
+  billing: ['billing_inconsistent'],
+  compute: ['machines_wait_for_room'],
+} as const;
 
 export class Status<Scrub> {
   readonly #deps: StatusDeps<Scrub>;
@@ -44,16 +42,18 @@ export class Status<Scrub> {
 
   async read() {
     const alarms = this.#deps.alarms.list();
+    const compute = await this.#deps.compute();
+    const isWell = alarms.length === 0 && compute.isUsable;
     return {
-      status: alarms.length === 0 ? ('ok' as const) : ('degraded' as const),
+      status: isWell ? ('ok' as const) : ('degraded' as const),
       version: this.#deps.version,
       uptime_seconds: Math.round((this.#deps.clock.monotonic() - this.#startedAt) / 1000),
       metrics: this.#deps.metrics(),
       components: {
-        metadata: { status: stateOf(alarms, METADATA_ALARMS) },
-        storage: { status: stateOf(alarms, STORAGE_ALARMS), scrub: await this.#deps.scrub() },
-        billing: { status: stateOf(alarms, BILLING_ALARMS) },
-        compute: presentCompute(await this.#deps.compute()),
+        metadata: stateOf('metadata', alarms),
+        storage: { ...stateOf('storage', alarms), scrub: await this.#deps.scrub() },
+        billing: stateOf('billing', alarms),
+        compute: presentCompute(compute, alarms),
       },
       alarms,
     };
@@ -65,12 +65,22 @@ export class Status<Scrub> {
   }
 }
 
-/** A missing engine is no alarm: everything else works without it. */
-function presentCompute({ isUsable, accelReason, problem, fix, ...rest }: ComputeStatus) {
-  const status = isUsable ? 'ok' : 'unavailable';
-  return { status, ...rest, accel_reason: accelReason, problem: problem || null, fix: fix || null };
+/** Machines that run while the engine has a smaller problem, such as a weaker wall, are no trouble. */
+function presentCompute(compute: ComputeStatus, alarms: readonly Alarm[]) {
+  const { isUsable, accelReason, problem, fix, ...rest } = compute;
+  const state = stateOf('compute', alarms);
+  return {
+    status: isUsable ? state.status : 'unavailable',
+    ...rest,
+    accel_reason: accelReason,
+    problem: problem || state.problem,
+    fix: fix || null,
+  };
 }
 
-function stateOf(alarms: readonly Alarm[], codes: ReadonlySet<string>): string {
-  return alarms.some(({ code }) => codes.has(code)) ? 'degraded' : 'ok';
+function stateOf(component: keyof typeof COMPONENT_ALARMS, alarms: readonly Alarm[]) {
+  const codes: readonly string[] = COMPONENT_ALARMS[component];
+  const details = alarms.filter(({ code }) => codes.includes(code)).map(({ detail }) => detail);
+  const isWell = details.length === 0;
+  return { status: isWell ? 'ok' : 'degraded', problem: isWell ? null : details.join(' ') };
 }

@@ -68,7 +68,12 @@ test('without QEMU a machine is made and not started; once it is installed, it s
   assert.match(refusal.hint, /apt-get install .*qemu-system-x86/);
   const waiting = await user.expect(200, vm);
   assert.deepEqual([waiting.state, waiting.state_reason.code], ['created', 'engine_unavailable']);
+  const { status, components } = await user.expect(200, '/api/system/status');
+  assert.deepEqual([status, components.compute.status], ['degraded', 'unavailable']);
+  assert.match(components.compute.problem, /QEMU/);
+  assert.match(components.compute.fix, /apt-get install .*qemu-system-x86/);
   uncover();
+  assert.equal((await user.expect(200, '/api/system/status')).status, 'ok');
   const { vm_id } = await user.expect(200, ...start);
   assert.equal(guestPids(vm_id).length, 1);
   await removeAll(user);

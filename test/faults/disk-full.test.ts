@@ -97,12 +97,18 @@ for (const { what, size, clients, taken } of [
     writeFileSync(`${house.disk.mountPoint}/taken`, Buffer.alloc(taken));
     const refused = await fill(house, size, clients);
     assert.deepEqual([...house.load.answers.keys()].sort(), [200, 507]);
+    const { status, components } = (await house.client.call('/api/system/status')).body;
+    assert.deepEqual([status, components.storage.status], ['degraded', 'degraded']);
+    assert.match(components.storage.problem, /uploads .* refused/);
     await assertUsable(house, refused);
     await remove(house, Math.ceil((20 * MIB) / size));
     await eventually('uploads work again', async () => {
       return (
         (await house.load.put('plain', `again/${house.oracle.writes.length}`, 40_000)).outcome === 'acked'
       );
+    });
+    await eventually('the status is ok again', async () => {
+      return (await house.client.call('/api/system/status')).body.status === 'ok';
     });
     await house.checker.check(house.client, { buckets, allBytes: true });
   });
