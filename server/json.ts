@@ -4,7 +4,8 @@
  */
 import { AppError } from './errors.ts';
 
-export const JSON_MAX_BYTES = 2 ** 20;
+/** Of a body, unless its route declares more. Reading one holds up all other callers. */
+export const JSON_MAX_BYTES = 16 * 1024;
 const JSON_MAX_DEPTH = 64;
 
 /** The one member that assigning it makes a prototype of. */

@@ -210,6 +210,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
         'Its key and its S3 secret are shown only now. A key cannot make one that may do more than itself.',
       permission: 'account:write',
       body: shapes.AccessKeyBody,
+      maxBodyBytes: 256 * 1024, // a hundred prefixes
       responses: { 201: shapes.CreatedAccessKey },
       errors: ['too_many_access_keys'],
       handler: ({ principal, body, receipt }) => accessKeys.create(principal, body, receipt),

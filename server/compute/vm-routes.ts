@@ -48,6 +48,9 @@ function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
   ];
 }
 
+/** 64 KiB of user data as JSON may write them, and some keys. */
+const MAX_BODY_BYTES = 256 * 1024;
+
 function findRoutes({ machines }: VmRoutesDeps): Route[] {
   return [
     defineRoute({
@@ -59,6 +62,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       description: 'Its disk and its address exist from now on; it runs once it is started.',
       permission: 'compute:write',
       body: NewVm,
+      maxBodyBytes: MAX_BODY_BYTES,
       rules: requireVmFields,
       responses: { 201: Vm },
       errors: [

@@ -110,7 +110,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
       sendProblem(deps, reply, error);
     }
   });
-  app.setErrorHandler((error, _request, reply) => sendProblem(deps, reply, error));
+  app.setErrorHandler((error, request, reply) => sendProblem(deps, reply, namingLimit(error, request)));
   return app;
 }
 
@@ -147,6 +147,14 @@ function refuseForms(request: FastifyRequest): void {
   }
 }
 
+/** Fastify does not say how large a body may be. */
+function namingLimit(error: unknown, { routeOptions: { bodyLimit } }: FastifyRequest): unknown {
+  const isTooLarge = error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+  if (!isTooLarge) return error;
+  const detail = `The body is larger than ${Math.floor((bodyLimit ?? JSON_MAX_BYTES) / 1024)} KiB`;
+  return new AppError('payload_too_large', detail, { cause: error });
+}
+
 function refuseEncoding(request: FastifyRequest): void {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
@@ -162,6 +170,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
   app.route({
     method: methods,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
+    bodyLimit: route.maxBodyBytes ?? JSON_MAX_BYTES,
     onRequest: (request, reply, done) => {
       // `/api/buckets/` is no bucket without a name.
       if (Object.values(request.params as object).includes('')) {

@@ -1,5 +1,6 @@
 /** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
 import { ERRORS, type ErrorCode } from '../errors.ts';
+import { JSON_MAX_BYTES } from '../json.ts';
 import { OperationView, TAKEN } from './operation-view.ts';
 import { PROBLEM_SCHEMA } from './problem.ts';
 import { mayAnswerLater, type Route, takesIdempotencyKey } from './route.ts';
@@ -137,7 +138,9 @@ function headerParameters(route: Route): unknown[] {
 function requestBody(route: Route): unknown {
   const type = route.consumes === 'multipart' ? 'multipart/form-data' : 'application/json';
   const required = ((route.body as unknown as ObjectSchema).required ?? []).length > 0;
-  return { required, content: { [type]: { schema: route.body } } };
+  const content = { [type]: { schema: route.body } };
+  if (route.consumes === 'multipart') return { required, content };
+  return { required, description: `At most ${(route.maxBodyBytes ?? JSON_MAX_BYTES) / 1024} KiB`, content };
 }
 
 const MEDIA = {

@@ -75,7 +75,6 @@ test('an AppError passes as it is; what is unknown becomes an internal error tha
 test('what the framework and a full disk throw is known', () => {
   const known: readonly [string, ErrorCode][] = [
     ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'unsupported_media_type'],
-    ['FST_ERR_CTP_BODY_TOO_LARGE', 'payload_too_large'],
     ['FST_ERR_CTP_INVALID_CONTENT_LENGTH', 'bad_http'],
     ['FST_ERR_BAD_URL', 'bad_http'],
     ['ENOSPC', 'out_of_space'],

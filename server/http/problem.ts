@@ -64,7 +64,6 @@ export function problemHeaders(error: AppError): Record<string, string> {
 /** What Fastify throws before a handler runs. Anything else unknown is ours and stays private. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'This Content-Type is not accepted here'],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['payload_too_large', 'The request body is larger than 1 MiB'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_http', 'The body does not match its Content-Length'],
   FST_ERR_BAD_URL: ['bad_http', 'The path is not a valid percent-encoded URL'],
   FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'There is nothing with so long a name'],

@@ -42,6 +42,8 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
   readonly query?: Q;
   /** JSON body. */
   readonly body?: B;
+  /** Of a JSON body; default: JSON_MAX_BYTES. */
+  readonly maxBodyBytes?: number;
   /** Rules of the domain for single members of the body: see bodyCheck. */
   readonly rules?: (members: Partial<Static<B>>) => void;
   /** `multipart`: the handler reads the form from `request.raw`; `body` then only documents its fields. */

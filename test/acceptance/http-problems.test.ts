@@ -108,7 +108,7 @@ describe('JSON bodies', () => {
     'in UTF-16': Buffer.from('{"name":"abc"}', 'utf16le'),
     'with bytes that are no UTF-8': Buffer.from('7b226e616d65223a22fffe227d', 'hex'),
     'nested 65 levels': `${'['.repeat(65)}${']'.repeat(65)}`,
-    'nested 100,000 levels': '['.repeat(100_000),
+    'nested 16,000 levels': '['.repeat(16_000),
     'with __proto__': '{"name":"abc","__proto__":{"isAdmin":true}}',
     'with an escaped __proto__': '{"name":"abc","__\\u0070roto__":{"isAdmin":true}}',
     'with a nested __proto__': '{"name":"abc","a":[{"__proto__":{}}]}',
@@ -135,18 +135,38 @@ describe('JSON bodies', () => {
     await user.refused(403, 'admin_required', ['/api/admin/accounts']);
   });
 
-  test('of 1 MiB are read, of more refused', async () => {
+  test('of 16 KiB are read, of more refused with the limit', async () => {
     const fill = (length: number) => {
       const empty = JSON.stringify({ name: 'filled', filler: '' });
       return JSON.stringify({ name: 'filled', filler: 'x'.repeat(length - empty.length) });
     };
-    await user.expect(201, ...asJson(fill(2 ** 20)));
-    await user.refused(413, 'payload_too_large', asJson(fill(2 ** 20 + 1)));
+    await user.expect(201, ...asJson(fill(16_384)));
+    const { detail } = await user.refused(413, 'payload_too_large', asJson(fill(16_385)));
+    assert.match(detail, /larger than 16 KiB/);
     await user.refused(413, 'payload_too_large', asJson(fill(8 * 2 ** 20)));
     const length = 50 * 2 ** 30;
     const head = `POST /api/buckets HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${user.key}\r\n`;
     const declared = `${head}Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`;
     await refusedRaw(declared, 413, 'payload_too_large');
+  });
+
+  test('that come in chunks have the same limit, and public calls too', async () => {
+    const head = 'POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+    const chunk = `1000\r\n${' '.repeat(4096)}\r\n`;
+    await refusedRaw(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(5)}`, 413, 'payload_too_large');
+    const json = { username: 'x'.repeat(20_000), email: 'x@example.org', password: 'long enough' };
+    await client.refused(413, 'payload_too_large', ['/api/register', { json }]);
+  });
+
+  test('may be larger where what is asked for is', async () => {
+    const vm = { name: 'vm', instance_type: 'none-such', region: 'us-east-1' };
+    const withData = (length: number) => ({ json: { ...vm, user_data: '\n'.repeat(length) } });
+    await user.refused(400, 'invalid_request', ['/api/vms', withData(65_536)]);
+    const { detail } = await user.refused(413, 'payload_too_large', ['/api/vms', withData(131_072)]);
+    assert.match(detail, /larger than 256 KiB/);
+    const buckets = Array.from({ length: 100 }, () => ({ name: 'b'.repeat(63), prefix: 'p'.repeat(1024) }));
+    const key = { name: 'many', scopes: ['storage:read'], buckets };
+    await user.expect(201, '/api/account/access-keys', { json: key });
   });
 
   test('of another type, or compressed, are refused', async () => {
