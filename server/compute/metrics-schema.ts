@@ -5,7 +5,12 @@ const OrNull = <T extends ReturnType<typeof Type.Number> | ReturnType<typeof Typ
   Type.Union([type, Type.Null()]);
 
 const figures = {
-  cpu_percent: OrNull(Type.Number({ description: 'Of all its processors together, 0 to 100' })),
+  cpu_percent: OrNull(
+    Type.Number({
+      description:
+        'Of all its processors together, 0 to 100: of the last seconds, or since it started while that is less',
+    }),
+  ),
   memory_percent: OrNull(Type.Number({ description: 'As the guest counts it, 0 to 100' })),
   memory_used_mb: OrNull(Type.Number({ description: 'MiB, as the guest counts it' })),
   disk_read_bytes: OrNull(Type.Integer({ description: 'Since this run began' })),

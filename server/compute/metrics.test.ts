@@ -106,7 +106,6 @@ async function countRows(stepSeconds: number): Promise<number> {
 test('the share of the processors comes from what they worked between two readings', async () => {
   const vm = await addVm('vm-a');
   await step(vm, 1000);
-  assert.equal((await read(vm)).cpu_percent, null);
   await step(vm, 6000);
   const shown = await read(vm);
   assert.equal(shown.cpu_percent, 50);
@@ -124,7 +123,32 @@ test('the share of the processors comes from what they worked between two readin
   assert.equal((await read(vm)).cpu_percent, 25);
 });
 
-test('a new run begins without a share, and its counters do not go on', async () => {
+test('the first share of a run is that since its start', async () => {
+  const vm = await addVm('vm-a');
+  engine.set(vm, { ...SAMPLE, cpuMs: 30 });
+  house.clock.advance(20);
+  assert.equal((await read(vm)).cpu_percent, null, 'the kernel counts in ticks of 10 ms');
+  restart();
+  house.clock.advance(280);
+  engine.set(vm, { ...SAMPLE, cpuMs: 150 });
+  assert.equal((await read(vm)).cpu_percent, 25);
+  house.clock.advance(1000);
+  assert.equal((await read(vm)).cpu_percent, 25, 'until the next tick');
+  assert.equal(asked.length, 2);
+});
+
+test('a run whose beginning Cloudlet did not see has a share one second after the first reading', async () => {
+  const vm = await addVm('vm-a');
+  house.clock.advance(3_600_000);
+  engine.set(vm, { ...SAMPLE, cpuMs: 1_000_000 });
+  await sampler.tick();
+  assert.equal((await read(vm)).cpu_percent, null);
+  house.clock.advance(1000);
+  engine.set(vm, { ...SAMPLE, cpuMs: 1_001_000 });
+  assert.equal((await read(vm)).cpu_percent, 50);
+});
+
+test('the counters and the share of a run do not go on in the next', async () => {
   const vm = await addVm('vm-a');
   traffic.inBytes = 500;
   await step(vm, 1000);
@@ -135,7 +159,7 @@ test('a new run begins without a share, and its counters do not go on', async ()
   traffic.inBytes = 760;
   await step(vm, 2000);
   const shown = await read(vm);
-  assert.equal(shown.cpu_percent, null);
+  assert.equal(shown.cpu_percent, 20);
   assert.equal(shown.network_rx_bytes, 60);
 });
 
@@ -250,7 +274,7 @@ test('history is given in the steps that are asked for', async () => {
   assert.deepEqual(
     history.map(({ timestamp, cpu_percent, disk_read_bytes }) => [timestamp, cpu_percent, disk_read_bytes]),
     [
-      ['2026-01-01 00:00:00', 8, 900],
+      ['2026-01-01 00:00:00', 6, 900],
       ['2026-01-01 00:00:20', 20, 4900],
     ],
   );

@@ -41,6 +41,12 @@ const CONCURRENCY = 16;
 const STATEMENTS_PER_COMMIT = 1000;
 /** A figure that is older says nothing of now. */
 const FRESH_MS = 3 * FINE_STEP * 1000;
+/** The first share of a younger run is that since its start; of an older one it would not be of now. */
+const YOUNG_RUN_MS = 60_000;
+/** The kernel counts in ticks of 10 ms: a share of less time says little. */
+const LEAST_SPAN_MS = 100;
+/** A reading without a share is taken anew after this. */
+const SECOND_LOOK_MS = 1000;
 const COARSE_MS = COARSE_STEP * 1000;
 const FINE_KEPT_MS = 3_600_000;
 const COARSE_KEPT_MS = 30 * 24 * 3_600_000;
@@ -88,7 +94,10 @@ export class Sampler {
   /** The newest figures, if they are of this run and not older than 15 s; else a sample is taken now. */
   async read(vm: SampledVm): Promise<Reading | null> {
     const known = this.#latest.get(vm.vm_id);
-    if (known !== undefined && this.#isFresh(known) && known.vm.started_at === vm.started_at) return known;
+    if (known !== undefined && this.#isFresh(known) && known.vm.started_at === vm.started_at) {
+      const age = this.#deps.clock.monotonic() - known.takenAt;
+      if (known.cpu_percent !== null || age < SECOND_LOOK_MS) return known;
+    }
     return this.#read(vm, this.#deps.clock.now());
   }
 
@@ -126,7 +135,7 @@ export class Sampler {
     const before = this.#latest.get(vm.vm_id);
     const sameRun = before?.vm.started_at === vm.started_at ? before : undefined;
     const figures: Figures = {
-      cpu_percent: cpuPercent(sample, { takenAt, before: sameRun, vcpus: vm.vcpus }),
+      cpu_percent: cpuPercent(sample, cpuSpan(vm, { at, takenAt, before: sameRun })),
       memory_used_bytes: sample.memoryUsedBytes,
       memory_total_bytes: sample.memoryTotalBytes,
       resident_bytes: sample.residentBytes,
@@ -207,17 +216,29 @@ export class Sampler {
 }
 
 interface CpuSpan {
-  readonly takenAt: number;
-  readonly before: Reading | undefined;
+  readonly ms: number;
+  /** What had been worked at its beginning. */
+  readonly fromMs: number;
   readonly vcpus: number;
 }
 
-/** Share of all the machine's processors since the reading before, 0–100, one decimal; null: not known. */
-function cpuPercent(sample: GuestSample, { takenAt, before, vcpus }: CpuSpan): number | null {
-  if (sample.cpuMs === null || before === undefined || before.cpuMs === null) return null;
-  const ms = takenAt - before.takenAt;
+/** The time since the reading before; for the first one, that since the start of a run that is young. */
+function cpuSpan(
+  { started_at, vcpus }: SampledVm,
+  { at, takenAt, before }: { at: number; takenAt: number; before: Reading | undefined },
+): CpuSpan | null {
+  if (before !== undefined) {
+    return before.cpuMs === null ? null : { ms: takenAt - before.takenAt, fromMs: before.cpuMs, vcpus };
+  }
+  const ms = started_at === null ? Number.POSITIVE_INFINITY : at - started_at;
+  return ms > YOUNG_RUN_MS ? null : { ms, fromMs: 0, vcpus };
+}
+
+/** Share of all the machine's processors, 0–100, one decimal; null: not known. */
+function cpuPercent({ cpuMs }: GuestSample, span: CpuSpan | null): number | null {
+  if (cpuMs === null || span === null) return null;
   // A counter that fell belongs to another run.
-  if (ms <= 0 || sample.cpuMs < before.cpuMs) return null;
-  const percent = ((sample.cpuMs - before.cpuMs) / (ms * vcpus)) * 100;
+  if (span.ms < LEAST_SPAN_MS || cpuMs < span.fromMs) return null;
+  const percent = ((cpuMs - span.fromMs) / (span.ms * span.vcpus)) * 100;
   return Math.min(100, Math.round(percent * 10) / 10);
 }
