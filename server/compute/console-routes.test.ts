@@ -370,6 +370,14 @@ test('who may no longer is closed with 1008; others stay, and a ticket got befor
   good.client.close();
 });
 
+test('a suspension, which stops the guest as well, closes its viewers with 1008', async () => {
+  const { seen } = await view();
+  ended.add('k-1-compute:write');
+  engine.latest.stop();
+  await eventually(() => seen.code !== 0);
+  assert.equal(seen.code, 1008);
+});
+
 test('when Cloudlet stops viewers are closed with 1001 and hold nothing up', async () => {
   const { seen, client } = await view();
   client.pause();

@@ -264,19 +264,31 @@ export class WebSockets {
     });
     session.begin({
       send: (bytes) => send(webSocket, bytes),
-      close: (code, reason) => shut(webSocket, { code, reason }),
+      close: (code, reason) => void this.#end(webSocket, { code, reason }),
     });
+  }
+
+  /** That its opener may no longer goes before what the session says: a suspension ends both at once. */
+  async #end(webSocket: WebSocket, ending: Ending): Promise<void> {
+    const principal = this.#connections.get(webSocket)?.principal;
+    const mayStay = principal === undefined || (await this.#isCurrent(principal));
+    shut(webSocket, mayStay ? ending : NO_LONGER);
+  }
+
+  /** True also while it cannot be found out. */
+  async #isCurrent(principal: Principal): Promise<boolean> {
+    try {
+      return await this.#deps.accounts.isCurrent(principal);
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'whether a WebSocket may go on could not be found out');
+      return true;
+    }
   }
 
   /** Ends what was opened by those who may no longer. */
   async #recheck(): Promise<void> {
     for (const [webSocket, { principal }] of this.#connections) {
-      try {
-        if (await this.#deps.accounts.isCurrent(principal)) continue;
-        shut(webSocket, { code: 1008, reason: 'The key or session that opened this has ended' });
-      } catch (error) {
-        this.#deps.log.error({ err: error }, 'whether a WebSocket may go on could not be found out');
-      }
+      if (!(await this.#isCurrent(principal))) shut(webSocket, NO_LONGER);
     }
   }
 
@@ -313,6 +325,8 @@ interface Ending {
   readonly reason: string;
   readonly withinMs?: number;
 }
+
+const NO_LONGER: Ending = { code: 1008, reason: 'The key or session that opened this has ended' };
 
 /** What was sent before still goes out, if the other side reads it in time. */
 function shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
