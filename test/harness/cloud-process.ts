@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -74,6 +75,9 @@ export class CloudProcess {
       }
       await sleep(10);
     }
+    // A file whose test fails before its stop() must end all the same; leftovers.ts then ends the cloud.
+    child.unref();
+    for (const stream of [child.stdout, child.stderr]) (stream as Socket).unref();
     this.api = /API +(\S+)\/api$/m.exec(this.#output)?.[1] ?? '';
     this.data = /Data origin +(\S+)/.exec(this.#output)?.[1] ?? '';
   }
@@ -98,7 +102,10 @@ export class CloudProcess {
   async crash(): Promise<void> {
     const child = this.#child;
     this.kill();
-    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    if (child && child.exitCode === null && child.signalCode === null) {
+      child.ref();
+      await once(child, 'exit');
+    }
   }
 
   /** SIGTERM; resolves with the exit code. Removes a temporary data directory. */
@@ -106,6 +113,7 @@ export class CloudProcess {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) {
       const exit = once(child, 'exit');
+      child.ref();
       process.kill(-(child.pid as number), 'SIGTERM');
       await exit;
     }

@@ -4,7 +4,7 @@
  * after one that was killed, the next one does, by what the dead one wrote down.
  */
 import * as fs from 'node:fs';
-import { constants, tmpdir, userInfo } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 interface Started {
@@ -15,7 +15,9 @@ interface Started {
   readonly isTemporary: boolean;
 }
 
-const DIRECTORY = join(tmpdir(), `cloudlet-tests-${userInfo().uid}`);
+/** A user without an entry in the host's list has a number all the same. */
+const UID = process.getuid?.() ?? -1;
+const DIRECTORY = join(tmpdir(), `cloudlet-tests-${UID}`);
 const started = new Map<number, Started>();
 let isWatching = false;
 
@@ -59,7 +61,7 @@ function watchOwnEnd(): void {
 
 /** Ends what runs that are dead left behind. Only what this user wrote down counts. */
 function sweepDeadRuns(): void {
-  if (fs.statSync(DIRECTORY, { throwIfNoEntry: false })?.uid !== userInfo().uid) return;
+  if (fs.statSync(DIRECTORY, { throwIfNoEntry: false })?.uid !== UID) return;
   for (const name of fs.readdirSync(DIRECTORY)) {
     const [pid = '', startTime] = name.split('.');
     if (startTimeOf(Number(pid)) === startTime) continue;
