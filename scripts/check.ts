@@ -8,10 +8,12 @@
  *   npm run test:long              only the tests that take minutes; needs root
  *
  * The last line is `N passed, N failed, N skipped`: tests, plus one failure for each other check that failed.
+ * A test that is skipped for want of a package fails where the set-up could have installed that.
  */
 import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { curablePackage } from './installed.ts';
 import { runTests, Slots, type TestOutcome } from './test-run.ts';
 
 interface Command {
@@ -160,6 +162,7 @@ async function checkTests(
     concurrency: step.concurrency,
     timeoutMs: tier === 'full' ? FULL_FAULTS_TIMEOUT_MS : step.timeoutMs,
     env: testEnvironment(tier),
+    curable: curablePackage,
   });
   const { passed, failures, skips } = outcome;
   const counts = `${passed} passed, ${failures.length} failed, ${skips.length} skipped`;

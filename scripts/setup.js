@@ -5,32 +5,32 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildGuestImage, isGuestImageCurrent } from './guest-image.js';
 import { GuestImageError } from './guest-packages.js';
+import {
+  canInstallPackages,
+  disableServices,
+  installPackages,
+  missingPrograms,
+  outsidePath,
+  PURPOSES,
+  run,
+} from './outside-programs.js';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
 const STAMP = join(MODULES, '.cloudlet-setup');
 const PINNED_NODE = join(MODULES, '.bin', 'node');
 
-/** Programs that virtual machines need. Without them all else works, and those calls say what is missing. */
-const PROGRAMS = [
-  { program: 'qemu-system-x86_64', debianPackage: 'qemu-system-x86', neededFor: 'virtual machines' },
-  { program: 'qemu-img', debianPackage: 'qemu-utils', neededFor: 'images of virtual machines' },
-];
-
-/**
- * Programs the tests call, and the Debian package of each. Tests skip, with the reason, what is not there.
- */
-const TEST_PROGRAMS = [
-  { program: 'chromium', debianPackage: 'chromium', neededFor: 'browser tests' },
-  { program: 'strace', debianPackage: 'strace', neededFor: 'fsync fault tests' },
-  { program: 'mkfs.ext4', debianPackage: 'e2fsprogs', neededFor: 'power-loss tests' },
-  { program: 'ssh', debianPackage: 'openssh-client', neededFor: 'tests of virtual machines' },
-];
+/** Libraries the pinned Node takes from the host, and the Debian package of each. */
+const LIBRARIES = {
+  'libatomic.so.1': 'libatomic1',
+  'libstdc++.so.6': 'libstdc++6',
+  'libgcc_s.so.1': 'libgcc-s1',
+};
 
 /** What npm says, and what it means. The first that matches is printed. */
 const NPM_FAILURES = [
@@ -58,40 +58,11 @@ const NPM_FAILURES = [
   },
 ];
 
+const NPM_LOG = 'A complete log of this run can be found in: ';
+/** Of what npm says when nothing of it is known. */
+const CAUSE_LINES = 15;
+
 class SetupError extends Error {}
-
-/** The PATH without our own node_modules/.bin: npm must not run on the Node it is about to replace. */
-function outsidePath() {
-  const own = join(MODULES, '.bin');
-  return (process.env.PATH || '')
-    .split(delimiter)
-    .filter((directory) => directory !== own)
-    .join(delimiter);
-}
-
-/** Runs a program to its end, quietly. */
-function run(program, args, environment = {}) {
-  const options = {
-    cwd: ROOT,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-    maxBuffer: 64 * 1024 * 1024,
-    env: { ...process.env, PATH: outsidePath(), ...environment },
-  };
-  return spawnSync(program, args, options);
-}
-
-function hasProgram(program) {
-  const directories = [...outsidePath().split(delimiter), '/usr/sbin', '/sbin'];
-  return directories.some((directory) => {
-    try {
-      accessSync(join(directory, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
 
 /** Runs one step and prints its line, with how long it took. */
 function step(label, work) {
@@ -134,7 +105,7 @@ function installedMatches(lock) {
   }
 }
 
-/** Why npm failed, on one line. */
+/** Why npm failed: on one line when it is known, else what npm said. */
 function explainNpm(result) {
   if (result.error && result.error.code === 'ENOENT')
     return 'npm was not found; install Node.js 18 or newer with npm';
@@ -142,10 +113,17 @@ function explainNpm(result) {
   const known = NPM_FAILURES.find(({ pattern }) => pattern.test(output));
   const detail = output.match(/(?:Missing|Invalid): .*/);
   if (known) return detail ? `${known.message} (${detail[0]})` : known.message;
-  const said = output.split('\n').find((line) => /^npm (error|ERR!) /.test(line) && !/ code /.test(line));
-  return said
-    ? said.replace(/^npm (error|ERR!) /, '')
-    : `npm ci ended with ${result.signal || result.status}`;
+  const said = output
+    .split('\n')
+    .filter((line) => /^npm (error|ERR!) \S/.test(line))
+    .map((line) => line.replace(/^npm (error|ERR!) /, ''));
+  const log = said.find((line) => line.startsWith(NPM_LOG));
+  const cause = said.filter((line) => line !== log).slice(0, CAUSE_LINES);
+  return [
+    `npm ci ended with ${result.signal || result.status}${cause.length > 0 ? ':' : ''}`,
+    ...cause.map((line) => `  ${line}`),
+    ...(log ? [`npm's log: ${log.slice(NPM_LOG.length)}`] : []),
+  ].join('\n');
 }
 
 function installDependencies() {
@@ -213,6 +191,35 @@ function pinnedPackage(lock) {
   );
 }
 
+/** The library that the dynamic loader did not find when the program was started, or undefined. */
+function missingLibrary({ stderr }) {
+  const match = /error while loading shared libraries: ([^\s:]+):/.exec(String(stderr));
+  return match ? match[1] : undefined;
+}
+
+/** Starts the pinned Node. A library that it lacks is installed where that can be done. */
+function askVersion() {
+  const ask = () => spawnSync(PINNED_NODE, ['-v'], { encoding: 'utf8' });
+  const first = ask();
+  const debianPackage = LIBRARIES[missingLibrary(first)];
+  if (debianPackage === undefined || !canInstallPackages()) return first;
+  step(`installing Debian package ${debianPackage}`, () => installPackages([debianPackage]));
+  return ask();
+}
+
+/** Why the pinned Node does not run, with what to do. */
+function explainRuntime(result) {
+  const library = missingLibrary(result);
+  if (library !== undefined) {
+    const owner = LIBRARIES[library];
+    const fix = owner ? `On Debian: sudo apt-get install ${owner}` : 'Install the package that has it';
+    return `the library ${library} is missing. ${fix}`;
+  }
+  const complaint = String(result.stderr).trim().split('\n')[0] || `exit code ${result.status}`;
+  const said = result.error ? result.error.code : complaint;
+  return `${said}; it needs glibc 2.28 or newer (not musl)`;
+}
+
 /** The pinned Node must be there and run. */
 function runtime(lock) {
   const pinned = pinnedPackage(lock);
@@ -227,13 +234,9 @@ function runtime(lock) {
       `${what} (the Node that Cloudlet runs on) was not installed; run \`npm ci --include=optional\``,
     );
   }
-  const result = spawnSync(PINNED_NODE, ['-v'], { encoding: 'utf8' });
+  const result = askVersion();
   if (result.error || result.status !== 0) {
-    const complaint = String(result.stderr).trim().split('\n')[0] || `exit code ${result.status}`;
-    const said = result.error ? result.error.code : complaint;
-    throw new SetupError(
-      `${what} does not run on this machine (${said}); it needs glibc 2.28 or newer (not musl)`,
-    );
+    throw new SetupError(`${what} does not run on this machine: ${explainRuntime(result)}`);
   }
   if (result.stdout.trim() !== `v${pinned.version}`) {
     throw new SetupError(
@@ -242,39 +245,18 @@ function runtime(lock) {
   }
 }
 
-function isDebian() {
-  try {
-    return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
-  } catch {
-    return false;
-  }
-}
-
-function aptInstall(packages) {
-  const environment = { DEBIAN_FRONTEND: 'noninteractive' };
-  run('apt-get', ['update', '-qq'], environment);
-  const options = ['-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=60'];
-  const result = run('apt-get', ['install', ...options, ...packages], environment);
-  if (!result.error && result.status === 0) return 'done';
-  const said = String(result.stderr || '')
-    .split('\n')
-    .find((line) => line.startsWith('E: '));
-  return `could not (${said ? said.slice(3) : 'apt-get failed'}); what needs them will say so`;
-}
-
 /** Missing programs only cost what uses them, so this step never fails. */
-function debianPrograms(programs) {
-  const missing = programs.filter(({ program }) => !hasProgram(program));
-  if (missing.length === 0) return false;
-  const packages = missing.map(({ debianPackage }) => debianPackage);
-  const isRoot = process.getuid && process.getuid() === 0;
-  if (isRoot && isDebian() && hasProgram('apt-get')) {
-    step(`installing Debian packages ${packages.join(', ')}`, () => aptInstall(packages));
+function outsidePrograms(purpose) {
+  const missing = missingPrograms(purpose);
+  if (missing.length === 0) return;
+  const packages = [...new Set(missing.map((entry) => entry.package))];
+  if (canInstallPackages()) {
+    step(`installing Debian packages ${packages.join(', ')}`, () => installPackages(packages));
+    disableServices(missing.flatMap(({ service }) => (service ? [service] : [])));
   } else {
-    const uses = missing.map(({ program, neededFor }) => `${program} (${neededFor})`).join(', ');
+    const uses = missing.map(({ program, use }) => `${program} (${use})`).join(', ');
     console.log(`  missing: ${uses}. On Debian: sudo apt-get install ${packages.join(' ')}`);
   }
-  return true;
 }
 
 /** What virtual machines start from. Without it they answer what is missing, and all else works. */
@@ -297,15 +279,13 @@ function main(purpose) {
       `Node ${process.versions.node} is too old to set Cloudlet up; install Node 18 or newer`,
     );
   }
-  if (purpose !== 'start' && purpose !== 'test') {
-    throw new SetupError(
-      'say what to set up for: `node scripts/setup.js start` or `node scripts/setup.js test`',
-    );
+  if (!PURPOSES.includes(purpose)) {
+    throw new SetupError(`say what to set up for: \`node scripts/setup.js ${PURPOSES.join('|')}\``);
   }
   const { lock, worked } = dependencies();
   runtime(lock);
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
-  debianPrograms(purpose === 'test' ? [...PROGRAMS, ...TEST_PROGRAMS] : PROGRAMS);
+  outsidePrograms(purpose);
   guestImage();
 }
 

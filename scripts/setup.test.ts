@@ -6,14 +6,16 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 
 const ROOT = dirname(import.meta.dirname);
@@ -21,7 +23,17 @@ const PARENT = mkdtempSync(join(tmpdir(), 'setup-'));
 const NODE_PACKAGE = `node-${process.platform}-${process.arch}`;
 const UNREACHABLE = { npm_config_registry: 'http://127.0.0.1:9/', npm_config_fetch_retries: '0' };
 
+const SCRIPTS = readdirSync(join(ROOT, 'scripts')).filter((name) => /\.js(?:on)?$/.test(name));
+/** Without anybody's npm configuration. */
+const HOME = join(PARENT, 'home');
+mkdirSync(HOME);
+
 after(() => rmSync(PARENT, { recursive: true }));
+
+/** The environment of a person who just cloned this, npm's settings for what it started itself removed. */
+const OUTSIDE = Object.fromEntries(
+  Object.entries({ ...process.env, HOME }).filter(([name]) => !/^npm_/i.test(name)),
+);
 
 interface LockEntry {
   readonly resolved?: string;
@@ -56,9 +68,7 @@ function makeClone(
   const runtime = join(directory, 'runtime');
   mkdirSync(join(directory, 'scripts'), { recursive: true });
   mkdirSync(join(runtime, 'bin'), { recursive: true });
-  for (const name of ['setup.js', 'guest-image.js', 'guest-packages.js', 'cpio-archive.js']) {
-    copyFileSync(join(ROOT, 'scripts', name), join(directory, 'scripts', name));
-  }
+  for (const name of SCRIPTS) copyFileSync(join(ROOT, 'scripts', name), join(directory, 'scripts', name));
   const bin = { node: 'bin/node' };
   const version = process.versions.node;
   writeFileSync(join(runtime, 'package.json'), JSON.stringify({ name: NODE_PACKAGE, version, bin }));
@@ -88,12 +98,26 @@ function makeClone(
       const result = spawnSync(process.execPath, [script, purpose], {
         encoding: 'utf8',
         timeout: 60_000,
-        env: { ...process.env, npm_config_cache: join(PARENT, `cache-${clones}`), ...env },
+        env: { ...OUTSIDE, npm_config_cache: join(PARENT, `cache-${clones}`), ...env },
         ...(uid === undefined ? {} : { uid, gid: uid }),
       });
       return { code: result.status ?? -1, output: result.stdout + result.stderr };
     },
   };
+}
+
+const NPM_LOG = 'A complete log of this run can be found in: ';
+
+/** A PATH on which there is nothing but npm and what it is made of. */
+function onlyNpm(directory: string): string {
+  const bin = join(directory, 'only-npm');
+  mkdirSync(bin);
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const npm = folders.map((folder) => join(folder, 'npm')).find((path) => existsSync(path));
+  symlinkSync(realpathSync(npm ?? assert.fail('npm is not there')), join(bin, 'npm'));
+  symlinkSync(process.execPath, join(bin, 'node'));
+  symlinkSync('/bin/sh', join(bin, 'sh'));
+  return bin;
 }
 
 describe('set-up', () => {
@@ -187,6 +211,65 @@ describe('set-up', () => {
       output,
       /^ {2}missing: .*chromium \(browser tests\), .*On Debian: sudo apt-get install .*chromium /,
     );
+  });
+
+  test('packages with native code are not compiled: no python3, make or compiler is needed', () => {
+    const resolved = 'file:native-1.0.0.tgz';
+    const native = { version: '1.0.0', resolved, hasInstallScript: true };
+    const clone = makeClone({ 'node_modules/native': native }, { native: resolved });
+    const folder = join(clone.directory, 'native');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'native', version: '1.0.0' }));
+    // Without a script of its own npm runs node-gyp for it, as it does for better-sqlite3.
+    writeFileSync(join(folder, 'binding.gyp'), '{ "targets": [{ "target_name": "native" }] }');
+    spawnSync('npm', ['pack', './native'], { cwd: clone.directory, env: OUTSIDE });
+    // Newer npms run only scripts that were approved, unless told this; older ones do not know it.
+    const env = { PATH: onlyNpm(clone.directory), npm_config_dangerously_allow_all_scripts: 'true' };
+    const { code, output } = clone.setUp('start', { env });
+    assert.equal(code, 0, output);
+    assert.ok(existsSync(join(clone.directory, 'node_modules/native/binding.gyp')));
+  });
+
+  test('npm fails in a way that is not known: what it said, and where its log is', () => {
+    const clone = makeClone();
+    const bin = onlyNpm(clone.directory);
+    rmSync(join(bin, 'npm'));
+    const said = [
+      'npm error code 1',
+      'npm error path /x',
+      'npm error odd thing',
+      `npm error ${NPM_LOG}/y.log`,
+    ];
+    const script = `#!/bin/sh\nprintf '%s\\n' ${said.map((line) => `'${line}'`).join(' ')} >&2\nexit 3\n`;
+    writeFileSync(join(bin, 'npm'), script, { mode: 0o755 });
+    const { code, output } = clone.setUp('start', { env: { PATH: bin } });
+    assert.equal(code, 1);
+    const shown = ['npm ci ended with 3:', '  code 1', '  path /x', '  odd thing', "npm's log: /y.log"];
+    assert.ok(output.endsWith(`\nset-up: ${shown.join('\n')}\n`), output);
+  });
+
+  test('a library that the pinned Node lacks is installed, or named with its package', () => {
+    const clone = makeClone();
+    clone.setUp('start');
+    const node = join(clone.directory, 'node_modules/.bin/node');
+    const library = join(clone.directory, 'libatomic.so.1');
+    rmSync(node);
+    const loader = `${node}: error while loading shared libraries: libatomic.so.1: cannot open shared object file`;
+    const script = `[ -e '${library}' ] && exec '${process.execPath}' "$@"\necho '${loader}' >&2\nexit 127\n`;
+    writeFileSync(node, `#!/bin/sh\n${script}`, { mode: 0o755 });
+    const bin = onlyNpm(clone.directory);
+    const without = clone.setUp('start', { env: { PATH: bin } });
+    assert.equal(without.code, 1);
+    const fix = 'the library libatomic.so.1 is missing. On Debian: sudo apt-get install libatomic1';
+    assert.match(without.output, /^set-up: node-\S+ does not run on this machine: /);
+    assert.ok(without.output.endsWith(`${fix}\n`), without.output);
+    if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return;
+    // In the place of Debian's: the mirror is not ours to need here.
+    const aptGet = `#!/bin/sh\ncase "$*" in install*libatomic1*) : > '${library}' ;; esac\n`;
+    writeFileSync(join(bin, 'apt-get'), aptGet, { mode: 0o755 });
+    const { code, output } = clone.setUp('start', { env: { PATH: bin } });
+    assert.equal(code, 0, output);
+    assert.match(output, /^ {2}installing Debian package libatomic1 … done \(\d/);
   });
 
   test('an unknown purpose is refused', () => {

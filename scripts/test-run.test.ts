@@ -17,6 +17,7 @@ const FILES: Readonly<Record<string, string>> = {
       test('passes', () => {});
       test('is skipped', { skip: 'no such program' }, () => {});
       test('skips itself', (t) => t.skip('not root'));
+      test('lacks a package', { skip: 'no such program: curable' }, () => {});
       test('fails', () => { console.error('a child said why'); throw new Error('boom'); });
       describe('inner', () => test('passes too', () => {}));
     });`,
@@ -35,7 +36,8 @@ function outcomeOf(names: readonly string[]) {
   const script = `
     import { runTests } from ${JSON.stringify(fileURLToPath(new URL('./test-run.ts', import.meta.url)))};
     const files = ${JSON.stringify(files)};
-    const outcome = await runTests({ files, concurrency: 2, timeoutMs: 2000, env: process.env });
+    const curable = (reason) => /curable/.test(reason) ? 'some-package' : undefined;
+    const outcome = await runTests({ files, concurrency: 2, timeoutMs: 2000, env: process.env, curable });
     console.log(JSON.stringify(outcome));
     process.exit();`;
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -59,9 +61,12 @@ describe('a test run', () => {
       { name: 'mixed.test.mjs › suite › is skipped', reason: 'no such program' },
       { name: 'mixed.test.mjs › suite › skips itself', reason: 'not root' },
     ]);
-    assert.equal(failures.length, 1);
-    assert.equal(failures[0]?.name, 'mixed.test.mjs › suite › fails');
-    assert.match(failures[0]?.error ?? '', /^Error: boom\n\s+at .*mixed\.test\.mjs[\s\S]*a child said why/);
+    assert.equal(failures.length, 2);
+    const [lacking, failed] = failures;
+    assert.equal(lacking?.name, 'mixed.test.mjs › suite › lacks a package');
+    assert.match(lacking?.error ?? '', /^skipped, though the set-up installs some-package on this host \(no/);
+    assert.equal(failed?.name, 'mixed.test.mjs › suite › fails');
+    assert.match(failed?.error ?? '', /^Error: boom\n\s+at .*mixed\.test\.mjs[\s\S]*a child said why/);
   });
 
   test('a file that dies, one that hangs and one without a test are failures', () => {

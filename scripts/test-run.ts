@@ -34,6 +34,8 @@ export interface TestRunOptions {
   /** A file that takes longer fails. */
   readonly timeoutMs: number;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The package that would have kept a test from being skipped for this reason, if it can be had here. */
+  readonly curable?: (reason: string) => string | undefined;
 }
 
 interface Finished {
@@ -89,7 +91,7 @@ export class Slots {
  * failure.
  */
 export async function runTests(options: TestRunOptions): Promise<TestOutcome> {
-  const tally = new Tally();
+  const tally = new Tally(options.curable);
   const seconds: [string, number][] = [];
   const waiting = [...options.files];
   const { slots = new Slots(options.concurrency), rank = 0 } = options;
@@ -138,6 +140,11 @@ class Tally {
   readonly #skips: Skip[] = [];
   readonly #names = new Map<string, string[]>();
   readonly #output = new Map<string, string[]>();
+  readonly #curable: (reason: string) => string | undefined;
+
+  constructor(curable: (reason: string) => string | undefined = () => undefined) {
+    this.#curable = curable;
+  }
 
   started(file: string | undefined, nesting: number, name: string): void {
     const names = this.#names.get(file ?? '') ?? [];
@@ -155,10 +162,7 @@ class Tally {
   passed(test: Finished): void {
     if (test.details.type === 'suite') return;
     if (test.skip !== undefined && test.skip !== false) {
-      this.#skips.push({
-        name: this.#fullName(test),
-        reason: typeof test.skip === 'string' ? test.skip : 'no reason',
-      });
+      this.#skipped(test, typeof test.skip === 'string' ? test.skip : 'no reason');
     } else if (test.todo !== undefined && test.todo !== false) {
       this.#fail(test, 'a test that is still to be written');
     } else if (test.nesting === 0 && test.name === test.file) {
@@ -166,6 +170,12 @@ class Tally {
     } else {
       this.#passed++;
     }
+  }
+
+  #skipped(test: Finished, reason: string): void {
+    const cure = this.#curable(reason);
+    if (cure === undefined) this.#skips.push({ name: this.#fullName(test), reason });
+    else this.#fail(test, `skipped, though the set-up installs ${cure} on this host (${reason})`);
   }
 
   failed(test: Finished): void {

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { notInstalled } from '../../scripts/installed.ts';
 import { FakeClock } from '../clock.ts';
 import { type AppError, isAppError } from '../errors.ts';
 import { Alarms } from './alarms.ts';
@@ -94,7 +95,8 @@ for (const disk of DISKS) {
       work: (room: DiskRoom, at: { directory: string; clock: FakeClock; alarms: Alarms }) => Promise<void>,
     ): void {
       test(name, async (t) => {
-        if (!mounted) return t.skip(`cannot mount ${disk.name} here (needs root)`);
+        if (!mounted)
+          return t.skip(notInstalled('mount', 'mkfs.ext4') || `cannot mount ${disk.name} here (needs root)`);
         const directory = join(mountPoint, `room-${count++}`);
         mkdirSync(directory);
         const clock = new FakeClock();

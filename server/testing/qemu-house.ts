@@ -1,7 +1,8 @@
 /** A QemuHypervisor over a directory of its own, for tests. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { notInstalled } from '../../scripts/installed.ts';
 import { systemClock } from '../clock.ts';
 import type { GuestSpec } from '../compute/hypervisor.ts';
 import { type QemuDeps, QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
@@ -9,8 +10,8 @@ import { newId, randomSecret } from '../ids.ts';
 import type { HypervisorHouse } from './hypervisor.conformance.ts';
 import { testGuestDisk, testUuid } from './test-guest.ts';
 
-/** Real guests are only tested where they can be. */
-export const hasQemu = existsSync('/usr/bin/qemu-system-x86_64') && existsSync('/usr/bin/qemu-img');
+/** Why real guests cannot be tested here, or false. */
+export const noQemu = notInstalled('qemu-system-x86_64', 'qemu-img');
 
 export interface QemuHouse extends HypervisorHouse {
   open(changes?: Partial<QemuDeps>): QemuHypervisor;

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { assertBooks, billOf } from './billing-kit.ts';
@@ -15,7 +16,9 @@ const LIBRARY = readdirSync('/usr/lib')
   .map((name) => `/usr/lib/${name}/faketime/libfaketimeMT.so.1`)
   .find((path) => existsSync(path));
 const skip =
-  cannotRunGuests() || (LIBRARY === undefined ? 'libfaketime is missing: apt-get install faketime' : false);
+  cannotRunGuests() ||
+  notInstalled('faketime') ||
+  (LIBRARY ? false : 'libfaketime is not where Debian has it');
 const STEP_MS = 2000;
 const JUMPS_FORWARD = ['+30d', '+1s', '+3600s'];
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString();

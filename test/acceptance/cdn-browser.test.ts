@@ -1,11 +1,11 @@
 /** What a real browser does with users' files on the data origin: it shows images and runs nothing. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { bodyOf, fieldPart, filePart, newBucket, rawForm, sendRaw } from './storage-kit.ts';
@@ -19,7 +19,7 @@ const BROWSER_ARGS = [
   '--disable-component-update',
   '--disable-sync',
 ];
-const skip = existsSync(CHROMIUM) ? false : 'Chromium is not installed';
+const skip = notInstalled('chromium');
 
 let cloud: CloudProcess;
 let browser: Browser;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { notInstalled } from '../../scripts/installed.ts';
 
 /** The outside as the test sees it: a public address, one in a private network, and a cloud's metadata. */
 export const OUTSIDE = '203.0.113.10';
@@ -20,10 +21,10 @@ const INSIDE = 'inside';
 /** Why such a network cannot be made here, or false. */
 export function cannotMakeNetworks(): string | false {
   if (process.getuid?.() !== 0) return 'needs root';
-  const fails = (program: string, ...words: string[]) => spawnSync(program, words).status !== 0;
-  if (fails('nft', '--version')) return 'nftables is not installed';
-  if (fails('ip', '-V')) return 'iproute2 is not installed';
-  return fails('unshare', '-n', '-m', 'true') ? 'this host gives no network namespaces' : false;
+  const missing = notInstalled('nft', 'ip', 'mount', 'nsenter');
+  if (missing) return missing;
+  const hasNamespaces = spawnSync('unshare', ['-n', '-m', 'true']).status === 0;
+  return hasNamespaces ? false : 'this host gives no network namespaces';
 }
 
 export function isInside(): boolean {

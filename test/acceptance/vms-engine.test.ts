@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner, VM_SETTINGS } from './vms-kit.ts';
@@ -21,11 +22,10 @@ import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner, VM_SETTINGS } 
 const NOBODY = 65_534;
 const guests = cannotRunGuests();
 const isRoot = process.getuid?.() === 0;
-const has = (program: string) => spawnSync('which', [program]).status === 0;
 const namespaces = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
-const skipHidden = guests || (namespaces ? false : 'hiding a program needs root and mount namespaces');
-const skipPlain =
-  guests || (isRoot && has('setpriv') ? false : 'becoming another user needs root and setpriv');
+const noMounts = namespaces ? notInstalled('mount') : 'hiding a program needs root and mount namespaces';
+const skipHidden = guests || noMounts;
+const skipPlain = guests || (isRoot ? false : 'becoming another user needs root');
 
 /** Where the server looks for the engine, that is. */
 function enginePath(): string {

@@ -7,14 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
+import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { cannotRunGuests, newVm, removeAll, sshBanner, VM_SETTINGS } from './vms-kit.ts';
 
-const noSsh = spawnSync('ssh', ['-V']).status === 0 ? false : 'ssh is not installed';
-const noSftp = spawnSync('which', ['sftp']).status === 0 ? false : 'sftp is not installed';
-const skip = cannotRunGuests() || noSsh;
+const skip = cannotRunGuests() || notInstalled('ssh', 'sftp');
 const directory = mkdtempSync(join(tmpdir(), 'cloudlet-guest-'));
 const keyFile = join(directory, 'key');
 const cloud = await CloudProcess.start({ env: VM_SETTINGS });
@@ -95,7 +94,7 @@ test('the guest reaches neither this host nor its neighbours', { skip }, async (
   assert.equal((await anyone.call('/api/openapi.json')).status, 200, 'there was something to reach');
 });
 
-test('files are copied in and out by SFTP', { skip: skip || noSftp }, async () => {
+test('files are copied in and out by SFTP', { skip }, async () => {
   const [there, back] = [join(directory, 'there'), join(directory, 'back')];
   const bytes = randomBytes(300_000);
   writeFileSync(there, bytes);

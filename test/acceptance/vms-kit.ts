@@ -1,18 +1,17 @@
 /** What the tests of virtual machines have in common. */
 import { accessSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { notInstalled } from '../../scripts/installed.ts';
 import type { CheckedClient } from '../harness/checked-client.ts';
 import { eventually } from '../harness/waiting.ts';
 
-const QEMU = 'qemu-system-x86_64';
 const KERNEL = fileURLToPath(new URL('../../build/guest/tiny-kernel', import.meta.url));
 
 /** Why guests cannot run here, or false. For the `skip` of tests. */
 export function cannotRunGuests(): string | false {
-  const isInstalled = (process.env.PATH ?? '').split(delimiter).some((path) => existsSync(join(path, QEMU)));
-  if (!isInstalled) return `${QEMU} is not installed`;
+  const missing = notInstalled('qemu-system-x86_64', 'qemu-img', 'setpriv');
+  if (missing) return missing;
   return existsSync(KERNEL) ? false : 'the guest image is not built; npm start builds it';
 }
 

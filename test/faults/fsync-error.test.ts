@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
+import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
@@ -14,7 +15,8 @@ const INJECT = ['-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:err
 
 /** Why faults cannot be injected here, or false: the value of a test's `skip`. */
 function noStrace(): string | false {
-  if (spawnSync('strace', ['-V']).status !== 0) return 'strace is not installed';
+  const missing = notInstalled('strace');
+  if (missing) return missing;
   const sleeper = spawn('sleep', ['60'], { stdio: 'ignore' });
   const attempt = spawnSync('timeout', ['1', 'strace', '-p', `${sleeper.pid}`], { encoding: 'utf8' });
   sleeper.kill();

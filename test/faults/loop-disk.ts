@@ -1,10 +1,11 @@
 /** An ext4 of its own in a file, for faults that a whole disk must have. Needs root and loop devices. */
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { notInstalled } from '../../scripts/installed.ts';
 
 const SHUTDOWN = fileURLToPath(new URL('./shutdown-fs.pl', import.meta.url));
 
@@ -15,9 +16,8 @@ function run(program: string, ...args: string[]): string {
 /** Why no loop disk can be had here, or false: the value of a test's `skip`. */
 export function noLoopDisk(): string | false {
   if (process.getuid?.() !== 0) return 'mounting needs root';
-  for (const program of ['losetup', 'mkfs.ext4', 'perl', 'mount']) {
-    if (spawnSync('which', [program]).status !== 0) return `${program} is not installed`;
-  }
+  const missing = notInstalled('losetup', 'mkfs.ext4', 'perl', 'mount');
+  if (missing) return missing;
   try {
     new LoopDisk(8 * 2 ** 20).remove();
     return false;

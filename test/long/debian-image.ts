@@ -1,23 +1,15 @@
 /** A bootable disk with a plain Debian 12 and cloud-init, made from Debian's packages. Needs root. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
+import { notInstalled } from '../../scripts/installed.ts';
 
 const PACKAGES = [
   ...['systemd-sysv', 'dbus', 'udev', 'linux-image-cloud-amd64', 'initramfs-tools', 'zstd', 'cloud-init'],
   ...['cloud-guest-utils', 'fdisk', 'e2fsprogs', 'iproute2', 'openssh-server'],
 ];
-/** Program → the package that has it. */
-const TOOLS = {
-  mmdebstrap: 'mmdebstrap',
-  syslinux: 'syslinux',
-  mformat: 'mtools',
-  sfdisk: 'fdisk',
-  mke2fs: 'e2fsprogs',
-  'qemu-img': 'qemu-utils',
-  ssh: 'openssh-client',
-};
-/** What starts the active partition; of the package syslinux-common. */
+const TOOLS = ['mmdebstrap', 'syslinux', 'mformat', 'mcopy', 'sfdisk', 'mke2fs', 'qemu-img', 'ssh'];
+/** What starts the active partition; comes with syslinux. */
 const BOOT_SECTOR = '/usr/lib/syslinux/mbr/mbr.bin';
 const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 
@@ -45,11 +37,7 @@ system_info:
 /** Why it cannot be made here, or false. */
 export function cannotBuildDebian(): string | false {
   if (process.getuid?.() !== 0) return 'needs root';
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  const isThere = (tool: string) => folders.some((folder) => fs.existsSync(join(folder, tool)));
-  const missing = Object.entries(TOOLS).flatMap(([tool, owner]) => (isThere(tool) ? [] : [owner]));
-  if (!fs.existsSync(BOOT_SECTOR)) missing.push('syslinux-common');
-  return missing.length === 0 ? false : `apt-get install ${missing.join(' ')}`;
+  return notInstalled(...TOOLS) || (fs.existsSync(BOOT_SECTOR) ? false : `${BOOT_SECTOR} is missing`);
 }
 
 /** Makes `disk.raw` in `folder` and returns its path. Takes minutes. */

@@ -7,14 +7,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { notInstalled } from '../../scripts/installed.ts';
 import * as net from '../acceptance/private-network.ts';
 import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner } from '../acceptance/vms-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 
-const noSsh = spawnSync('ssh', ['-V']).status === 0 ? false : 'ssh is not installed';
-const skip = cannotRunGuests() || noSsh || net.cannotMakeNetworks();
+const skip = cannotRunGuests() || notInstalled('ssh') || net.cannotMakeNetworks();
 const UID_BASE = 700_000_000;
 const TABLE = `cloudlet_${UID_BASE}`;
 const LOCAL_SAYS = 'secret of the host';

@@ -4,6 +4,7 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, stat
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { randomSecret } from '../../ids.ts';
 import { AlignedAreas } from './aligned-areas.ts';
 import { CachedAppender, DirectAppender } from './appender.ts';
@@ -95,7 +96,7 @@ test('a descriptor is closed only when no write uses it any more', async () => {
 const isRoot = process.getuid?.() === 0;
 
 test('without O_DIRECT on the file system: not usable', {
-  skip: isRoot ? false : 'mounting a file system needs root',
+  skip: isRoot ? notInstalled('mount') : 'mounting a file system needs root',
 }, () => {
   const directory = mkdtempSync(join(scratch, 'ramfs-'));
   assert.equal(new AlignedAreas('/proc', 1).usable, false);

@@ -22,6 +22,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { systemClock } from '../../clock.ts';
 import { AppError, isAppError } from '../../errors.ts';
 import { newId, randomSecret } from '../../ids.ts';
@@ -268,7 +269,7 @@ test('close aborts what is being written and refuses what comes later', async ()
 });
 
 const isRoot = process.getuid?.() === 0;
-const needsRoot = isRoot ? {} : { skip: 'mounting a file system needs root' };
+const needsRoot = { skip: isRoot ? notInstalled('mount') : 'mounting a file system needs root' };
 
 test('a full disk: out_of_space, the rest stays readable, and space ends it', needsRoot, async () => {
   const directory = mkdtempSync(join(scratch, 'full-'));

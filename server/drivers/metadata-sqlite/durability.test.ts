@@ -22,6 +22,7 @@ import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import { Alarms } from '../../system/alarms.ts';
@@ -109,7 +110,7 @@ function smallDisk(t: TestContext, sizeBytes: number): string | null {
     if (mounted) spawnSync('umount', [mountPoint]);
     rmSync(mountPoint, { recursive: true });
   });
-  if (!mounted) t.skip('mounting a small disk needs root');
+  if (!mounted) t.skip(notInstalled('mount') || 'mounting a small disk needs root');
   return mounted ? mountPoint : null;
 }
 
@@ -156,10 +157,9 @@ test('a full disk stores nothing, says so, and works again when there is room', 
   await again.metadata.close();
 });
 
-const hasStrace = spawnSync('strace', ['-V']).status === 0;
-
 test('after a failed fsync nothing is acknowledged, reads go on, and a restart heals', async (t) => {
-  if (!hasStrace) return t.skip('strace is not installed');
+  const skip = notInstalled('strace');
+  if (skip) return t.skip(skip);
   const directory = directoryFor(t);
   const first = await open(directory);
   await first.metadata.close();

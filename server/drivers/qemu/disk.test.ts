@@ -4,8 +4,9 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { isAppError } from '../../errors.ts';
-import { buildQemuHouse, hasQemu, testSpec } from '../../testing/qemu-house.ts';
+import { buildQemuHouse, noQemu, testSpec } from '../../testing/qemu-house.ts';
 import { FILES } from './arguments.ts';
 import { lendFile, virtualBytes } from './disk.ts';
 import { GuestFolders, guestEndpoint, SLOTS } from './guest-folders.ts';
@@ -44,7 +45,7 @@ test('a full disk is out_of_space, with nothing left behind', async (t) => {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'none', vmsDirectory], { stdio: 'pipe' });
   } catch {
-    return t.skip('needs root to mount');
+    return t.skip(notInstalled('mount') || 'needs root to mount');
   }
   try {
     const hypervisor = house.open();
@@ -60,7 +61,7 @@ test('a full disk is out_of_space, with nothing left behind', async (t) => {
 });
 
 test('an image is read only, never written, and refused when the disk is smaller', {
-  skip: !hasQemu,
+  skip: noQemu,
 }, async () => {
   const house = buildQemuHouse();
   const hypervisor = house.open();
@@ -86,7 +87,7 @@ function virtualBytesOf(folder: string): number {
   return JSON.parse(info.toString())['virtual-size'];
 }
 
-test('an image that needs other files is refused', { skip: !hasQemu }, () => {
+test('an image that needs other files is refused', { skip: noQemu }, () => {
   const make = (name: string, ...more: string[]) => {
     execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', ...more, name, '1G'], { cwd: root });
     return join(root, name);

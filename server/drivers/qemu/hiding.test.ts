@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { buildQemuHouse, hasQemu, type QemuHouse } from '../../testing/qemu-house.ts';
+import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
 import type { GuestRecord, RunRecord } from './guest-folders.ts';
 import { readStat } from './processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
@@ -26,7 +26,7 @@ const HELPERS = {
   'one that does not listen to signals': '$SIG{$_} = "IGNORE" for qw(TERM HUP INT); ',
 } as const;
 
-describe('a guest that hides', { skip: hasQemu ? false : 'QEMU is not installed' }, () => {
+describe('a guest that hides', { skip: noQemu }, () => {
   let house: QemuHouse;
   let hypervisor: QemuHypervisor;
   const ends: GuestEnd[] = [];

@@ -8,7 +8,7 @@ import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import { newId, randomSecret } from '../../ids.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { hasQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-house.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './images.ts';
 
@@ -17,7 +17,7 @@ const isRoot = process.getuid?.() === 0;
 /** Apart from those of every cloud that may run here. */
 const UID = 2_100_000_000;
 
-describe('ImageLibrary', { skip: hasQemu ? false : 'QEMU is not installed' }, () => {
+describe('ImageLibrary', { skip: noQemu }, () => {
   let root: string;
   let imageId: string;
   before(() => {

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../clock.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { hasQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-house.ts';
 import { AccelProbe, judgeKvm, readProbe } from './probe.ts';
 import { readStat } from './processes.ts';
 import { chooseMachine, QemuPrograms, versionedMachines } from './program.ts';
@@ -94,7 +94,7 @@ function childrenOf(pid: number): number[] {
   return existsSync(path) ? readFileSync(path, 'latin1').trim().split(' ').map(Number) : [];
 }
 
-test('the probe boots for real, says what it found and remembers it', { skip: !hasQemu }, async () => {
+test('the probe boots for real, says what it found and remembers it', { skip: noQemu }, async () => {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-probe-'));
   try {
     const program = await new QemuPrograms().system();

@@ -7,16 +7,16 @@ import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
 import { isAppError } from '../../errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { testHypervisor } from '../../testing/hypervisor.conformance.ts';
-import { buildQemuHouse, hasQemu, type QemuHouse, testSpec } from '../../testing/qemu-house.ts';
+import { buildQemuHouse, noQemu, type QemuHouse, testSpec } from '../../testing/qemu-house.ts';
 import { FILES } from './arguments.ts';
 import type { RunRecord } from './guest-folders.ts';
 import { findGuests, handleOf, identify, identityOf, isAlive, signalProcess } from './processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 import { userOf } from './user-processes.ts';
 
-if (hasQemu) testHypervisor('QemuHypervisor', async () => buildQemuHouse());
+if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuHouse());
 
-describe('QEMU guests', { skip: hasQemu ? false : 'QEMU is not installed' }, () => {
+describe('QEMU guests', { skip: noQemu }, () => {
   let house: QemuHouse;
   let hypervisor: QemuHypervisor;
   const ends: GuestEnd[] = [];

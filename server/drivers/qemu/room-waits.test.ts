@@ -3,11 +3,11 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '../../testing/eventually.ts';
-import { buildQemuHouse, hasQemu, type QemuHouse } from '../../testing/qemu-house.ts';
+import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
 import { FILES } from './arguments.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
-describe('guests on a disk that is nearly full', { skip: hasQemu ? false : 'QEMU is not installed' }, () => {
+describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
   let house: QemuHouse;
   let hypervisor: QemuHypervisor;
   const ids: string[] = [];

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { testSpec } from '../../testing/qemu-house.ts';
 import { isoImage } from './iso-image.ts';
 import { seedFiles, seedImage } from './seed.ts';
@@ -74,7 +75,7 @@ test('Linux mounts it and reads every file under its own name', (t) => {
     try {
       execFileSync('mount', ['-o', 'loop,ro', join(folder, 'seed.iso'), target], { stdio: 'pipe' });
     } catch {
-      return t.skip('needs root and loop devices');
+      return t.skip(notInstalled('mount') || 'needs root and loop devices');
     }
     try {
       assert.deepEqual(readdirSync(target).sort(), files.map(({ name }) => name).sort());

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { curablePackage, notInstalled } from './installed.ts';
+import PROGRAMS from './programs.json' with { type: 'json' };
+
+const ROOT = dirname(import.meta.dirname);
+/** What brings the set-up itself; and what is only asked for its version, to say what is not there. */
+const OTHERS = ['npm', 'node', 'apt-get', 'apt-cache', 'dpkg-deb', 'systemctl'];
+/** A literal program, as the first argument or as the first of a list of words that is handed over. */
+const CALL =
+  /\b(?:spawn|execFile|run|runProgram|versionOf|answerOf)(?:Sync)?\(\s*(?:\.\.\.\w+\()?\[?'([\w./-]+)'/g;
+const WORDS = /\[\s*'(unshare|nsenter|setpriv|prlimit|sh|bash|timeout|strace)'/g;
+
+/** Names of programs that the text of a file calls. */
+function calledIn(text: string): string[] {
+  return [...text.matchAll(CALL), ...text.matchAll(WORDS)].map(([, path = '']) => basename(path));
+}
+
+test('every outside program that is called is in the list', () => {
+  const listed = new Set([...PROGRAMS.map(({ program }) => program), ...OTHERS]);
+  const files = globSync('{server,test,bench,scripts}/**/*.{ts,js}', { cwd: ROOT });
+  const found = files
+    .filter((file) => /child_process|host-tool|child\.ts/.test(readFileSync(join(ROOT, file), 'utf8')))
+    .flatMap((file) => calledIn(readFileSync(join(ROOT, file), 'utf8')).map((name) => ({ file, name })));
+  assert.ok(found.length > 50);
+  assert.deepEqual(
+    found.filter(({ name }) => !listed.has(name)),
+    [],
+  );
+});
+
+test('the list names each program once, with a package, a purpose and a use', () => {
+  const names = PROGRAMS.map(({ program }) => program);
+  assert.deepEqual(names, [...new Set(names)]);
+  for (const entry of PROGRAMS) {
+    assert.match(entry.package, /^[a-z0-9][a-z0-9.+-]+$/);
+    assert.ok(['start', 'test', 'bench', 'long'].includes(entry.for), entry.program);
+    assert.match(entry.use, /^\S.*\S$/);
+  }
+});
+
+test('what is missing is named with its package, and must be in the list', () => {
+  assert.equal(notInstalled('sh', 'bash'), false);
+  const path = process.env.PATH;
+  try {
+    process.env.PATH = '/nowhere';
+    assert.equal(notInstalled('sh', 'wrk', 'bash'), 'sh is not installed: apt-get install dash');
+  } finally {
+    process.env.PATH = path;
+  }
+  assert.throws(() => notInstalled('no-such-program'), /not in scripts\/programs\.json/);
+});
+
+test('a skip that a package would cure is told from others, where the set-up installs packages', () => {
+  const isAble = process.getuid?.() === 0 && globSync('/usr/bin/apt-get').length === 1;
+  const reason = 'bash is not installed: apt-get install bash';
+  assert.equal(curablePackage(reason), isAble ? 'bash' : undefined);
+  assert.equal(curablePackage('x is not installed: apt-get install no-such-package-anywhere'), undefined);
+  assert.equal(curablePackage('needs root'), undefined);
+});

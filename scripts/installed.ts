@@ -1,0 +1,49 @@
+/** Which outside programs are missing here, for the `skip` of tests. scripts/programs.json lists them all. */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import PROGRAMS from './programs.json' with { type: 'json' };
+
+/** Debian gives ordinary users a PATH without these. */
+const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin'];
+const FIX = 'apt-get install ';
+
+function hasProgram(program: string): boolean {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM_FOLDERS];
+  return folders.some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Why these programs cannot be called, the first that is missing with its Debian package, or false. */
+export function notInstalled(...programs: readonly string[]): string | false {
+  for (const program of programs) {
+    const listed = PROGRAMS.find((entry) => entry.program === program);
+    if (listed === undefined) throw new Error(`${program} is not in scripts/programs.json`);
+    if (!hasProgram(program)) return `${program} is not installed: ${FIX}${listed.package}`;
+  }
+  return false;
+}
+
+/** True when the set-up installs packages here: it runs as root on Debian or a descendant. */
+function isInstalledBySetUp(): boolean {
+  try {
+    const isDebian = /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
+    return isDebian && process.getuid?.() === 0 && hasProgram('apt-get');
+  } catch {
+    return false;
+  }
+}
+
+/** The package without which there was this `reason` to skip, if the set-up can install it here. */
+export function curablePackage(reason: string): string | undefined {
+  const [, name] = reason.split(FIX);
+  if (name === undefined || !isInstalledBySetUp()) return undefined;
+  const isOffered = spawnSync('apt-get', ['install', '--simulate', '-qq', name]).status === 0;
+  return isOffered ? name : undefined;
+}

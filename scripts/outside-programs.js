@@ -1,0 +1,107 @@
+/** Outside programs, the list of them in programs.json, and Debian's way to get them. For the set-up. */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+/** Whose programs each purpose takes. */
+const PARTS = {
+  start: ['start'],
+  test: ['start', 'test'],
+  long: ['start', 'test', 'long'],
+  bench: ['start', 'bench'],
+};
+
+export const PURPOSES = Object.keys(PARTS);
+
+/** The PATH without our own node_modules/.bin: npm must not run on the Node it is about to replace. */
+export function outsidePath() {
+  const own = join(ROOT, 'node_modules', '.bin');
+  return (process.env.PATH || '')
+    .split(delimiter)
+    .filter((directory) => directory !== own)
+    .join(delimiter);
+}
+
+/** Runs a program to its end, quietly. */
+export function run(program, args, environment = {}) {
+  return spawnSync(program, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 64 * 1024 * 1024,
+    env: { ...process.env, PATH: outsidePath(), ...environment },
+  });
+}
+
+function hasProgram(program) {
+  const directories = [...outsidePath().split(delimiter), '/usr/sbin', '/sbin'];
+  return directories.some((directory) => {
+    try {
+      accessSync(join(directory, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function isRoot() {
+  return process.getuid !== undefined && process.getuid() === 0;
+}
+
+/** The listed programs for `purpose` that are not here. What only root can use nobody else misses. */
+export function missingPrograms(purpose) {
+  const listed = JSON.parse(readFileSync(join(ROOT, 'scripts', 'programs.json'), 'utf8'));
+  return listed.filter(
+    (entry) =>
+      PARTS[purpose].includes(entry.for) && (isRoot() || !entry.byRoot) && !hasProgram(entry.program),
+  );
+}
+
+/** True for root on Debian and its descendants. */
+export function canInstallPackages() {
+  if (!isRoot() || !hasProgram('apt-get')) return false;
+  try {
+    return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+function aptGet(...words) {
+  // A service that comes with a package is not started: its port on this host is not ours to take.
+  const quiet = { DEBIAN_FRONTEND: 'noninteractive', SYSTEMD_OFFLINE: '1', RUNLEVEL: '1' };
+  return run('apt-get', words, quiet);
+}
+
+function install(packages, ...more) {
+  const options = ['-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=60', ...more];
+  const result = aptGet('install', ...options, ...packages);
+  if (!result.error && result.status === 0) return null;
+  const said = String(result.stderr || '')
+    .split('\n')
+    .find((line) => line.startsWith('E: '));
+  return said ? said.slice(3) : 'apt-get failed';
+}
+
+/**
+ * Installs Debian packages and returns how it went, in words. One that this release does not have, like
+ * Ubuntu's chromium, keeps none of the others away.
+ */
+export function installPackages(packages) {
+  aptGet('update', '-qq');
+  const problem = install(packages);
+  if (problem === null) return 'done';
+  const there = packages.filter((name) => install([name], '--simulate') === null);
+  if (there.length === packages.length || there.length === 0 || install(there) !== null)
+    return `could not (${problem}); what needs them will say so`;
+  const absent = packages.filter((name) => !there.includes(name));
+  return `done, but not ${absent.join(', ')}: ${problem}`;
+}
+
+/** What a package of ours enabled would start with the host from now on. */
+export function disableServices(names) {
+  for (const name of names) run('systemctl', ['--quiet', 'disable', name], { SYSTEMD_OFFLINE: '1' });
+}
