@@ -17,9 +17,18 @@ interface Started {
 
 /** A user without an entry in the host's list has a number all the same. */
 const UID = process.getuid?.() ?? -1;
-const DIRECTORY = join(tmpdir(), `cloudlet-tests-${UID}`);
+const DIRECTORY = join(tmpdir(), `cloudlet-tests-${UID}${namespace()}`);
 const started = new Map<number, Started>();
 let isWatching = false;
+
+/** Containers may share this folder, but not the numbers of their processes. */
+function namespace(): string {
+  try {
+    return `-${fs.readlinkSync('/proc/self/ns/pid').replace(/\D/g, '')}`;
+  } catch {
+    return '';
+  }
+}
 
 /** Clock ticks from boot to the start of the process, which no later one of that number has; null: gone. */
 function startTimeOf(pid: number): string | null {
