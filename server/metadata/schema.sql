@@ -158,7 +158,6 @@ CREATE TABLE objects (
   bucket_id INTEGER NOT NULL REFERENCES buckets(id),
   name TEXT NOT NULL COLLATE BINARY,        -- UTF-8 byte order
   current INTEGER,
-  last_accessed INTEGER,
   UNIQUE (bucket_id, name)
 ) STRICT;
 
@@ -260,7 +259,7 @@ CREATE TABLE versions (
   storage_class TEXT NOT NULL,
   metadata TEXT,                            -- JSON object as sent
   created_at INTEGER NOT NULL
-) STRICT;
+, last_accessed INTEGER) STRICT;
 
 CREATE TABLE vm_samples (
   vm INTEGER NOT NULL REFERENCES vms(id) ON DELETE CASCADE,

@@ -18,7 +18,7 @@ after(() => house.close());
 
 async function put(name: string): Promise<{ id: string; row: number }> {
   const { object_id: id } = await house.put(owner, BUCKET, { name, bytes: Buffer.from('x') });
-  return { id, row: (await house.store.findById(id))?.id ?? 0 };
+  return { id, row: (await house.store.findById(id))?.current ?? 0 };
 }
 
 async function shown(name: string): Promise<string | null | undefined> {
@@ -27,7 +27,7 @@ async function shown(name: string): Promise<string | null | undefined> {
 }
 
 async function stored(row: number): Promise<number | null | undefined> {
-  const sql = 'SELECT last_accessed AS at FROM objects WHERE id = ?';
+  const sql = 'SELECT last_accessed AS at FROM versions WHERE id = ?';
   return (await house.metadata.get<{ at: number | null }>(sql, row))?.at;
 }
 

@@ -1,5 +1,5 @@
 /**
- * When objects were last downloaded. Kept in memory and written every few seconds, so that a download
+ * When versions were last downloaded. Kept in memory and written every few seconds, so that a download
  * costs no write; listings overlay what is not written yet. A crash loses at most those seconds.
  */
 import type { Clock } from '../clock.ts';
@@ -24,14 +24,14 @@ export class AccessTimes {
     this.#deps = deps;
   }
 
-  /** `object` is a row id. */
-  touch(object: number): void {
-    this.#pending.set(object, this.#deps.clock.now());
+  /** `version` is a row id. */
+  touch(version: number): void {
+    this.#pending.set(version, this.#deps.clock.now());
   }
 
   /** What is not written yet, ms, or undefined. */
-  latest(object: number): number | undefined {
-    return this.#pending.get(object) ?? this.#writing.get(object);
+  latest(version: number): number | undefined {
+    return this.#pending.get(version) ?? this.#writing.get(version);
   }
 
   /** Writes what has gathered. On failure it is kept for the next call. */
@@ -40,8 +40,8 @@ export class AccessTimes {
     this.#writing = this.#pending;
     this.#pending = new Map();
     try {
-      const statements = [...this.#writing].map(([object, at]) =>
-        this.#deps.store.setLastAccessed(object, at),
+      const statements = [...this.#writing].map(([version, at]) =>
+        this.#deps.store.setLastAccessed(version, at),
       );
       for (let i = 0; i < statements.length; i += STATEMENTS_PER_COMMIT) {
         await this.#deps.metadata.commit(statements.slice(i, i + STATEMENTS_PER_COMMIT));

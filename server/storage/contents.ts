@@ -115,9 +115,9 @@ export class Contents {
     this.#deps.egress.sent(content.row.bucket_id, bytes);
   }
 
-  /** Remembers that the object was downloaded. */
+  /** Remembers that this version was downloaded. */
   touch(content: Content): void {
-    this.#deps.accessTimes.touch(content.row.object);
+    this.#deps.accessTimes.touch(content.row.id);
   }
 }
 

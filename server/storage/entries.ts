@@ -14,7 +14,7 @@ export function presentEntry(row: EntryRow, accessTimes: AccessTimes, versions: 
     size_formatted: formatSize(row.size_bytes),
     mime_type: row.mime_type,
     created_at: formatTime(row.created_at),
-    last_accessed: formatTimeOrNull(accessTimes.latest(row.object) ?? row.last_accessed),
+    last_accessed: formatTimeOrNull(accessTimes.latest(row.id) ?? row.last_accessed),
     etag: row.etag,
     storage_class: row.storage_class,
     metadata: row.metadata === null ? null : JSON.parse(row.metadata),

@@ -41,7 +41,9 @@ const entryMembers = {
   size_formatted: Type.String(),
   mime_type: Type.String(),
   created_at: Type.String(),
-  last_accessed: Type.Union([Type.String(), Type.Null()]),
+  last_accessed: Type.Union([Type.String(), Type.Null()], {
+    description: 'When this version was last downloaded; null: never',
+  }),
   etag: Type.String({ description: 'MD5 of the bytes, hex' }),
   storage_class: Type.String(),
   metadata: Metadata,

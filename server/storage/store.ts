@@ -22,6 +22,7 @@ export interface VersionRow {
   readonly storage_class: string;
   readonly metadata: string | null;
   readonly created_at: number;
+  readonly last_accessed: number | null;
 }
 
 interface TargetRow {
@@ -46,7 +47,6 @@ export interface EntryRow extends VersionRow {
   readonly object: number;
   readonly object_id: string;
   readonly name: string;
-  readonly last_accessed: number | null;
   /** 1 when no later version or marker exists. */
   readonly is_latest: number;
 }
@@ -83,9 +83,9 @@ export interface NewVersion {
   readonly createdAt: number;
 }
 
-const VERSION_COLUMNS =
-  'v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class, v.metadata, v.created_at';
-const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name, o.last_accessed`;
+const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
+  v.metadata, v.created_at, v.last_accessed`;
+const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = '(v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id)) AS is_latest';
 const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
   b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum, bl.wrapped_key`;
@@ -271,7 +271,7 @@ export class ObjectStore {
     ];
   }
 
-  setLastAccessed(object: number, at: number): Statement {
-    return { sql: 'UPDATE objects SET last_accessed = ? WHERE id = ?', params: [at, object] };
+  setLastAccessed(version: number, at: number): Statement {
+    return { sql: 'UPDATE versions SET last_accessed = ? WHERE id = ?', params: [at, version] };
   }
 }

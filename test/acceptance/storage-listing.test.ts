@@ -275,6 +275,27 @@ test('last_accessed is null until a download and right in the next listing', asy
   assert.equal(bodyOf(await user.call(`/api/storage/${object_id}`)).last_accessed, at);
 });
 
+test('last_accessed is that of the version which was read', async () => {
+  const bucket = await newBucket(user, { versioning: true });
+  const first = bodyOf(await user.upload(bucket, 'seen', 'one'));
+  const id = first.object_id;
+  const seen = async () =>
+    (await listOf(user, bucket, '?include_versions=true')).map(({ last_accessed }) => last_accessed !== null);
+  bodyOf(await user.upload(bucket, 'seen', 'two'));
+  await user.download(id);
+  assert.deepEqual(await seen(), [true, false], 'the current one was read');
+  assert.match((await listOf(user, bucket))[0].last_accessed, TIME);
+  bodyOf(await user.upload(bucket, 'seen', 'three'));
+  assert.deepEqual(await seen(), [false, true, false], 'nobody has read the new one');
+  assert.equal((await listOf(user, bucket))[0].last_accessed, null);
+  await user.download(id, `?version_id=${first.version_id}`);
+  assert.deepEqual(await seen(), [false, true, true]);
+  const { last_accessed, versions } = bodyOf(await user.call(`/api/storage/${id}`));
+  assert.equal(last_accessed, null);
+  assert.equal(versions[0].last_accessed, null);
+  assert.match(versions[2].last_accessed, TIME);
+});
+
 test('a download by link counts as an access too', async () => {
   const bucket = await newBucket(user);
   const { object_id } = bodyOf(await user.upload(bucket, 'seen', 'bytes'));

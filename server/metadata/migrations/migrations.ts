@@ -6,6 +6,7 @@ import { billing } from './0004-billing.ts';
 import { webhooks } from './0005-webhooks.ts';
 import { sealedFingerprints } from './0006-sealed-fingerprints.ts';
 import { operations } from './0007-operations.ts';
+import { versionAccess } from './0008-version-access.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   { number: 5, name: 'webhooks', sql: webhooks },
   { number: 6, name: 'sealed fingerprints', sql: sealedFingerprints },
   { number: 7, name: 'operations', sql: operations },
+  { number: 8, name: 'version access', sql: versionAccess },
 ];
