@@ -3,21 +3,20 @@ import * as fs from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** What the kernel takes as the path of a unix socket, without the final zero. */
-const MAX_PATH_BYTES = 107;
+/** Of Linux, not in Node's list: the descriptor stands for the thing of that name, which is not opened. */
+const O_PATH = 0o10000000;
 
 /**
- * A connection to the socket `name` in `folder`. Rejects when nobody listens there, and when it is a link:
- * the folder belongs to the guest's process, which must not send us elsewhere.
+ * A connection to the socket `name` in `folder`. Rejects when nobody listens there, and when it is a link or
+ * was made by anyone but the owner of the folder: its process must not send us elsewhere. It can give the
+ * name to something else at any moment, so what is looked at is held, and that very thing is connected to.
  */
 export async function connectIn(folder: string, name: string): Promise<Socket> {
-  const path = join(folder, name);
-  if (!fs.lstatSync(path).isSocket()) throw new Error(`${name} is no socket`);
-  if (Buffer.byteLength(path) <= MAX_PATH_BYTES) return connected(path);
-  // The same folder under a short name, which is good as long as the descriptor is open.
-  const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+  const fd = fs.openSync(join(folder, name), O_PATH | fs.constants.O_NOFOLLOW);
   try {
-    return await connected(`/proc/self/fd/${fd}/${name}`);
+    const found = fs.fstatSync(fd);
+    if (!found.isSocket() || found.uid !== fs.statSync(folder).uid) throw new Error(`${name} is no socket`);
+    return await connected(`/proc/self/fd/${fd}`);
   } finally {
     fs.closeSync(fd);
   }
