@@ -56,3 +56,18 @@ test('a member that could reach a prototype is refused, wherever it stands', () 
     'constructor',
   ]);
 });
+
+test('a refusal says what is wrong, and where', () => {
+  const said = (body: Uint8Array) => {
+    try {
+      parseJson(body);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return 'nothing';
+  };
+  assert.match(said(bytes('{\n"a":1,\n}')), /^The body is not valid JSON at line 3, column 1: /);
+  assert.equal(said(Buffer.from([0x22, 0xff, 0x22])), 'The body is not valid UTF-8');
+  assert.equal(said(bytes('['.repeat(65) + ']'.repeat(65))), 'The body is nested deeper than 64 levels');
+  assert.equal(said(bytes('{"__proto__":1}')), 'The body has the forbidden member "__proto__"');
+});

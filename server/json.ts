@@ -3,6 +3,7 @@
  * prototype.
  */
 import { AppError } from './errors.ts';
+import { jsonFault } from './json-fault.ts';
 
 /** Of a body, unless its route declares more. Reading one holds up all other callers. */
 export const JSON_MAX_BYTES = 16 * 1024;
@@ -15,11 +16,24 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** Throws AppError `invalid_json`. An empty body is undefined. */
 export function parseJson(bytes: Uint8Array): unknown {
   if (bytes.length === 0) return undefined;
+  try {
+    return readJson(utf8.decode(bytes));
+  } catch (cause) {
+    const problem = cause instanceof JsonProblem ? cause.message : 'is not valid UTF-8';
+    throw new AppError('invalid_json', `The body ${problem}`, { cause });
+  }
+}
+
+/** What keeps a text from being read; the message begins with a verb. */
+export class JsonProblem extends Error {}
+
+/** Throws JsonProblem. */
+export function readJson(text: string): unknown {
   let value: unknown;
   try {
-    value = JSON.parse(utf8.decode(bytes));
-  } catch (cause) {
-    throw new AppError('invalid_json', 'The body is not valid JSON in UTF-8', { cause });
+    value = JSON.parse(text);
+  } catch {
+    throw new JsonProblem(`is not valid JSON at ${jsonFault(text)}`);
   }
   inspect(value, 1);
   return value;
@@ -27,16 +41,13 @@ export function parseJson(bytes: Uint8Array): unknown {
 
 function inspect(value: unknown, depth: number): void {
   if (typeof value !== 'object' || value === null) return;
-  if (depth > JSON_MAX_DEPTH) {
-    throw new AppError('invalid_json', `The JSON is nested deeper than ${JSON_MAX_DEPTH} levels`);
-  }
+  if (depth > JSON_MAX_DEPTH) throw new JsonProblem(`is nested deeper than ${JSON_MAX_DEPTH} levels`);
   if (Array.isArray(value)) {
     for (const item of value) inspect(item, depth + 1);
     return;
   }
   for (const key of Object.keys(value)) {
-    if (key === FORBIDDEN_KEY)
-      throw new AppError('invalid_json', `The JSON has the forbidden member "${key}"`);
+    if (key === FORBIDDEN_KEY) throw new JsonProblem(`has the forbidden member "${key}"`);
     inspect((value as Record<string, unknown>)[key], depth + 1);
   }
 }

@@ -6,7 +6,7 @@ import { type AppError, isAppError } from '../errors.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { noReceipt } from '../metadata/receipt.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
-import { isApiKeyText } from './api-key-text.ts';
+import { apiKeyTextProblem } from './api-key-text.ts';
 
 let house: AccountHouse;
 before(async () => {
@@ -39,7 +39,7 @@ test('registration answers exactly as the contract', async () => {
   house.clock.advance(1500);
   const { account, key } = await register({ username: 'Ada', email: 'Ada@Example.com' });
   assert.ok(Number.isInteger(account.id) && account.id > 0);
-  assert.ok(isApiKeyText(key));
+  assert.equal(apiKeyTextProblem(key), undefined);
   assert.deepEqual(account, {
     id: account.id,
     username: 'Ada',

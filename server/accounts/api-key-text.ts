@@ -27,9 +27,11 @@ export function newApiKey(): string {
   return checked + checksum(checked);
 }
 
-/** True when `text` has the form of a key and its checksum is right. Says nothing of its existence. */
-export function isApiKeyText(text: string): boolean {
-  return FORM.test(text) && checksum(text.slice(0, CHECKED_LENGTH)) === text.slice(CHECKED_LENGTH);
+/** What keeps `text` from being a key; undefined when it may be one. Says nothing of its existence. */
+export function apiKeyTextProblem(text: string): string | undefined {
+  if (!FORM.test(text)) return 'a key is clk_ and 38 letters and digits';
+  const isRight = checksum(text.slice(0, CHECKED_LENGTH)) === text.slice(CHECKED_LENGTH);
+  return isRight ? undefined : 'its checksum, the last 6 characters, is wrong';
 }
 
 /**

@@ -6,7 +6,7 @@
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
-import { hashSecret, isApiKeyText } from './api-key-text.ts';
+import { apiKeyTextProblem, hashSecret } from './api-key-text.ts';
 import { type BucketLimit, NOBODY, type Principal, type Scope } from './principal.ts';
 import type { AccountStore, CredentialRow } from './store.ts';
 
@@ -127,7 +127,7 @@ export class Authenticator implements CredentialCache {
     const hash = this.#hashOf(key);
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'key') return known;
-    if (hash !== this.#presetHash && !isApiKeyText(key)) throw invalidKey();
+    if (hash !== this.#presetHash) requireKeyText(key);
     return this.#lookUp('key', hash);
   }
 
@@ -243,6 +243,16 @@ function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
 
 function invalidKey(): AppError {
   return new AppError('invalid_api_key', 'The API key is unknown, expired or revoked');
+}
+
+/** Throws `invalid_api_key` for what can be no key. Whether one exists is not told. */
+function requireKeyText(key: string): void {
+  const problem = apiKeyTextProblem(key);
+  if (problem === undefined) return;
+  if (!key.startsWith('clk_')) throw invalidKey();
+  throw new AppError('invalid_api_key', `This API key is mistyped: ${problem}`, {
+    hint: 'Copy the whole key again, without spaces or quotes',
+  });
 }
 
 function invalidSession(): AppError {

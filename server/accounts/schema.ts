@@ -3,9 +3,11 @@ import { type Static, Type } from 'typebox';
 import {
   EMAIL_MAX_LENGTH,
   EMAIL_PATTERN,
+  EMAIL_RULE,
   PASSWORD_MAX_LENGTH,
   PASSWORD_MIN_LENGTH,
   USERNAME_PATTERN,
+  USERNAME_RULE,
 } from './account-fields.ts';
 import { SCOPES } from './principal.ts';
 
@@ -15,11 +17,13 @@ const Time = (description: string) =>
 
 const Username = Type.String({
   pattern: USERNAME_PATTERN,
+  'x-rule': USERNAME_RULE,
   description: '3 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"; unique without regard to case',
   examples: ['ada'],
 });
 const Email = Type.String({
   pattern: EMAIL_PATTERN,
+  'x-rule': EMAIL_RULE,
   maxLength: EMAIL_MAX_LENGTH,
   description: 'Unique without regard to case',
   examples: ['ada@example.com'],
@@ -210,6 +214,7 @@ export const CreditsBody = Type.Object({
   transfer_id: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z0-9._:-]{1,64}$',
+      'x-rule': 'must have 1 to 64 of A-Z, a-z, 0-9, ".", "_", ":" and "-"',
       description: 'Chosen by you: the same again changes nothing and gives the same answer as once',
     }),
   ),

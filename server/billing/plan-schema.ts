@@ -19,6 +19,7 @@ export type Limits = Static<typeof Limits>;
 
 const Name = Type.String({
   pattern: '^[a-z][a-z0-9-]{0,31}$',
+  'x-rule': 'must have 1 to 32 of a-z, 0-9 and "-", and begin with a letter',
   description: 'A lower-case letter, then up to 31 of a-z, 0-9 and "-"',
   examples: ['pro'],
 });

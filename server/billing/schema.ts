@@ -171,7 +171,11 @@ export const Revenue = Type.Object({
   daily: Type.Array(Type.Object({ date: Type.String({ description: 'YYYY-MM-DD, UTC' }), ...amounts })),
 });
 
-const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 in hex' });
+const Hash = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  'x-rule': 'must be a SHA-256: 64 hexadecimal digits in lower case',
+  description: 'SHA-256 in hex',
+});
 const Head = Type.Object(
   { seq: Type.Integer({ minimum: 0, description: 'Number of the last transfer' }), hash: Hash },
   { description: 'Keep it somewhere else: with it, transfers cut off the end are found later' },

@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { unknownFields } from '../http/unknown-members.ts';
 import type { ImageImports } from './image-imports.ts';
 import { AdminImage, DeletedImage, Image, ImageForm, ImagePath, NewImage } from './image-schema.ts';
 import type { Images } from './images.ts';
@@ -96,6 +97,7 @@ async function receive(imports: ImageImports, input: RouteInput<unknown, unknown
   const stage = await imports.beginUpload();
   try {
     const { fields, file } = await readForm(request.raw, stage);
+    unknownFields(request, fields.keys(), ImageForm);
     const name = fields.get('name') ?? file?.fileName ?? '';
     const sha256 = fields.get('sha256');
     identify([name, sha256, stage.bytes, stage.sha256()]);

@@ -33,7 +33,11 @@ export type AdminImage = Static<typeof AdminImage>;
 
 const name = Type.String({ description: '1 to 128 visible characters' });
 const sha256 = Type.Optional(
-  Type.String({ pattern: '^[0-9a-fA-F]{64}$', description: 'Of the source; any other is refused' }),
+  Type.String({
+    pattern: '^[0-9a-fA-F]{64}$',
+    'x-rule': 'must be a SHA-256: 64 hexadecimal digits',
+    description: 'Of the source; any other is refused',
+  }),
 );
 
 export const NewImage = Type.Object({

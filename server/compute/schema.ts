@@ -35,7 +35,13 @@ export type Vm = Static<typeof Vm>;
 export const NewVm = Type.Object({
   name: Type.String({ description: '1 to 128 visible characters' }),
   instance_type: Type.String({ description: 'One of GET /api/instance-types' }),
-  region: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,32}$', default: 'us-east-1' })),
+  region: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9-]{1,32}$',
+      'x-rule': 'must have 1 to 32 of a-z, 0-9 and "-"',
+      default: 'us-east-1',
+    }),
+  ),
   tags: Type.Optional(Type.String({ maxLength: 1024, default: '', description: 'Comma-separated' })),
   image: Type.Optional(Type.String({ default: 'tiny', description: 'One of GET /api/images' })),
   ssh_keys: Type.Optional(

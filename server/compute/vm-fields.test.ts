@@ -45,8 +45,34 @@ test('names are trimmed, ports are one ascending list, user data is counted in b
   assert.equal(checked.name, 'my web');
   assert.deepEqual(checked.ports, [22, 80, 81, 443, 8080, 9000]);
   assert.equal(checked.userData, null);
-  assert.deepEqual(fieldsOf({ ...GOOD, user_data: 'ü'.repeat(32_768) }), []);
-  assert.deepEqual(fieldsOf({ ...GOOD, user_data: `${'ü'.repeat(32_768)}x` }), ['user_data']);
+  assert.deepEqual(fieldsOf({ ...GOOD, user_data: `#!${'ü'.repeat(32_767)}` }), []);
+  assert.deepEqual(fieldsOf({ ...GOOD, user_data: `#!${'ü'.repeat(32_767)}x` }), ['user_data']);
+});
+
+test('user data that nothing would run is refused, in the words of its image', () => {
+  const image = 'img-01hzzzzzzz0123456789abcdef';
+  const keys = '#cloud-config\nssh_authorized_keys:\n  - ssh-ed25519 AAAA\n';
+  const run: readonly NewVm[] = [
+    { ...GOOD, user_data: '#!/bin/sh\necho hi\n' },
+    { ...GOOD, user_data: keys },
+    { ...GOOD, image, user_data: '#!/bin/sh\n' },
+    { ...GOOD, image, user_data: '#cloud-config\npackages: [vim]\n' },
+    { ...GOOD, image, user_data: '\n#include https://example.org/x\n' },
+    { ...GOOD, image, user_data: 'MIME-Version: 1.0\n' },
+    { ...GOOD, image, user_data: '' },
+  ];
+  for (const input of run) assert.deepEqual(fieldsOf(input), [], String(input.user_data));
+  const idle: readonly (readonly [NewVm, RegExp])[] = [
+    [{ ...GOOD, user_data: 'echo hi' }, /the image tiny runs scripts that begin with #!/],
+    [{ ...GOOD, user_data: ' #!/bin/sh\n' }, /the image tiny runs scripts/],
+    [{ ...GOOD, user_data: '#cloud-config\npackages: [vim]\n' }, /the image tiny runs scripts/],
+    [{ ...GOOD, image, user_data: 'echo hi' }, /must begin with #! or #cloud-config/],
+    [{ ...GOOD, user_data: '#!/bin/sh\r\necho hi\r\n' }, /Windows line ends/],
+  ];
+  for (const [input, words] of idle) {
+    assert.deepEqual(fieldsOf(input), ['user_data'], String(input.user_data));
+    assert.throws(() => checkNewVm(input), words);
+  }
 });
 
 test('names: anything visible of 1 to 128 characters', () => {

@@ -3,7 +3,6 @@
  * credentials → rate limit → permission → end of the event loop's turn → body → validation → idempotency →
  * handler → answer or problem. No rules live here.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -18,8 +17,9 @@ import type { Operations } from '../system/operations.ts';
 import { endOfTurn } from '../turns.ts';
 import { type Answer, lineOf } from './answer.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
-import { handleRoute, requireMultipart } from './handle.ts';
+import { handleRoute } from './handle.ts';
 import { hostCheck } from './host-check.ts';
+import { announcesBody, notJson, refuseEncoding, refuseForms, requireMultipart } from './media-type.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
@@ -131,7 +131,7 @@ function acceptBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
-      refuseEncoding(request);
+      refuseEncoding(request.headers);
       done(null, parseJson(bytes as Buffer));
     } catch (error) {
       done(error as Error);
@@ -139,12 +139,10 @@ function acceptBodies(app: FastifyInstance): void {
   });
   // Read by the handler, as a stream.
   app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
-}
-
-function refuseForms(request: FastifyRequest): void {
-  if (/^multipart\//i.test(request.headers['content-type'] ?? '')) {
-    throw new AppError('unsupported_media_type', 'The body must be application/json');
-  }
+  // Without a body no type is wrong: `curl -X POST -d ''` names one all the same.
+  app.addContentTypeParser('*', ({ headers }, _payload, done) =>
+    done(announcesBody(headers) ? notJson(headers['content-type']) : null),
+  );
 }
 
 /** Fastify does not say how large a body may be. */
@@ -153,13 +151,6 @@ function namingLimit(error: unknown, { routeOptions: { bodyLimit } }: FastifyReq
   if (!isTooLarge) return error;
   const detail = `The body is larger than ${Math.floor((bodyLimit ?? JSON_MAX_BYTES) / 1024)} KiB`;
   return new AppError('payload_too_large', detail, { cause: error });
-}
-
-function refuseEncoding(request: FastifyRequest): void {
-  const encoding = request.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
-    throw new AppError('unsupported_media_type', 'Compressed request bodies are not accepted');
-  }
 }
 
 function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
@@ -192,8 +183,8 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       );
     },
     preParsing: async (request, _reply, payload) => {
-      if (route.consumes === 'multipart') requireMultipart(request);
-      else refuseForms(request);
+      if (route.consumes === 'multipart') requireMultipart(request.headers);
+      else refuseForms(request.headers);
       return payload;
     },
     handler: async (request, reply) => {
@@ -309,10 +300,6 @@ function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
   const isStopping = reply.raw.hasHeader('connection');
   if (reply.hasHeader('connection') && (bodyComes || !isStopping)) reply.removeHeader('connection');
   if (bodyComes) linger(request);
-}
-
-function announcesBody(headers: IncomingHttpHeaders): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**

@@ -1,12 +1,12 @@
 /** From a declared route to a function that answers one request. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../errors.ts';
 import { type Answer, JSON_TYPE } from './answer.ts';
 import { answerLater, type LaterDeps, prefersLater } from './later.ts';
 import { type OnceInput, once, type Retry, WITHOUT_KEY } from './once.ts';
 import { TAKEN } from './operation-view.ts';
 import { mayAnswerLater, type Route, statusOf, takesIdempotencyKey } from './route.ts';
 import { streamList } from './stream-list.ts';
+import { unknownMembers } from './unknown-members.ts';
 import { bodyCheck, textCheck } from './validate.ts';
 
 const CONTENT_TYPES = {
@@ -32,6 +32,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const status = statusOf(route);
   const produces = route.produces ?? 'json';
   const mayBeLater = mayAnswerLater(route);
+  const tellUnknown = unknownMembers(route);
 
   const run = async ({ request, reply, isLater }: Asked, retry: Retry) => {
     const { principal } = request;
@@ -49,6 +50,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   };
 
   return async (request, reply) => {
+    if (produces !== 'bytes') tellUnknown(request);
     const isLater = mayBeLater && prefersLater(request);
     const asked = { request, reply, isLater };
     const key = takesIdempotencyKey(route) ? request.headers['idempotency-key'] : undefined;
@@ -58,12 +60,4 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
       run(asked, retry),
     );
   };
-}
-
-/** Throws `unsupported_media_type` unless the body is a form. Before the body is read. */
-export function requireMultipart(request: FastifyRequest): void {
-  const type = request.headers['content-type'] ?? '';
-  if (!/^multipart\/form-data\s*;/i.test(type)) {
-    throw new AppError('unsupported_media_type', 'The body must be multipart/form-data with a boundary');
-  }
 }

@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox';
 // typebox/compile can convert besides, which nothing here does: 140 more files at every start.
 import { Compile } from 'typebox/schema';
 import { AppError, type ErrorCode, type FieldProblem } from '../errors.ts';
+import { isOfChoice, ruleWords, type SchemaError } from './rule-words.ts';
 
 type Check = (value: unknown) => unknown;
 type Members = Record<string, never>;
@@ -26,7 +27,7 @@ export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Che
     const body = value === undefined ? {} : value;
     if (validator.Check(body)) return body;
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-      throw refusal('invalid_request', [{ field: 'body', message: 'must be an object' }]);
+      throw refusal('invalid_request', [{ field: 'body', message: 'must be a JSON object, in { }' }]);
     }
     const { sound, problems } = sort(body as Members);
     const broken = rules && brokenRules(rules, sound);
@@ -101,8 +102,9 @@ function problemsOf(name: string, value: unknown, { schema, validator }: Member)
   }
   if (validator.Check(value)) return [];
   const problems: FieldProblem[] = [];
-  for (const error of validator.Errors(value)[1]) {
-    for (const { path, message } of placesOf(error)) {
+  const errors: readonly SchemaError[] = validator.Errors(value)[1];
+  for (const error of errors.filter((each) => !isOfChoice(each, errors))) {
+    for (const { path, message } of placesOf(error, schema)) {
       const field = [name, ...path].join('.');
       if (!problems.some((known) => known.field === field)) problems.push({ field, message });
     }
@@ -110,17 +112,10 @@ function problemsOf(name: string, value: unknown, { schema, validator }: Member)
   return problems;
 }
 
-interface SchemaError {
-  readonly keyword: string;
-  readonly instancePath: string;
-  readonly params: object;
-  readonly message: string;
-}
-
-function placesOf({ keyword, instancePath, params, message }: SchemaError) {
-  const path = instancePath.split('/').slice(1);
-  if (keyword !== 'required') return [{ path, message }];
-  const { requiredProperties } = params as { requiredProperties: readonly string[] };
+function placesOf(error: SchemaError, schema: TSchema) {
+  const path = error.instancePath.split('/').slice(1);
+  if (error.keyword !== 'required') return [{ path, message: ruleWords(error, schema) }];
+  const { requiredProperties } = error.params as { requiredProperties: readonly string[] };
   return requiredProperties.map((name) => ({ path: [...path, name], message: 'is required' }));
 }
 

@@ -20,7 +20,13 @@ export const NewBucket = Type.Object({
     description:
       '3 to 63 lower-case letters, digits, dots and hyphens; starts and ends with a letter or digit',
   }),
-  region: Type.Optional(Type.String({ pattern: '^[a-z0-9-]{1,32}$', default: 'us-east-1' })),
+  region: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9-]{1,32}$',
+      'x-rule': 'must have 1 to 32 of a-z, 0-9 and "-"',
+      default: 'us-east-1',
+    }),
+  ),
   versioning: Type.Optional(Type.Boolean({ default: false })),
   encryption: Type.Optional(Type.Boolean({ default: false })),
 });

@@ -1,7 +1,7 @@
 /** What the fields of an upload form say of the object. */
 import mime from 'mime';
 import { AppError, type FieldProblem } from '../errors.ts';
-import { parseJson } from '../json.ts';
+import { JsonProblem, readJson } from '../json.ts';
 import type { Naming } from './objects.ts';
 
 const METADATA_MAX_BYTES = 8 * 1024;
@@ -46,12 +46,13 @@ function readMetadata(text: string | undefined, problems: FieldProblem[]): strin
   if (Buffer.byteLength(text) > METADATA_MAX_BYTES) return refuse('is larger than 8 KiB');
   let value: unknown;
   try {
-    value = parseJson(Buffer.from(text, 'utf8'));
+    value = readJson(text);
   } catch (error) {
-    return refuse(error instanceof Error ? error.message : 'is not JSON');
+    if (error instanceof JsonProblem) return refuse(error.message);
+    throw error;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return refuse('must be a JSON object');
+    return refuse('must be a JSON object, such as {"camera":"X100"}');
   }
   return JSON.stringify(value);
 }

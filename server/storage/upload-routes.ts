@@ -2,6 +2,7 @@
 import { AppError } from '../errors.ts';
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { unknownFields } from '../http/unknown-members.ts';
 import type { Objects } from './objects.ts';
 import { BucketPath, Uploaded, UploadForm } from './schema.ts';
 import { readNaming } from './upload-fields.ts';
@@ -45,7 +46,9 @@ async function receive(objects: Objects, input: UploadInput): Promise<Uploaded> 
   const { bucket, upload } = await objects.beginUpload(principal, params.name);
   let publishing = false;
   try {
-    const naming = readNaming(await readForm(request.raw, upload));
+    const form = await readForm(request.raw, upload);
+    unknownFields(request, form.fields.keys(), UploadForm);
+    const naming = readNaming(form);
     objects.checkName(principal, bucket, naming.name);
     const received = await upload.finish();
     identify([naming, received.sizeBytes, received.md5]);

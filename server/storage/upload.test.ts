@@ -150,5 +150,6 @@ test('a full disk refuses inline bytes too', async () => {
     throw new AppError('out_of_space', 'full');
   };
   const isFull = (error: unknown) => isAppError(error, 'out_of_space');
-  await assert.rejects(receive(open({ assertRoom: full }), randomSecret(10), 10), isFull);
+  const refusal = receive(open({ assertRoom: full }), randomSecret(10), 10);
+  await assert.rejects(refusal, (error) => isFull(error) && /for these 10 bytes;/.test(String(error)));
 });

@@ -5,7 +5,7 @@
  */
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { AppError } from '../errors.ts';
+import { AppError, isAppError } from '../errors.ts';
 import { randomSecret } from '../ids.ts';
 import type { Blobs, BlobWriter } from './blobs.ts';
 import type { NewBlob } from './store.ts';
@@ -77,12 +77,22 @@ export class Upload {
   // At most 16 KiB: hashing here costs less than handing it to a thread.
   #finishInline(): ReceivedBytes {
     // A row is written twice: to the log and, later, to the database.
-    this.#deps.assertRoom(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
+    this.#requireRoom(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
     const bytes = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
     const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
     const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
     const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), wrappedKey };
     return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob };
+  }
+
+  #requireRoom(bytes: number): void {
+    try {
+      this.#deps.assertRoom(bytes);
+    } catch (error) {
+      if (!isAppError(error, 'out_of_space')) throw error;
+      const detail = `The disk of this cloud has no room for these ${this.#sizeBytes} bytes; nothing was stored`;
+      throw new AppError('out_of_space', detail, { ...(error.hint && { hint: error.hint }), cause: error });
+    }
   }
 
   /** To be called when publish() is over, however it ended. */

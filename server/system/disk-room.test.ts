@@ -127,8 +127,7 @@ for (const disk of DISKS) {
         room.assertRoom(available - MIB);
         assert.throws(
           () => room.assertRoom(2 * MIB),
-          (error: AppError) =>
-            isFull(error) && error.hint !== undefined && error.message.includes(String(2 * MIB)),
+          (error: AppError) => isFull(error) && error.hint !== undefined && !/\d/.test(error.message),
         );
         room.assertRoom(MIB);
         assert.throws(() => room.assertRoom(1), isFull);

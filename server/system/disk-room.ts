@@ -120,7 +120,7 @@ export class DiskRoom {
     const available = this.availableBytes();
     if (bytes > available) {
       void this.refresh();
-      throw this.#refused(bytes, available);
+      throw this.#refused();
     }
     this.#admittedBytes += bytes;
     // A burst makes the figure old before its time.
@@ -133,7 +133,7 @@ export class DiskRoom {
    */
   hold(bytes: number): RoomHold {
     const available = this.availableBytes();
-    if (bytes > available) throw this.#refused(bytes, available);
+    if (bytes > available) throw this.#refused();
     this.#heldBytes += bytes;
     let left = bytes;
     const give = (count: number) => {
@@ -215,10 +215,10 @@ export class DiskRoom {
     this.#tell();
   }
 
-  #refused(bytes: number, available: number): AppError {
+  #refused(): AppError {
     this.#refusedAt = this.#deps.clock.monotonic();
     this.#tell();
-    return outOfSpace(bytes, available);
+    return outOfSpace();
   }
 
   /** Raises the alarm while uploads are refused, or hardly anything fits, and clears it afterwards. */
@@ -251,9 +251,11 @@ export class DiskRoom {
   }
 }
 
-function outOfSpace(bytes: number, available: number): AppError {
-  const detail = `Not enough disk space: ${bytes} bytes asked for, ${available} can be taken.`;
-  return new AppError('out_of_space', detail, { hint: MAKE_ROOM });
+/** Without figures: what is written besides the caller's bytes is none of theirs. */
+function outOfSpace(): AppError {
+  return new AppError('out_of_space', 'The disk of this cloud has no room for more; nothing was stored', {
+    hint: 'Delete objects or old versions, or ask the operator for a larger disk; writing resumes by itself',
+  });
 }
 
 /** True when the whole reserve is there, in real blocks: a crash may have left a shorter or a hollow one. */

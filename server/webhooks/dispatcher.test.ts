@@ -218,13 +218,13 @@ test('five days of nothing but failures disable; one success in between does not
 });
 
 test('an address that may not be reached, and one where nobody is, are named in the log', async () => {
-  await cloud.dispatcher.close();
-  cloud = house.open({ allowed: [] });
-  cloud.dispatcher.start();
   const { id } = await newWebhook();
   const nowhere = await WebhookReceiver.open();
   const other = await newWebhook(nowhere.url);
   nowhere.close();
+  await cloud.dispatcher.close();
+  cloud = house.open({ allowed: [] });
+  cloud.dispatcher.start();
   await house.emit(ann);
   await cloud.dispatcher.settled();
   assert.equal(receiver.received.length, 0);

@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts';
 import { isId, newId } from '../ids.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
+import { type Outbound, OutboundRefused } from '../system/outbound.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import { ALL_EVENTS } from './event-types.ts';
 import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret } from './schema.ts';
@@ -24,6 +25,7 @@ export interface WebhooksDeps {
   readonly deliveryStore: DeliveryStore;
   readonly clock: Clock;
   readonly sealer: Sealer;
+  readonly outbound: Pick<Outbound, 'check'>;
 }
 
 export class Webhooks {
@@ -41,6 +43,7 @@ export class Webhooks {
   ): Promise<CreatedWebhook> {
     const { metadata, webhookStore, clock, sealer } = this.#deps;
     requireWebhookFields(input);
+    await this.#requireReachable(input.url);
     const webhookId = newId('whk', clock);
     const secret = newWebhookSecret();
     const row = {
@@ -88,6 +91,7 @@ export class Webhooks {
     const { webhookStore, deliveryStore } = this.#deps;
     requireWebhookFields(change);
     const { id } = await this.findFor(principal, webhookId);
+    if (change.url !== undefined) await this.#requireReachable(change.url);
     const events = change.events && JSON.stringify([...new Set(change.events)]);
     const fields = { url: change.url, description: change.description, events };
     const switched =
@@ -140,6 +144,19 @@ export class Webhooks {
     const sealed = sealSecret(sealer, webhookId, secret);
     await this.#commitTo([webhookStore.replaceSecret(row.id, sealed, until), ...receipt(answer)]);
     return answer;
+  }
+
+  /** Throws `invalid_request` when nothing would ever be sent there. */
+  async #requireReachable(url: string): Promise<void> {
+    try {
+      await this.#deps.outbound.check(url);
+    } catch (error) {
+      if (!(error instanceof OutboundRefused)) throw error;
+      throw new AppError('invalid_request', `url: ${error.message}`, {
+        fields: [{ field: 'url', message: error.message }],
+        hint: 'The operator may allow further networks with CLOUDLET_FETCH_ALLOW',
+      });
+    }
   }
 
   /** The first statement refuses when the webhook is gone. */

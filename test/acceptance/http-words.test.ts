@@ -67,3 +67,118 @@ test('an unknown path names the one that was meant', async () => {
   const problem = await user.refused(404, 'not_found', ['/api/bukets/lines/files']);
   assert.equal(problem.hint, 'Did you mean /api/buckets/lines/files?');
 });
+
+describe('a wrong request is told what to send instead', () => {
+  const post = (path: string, body: string, type?: string) =>
+    user.call(path, { method: 'POST', body, headers: type === undefined ? {} : { 'content-type': type } });
+
+  test('the form that curl -d sends where JSON is wanted', async () => {
+    const { status, body } = await post(
+      '/api/buckets',
+      '{"name":"curl"}',
+      'application/x-www-form-urlencoded',
+    );
+    assert.deepEqual([status, body.code], [415, 'unsupported_media_type']);
+    assert.match(body.detail, /must be application\/json, not application\/x-www-form-urlencoded/);
+    assert.match(body.hint, /-H 'Content-Type: application\/json'/);
+  });
+
+  test('JSON where a form is wanted', async () => {
+    const { status, body } = await post('/api/buckets/lines/upload', '{}', 'application/json');
+    assert.deepEqual([status, body.code], [415, 'unsupported_media_type']);
+    assert.match(body.detail, /must be multipart\/form-data with a boundary, not application\/json/);
+    assert.match(body.hint, /-F file=@/);
+  });
+
+  test('the type of no body at all is not looked at', async () => {
+    const { status, body } = await post('/api/vms/vm-x/start', '', 'application/x-www-form-urlencoded');
+    assert.deepEqual([status, body.code], [404, 'vm_not_found']);
+  });
+
+  test('broken JSON, by line and column', async () => {
+    const { status, body } = await post('/api/buckets', '{\n  "name": "a",\n}', 'application/json');
+    assert.deepEqual([status, body.code], [400, 'invalid_json']);
+    assert.match(body.detail, /at line 3, column 1: something between the comma and } was expected/);
+  });
+
+  test('broken metadata of an upload, by its name', async () => {
+    const fields = { metadata: "{'camera':1}" };
+    const { status, body } = await user.upload('lines', 'a.txt', 'x', fields);
+    assert.equal(status, 400);
+    assert.equal(body.errors[0].field, 'metadata');
+    assert.match(body.detail, /^metadata: is not valid JSON at line 1, column 2: /);
+    assert.doesNotMatch(body.detail, /body/i);
+  });
+
+  test('a name with wrong characters, without a regular expression', async () => {
+    for (const [path, json] of [
+      ['/api/buckets', { name: 'fine', region: 'EU West' }],
+      ['/api/register', { username: 'a b', email: 'x', password: 'correct horse' }],
+    ] as const) {
+      const { errors } = await user.refused(400, 'invalid_request', [path, { json }]);
+      for (const { message } of errors) assert.doesNotMatch(message, /\^|\\|\[a-z/i, message);
+    }
+  });
+});
+
+describe('a wrong key', () => {
+  const detailFor = async (key: string) =>
+    (await client.as(key).refused(401, 'invalid_api_key', ['/api/account'])).detail;
+  const key = user.key ?? '';
+  const swapped = key.slice(0, 10) + (key[10] === 'a' ? 'b' : 'a') + key.slice(11);
+
+  test('that is mistyped is told so', async () => {
+    for (const text of [swapped, key.slice(0, -1), `${key}x`, 'clk_', '"clk_x"'.slice(1)])
+      assert.match(await detailFor(text), /^This API key is mistyped: /, text);
+  });
+
+  test('that is no key of ours, or of no one, is told no more', async () => {
+    // A right checksum, computed with Python's binascii.crc32.
+    for (const text of ['clk_000000000000000000000000000000000HTqEy', 'sk-something-else'])
+      assert.equal(await detailFor(text), 'The API key is unknown, expired or revoked', text);
+  });
+});
+
+describe('what a call does not know is ignored and told in a Warning header', () => {
+  const warning = async (path: string, call: Parameters<typeof user.call>[1] = {}) => {
+    const { status, headers } = await user.call(path, call);
+    assert.ok(status < 300, `${path} ${status}`);
+    return headers.get('warning');
+  };
+
+  test('members of a body, with the one that was meant', async () => {
+    const json = { name: 'warned', versionning: true, colour: 'red' };
+    assert.equal(
+      await warning('/api/buckets', { json }),
+      '299 - "Unknown member versionning is ignored; did you mean versioning?", ' +
+        '299 - "Unknown member colour is ignored"',
+    );
+    assert.equal((await user.expect(200, '/api/buckets/warned')).versioning, false);
+  });
+
+  test('also when the answer is replayed, and when the rest is refused', async () => {
+    const call = { json: { name: 'warned-2', regoin: 'x' }, headers: { 'idempotency-key': 'warned-2' } };
+    for (let time = 0; time < 2; time++) assert.match((await warning('/api/buckets', call)) ?? '', /region/);
+    const { headers } = await user.call('/api/buckets', { json: { nmae: 'x' } });
+    assert.match(headers.get('warning') ?? '', /did you mean name\?/);
+  });
+
+  test('parameters of a path, fields of a form', async () => {
+    assert.match((await warning('/api/buckets?limt=5')) ?? '', /parameter limt .*did you mean limit\?/);
+    const { status, headers } = await user.upload('warned', 'a.txt', 'x', { 'storage-class': 'STANDARD' });
+    assert.equal(status, 200);
+    assert.match(headers.get('warning') ?? '', /field storage-class .*did you mean storage_class\?/);
+  });
+
+  test('only so many, and never as more than one header line', async () => {
+    const strange = ['a"b', 'c\r\nset-cookie: x', 'ü', 'x'.repeat(500), '"', '\\', 'constructor'];
+    const json = { name: 'warned-3', ...Object.fromEntries(strange.map((name) => [name, 1])) };
+    const told = (await warning('/api/buckets', { json })) ?? '';
+    assert.equal(told.match(/299 - "[^"\r\n]{1,140}"/g)?.length, 5, told);
+  });
+
+  test('nothing is said of a call that has only what is known', async () => {
+    assert.equal(await warning('/api/buckets', { json: { name: 'not-warned', versioning: true } }), null);
+    assert.equal(await warning('/api/buckets?limit=5'), null);
+  });
+});

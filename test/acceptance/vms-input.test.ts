@@ -48,6 +48,7 @@ test('bad input is refused with the field that is wrong', async () => {
     [{ ...NEW_VM, region: 'US' }, 'region'],
     [{ ...NEW_VM, ssh_keys: ['ssh-rsa nonsense'] }, 'ssh_keys.0'],
     [{ ...NEW_VM, user_data: 'x'.repeat(65_537) }, 'user_data'],
+    [{ ...NEW_VM, user_data: 'echo hi' }, 'user_data'],
     [{ ...NEW_VM, ports: [70_000] }, 'ports.0'],
   ];
   for (const [json, field] of cases) {

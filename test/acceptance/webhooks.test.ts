@@ -1,5 +1,8 @@
 /** Webhooks of a real cloud, with a receiver on loopback. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -202,21 +205,40 @@ describe('with loopback allowed', () => {
   });
 });
 
-test('without that setting loopback is refused, and the log names it', async () => {
-  const cloud = await CloudProcess.start();
+test('without that setting loopback is refused when it is named, and when a delivery would go there', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+  let cloud = await CloudProcess.start({ dataDir, env: { CLOUDLET_FETCH_ALLOW: '127.0.0.0/8' } });
   try {
-    const anyone = await CheckedClient.open(cloud.api);
-    const user = anyone.as((await anyone.register()).api_key);
+    const { api_key } = await (await CheckedClient.open(cloud.api)).register();
+    const own = async () => (await CheckedClient.open(cloud.api)).as(api_key);
+    const { id } = await (await own()).expect(201, '/api/webhooks', { json: { url: receiver.url } });
+    await cloud.stop();
+    cloud = await CloudProcess.start({ dataDir });
+    const user = await own();
     const urls = [receiver.url, receiver.url.replace('127.0.0.1', 'localhost'), 'http://[::ffff:127.0.0.1]/'];
     for (const url of urls) {
-      const { id } = await user.expect(201, '/api/webhooks', { json: { url } });
-      await user.expect(201, `/api/webhooks/${id}/test`, POST);
-      const [delivery] = await logOf(user, id, (log) => (log[0]?.attempts.length ?? 0) > 0);
-      assert.deepEqual([delivery?.state, delivery?.attempts[0]?.status], ['pending', null]);
-      assert.match(delivery?.attempts[0]?.error ?? '', /is not an address of the public Internet$/);
+      for (const [path, method] of [
+        ['/api/webhooks', 'POST'] as const,
+        [`/api/webhooks/${id}`, 'PATCH'] as const,
+      ]) {
+        const { errors, hint } = await user.refused(400, 'invalid_request', [
+          path,
+          { method, json: { url } },
+        ]);
+        assert.equal(errors[0].field, 'url');
+        assert.match(errors[0].message, /is not an address of the public Internet$/);
+        assert.match(hint, /CLOUDLET_FETCH_ALLOW/);
+      }
     }
+    // Nobody knows yet where a name that is not found will lead.
+    await user.expect(201, '/api/webhooks', { json: { url: 'https://hooks.invalid/' } });
+    await user.expect(201, `/api/webhooks/${id}/test`, POST);
+    const [delivery] = await logOf(user, id, (log) => (log[0]?.attempts.length ?? 0) > 0);
+    assert.deepEqual([delivery?.state, delivery?.attempts[0]?.status], ['pending', null]);
+    assert.match(delivery?.attempts[0]?.error ?? '', /is not an address of the public Internet$/);
     assert.equal(receiver.received.length, 0);
   } finally {
     await cloud.stop();
+    rmSync(dataDir, { recursive: true, force: true });
   }
 });

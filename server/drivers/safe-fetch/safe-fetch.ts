@@ -28,6 +28,8 @@ export interface SafeFetchDeps {
 }
 
 const STALL_MS = 30_000;
+/** Waited for the address of a name that is only checked. */
+const CHECK_MS = 2000;
 const SLOW_MS = 60_000;
 /** 1 KiB/s. */
 const SLOW_BYTES = 60 * 1024;
@@ -47,6 +49,18 @@ export class SafeFetch implements Outbound {
     this.#stallMs = deps.stallMs ?? STALL_MS;
     const { clock, slowMs = SLOW_MS, slowBytes = SLOW_BYTES } = deps;
     this.#pace = { clock, slowMs, slowBytes };
+  }
+
+  async check(text: string): Promise<void> {
+    const { hostname } = checkedUrl(text);
+    const host = this.#requireHost(hostname);
+    if (isIP(host) !== 0) return;
+    const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
+    const timer = setTimeout(giveUp, CHECK_MS);
+    const found = new Promise<void>((resolve, reject) => {
+      this.#lookup(host, {}, (error) => (error instanceof OutboundRefused ? reject(error) : resolve()));
+    });
+    await Promise.race([found, late]).finally(() => clearTimeout(timer));
   }
 
   async fetch(request: OutboundRequest): Promise<OutboundAnswer> {
@@ -88,9 +102,7 @@ export class SafeFetch implements Outbound {
   }
 
   #send(url: URL, request: OutboundRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
-    const host = url.hostname.replace(/^\[|\]$/g, '');
-    // A socket asks no lookup for what is an address already.
-    if (isIP(host) !== 0 && !mayReach(host, this.#allowed)) throw forbidden(url.hostname);
+    const host = this.#requireHost(url.hostname);
     const { protocol } = url;
     return new Promise((resolve, reject) => {
       const sent = (protocol === 'https:' ? https : http).request({
@@ -121,6 +133,13 @@ export class SafeFetch implements Outbound {
       sent.on('error', reject).on('response', resolve);
       sent.end(request.body);
     });
+  }
+
+  /** The host without the brackets of IPv6. A socket asks no lookup for what is an address already. */
+  #requireHost(hostname: string): string {
+    const host = hostname.replace(/^\[|\]$/g, '');
+    if (isIP(host) !== 0 && !mayReach(host, this.#allowed)) throw forbidden(hostname);
+    return host;
   }
 
   /** Answers with those addresses of a name that may be reached. */

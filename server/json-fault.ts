@@ -1,0 +1,100 @@
+/**
+ * Where a text stops being JSON, and what was expected there. JSON.parse tells neither reliably; this is only
+ * asked once it has refused.
+ */
+
+const SPACE = /[ \t\n\r]*/y;
+const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
+/** All of a string but its closing quote. */
+const STRING = /"(?:[ !#-[\]-\uffff]+|\\["\\/bfnrt]|\\u[\da-fA-F]{4})*/y;
+
+/** Such as `line 2, column 7: a comma or } was expected`. */
+export function jsonFault(text: string): string {
+  const walk = new Walk(text);
+  let wish: string | undefined;
+  while (wish === undefined) wish = walk.step();
+  const before = text.slice(0, walk.at);
+  const line = before.split('\n').length;
+  const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1;
+  const said = walk.at >= text.length ? `the text ends where ${wish} was expected` : `${wish} was expected`;
+  return `line ${line}, column ${column}: ${said}`;
+}
+
+/** Goes through the text without recursion: it may be nested as deep as it is long. */
+class Walk {
+  at = 0;
+  readonly #text: string;
+  /** The brackets that are to close what is open, innermost last. */
+  readonly #closing: ('}' | ']')[] = [];
+  #due: 'value' | 'name' | 'colon' | 'more' = 'value';
+  /** The last bracket, comma or colon that was taken, when nothing was since. */
+  #last = '';
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Takes one token. What was expected in place of one that is wrong. */
+  step(): string | undefined {
+    this.#match(SPACE);
+    const next = this.#text[this.at] ?? '';
+    const closing = this.#closing.at(-1);
+    if (next === closing) {
+      if (this.#last === ',') return `something between the comma and ${closing}`;
+      if (this.#due === 'more' || this.#last === '{' || this.#last === '[') return this.#close();
+    }
+    if (this.#due === 'more') return this.#takeComma(next);
+    if (this.#due === 'colon') return next === ':' ? this.#take(next, 'value') : 'a colon';
+    if (next === '"') return this.#takeString();
+    if (next === "'") return 'a double quote in place of the single one';
+    if (this.#due === 'name') return "a member's name in double quotes";
+    if (next === '{') return this.#open(next, '}', 'name');
+    if (next === '[') return this.#open(next, ']', 'value');
+    if (!this.#match(SCALAR)) return 'a value (text in double quotes, a number, true, false, null, [ or {)';
+    return this.#take('', 'more');
+  }
+
+  #takeComma(next: string): string | undefined {
+    const closing = this.#closing.at(-1);
+    if (closing === undefined) return 'nothing more';
+    if (next === ',') return this.#take(next, closing === '}' ? 'name' : 'value');
+    return `a comma or ${closing}`;
+  }
+
+  #takeString(): string | undefined {
+    const isName = this.#due === 'name';
+    this.#match(STRING);
+    const end = this.#text[this.at];
+    if (end === '"') {
+      this.at++;
+      return this.#take('', isName ? 'colon' : 'more');
+    }
+    if (end === '\\') return 'one of the escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t \\u1234';
+    return end === undefined ? 'a closing double quote' : 'an escape (\\n for a line end)';
+  }
+
+  #open(bracket: string, closing: '}' | ']', due: 'name' | 'value'): undefined {
+    this.#closing.push(closing);
+    return this.#take(bracket, due);
+  }
+
+  #close(): undefined {
+    this.#closing.pop();
+    this.at++;
+    return this.#take('', 'more');
+  }
+
+  #take(token: string, due: 'value' | 'name' | 'colon' | 'more'): undefined {
+    this.at += token.length;
+    this.#last = token;
+    this.#due = due;
+    return undefined;
+  }
+
+  #match(pattern: RegExp): boolean {
+    pattern.lastIndex = this.at;
+    const found = pattern.exec(this.#text)?.[0] ?? '';
+    this.at += found.length;
+    return found !== '';
+  }
+}
