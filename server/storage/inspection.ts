@@ -6,7 +6,18 @@ import { notFound, type Objects } from './objects.ts';
 import type { ObjectDetails } from './schema.ts';
 import type { ObjectStore } from './store.ts';
 
-const VERSIONS_SHOWN = 1000;
+/** Some of an object's versions, and where those after them begin. */
+interface Description {
+  readonly details: ObjectDetails;
+  /** Row id of the last version shown; null: there are no more. */
+  readonly next: number | null;
+}
+
+export interface VersionPage {
+  readonly limit: number;
+  /** Row id of a version: those older than it. */
+  readonly before?: number | undefined;
+}
 
 export class Inspection {
   readonly #deps: { objects: Objects; store: ObjectStore; accessTimes: AccessTimes };
@@ -15,18 +26,30 @@ export class Inspection {
     this.#deps = deps;
   }
 
-  /** Of the current version or, behind a delete marker, of the marker. Throws `object_not_found`. */
-  async describe(principal: Principal, objectId: string): Promise<ObjectDetails> {
-    const object = await this.#deps.objects.findFor(principal, objectId);
-    const rows = await this.#deps.store.versionsOf(object, Number.MAX_SAFE_INTEGER, VERSIONS_SHOWN);
-    const newest = rows[0];
+  /**
+   * The current version or, behind a delete marker, the marker, with a page of all versions. Throws
+   * `object_not_found`.
+   */
+  async describe(
+    principal: Principal,
+    objectId: string,
+    { limit, before = Number.MAX_SAFE_INTEGER }: VersionPage,
+  ): Promise<Description> {
+    const { objects, store, accessTimes } = this.#deps;
+    const object = await objects.findFor(principal, objectId);
+    const [newest] = await store.versionsOf(object, Number.MAX_SAFE_INTEGER, 1);
     if (!newest) throw notFound(objectId);
-    return {
-      ...presentEntry(newest, this.#deps.accessTimes, false),
+    const rows = await store.versionsOf(object, before, limit + 1);
+    const shown = rows.slice(0, limit);
+    const isTruncated = rows.length > limit;
+    const details = {
+      ...presentEntry(newest, accessTimes, false),
       bucket: object.bucket,
       version_id: newest.version_id,
       is_delete_marker: newest.blob === null,
-      versions: rows.map((row) => presentEntry(row, this.#deps.accessTimes, true)),
+      versions: shown.map((row) => presentEntry(row, accessTimes, true)),
+      versions_truncated: isTruncated,
     };
+    return { details, next: isTruncated ? (shown.at(-1)?.id ?? null) : null };
   }
 }

@@ -1,7 +1,7 @@
 /** Objects over REST: listed, described, deleted. */
 import { Type } from 'typebox';
 import { linkHeader } from '../http/link-header.ts';
-import { jsonTexts } from '../http/list-page.ts';
+import { jsonTexts, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Inspection } from './inspection.ts';
 import type { Listing } from './listing.ts';
@@ -13,6 +13,11 @@ export interface ObjectRoutesDeps {
   readonly listing: Listing;
   readonly inspection: Inspection;
 }
+
+const MOST_VERSIONS = 1000;
+const VersionLimit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: MOST_VERSIONS, default: MOST_VERSIONS, description: 'Of versions' }),
+);
 
 export function objectRoutes({ objects, listing, inspection }: ObjectRoutesDeps): Route[] {
   return [
@@ -51,11 +56,20 @@ export function objectRoutes({ objects, listing, inspection }: ObjectRoutesDeps)
       name: 'getObject',
       tag: 'storage',
       summary: 'Read the record of an object and its versions',
+      description:
+        'At most `limit` versions at a time; when there are more, `versions_truncated` is true and the `Link` header names the next page.',
       permission: 'storage:read',
       params: ObjectPath,
+      query: Type.Object({ ...Paging, limit: VersionLimit }),
       responses: { 200: ObjectDetails },
-      errors: ['object_not_found'],
-      handler: ({ principal, params }) => inspection.describe(principal, params.id),
+      errors: ['object_not_found', 'invalid_cursor'],
+      handler: async ({ principal, params, query, request }) => {
+        const { limit = MOST_VERSIONS, cursor } = query;
+        const before = cursor === undefined ? undefined : rowIdCursor(cursor);
+        const { details, next } = await inspection.describe(principal, params.id, { limit, before });
+        if (next !== null) linkHeader(request, { limit, cursor: next });
+        return details;
+      },
     }),
     defineRoute({
       method: 'DELETE',

@@ -68,7 +68,10 @@ export const ObjectDetails = Type.Object({
   bucket: Type.String(),
   version_id: Type.String(),
   is_delete_marker: Type.Boolean(),
-  versions: Type.Array(ObjectEntry, { description: 'Newest first; at most 1,000, the rest by the listing' }),
+  versions: Type.Array(ObjectEntry, { description: 'Newest first' }),
+  versions_truncated: Type.Boolean({
+    description: 'There are older versions: the `Link` header names the next page',
+  }),
 });
 export type ObjectDetails = Static<typeof ObjectDetails>;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import { Client } from '../harness/client.ts';
+import { type Answer, Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { assertProblem, bodyOf, listOf, newBucket } from './storage-kit.ts';
 
@@ -21,6 +21,16 @@ const remove = async (id: string, query = '') =>
   bodyOf(await user.call(`/api/storage/${id}${query}`, { method: 'DELETE' }));
 const versions = () => listOf(user, bucket, '?include_versions=true');
 const text = async (id: string, query = '') => (await user.download(id, query)).toString();
+/** What an object's record and the pages after it answer. */
+async function pagesOf(first: string): Promise<Answer['body'][]> {
+  const pages: Answer['body'][] = [];
+  for (let path: string | undefined = first; path !== undefined; ) {
+    const answer = await user.call(path);
+    pages.push(bodyOf(answer));
+    path = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1];
+  }
+  return pages;
+}
 const counters = async () => {
   const body = bodyOf(await user.call(`/api/buckets/${bucket}`));
   return [body.object_count, body.size, body.version_count, body.total_size];
@@ -104,6 +114,39 @@ test('a delete puts a marker on top; what is under it stays', async () => {
   const marker = `/api/storage/${id}/download?version_id=${deleted.version_id}`;
   assertProblem(await user.call(marker), 404, 'version_not_found');
   assert.deepEqual(await counters(), [0, 0, 2, 6]);
+});
+
+test('the record of an object pages through its versions and says when there are more', async () => {
+  const { object_id: id } = await put('first');
+  const more = Array.from({ length: 1001 }, (_, at) => at);
+  const lane = async () => {
+    for (let at = more.pop(); at !== undefined; at = more.pop()) await put(`${at}`);
+  };
+  await Promise.all(Array.from({ length: 16 }, lane));
+  const newest = await put('newest');
+  await put('other', 'other');
+  const all = (await versions()).filter(({ name }) => name === 'doc').map(({ version_id }) => version_id);
+  assert.equal(all.length, 1003);
+
+  for (const [query, sizes] of [
+    ['', [1000, 3]],
+    ['?limit=400', [400, 400, 203]],
+  ] as const) {
+    const pages = await pagesOf(`/api/storage/${id}${query}`);
+    assert.deepEqual(
+      pages.map((page) => [page.versions.length, page.versions_truncated, page.version_id, page.size]),
+      sizes.map((size, at) => [size, at < sizes.length - 1, newest.version_id, 6]),
+    );
+    const walked = pages.flatMap((page) => page.versions as { version_id: string }[]);
+    assert.deepEqual(
+      walked.map(({ version_id }) => version_id),
+      all,
+    );
+  }
+  assertProblem(await user.call(`/api/storage/${id}?cursor=x`), 400, 'invalid_cursor');
+  for (const limit of ['0', '1001', 'x']) {
+    assertProblem(await user.call(`/api/storage/${id}?limit=${limit}`), 400, 'invalid_request');
+  }
 });
 
 test('removing the marker undeletes', async () => {
