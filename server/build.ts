@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import type { Principal } from './accounts/principal.ts';
 import type { SetupLinks } from './accounts/setup-links.ts';
 import { apiRoutes, dataRoutes } from './all-routes.ts';
 import { type AccountParts, buildAccounts } from './build-accounts.ts';
@@ -93,8 +94,9 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const jobs = new Jobs(log);
   const parts = await buildDomains(options, { base, meters });
   const { billing, storage, compute, credits, accounts, webhooks } = parts;
-  const idempotency = buildIdempotency(base, clock);
-  const operations = buildOperations(base, { clock, log, apiKeys: accounts.apiKeys });
+  const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
+  const idempotency = buildIdempotency(base, answers);
+  const operations = buildOperations(base, answers);
   const addresses = { dataUrl: config.dataUrl };
   const dataUrl = () => addresses.dataUrl;
   const routes = routesOf(options, { parts, base, meters, operations, dataUrl });
@@ -187,16 +189,28 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
   });
 }
 
-function buildIdempotency({ metadata, keys }: Foundations, clock: Clock): Idempotency {
-  return new Idempotency({ metadata, store: new IdempotencyStore(metadata), sealer: keys, clock });
+type AnswersDeps = Pick<BuildOptions, 'clock' | 'log'> &
+  Pick<AccountParts, 'apiKeys'> & { readonly maxKept: number };
+
+function buildIdempotency(
+  { metadata, keys: sealer }: Foundations,
+  { clock, apiKeys, maxKept }: AnswersDeps,
+): Idempotency {
+  const store = new IdempotencyStore(metadata);
+  const ownKeyState = (caller: Principal) => apiKeys.ownKeyState(caller);
+  return new Idempotency({ metadata, store, sealer, clock, maxKept, ownKeyState });
 }
 
 function buildOperations(
   { metadata, keys }: Foundations,
-  { clock, log, apiKeys }: Pick<BuildOptions, 'clock' | 'log'> & Pick<AccountParts, 'apiKeys'>,
+  { clock, log, apiKeys, maxKept }: AnswersDeps,
 ): Operations {
   return new Operations({
-    ...{ metadata, store: new OperationsStore(metadata), sealer: keys, clock },
+    metadata,
+    store: new OperationsStore(metadata),
+    sealer: keys,
+    clock,
+    maxKept,
     isOwner: (caller) => apiKeys.ownsAccount(caller),
     onLost: (operation, err) => log.error({ operation, err }, 'the outcome of an operation was not stored'),
   });

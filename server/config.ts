@@ -116,6 +116,13 @@ const SETTINGS = {
     1e9,
     'Requests per key (or address) in 10 seconds',
   ),
+  keptAnswers: integer(
+    'CLOUDLET_KEPT_ANSWERS',
+    100_000,
+    1,
+    1e9,
+    'Answers to an Idempotency-Key that an account may have kept, and operations; beyond, the oldest go before their 24 hours are over',
+  ),
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',
     300,

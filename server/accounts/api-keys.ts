@@ -70,10 +70,15 @@ export class ApiKeys {
    * keys in their overlap do not, else they could outlive their limits by learning or changing that key.
    */
   async ownsAccount(principal: Principal): Promise<boolean> {
-    if (principal.via === 'session') return true;
-    if (principal.via !== 'key') return false;
-    const row = await this.#store.keyById(principal.credentialId);
-    return row !== undefined && row.kind === 'main' && row.expires_at === null;
+    return principal.via === 'session' || (await this.ownKeyState(principal)) === 'current';
+  }
+
+  /** Of the account's own keys; null for every other credential. */
+  async ownKeyState({ via, credentialId }: Principal): Promise<'current' | 'ending' | null> {
+    if (via !== 'key') return null;
+    const row = await this.#store.keyById(credentialId);
+    if (row?.kind !== 'main') return null;
+    return row.expires_at === null ? 'current' : 'ending';
   }
 
   /** Throws `scope_required` unless ownsAccount. */

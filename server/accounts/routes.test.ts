@@ -15,12 +15,13 @@ before(async () => {
   house = await openAccountHouse();
   const { metadata, sealer, clock, authenticator, administration } = house;
   const store = new IdempotencyStore(metadata);
+  const ownKeyState = house.apiKeys.ownKeyState.bind(house.apiKeys);
   app = createEdge({
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),
     accounts: authenticator,
-    idempotency: new Idempotency({ metadata, store, sealer, clock }),
+    idempotency: new Idempotency({ metadata, store, sealer, clock, maxKept: 1000, ownKeyState }),
     operations: undefined as never, // no request of these tests prefers to be answered early
     control: new WeakSet(),
     limiter: null,

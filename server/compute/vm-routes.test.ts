@@ -19,9 +19,10 @@ before(async () => {
   cloud = await house.open();
   const { metadata, clock } = house;
   const store = new IdempotencyStore(metadata);
+  const kept = { metadata, store, maxKept: 1000, ownKeyState: async () => null };
   app = createEdge({
     ...{ clock, log: pino({ level: 'silent' }), meters: new Meters(), accounts: house.authenticator },
-    idempotency: new Idempotency({ metadata, store, sealer: testSealer(), clock }),
+    idempotency: new Idempotency({ ...kept, sealer: testSealer(), clock }),
     operations: undefined as never, // no request of these tests prefers to be answered early
     ...{ control: new WeakSet(), limiter: null, routeLimiters: new Map(), headers: {}, trustedProxies: [] },
     routes: [...vmRoutes(cloud), ...imageRoutes(cloud)],

@@ -28,7 +28,8 @@ before(async () => {
   house = await openAccountHouse();
   const { metadata, sealer, clock, authenticator, apiKeys } = house;
   const isOwner = apiKeys.ownsAccount.bind(apiKeys);
-  const base = { metadata, sealer, clock };
+  const ownKeyState = apiKeys.ownKeyState.bind(apiKeys);
+  const base = { metadata, sealer, clock, maxKept: 1000 };
   const operations = new Operations({
     ...{ ...base, store: new OperationsStore(metadata), isOwner },
     onLost: (_, error) => assert.fail(String(error)),
@@ -42,7 +43,7 @@ before(async () => {
   });
   app = createEdge({
     ...{ clock, log: pino({ level: 'silent' }), meters: new Meters(), accounts: authenticator, operations },
-    idempotency: new Idempotency({ ...base, store: new IdempotencyStore(metadata) }),
+    idempotency: new Idempotency({ ...base, store: new IdempotencyStore(metadata), ownKeyState }),
     ...{ control: new WeakSet(), limiter: null, routeLimiters: new Map(), headers: {}, trustedProxies: [] },
     routes: [route, ...operationRoutes({ operations })],
   });

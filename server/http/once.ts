@@ -41,9 +41,8 @@ export async function once(
   { idempotency, route, status, key, request }: OnceInput,
   run: (retry: Retry) => Promise<Answer | undefined>,
 ): Promise<Answer | undefined> {
-  const { principal } = request;
-  const caller = principal.accountId === 0 ? `address:${request.address}` : `account:${principal.accountId}`;
-  const attempt = await idempotency.begin({ scope: `${caller} ${route.name}`, key: requireKey(key) });
+  const { principal: caller, address } = request;
+  const attempt = await idempotency.begin({ caller, address, route: route.name, key: requireKey(key) });
   const where = request.url.split('?', 1)[0] ?? '';
   const identify = (content: unknown) => {
     const text = JSON.stringify(content) ?? '';
@@ -59,7 +58,9 @@ export async function once(
     return answer;
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored);
-    if (isAppError(error) && isDecision(error)) await keepRefusal(attempt, error, request.id);
+    // Of whom nobody knows, only what had an effect is kept: refusals would be rows for the asking.
+    const isKept = caller.via !== 'nobody' && isAppError(error) && isDecision(error);
+    if (isKept) await keepRefusal(attempt, error, request.id);
     throw error;
   } finally {
     attempt.end();

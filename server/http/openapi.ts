@@ -111,6 +111,11 @@ function parameters(schema: unknown, place: 'path' | 'query'): unknown[] {
   }));
 }
 
+const IDEMPOTENCY_KEY =
+  'The same key within 24 h, sent with the same credential: one effect, the same answer. Every access key and ' +
+  'session has its own; those of your own API key go over to the one that replaces it. Without a credential ' +
+  'only a success is kept';
+
 function headerParameters(route: Route): unknown[] {
   const common = { in: 'header', required: false };
   return [
@@ -118,7 +123,7 @@ function headerParameters(route: Route): unknown[] {
       ? [
           {
             ...{ name: 'Idempotency-Key', ...common },
-            description: 'The same key within 24 h: one effect, the same answer',
+            description: IDEMPOTENCY_KEY,
             schema: { type: 'string', maxLength: 255 },
           },
         ]

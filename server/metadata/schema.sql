@@ -106,7 +106,7 @@ CREATE TABLE idempotency (
   key TEXT NOT NULL,
   status INTEGER NOT NULL,
   sealed_body BLOB NOT NULL,
-  created_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, account_id INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
 
@@ -379,6 +379,8 @@ CREATE INDEX blob_garbage_due ON blob_garbage(not_before);
 
 CREATE INDEX holds_account ON holds(account_id);
 
+CREATE INDEX idempotency_account ON idempotency(account_id, created_at);
+
 CREATE INDEX idempotency_age ON idempotency(created_at);
 
 CREATE INDEX ledger_credit ON ledger_transfers(credit, seq, amount_micro);
@@ -388,6 +390,8 @@ CREATE INDEX ledger_debit ON ledger_transfers(debit, seq, amount_micro);
 CREATE INDEX ledger_time ON ledger_transfers(created_at);
 
 CREATE INDEX objects_live ON objects(bucket_id, name) WHERE current IS NOT NULL;
+
+CREATE INDEX operations_account ON operations(account_id, created_at);
 
 CREATE INDEX operations_age ON operations(created_at);
 

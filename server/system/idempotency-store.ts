@@ -8,6 +8,8 @@ export interface IdempotencyRow {
 }
 
 export interface NewIdempotencyRow {
+  /** 0: of nobody, or of the operator. */
+  readonly accountId: number;
   readonly scope: string;
   readonly key: string;
   readonly status: number;
@@ -33,8 +35,9 @@ export class IdempotencyStore {
 
   insert(row: NewIdempotencyRow): Statement {
     return {
-      sql: 'INSERT INTO idempotency (scope, key, status, sealed_body, created_at) VALUES (?, ?, ?, ?, ?)',
-      params: [row.scope, row.key, row.status, row.sealedBody, row.createdAt],
+      sql: `INSERT INTO idempotency (scope, key, status, sealed_body, created_at, account_id)
+            VALUES (?, ?, ?, ?, ?, ?)`,
+      params: [row.scope, row.key, row.status, row.sealedBody, row.createdAt, row.accountId],
     };
   }
 
@@ -47,6 +50,16 @@ export class IdempotencyStore {
 
   delete(name: { scope: string; key: string }): Statement {
     return { sql: 'DELETE FROM idempotency WHERE scope = ? AND key = ?', params: [name.scope, name.key] };
+  }
+
+  /** Of an account, all but the newest `kept`; of those of the same moment some more stay. */
+  deleteBeyond(accountId: number, kept: number): Statement {
+    return {
+      sql: `DELETE FROM idempotency WHERE account_id = ? AND created_at <
+              (SELECT created_at FROM idempotency WHERE account_id = ?
+               ORDER BY created_at DESC LIMIT 1 OFFSET ?)`,
+      params: [accountId, accountId, kept - 1],
+    };
   }
 
   deleteOlderThan(notAfter: number): Statement {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { NOBODY, type Principal } from '../accounts/principal.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { Idempotency } from './idempotency.ts';
@@ -15,8 +16,12 @@ before(async () => {
 after(() => house.close());
 
 /** As after a restart: only what is stored is known. */
-const open = () => new Idempotency({ ...house, store: new IdempotencyStore(house.metadata) });
-const name = (key: string) => ({ scope: 'account:1 createBucket', key });
+const open = (maxKept = 1000) => {
+  const store = new IdempotencyStore(house.metadata);
+  return new Idempotency({ ...house, store, maxKept, ownKeyState: async () => null });
+};
+const caller: Principal = { ...NOBODY, accountId: 1, via: 'key', credentialId: 'key-1' };
+const name = (key: string) => ({ caller, address: '127.0.0.1', route: 'createBucket', key });
 const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
 
 async function first(key: string, fingerprint = 'print'): Promise<void> {
@@ -49,12 +54,18 @@ test('what was asked is not to be read in what is stored', async () => {
   assert.ok(!texts.join().includes('fingerprint'));
 });
 
-test('another request under the same key is refused; under another key or scope it is new', async () => {
+test('another request under the same key is refused; of another key, route or credential it is new', async () => {
   await first('b');
   const again = await open().begin(name('b'));
   assert.throws(() => again.settle('another'), isCode('idempotency_mismatch'));
   again.end();
-  for (const other of [name('b2'), { scope: 'account:2 createBucket', key: 'b' }]) {
+  const others = [
+    name('b2'),
+    { ...name('b'), route: 'createVm' },
+    { ...name('b'), caller: { ...caller, credentialId: 'key-2' } },
+    { ...name('b'), caller: NOBODY },
+  ];
+  for (const other of others) {
     const attempt = await open().begin(other);
     assert.equal(attempt.settle('another'), undefined);
     attempt.end();
@@ -117,6 +128,8 @@ test('a key whose stored answer cannot be read is not blocked for ever', async (
   const idempotency = new Idempotency({
     ...house,
     store: new IdempotencyStore(house.metadata),
+    maxKept: 1000,
+    ownKeyState: async () => null,
     sealer: {
       ...house.sealer,
       unseal: () => {
@@ -127,4 +140,26 @@ test('a key whose stored answer cannot be read is not blocked for ever', async (
   for (let i = 0; i < 2; i++) {
     await assert.rejects(idempotency.begin(name('g')), (error) => isAppError(error, 'data_corrupted'));
   }
+});
+
+test("an account's oldest answers go when it has too many, and nobody else's", async () => {
+  const bounded = open(5);
+  const keep = async (who: Principal, key: string) => {
+    const attempt = await bounded.begin({ ...name(key), caller: who });
+    attempt.settle('print');
+    await attempt.complete(ANSWER);
+    attempt.end();
+    house.clock.advance(1);
+  };
+  const other = { ...caller, accountId: 2, credentialId: 'key-9' };
+  for (let i = 0; i < 3; i++) await keep(other, `other-${i}`);
+  for (let i = 0; i < 20; i++) await keep({ ...caller, credentialId: `key-${i % 3}` }, `many-${i}`);
+  const keysOf = (accountId: number) =>
+    house.metadata.all<{ key: string }>(
+      'SELECT key FROM idempotency WHERE account_id = ? ORDER BY created_at',
+      accountId,
+    );
+  const left = (await keysOf(caller.accountId)).map(({ key }) => key);
+  assert.deepEqual(left, ['many-15', 'many-16', 'many-17', 'many-18', 'many-19']);
+  assert.equal((await keysOf(2)).length, 3);
 });

@@ -4,14 +4,18 @@
  * The answer is stored in the same commit as the effect (the domain appends `receipt(answer)` to its
  * commit), so a crash between the two cannot happen. Races are decided in memory: the data directory has
  * one process.
+ * Each credential has its own keys: an answer may hold what another one of the account must not see. Only the
+ * account's own key leaves them to its successor, so that a retry after a rotation finds its answer.
  * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's fingerprint,
  * from which a password in it could be guessed.
  */
+import type { Principal } from '../accounts/principal.ts';
 import type { Sealer } from '../accounts/sealer.ts';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
+import { TrimTurns } from './trim-turns.ts';
 
 export interface StoredAnswer {
   readonly status: number;
@@ -25,10 +29,24 @@ export interface IdempotencyDeps {
   readonly store: IdempotencyStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
+  /** Answers kept of an account; beyond, the oldest go. */
+  readonly maxKept: number;
+  /** As of ApiKeys. */
+  readonly ownKeyState: (caller: Principal) => Promise<'current' | 'ending' | null>;
 }
 
-export interface AttemptName {
-  /** Who and which route. */
+/** Who asks, for what, under which key. */
+export interface Asked {
+  readonly caller: Principal;
+  /** Stands for who has no credential. */
+  readonly address: string;
+  readonly route: string;
+  readonly key: string;
+}
+
+interface AttemptName {
+  readonly accountId: number;
+  /** Which credential and which route. */
   readonly scope: string;
   readonly key: string;
 }
@@ -36,16 +54,24 @@ export interface AttemptName {
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
   readonly #running = new Set<string>();
+  readonly #trims: TrimTurns;
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
+    this.#trims = new TrimTurns(deps.maxKept);
   }
 
   /**
-   * Throws `idempotency_in_flight` while the first request with this key runs. The caller must end() what it
-   * gets.
+   * Throws `idempotency_in_flight` while the first request with this key runs, and `idempotency_mismatch` to
+   * an older key of the account when its current one has used this. The caller must end() what it gets.
    */
-  async begin(name: AttemptName): Promise<Attempt> {
+  async begin({ caller, address, route, key }: Asked): Promise<Attempt> {
+    const state = await this.#deps.ownKeyState(caller);
+    const { accountId } = caller;
+    const own = { accountId, key, scope: `account:${accountId} ${route}` };
+    if (state === 'ending') await this.#refuseKnown(own);
+    const credential = caller.via === 'nobody' ? `address:${address}` : caller.credentialId;
+    const name = state === 'current' ? own : { accountId, key, scope: `${credential} ${route}` };
     const id = `${name.scope} ${name.key}`;
     if (this.#running.has(id)) {
       throw new AppError(
@@ -54,7 +80,10 @@ export class Idempotency {
       );
     }
     this.#running.add(id);
-    const attempt = new Attempt(this.#deps, name, () => this.#running.delete(id));
+    const attempt = new Attempt(this.#deps, name, {
+      isTrimDue: () => this.#trims.isDue(accountId),
+      release: () => this.#running.delete(id),
+    });
     try {
       await attempt.load();
     } catch (error) {
@@ -62,6 +91,19 @@ export class Idempotency {
       throw error;
     }
     return attempt;
+  }
+
+  /** What was done before a rotation must not be done again by a key that may no longer see the answer. */
+  async #refuseKnown(name: AttemptName): Promise<void> {
+    const { store, clock } = this.#deps;
+    if (!(await store.find(name, clock.now() - IDEMPOTENCY_TTL_MS))) return;
+    throw new AppError(
+      'idempotency_mismatch',
+      "This Idempotency-Key was used with the account's current key",
+      {
+        hint: 'Retry with the current API key',
+      },
+    );
   }
 
   /** Forgets answers older than 24 h. */
@@ -72,6 +114,12 @@ export class Idempotency {
   }
 }
 
+interface AttemptHooks {
+  /** True when storing one more answer should remove the account's oldest. */
+  readonly isTrimDue: () => boolean;
+  readonly release: () => void;
+}
+
 interface Known extends StoredAnswer {
   readonly fingerprint: string;
 }
@@ -79,15 +127,15 @@ interface Known extends StoredAnswer {
 export class Attempt {
   readonly #deps: IdempotencyDeps;
   readonly #name: AttemptName;
-  readonly #release: () => void;
+  readonly #hooks: AttemptHooks;
   #known: Known | undefined;
   #fingerprint: string | undefined;
   #recorded = false;
 
-  constructor(deps: IdempotencyDeps, name: AttemptName, release: () => void) {
+  constructor(deps: IdempotencyDeps, name: AttemptName, hooks: AttemptHooks) {
     this.#deps = deps;
     this.#name = name;
-    this.#release = release;
+    this.#hooks = hooks;
   }
 
   async load(): Promise<void> {
@@ -123,13 +171,14 @@ export class Attempt {
   receipt(answer: StoredAnswer): Statement[] {
     if (this.#fingerprint === undefined) throw new Error('settle() comes before receipt()');
     this.#recorded = true;
-    const { clock, sealer, store } = this.#deps;
+    const { clock, sealer, store, maxKept } = this.#deps;
     const text = `${this.#fingerprint}\n${answer.body}`;
     const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), this.#context);
     const now = clock.now();
     return [
       store.deleteExpired(this.#name, now - IDEMPOTENCY_TTL_MS),
       store.insert({ ...this.#name, status: answer.status, sealedBody, createdAt: now }),
+      ...(this.#hooks.isTrimDue() ? [store.deleteBeyond(this.#name.accountId, maxKept)] : []),
     ];
   }
 
@@ -150,6 +199,6 @@ export class Attempt {
 
   /** Lets the next request with this key in. */
   end(): void {
-    this.#release();
+    this.#hooks.release();
   }
 }

@@ -47,6 +47,16 @@ export class OperationsStore {
     };
   }
 
+  /** Of an account, all that have ended but the newest `kept`; of those of the same moment some more stay. */
+  deleteBeyond(accountId: number, kept: number): Statement {
+    return {
+      sql: `DELETE FROM operations WHERE account_id = ? AND ended_at IS NOT NULL AND created_at <
+              (SELECT created_at FROM operations WHERE account_id = ?
+               ORDER BY created_at DESC LIMIT 1 OFFSET ?)`,
+      params: [accountId, accountId, kept - 1],
+    };
+  }
+
   deleteOlderThan(notAfter: number): Statement {
     return { sql: 'DELETE FROM operations WHERE created_at <= ?', params: [notAfter] };
   }

@@ -31,12 +31,12 @@ async function principal(username: string): Promise<Principal> {
 
 const lost: string[] = [];
 /** As after a restart: only what is stored is known. */
-const open = () => {
+const open = (maxKept = 1000) => {
   const { metadata, sealer, clock } = house;
   const onLost = (operationId: string) => void lost.push(operationId);
   const isOwner = async ({ credentialId }: Principal) => /^(ann|bob)$/.test(credentialId);
   const store = new OperationsStore(metadata);
-  return new Operations({ metadata, store, sealer, clock, isOwner, onLost });
+  return new Operations({ metadata, store, sealer, clock, maxKept, isOwner, onLost });
 };
 const none = () => [];
 const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)', params: [] };
@@ -185,4 +185,21 @@ test('is forgotten after 24 h', async () => {
   house.clock.advance(1);
   await operations.sweep();
   await assert.rejects(operations.find(ann, id, NOW), { code: 'operation_not_found' });
+});
+
+test("an account's oldest operations go when it has too many, but none that runs", async () => {
+  const operations = open(3);
+  const early = await running(operations, bob);
+  for (let i = 0; i < 10; i++) {
+    house.clock.advance(1);
+    const { work, done } = await running(operations, bob);
+    work.resolve(ANSWER);
+    await done;
+  }
+  const count = 'SELECT count(*) AS count FROM operations WHERE account_id = ? AND ended_at IS NOT NULL';
+  const row = await house.metadata.get<{ count: number }>(count, bob.accountId);
+  assert.equal(row?.count, 3);
+  assert.equal((await operations.find(bob, early.id, NOW)).state, 'running');
+  early.work.resolve(ANSWER);
+  await early.done;
 });

@@ -13,6 +13,7 @@ import { newId } from '../ids.ts';
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { OperationRow, OperationsStore } from './operations-store.ts';
+import { TrimTurns } from './trim-turns.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
 /** Of one account at a time: unlike other calls they are not bounded by the number of connections. */
@@ -25,6 +26,8 @@ export interface OperationsDeps {
   readonly clock: Clock;
   /** Throws nothing: true for an account's own key and its sessions, which may see all that it has. */
   readonly isOwner: (caller: Principal) => Promise<boolean>;
+  /** Operations kept of an account; beyond, the oldest that have ended go. */
+  readonly maxKept: number;
   /** Told of an end that could not be stored. */
   readonly onLost: (operationId: string, error: unknown) => void;
 }
@@ -56,9 +59,11 @@ export class Operations {
   readonly #deps: OperationsDeps;
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
+  readonly #trims: TrimTurns;
 
   constructor(deps: OperationsDeps) {
     this.#deps = deps;
+    this.#trims = new TrimTurns(deps.maxKept);
   }
 
   /**
@@ -71,7 +76,7 @@ export class Operations {
     also: (operation: Operation) => readonly Statement[],
   ): Promise<PendingOperation> {
     this.#assertMayBegin(accountId);
-    const { metadata, store, clock } = this.#deps;
+    const { metadata, store, clock, maxKept } = this.#deps;
     const operationId = newId('op', clock);
     const ended = new AbortController();
     const end = () => {
@@ -84,7 +89,8 @@ export class Operations {
     const row = { operation_id: operationId, account_id: accountId, credential_id: credentialId };
     try {
       const inserted = store.insert({ ...row, name, created_at: created.createdAt });
-      await metadata.commit([inserted, ...also(operation)]);
+      const trim = this.#trims.isDue(accountId) ? [store.deleteBeyond(accountId, maxKept)] : [];
+      await metadata.commit([inserted, ...trim, ...also(operation)]);
     } catch (error) {
       end();
       throw error;

@@ -7,6 +7,7 @@ import { webhooks } from './0005-webhooks.ts';
 import { sealedFingerprints } from './0006-sealed-fingerprints.ts';
 import { operations } from './0007-operations.ts';
 import { versionAccess } from './0008-version-access.ts';
+import { keptAnswers } from './0009-kept-answers.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   { number: 6, name: 'sealed fingerprints', sql: sealedFingerprints },
   { number: 7, name: 'operations', sql: operations },
   { number: 8, name: 'version access', sql: versionAccess },
+  { number: 9, name: 'kept answers', sql: keptAnswers },
 ];

@@ -1,0 +1,107 @@
+/** Whose Idempotency-Key it is: an answer is replayed to the credential that got it. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { type Answer, type Call, Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+
+const cloud = await CloudProcess.start();
+const tight = await CloudProcess.start({ env: { CLOUDLET_KEPT_ANSWERS: '3' } });
+after(async () => {
+  await cloud.stop();
+  await tight.stop();
+});
+const client = await CheckedClient.open(cloud.api);
+const PASSWORD = 'correct horse battery';
+const KEYS = '/api/account/access-keys';
+
+const under = (key: string, json: unknown, headers: Record<string, string> = {}): Call => ({
+  json,
+  headers: { 'idempotency-key': key, ...headers },
+});
+const isReplay = ({ headers }: Answer) => headers.get('idempotent-replayed') === 'true';
+
+async function newUser() {
+  const { api_key, username } = await client.register();
+  return { user: client.as(api_key), username };
+}
+
+test('an access key does not get what the full key was answered', async () => {
+  const { user } = await newUser();
+  const narrow = { name: 'narrow', scopes: ['account:write'] };
+  const limited = client.as((await user.expect(201, KEYS, { json: narrow })).api_key);
+  const wide = { name: 'wide', scopes: ['account:write'] };
+  const first = await user.expect(201, KEYS, under('mint', wide));
+  const theirs = await limited.call(KEYS, under('mint', wide));
+  assert.equal(isReplay(theirs), false);
+  assert.notEqual(theirs.body.api_key, first.api_key);
+  assert.deepEqual(await user.expect(201, KEYS, under('mint', wide)), first);
+});
+
+test('the limits of an access key hold for its retries as for its first call', async () => {
+  const { user } = await newUser();
+  await user.expect(201, '/api/buckets', { json: { name: 'open' } });
+  const json = { name: 'one-bucket', scopes: ['storage:write'], buckets: [{ name: 'open' }] };
+  const limited = client.as((await user.expect(201, KEYS, { json })).api_key);
+  await user.expect(201, '/api/buckets', under('secret-1', { name: 'secret' }));
+  const refused = await limited.call('/api/buckets', under('secret-1', { name: 'secret' }));
+  assert.deepEqual([refused.status, refused.body.code, isReplay(refused)], [403, 'scope_required', false]);
+});
+
+test('a session and a key have their own', async () => {
+  const { user, username } = await newUser();
+  const { headers } = await client.call('/api/login', { json: { username, password: PASSWORD } });
+  const cookie = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
+  await user.expect(201, '/api/buckets', under('both', { name: 'both' }));
+  const call = under('both', { name: 'both' }, { cookie });
+  const bySession = new Client(cloud.api); // a replayed refusal has the request id of the first
+  const first = await bySession.call('/api/buckets', call);
+  assert.deepEqual([first.status, isReplay(first)], [409, false]);
+  assert.ok(isReplay(await bySession.call('/api/buckets', call)));
+});
+
+test('a retry with the new key after a rotation finds its answer, one with the old key has no effect', async () => {
+  const { user: old } = await newUser();
+  const first = await old.expect(201, '/api/buckets', under('before', { name: 'before' }));
+  const rotation = { json: { overlap_seconds: 600 } };
+  const { api_key } = await old.expect(200, '/api/account/api-key', rotation);
+  const now = client.as(api_key);
+  const again = await now.call('/api/buckets', under('before', { name: 'before' }));
+  assert.deepEqual([again.status, again.body, isReplay(again)], [201, first, true]);
+  await now.expect(200, '/api/buckets/before', { method: 'DELETE' });
+  const late = under('before', { name: 'before' });
+  await old.refused(422, 'idempotency_mismatch', ['/api/buckets', late]);
+  // What it does from now on is its own.
+  const own = await old.expect(201, '/api/buckets', under('after', { name: 'after' }));
+  assert.deepEqual(await old.expect(201, '/api/buckets', under('after', { name: 'after' })), own);
+  await now.refused(409, 'bucket_exists', ['/api/buckets', under('after', { name: 'after' })]);
+});
+
+test('a key that ends does not learn the new one by repeating the rotation', async () => {
+  const { user: old } = await newUser();
+  const rotate = under('rotate', { overlap_seconds: 600 });
+  const { api_key } = await old.expect(200, '/api/account/api-key', rotate);
+  await old.refused(422, 'idempotency_mismatch', ['/api/account/api-key', rotate]);
+  assert.equal((await client.as(api_key).expect(200, '/api/account/api-key', rotate)).api_key, api_key);
+});
+
+test('without a credential a success is kept, and a refusal is not', async () => {
+  const json = { username: 'kept-once', email: 'kept-once@example.org', password: PASSWORD };
+  const first = await client.expect(201, '/api/register', under('sign-up', json));
+  const again = await client.call('/api/register', under('sign-up', json));
+  assert.deepEqual([again.status, again.body, isReplay(again)], [201, first, true]);
+  for (let turn = 0; turn < 3; turn++) {
+    const refused = await client.call('/api/register', under('taken', json));
+    assert.deepEqual([refused.status, refused.body.code], [409, 'username_taken']);
+    assert.equal(isReplay(refused), false);
+  }
+});
+
+test('an account has a bounded number of answers kept, the newest', async () => {
+  const caller = await CheckedClient.open(tight.api);
+  const user = caller.as((await caller.register()).api_key);
+  const create = (i: number) => user.call('/api/buckets', under(`key-${i}`, { name: `bucket-${i}` }));
+  for (let i = 0; i < 10; i++) assert.equal((await create(i)).status, 201);
+  assert.ok(isReplay(await create(9)));
+  assert.equal((await create(0)).body.code, 'bucket_exists');
+});
