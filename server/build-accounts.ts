@@ -9,6 +9,7 @@ import { readBlocklist } from './accounts/password-blocklist.ts';
 import { Passwords } from './accounts/passwords.ts';
 import { Sessions } from './accounts/sessions.ts';
 import { SetupLinks } from './accounts/setup-links.ts';
+import { SetupLinkStore } from './accounts/setup-links-store.ts';
 import { AccountStore } from './accounts/store.ts';
 import { transferStatements } from './billing/ledger.ts';
 import type { Clock } from './clock.ts';
@@ -47,7 +48,15 @@ export async function buildAccounts({ config, clock, base, credits }: AccountsDe
   const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
   const sessions = new Sessions({ ...shared, apiKeys });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });
-  const setupLinks = new SetupLinks({ store, metadata, clock, accounts });
+  const setupLinks = new SetupLinks({
+    ...shared,
+    setupLinkStore: new SetupLinkStore({ reads: metadata }),
+    accounts,
+  });
   if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
-  return { accounts, apiKeys, accessKeys, sessions, administration, setupLinks, authenticator };
+  const linkKeys = {
+    currentId: (accountId: number) => apiKeys.currentId(accountId),
+    holderOf: (keyId: string) => authenticator.holderOf(keyId),
+  };
+  return { accounts, apiKeys, accessKeys, sessions, administration, setupLinks, authenticator, linkKeys };
 }

@@ -12,7 +12,6 @@ import { Egress } from './storage/egress.ts';
 import { Emptying } from './storage/emptying.ts';
 import { HotContents } from './storage/hot-contents.ts';
 import { Inspection } from './storage/inspection.ts';
-import { Links } from './storage/links.ts';
 import { Listing } from './storage/listing.ts';
 import { Objects } from './storage/objects.ts';
 import { Scrubber } from './storage/scrubber.ts';
@@ -35,7 +34,6 @@ export interface StorageDeps {
     readonly alarms: Alarms;
     /** Throws when so many bytes more must not be stored. */
     readonly assertRoom: (bytes: number) => void;
-    readonly linkSecret: Uint8Array;
   };
   readonly billing: StorageBilling;
 }
@@ -43,7 +41,7 @@ export interface StorageDeps {
 export type Storage = ReturnType<typeof buildStorage>;
 
 export function buildStorage({ config, clock, base, billing }: StorageDeps) {
-  const { metadata, blobs, keys, alarms, assertRoom, linkSecret } = base;
+  const { metadata, blobs, keys, alarms, assertRoom } = base;
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
   const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
@@ -73,7 +71,6 @@ export function buildStorage({ config, clock, base, billing }: StorageDeps) {
     listing: new Listing({ store, buckets, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),
-    links: new Links(linkSecret, clock),
     sweeper: new Sweeper({
       ...{ metadata, store: blobsStore, blobs, clock, graceMs: garbageGraceMs },
       isWritable: () => isWritable(alarms),

@@ -24,6 +24,7 @@ import type { ControlSockets } from './http/credentials.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import { SealedColumnsStore } from './metadata/sealed-columns-store.ts';
 import type { Blobs } from './storage/blobs.ts';
+import { Links } from './storage/links.ts';
 import { Alarms } from './system/alarms.ts';
 import { openDataDirectory } from './system/data-directory.ts';
 import { DiskRoom } from './system/disk-room.ts';
@@ -151,7 +152,8 @@ async function buildDomains(
   const credits = buildCredits(billing, compute.accountStops, config.creditGraceSeconds * 1000);
   const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
   const webhooks = buildWebhooks({ config, clock, log, base });
-  return { billing, storage, compute, credits, accounts, webhooks };
+  const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });
+  return { billing, storage: { ...storage, links }, compute, credits, accounts, webhooks };
 }
 
 interface RouteParts {

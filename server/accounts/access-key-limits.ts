@@ -1,4 +1,4 @@
-/** What an access key may be given: no more than the credential that makes it. */
+/** What an access key may be given: no more than the credential that makes it, or revokes it. */
 import { type Clock, formatTime } from '../clock.ts';
 import { AppError, invalidField } from '../errors.ts';
 import type { BucketLimit, Principal, Scope } from './principal.ts';
@@ -22,18 +22,39 @@ export function coversLimits(
   );
 }
 
-/** Throws `scope_required` when the key asked for could do more than its maker. */
-export function demandCovered(
-  principal: Principal,
-  scopes: readonly Scope[],
-  limits: readonly BucketLimit[] | null,
-): void {
+export interface KeyRights {
+  readonly scopes: readonly Scope[];
+  readonly limits: readonly BucketLimit[] | null;
+  /** ms since 1970; null: never. */
+  readonly expiresAt: number | null;
+}
+
+/** Throws `scope_required` when the key asked for could do more than its maker, or for longer. */
+export function demandCovered(principal: Principal, { scopes, limits, expiresAt }: KeyRights): void {
   const beyond = scopes.filter((scope) => !coversScope(principal.scopes, scope));
   if (beyond.length > 0) {
     throw new AppError('scope_required', `A key cannot grant what it has not: ${beyond.join(', ')}`);
   }
   if (!coversLimits(principal.bucketLimits, limits)) {
     throw new AppError('scope_required', 'A key limited to buckets can only make keys within its own limits');
+  }
+  const end = principal.keyExpiresAt;
+  if (end !== null && (expiresAt === null || expiresAt > end)) {
+    throw new AppError('scope_required', 'A key that expires can only make keys that expire no later', {
+      hint: `This key expires at ${formatTime(end)}`,
+    });
+  }
+}
+
+/** Throws `scope_required` unless the principal could have made a key of these rights itself. */
+export function demandCouldHaveMade(principal: Principal, rights: KeyRights): void {
+  try {
+    demandCovered(principal, rights);
+  } catch (cause) {
+    throw new AppError('scope_required', 'A key can only revoke keys that may do no more than itself', {
+      hint: "Use the account's own key or a session",
+      cause,
+    });
   }
 }
 

@@ -117,6 +117,35 @@ test('a key makes no key that may do more, reach further or live longer', async 
     await assert.rejects(create(limited, body), code('scope_required'), JSON.stringify(body));
 });
 
+test('a key revokes only what it could have made, itself included', async () => {
+  const owner = await holder();
+  const limits = {
+    scopes: ['account:*' as const, 'storage:read' as const],
+    buckets: [{ name: 'photos', prefix: 'a/' }],
+    expires_in: 3600,
+  };
+  const own = await create(owner, limits);
+  const limited = await principalOf(own.api_key);
+  const { scopes, buckets } = limits;
+  const beyond: Partial<AccessKeyBody>[] = [
+    { scopes: ['*'], buckets, expires_in: 60 },
+    { scopes: ['storage:write'], buckets, expires_in: 60 },
+    { scopes, expires_in: 60 },
+    { scopes, buckets: [{ name: 'photos' }], expires_in: 60 },
+    { scopes, buckets, expires_in: 3601 },
+    { scopes, buckets },
+  ];
+  for (const body of beyond) {
+    const made = await create(owner, body);
+    const revoking = house.accessKeys.revoke(limited, made.id);
+    await assert.rejects(revoking, code('scope_required'), JSON.stringify(body));
+    await principalOf(made.api_key);
+    await house.accessKeys.revoke(owner, made.id);
+  }
+  const within = await create(owner, { scopes: ['storage:read'], buckets, expires_in: 60 });
+  for (const id of [within.id, own.id]) await house.accessKeys.revoke(limited, id);
+});
+
 test('an access key never sees the main key, rotates it or closes the account', async () => {
   const owner = await holder();
   const all = await principalOf((await create(owner)).api_key);

@@ -4,7 +4,7 @@ import { AppError, invalidField } from '../errors.ts';
 import { newId, randomBase62, randomSecret } from '../ids.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
-import { demandCovered, readExpiry } from './access-key-limits.ts';
+import { demandCouldHaveMade, demandCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';
 import type { BucketLimit, Principal, Scope } from './principal.ts';
@@ -50,8 +50,8 @@ export class AccessKeys {
     }
     const scopes: Scope[] = [...new Set(body.scopes)];
     const limits = body.buckets?.map(({ name, prefix }) => ({ bucket: name, prefix: prefix ?? '' })) ?? null;
-    demandCovered(principal, scopes, limits);
-    const expiresAt = await this.#boundExpiry(principal, readExpiry(body, clock));
+    const expiresAt = readExpiry(body, clock);
+    demandCovered(principal, { scopes, limits, expiresAt });
 
     const keyId = newId('key', clock);
     const apiKey = newApiKey();
@@ -93,29 +93,23 @@ export class AccessKeys {
     return answer;
   }
 
-  /** Ends a key at once. Throws `access_key_not_found`, also for another account's. */
+  /**
+   * Ends a key at once, and the links made with it. Throws `access_key_not_found`, also for another
+   * account's, and `scope_required` when the caller's own credential could not have made it.
+   */
   async revoke(principal: Principal, keyId: string): Promise<{ readonly id: string }> {
     const { store, metadata, cache } = this.#deps;
+    const row = await store.keyById(keyId);
+    if (row?.account_id !== principal.accountId || row.kind !== 'access') throw accessKeyNotFound();
+    demandCouldHaveMade(principal, rightsOf(row));
     try {
       await metadata.commit([store.deleteAccessKey(principal.accountId, keyId)]);
     } catch (error) {
       if (!(error instanceof CommitRejected)) throw error;
-      throw new AppError('access_key_not_found', 'There is no such access key');
+      throw accessKeyNotFound();
     }
     cache.forgetCredential(keyId);
     return { id: keyId };
-  }
-
-  /** A key that ends can only make keys that end no later. */
-  async #boundExpiry(principal: Principal, asked: number | null): Promise<number | null> {
-    if (principal.via !== 'key') return asked;
-    const maker = await this.#deps.store.keyById(principal.credentialId);
-    if (maker === undefined) throw new AppError('invalid_api_key', 'The API key was revoked');
-    if (maker.expires_at === null) return asked;
-    if (asked !== null && asked <= maker.expires_at) return asked;
-    throw new AppError('scope_required', 'A key that expires can only make keys that expire no later', {
-      hint: `This key expires at ${formatTime(maker.expires_at)}`,
-    });
   }
 }
 
@@ -126,12 +120,24 @@ function newS3AccessKey(): string {
   return text;
 }
 
+function accessKeyNotFound(): AppError {
+  return new AppError('access_key_not_found', 'There is no such access key');
+}
+
+function rightsOf({ scopes, bucket_limits: limits, expires_at: expiresAt }: KeyRow): KeyRights {
+  return {
+    scopes: JSON.parse(scopes) as Scope[],
+    limits: limits === null ? null : (JSON.parse(limits) as BucketLimit[]),
+    expiresAt,
+  };
+}
+
 function describe(row: KeyRow): AccessKey {
-  const limits = row.bucket_limits === null ? null : (JSON.parse(row.bucket_limits) as BucketLimit[]);
+  const { scopes, limits } = rightsOf(row);
   return {
     id: row.key_id,
     name: row.name,
-    scopes: JSON.parse(row.scopes) as Scope[],
+    scopes: [...scopes],
     buckets: describeLimits(limits),
     access_key_id: row.s3_access_key ?? '',
     created_at: formatTime(row.created_at),

@@ -65,6 +65,11 @@ export class ApiKeys {
     return this.#sealer.unseal(row.sealed_key, apiKeyContext(row.key_id)).toString();
   }
 
+  /** The id of the account's current key; undefined when it has none. */
+  async currentId(accountId: number): Promise<string | undefined> {
+    return (await this.#currentRow(accountId))?.key_id;
+  }
+
   /**
    * True when the principal stands for the whole account: a session, or the current key. Access keys and
    * keys in their overlap do not, else they could outlive their limits by learning or changing that key.

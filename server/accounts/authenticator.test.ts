@@ -58,6 +58,7 @@ test('a key names its holder; the second time without a read or a promise', asyn
       scopes: ['*'],
       bucketLimits: null,
       via: 'key',
+      keyExpiresAt: null,
       credentialId: '',
     },
   );

@@ -31,6 +31,7 @@ export interface CredentialCache {
 }
 
 interface Entry {
+  /** Of the key or the session token. */
   readonly hash: string;
   readonly principal: Principal;
   /** Infinity: never. */
@@ -38,6 +39,12 @@ interface Entry {
   lastSeenAt: number;
   /** Used since the last flush. */
   touched: boolean;
+}
+
+/** What an entry is remembered by, and how it is read when it is not remembered. */
+interface Lookup {
+  readonly name: string;
+  readonly find: () => Awaitable<CredentialRow | undefined>;
 }
 
 export interface AuthenticatorDeps {
@@ -87,6 +94,17 @@ export class Authenticator implements CredentialCache {
   }
 
   /**
+   * The holder of the key with this id, for links that were made with it: their use is its use. Throws or
+   * rejects as `authenticate` does.
+   */
+  holderOf(keyId: string): Awaitable<Principal> {
+    return (
+      this.#remembered(keyId) ??
+      this.#lookUp('key', { name: keyId, find: () => this.#store.keyHolderById(keyId) })
+    );
+  }
+
+  /**
    * False once the key or session that `principal` came by has ended or its account is suspended or closed:
    * for what outlasts a request. That a session was not used for long does not count, because it is in use.
    */
@@ -128,7 +146,7 @@ export class Authenticator implements CredentialCache {
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'key') return known;
     if (hash !== this.#presetHash) requireKeyText(key);
-    return this.#lookUp('key', hash);
+    return this.#lookUp('key', { name: hash, find: () => this.#store.keyHolder(hash) });
   }
 
   #bySession(token: string): Awaitable<Principal> {
@@ -136,7 +154,7 @@ export class Authenticator implements CredentialCache {
     const hash = this.#hashOf(token);
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'session') return known;
-    return this.#lookUp('session', hash);
+    return this.#lookUp('session', { name: hash, find: () => this.#store.sessionHolder(hash) });
   }
 
   // Hashing costs more than all the rest of a usual look-up.
@@ -149,17 +167,18 @@ export class Authenticator implements CredentialCache {
     return hash;
   }
 
-  #remembered(hash: string): Principal | undefined {
-    let entry = this.#young.get(hash);
+  /** `name`: the hash of a secret, or the id of a key. */
+  #remembered(name: string): Principal | undefined {
+    let entry = this.#young.get(name);
     if (entry === undefined) {
-      entry = this.#old.get(hash);
+      entry = this.#old.get(name);
       if (entry === undefined) return undefined;
-      this.#remember(entry);
+      this.#remember(name, entry);
     }
     const now = this.#clock.now();
     if (isOver(entry, now)) {
-      this.#young.delete(hash);
-      this.#old.delete(hash);
+      this.#young.delete(name);
+      this.#old.delete(name);
       return undefined;
     }
     entry.lastSeenAt = now;
@@ -167,13 +186,13 @@ export class Authenticator implements CredentialCache {
     return entry.principal;
   }
 
-  async #lookUp(via: 'key' | 'session', hash: string): Promise<Principal> {
+  async #lookUp(via: 'key' | 'session', { name, find }: Lookup): Promise<Principal> {
     const epoch = this.#epoch;
     const refuse = via === 'key' ? invalidKey : invalidSession;
-    const row = await (via === 'key' ? this.#store.keyHolder(hash) : this.#store.sessionHolder(hash));
+    const row = await find();
     if (row === undefined) throw refuse();
     const entry: Entry = {
-      hash,
+      hash: row.secret_hash,
       principal: toPrincipal(row, via),
       expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
       lastSeenAt: row.last_seen_at,
@@ -187,23 +206,23 @@ export class Authenticator implements CredentialCache {
     }
     entry.lastSeenAt = now;
     this.#markTouched(entry);
-    if (epoch === this.#epoch) this.#remember(entry);
+    if (epoch === this.#epoch) this.#remember(name, entry);
     return entry.principal;
   }
 
-  #remember(entry: Entry): void {
+  #remember(name: string, entry: Entry): void {
     if (this.#young.size >= this.#generationSize) {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(entry.hash, entry);
+    this.#young.set(name, entry);
   }
 
   #forget(matches: (entry: Entry) => boolean): void {
     this.#epoch++;
     for (const generation of [this.#young, this.#old]) {
-      for (const [hash, entry] of generation) {
-        if (matches(entry)) generation.delete(hash);
+      for (const [name, entry] of generation) {
+        if (matches(entry)) generation.delete(name);
       }
     }
   }
@@ -237,6 +256,7 @@ function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
     scopes,
     bucketLimits,
     via,
+    keyExpiresAt: via === 'key' ? row.expires_at : null,
     credentialId: via === 'key' ? row.credential_id : sessionCredentialId(row.credential_id),
   });
 }

@@ -57,6 +57,8 @@ export interface Principal {
   /** null: no limit. */
   readonly bucketLimits: readonly BucketLimit[] | null;
   readonly via: 'nobody' | 'key' | 'session' | 'control';
+  /** When the key ends, ms since 1970; null: never, or it is no key. */
+  readonly keyExpiresAt: number | null;
   /** Stable name of the credential, for rate limits and logs; never the secret. */
   readonly credentialId: string;
 }
@@ -68,6 +70,7 @@ export const NOBODY: Principal = {
   scopes: [],
   bucketLimits: null,
   via: 'nobody',
+  keyExpiresAt: null,
   credentialId: 'nobody',
 };
 
@@ -79,6 +82,7 @@ export const OPERATOR: Principal = {
   scopes: ['*'],
   bucketLimits: null,
   via: 'control',
+  keyExpiresAt: null,
   credentialId: 'control',
 };
 

@@ -168,7 +168,9 @@ function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
       endsCredential: true,
       tag: 'accounts',
       summary: 'Replace your API key',
-      description: 'Needs the account’s current key or a session. The old key lives on for the overlap.',
+      description:
+        'Needs the account’s current key or a session. The old key lives on for the overlap, and so do the ' +
+        'links that were made with it or in a session.',
       permission: 'account:write',
       body: shapes.RotateBody,
       responses: { 200: shapes.RotatedKey },
@@ -221,6 +223,8 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       name: 'deleteAccessKey',
       tag: 'accounts',
       summary: 'Revoke an access key at once',
+      description:
+        'The links that were made with it end too. A key can only revoke keys that may do no more than itself.',
       permission: 'account:write',
       params: shapes.AccessKeyPath,
       responses: { 200: shapes.RevokedAccessKey },

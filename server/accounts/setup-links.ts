@@ -7,12 +7,14 @@ import type { Receipt } from '../metadata/receipt.ts';
 import type { Accounts, NewAccount } from './accounts.ts';
 import { hashSecret } from './api-key-text.ts';
 import type { Account } from './schema.ts';
+import type { SetupLinkStore } from './setup-links-store.ts';
 import type { AccountStore } from './store.ts';
 
 const LINK_LIFE_MS = 30 * 60_000;
 
 export interface SetupLinksDeps {
   readonly store: AccountStore;
+  readonly setupLinkStore: SetupLinkStore;
   readonly metadata: Metadata;
   readonly clock: Clock;
   readonly accounts: Accounts;
@@ -32,22 +34,22 @@ export class SetupLinks {
 
   /** A new token, good once and for 30 minutes. Earlier ones end. */
   async createSetupLink(): Promise<string> {
-    const { store, metadata, clock } = this.#deps;
+    const { setupLinkStore, metadata, clock } = this.#deps;
     const token = randomSecret(32).toString('base64url');
-    await metadata.commit(store.replaceSetupLink(hashSecret(token), clock.now() + LINK_LIFE_MS));
+    await metadata.commit(setupLinkStore.replace(hashSecret(token), clock.now() + LINK_LIFE_MS));
     return token;
   }
 
   /** Throws `invalid_link` (unknown, used, expired) and, with the link still good, as Accounts.create. */
   async setUp(token: string, fields: NewAccount, receipt: Receipt): Promise<Account> {
-    const { store, clock, accounts } = this.#deps;
+    const { setupLinkStore, clock, accounts } = this.#deps;
     const hash = hashSecret(token);
-    const link = await store.setupLink(hash);
+    const link = await setupLinkStore.find(hash);
     if (link === undefined || link.expires_at <= clock.now()) throw invalidLink();
     try {
       return await accounts.create(fields, {
         isAdmin: true,
-        precede: [store.useSetupLink(hash)],
+        precede: [setupLinkStore.use(hash)],
         receipt,
       });
     } catch (error) {

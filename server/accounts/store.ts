@@ -1,4 +1,4 @@
-/** All SQL of accounts, keys, sessions and set-up links. What changes things is returned as statements. */
+/** All SQL of accounts, keys and sessions. What changes things is returned as statements. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface AccountRow {
@@ -52,6 +52,7 @@ export interface CredentialRow {
   readonly is_active: number;
   readonly suspended_reason: string | null;
   readonly credential_id: string;
+  readonly secret_hash: string;
   readonly scopes: string;
   readonly bucket_limits: string | null;
   readonly expires_at: number | null;
@@ -90,6 +91,9 @@ const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_a
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
 const HOLDER = 'a.id AS account_id, a.username, a.is_admin, a.is_active, a.suspended_reason';
+const KEY_HOLDER = `SELECT ${HOLDER}, k.key_id AS credential_id, k.key_hash AS secret_hash, k.scopes,
+  k.bucket_limits, k.expires_at, 0 AS last_seen_at
+  FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.closed_at IS NULL`;
 
 export class AccountStore {
   readonly #reads: Reads;
@@ -128,16 +132,16 @@ export class AccountStore {
   }
 
   keyHolder(keyHash: string): Awaitable<CredentialRow | undefined> {
-    return this.#reads.get(
-      `SELECT ${HOLDER}, k.key_id AS credential_id, k.scopes, k.bucket_limits, k.expires_at, 0 AS last_seen_at
-       FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE k.key_hash = ? AND a.closed_at IS NULL`,
-      keyHash,
-    );
+    return this.#reads.get(`${KEY_HOLDER} AND k.key_hash = ?`, keyHash);
+  }
+
+  keyHolderById(keyId: string): Awaitable<CredentialRow | undefined> {
+    return this.#reads.get(`${KEY_HOLDER} AND k.key_id = ?`, keyId);
   }
 
   sessionHolder(tokenHash: string): Awaitable<CredentialRow | undefined> {
     return this.#reads.get(
-      `SELECT ${HOLDER}, s.token_hash AS credential_id, '["*"]' AS scopes, NULL AS bucket_limits,
+      `SELECT ${HOLDER}, s.token_hash AS credential_id, s.token_hash AS secret_hash, '["*"]' AS scopes, NULL AS bucket_limits,
        s.expires_at, s.last_seen_at
        FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_hash = ? AND a.closed_at IS NULL`,
       tokenHash,
@@ -186,10 +190,6 @@ export class AccountStore {
   transfer(id: string): Awaitable<TransferRow | undefined> {
     const sql = 'SELECT debit, credit, amount_micro, reference FROM ledger_transfers WHERE id = ?';
     return this.#reads.get(sql, id);
-  }
-
-  setupLink(tokenHash: string): Awaitable<{ expires_at: number } | undefined> {
-    return this.#reads.get('SELECT expires_at FROM setup_links WHERE token_hash = ?', tokenHash);
   }
 
   // Accounts
@@ -363,23 +363,6 @@ export class AccountStore {
 
   touchSession(tokenHash: string, at: number): Statement {
     return { sql: 'UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?', params: [at, tokenHash] };
-  }
-
-  // Set-up links
-
-  replaceSetupLink(tokenHash: string, expiresAt: number): Statement[] {
-    return [
-      { sql: 'DELETE FROM setup_links', params: [] },
-      {
-        sql: 'INSERT INTO setup_links (token_hash, expires_at) VALUES (?, ?)',
-        params: [tokenHash, expiresAt],
-      },
-    ];
-  }
-
-  /** Refused when the link was used meanwhile. */
-  useSetupLink(tokenHash: string): Statement {
-    return { sql: 'DELETE FROM setup_links WHERE token_hash = ?', params: [tokenHash], expectChanges: 1 };
   }
 
   /** Removes what can never be used again. Expired access keys stay listed for `keptMs`. */

@@ -22,6 +22,7 @@ const CURRENT_MAX_AGE_SECONDS = 60;
 const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });
 const LinkQuery = Type.Object({
   version_id: Type.Optional(Type.String()),
+  key_id: Type.Optional(Type.String()),
   expires: Type.Optional(Type.Integer()),
   signature: Type.Optional(Type.String()),
 });
@@ -44,11 +45,11 @@ export function cdnRoutes({ contents, links }: Pick<ContentRoutesDeps, 'contents
     query: LinkQuery,
     responses: { 200: Bytes },
     produces: 'bytes',
-    errors: ['invalid_link', 'object_not_found'],
+    errors: ['invalid_link', 'object_not_found', 'version_not_found'],
     handler: async (input) => {
       const { params, query } = input;
-      const secondsLeft = links.check(params.id, query);
-      const content = await contents.findForLink(params.id, query.version_id);
+      const { holder, secondsLeft } = await links.check(params.id, query);
+      const content = await contents.find(holder, params.id, query.version_id);
       const caching =
         query.version_id === undefined
           ? `public, max-age=${Math.min(CURRENT_MAX_AGE_SECONDS, secondsLeft)}`
@@ -86,10 +87,8 @@ function downloadRoute({ contents, links }: ContentRoutesDeps): Route {
     handler: async (input) => {
       const { principal, params, query } = input;
       const byLink = principal.via === 'nobody';
-      if (byLink) links.check(params.id, query);
-      const content = byLink
-        ? await contents.findForLink(params.id, query.version_id)
-        : await contents.find(principal, params.id, query.version_id);
+      const reader = byLink ? (await links.check(params.id, query)).holder : principal;
+      const content = await contents.find(reader, params.id, query.version_id);
       await send(input, { contents, content, caching: 'private, no-cache', kind: 'attachment' });
     },
   });
@@ -103,6 +102,9 @@ function linkRoute({ contents, links, dataUrl }: ContentRoutesDeps): Route {
     name: 'getCdnUrl',
     tag: 'storage',
     summary: 'Get a signed address on the data origin that needs no key',
+    description:
+      'The link ends after `expires_in` seconds, or with the key it was made with, if that ends sooner: when it ' +
+      'expires, is revoked or is replaced. A link made in a session ends with the account’s own key.',
     permission: 'storage:read',
     params: ObjectPath,
     query: Type.Object({
@@ -114,7 +116,7 @@ function linkRoute({ contents, links, dataUrl }: ContentRoutesDeps): Route {
     handler: async ({ principal, params, query }) => {
       const content = await contents.find(principal, params.id, query.version_id);
       const target = { objectId: params.id, versionId: query.version_id };
-      const signed = links.sign(target, query.expires_in ?? LINK_SECONDS_DEFAULT);
+      const signed = await links.sign(principal, target, query.expires_in ?? LINK_SECONDS_DEFAULT);
       const lastPart = content.name.slice(content.name.lastIndexOf('/') + 1);
       // Clients resolve a path that ends in one of these.
       const fileName = ['', '.', '..'].includes(lastPart) ? 'file' : lastPart;

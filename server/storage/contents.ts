@@ -69,13 +69,6 @@ export class Contents {
     throw new AppError('version_not_found', `The object has no version ${versionId} with bytes`);
   }
 
-  /** For the holder of a checked link: nobody's rights are asked but the owner's account must be active. */
-  async findForLink(objectId: string, versionId?: string): Promise<Content> {
-    const row = await this.#row(objectId, versionId);
-    if (row?.is_active !== 1) throw notFound(objectId);
-    return this.#open(row);
-  }
-
   #row(objectId: string, versionId: string | undefined) {
     const { store } = this.#deps;
     return versionId === undefined

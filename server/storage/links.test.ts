@@ -1,17 +1,55 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { FakeClock } from '../clock.ts';
+import type { Principal } from '../accounts/principal.ts';
 import { isAppError } from '../errors.ts';
 import { newId, randomSecret } from '../ids.ts';
+import { noReceipt } from '../metadata/receipt.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { type LinkQuery, Links, type LinkTarget } from './links.ts';
 
-const clock = new FakeClock();
-const secret = randomSecret(32);
-const links = new Links(secret, clock);
-const objectId = newId('obj', clock);
-const versionId = newId('ver', clock);
+let house: AccountHouse;
+let links: Links;
+/** The account's own key, and a session of it. */
+let owner: Principal;
+let session: Principal;
+let objectId: string;
+let versionId: string;
+const password = 'correct horse';
+
+before(async () => {
+  house = await openAccountHouse();
+  links = newLinks();
+  const fields = { username: 'ada', email: 'ada@example.org', password };
+  const { api_key } = await house.accounts.register(fields, noReceipt);
+  owner = await house.authenticator.authenticate({ apiKey: api_key ?? '' });
+  const { token } = await house.sessions.login({ name: 'ada', password, address: '::1' }, noReceipt);
+  session = await house.authenticator.authenticate({ sessionToken: token });
+  objectId = newId('obj', house.clock);
+  versionId = newId('ver', house.clock);
+});
+after(() => house.close());
+
+function newLinks(): Links {
+  const { apiKeys, authenticator, clock } = house;
+  const keys = {
+    currentId: (accountId: number) => apiKeys.currentId(accountId),
+    holderOf: (keyId: string) => authenticator.holderOf(keyId),
+  };
+  return new Links({ secret: randomSecret(32), clock, keys });
+}
+
+/** A further key of the account, as who asks by it. */
+async function newKey(expiresIn?: number): Promise<Principal> {
+  const ends = expiresIn === undefined ? {} : { expires_in: expiresIn };
+  const body = { name: 'k', scopes: ['storage:read' as const], ...ends };
+  const { api_key } = await house.accessKeys.create(owner, body, noReceipt);
+  return await house.authenticator.authenticate({ apiKey: api_key });
+}
+
 const isRefused = (error: unknown) => isAppError(error, 'invalid_link');
+const refuses = (id: string, query: LinkQuery, by = links) =>
+  assert.rejects(by.check(id, query), isRefused, JSON.stringify(query));
 
 /** 43 characters hold two bits more than the 32 bytes have. */
 function withOtherBitsAtItsEnd(signature: string): string {
@@ -25,31 +63,33 @@ function read(query: string): LinkQuery {
   const version = params.get('version_id');
   return {
     ...(version === null ? {} : { version_id: version }),
+    key_id: params.get('key_id') ?? '',
     expires: Number(params.get('expires')),
     signature: params.get('signature') ?? '',
   };
 }
 
-test('a link works for its object until its last second', () => {
-  const own = new FakeClock();
-  const signer = new Links(secret, own);
+test('a link works for its object until its last second', async () => {
   for (const target of [{ objectId }, { objectId, versionId }] satisfies LinkTarget[]) {
-    const { query, expiresAt } = signer.sign(target, 60);
-    assert.equal(expiresAt, own.now() + 60_000);
-    assert.equal(signer.check(objectId, read(query)), 60);
-    own.advance(59_999);
-    assert.equal(signer.check(objectId, read(query)), 1);
-    own.advance(1);
-    assert.throws(() => signer.check(objectId, read(query)), /expired/);
+    const { query, expiresAt } = await links.sign(owner, target, 60);
+    assert.equal(expiresAt, house.clock.now() + 60_000);
+    const { holder, secondsLeft } = await links.check(objectId, read(query));
+    assert.deepEqual([holder.accountId, secondsLeft], [owner.accountId, 60]);
+    house.clock.advance(59_999);
+    assert.equal((await links.check(objectId, read(query))).secondsLeft, 1);
+    house.clock.advance(1);
+    await assert.rejects(links.check(objectId, read(query)), /expired/);
   }
 });
 
-test('a link of another object, version, expiry or cloud is refused', () => {
-  const given = read(links.sign({ objectId, versionId }, 60).query);
+test('a link of another object, version, key, expiry or cloud is refused', async () => {
+  const given = read((await links.sign(owner, { objectId, versionId }, 60)).query);
   const { version_id: _, ...withoutVersion } = given;
   const changed: LinkQuery[] = [
     withoutVersion,
-    { ...given, version_id: newId('ver', clock) },
+    { ...given, version_id: newId('ver', house.clock) },
+    { ...given, key_id: (await newKey()).credentialId },
+    { ...given, key_id: undefined },
     { ...given, expires: (given.expires ?? 0) + 1 },
     { ...given, expires: undefined },
     { ...given, signature: undefined },
@@ -63,27 +103,75 @@ test('a link of another object, version, expiry or cloud is refused', () => {
     { ...given, signature: withOtherBitsAtItsEnd(given.signature ?? '') },
     { ...given, signature: 'é'.repeat(43) },
   ];
-  for (const query of changed)
-    assert.throws(() => links.check(objectId, query), isRefused, JSON.stringify(query));
-  assert.throws(() => links.check(newId('obj', clock), given), isRefused);
-  assert.throws(() => new Links(randomSecret(32), clock).check(objectId, given), isRefused);
-  const whole = read(links.sign({ objectId }, 60).query);
-  assert.throws(() => links.check(objectId, { ...whole, version_id: versionId }), isRefused);
+  for (const query of changed) await refuses(objectId, query);
+  await refuses(newId('obj', house.clock), given);
+  await refuses(objectId, given, newLinks());
+  const whole = read((await links.sign(owner, { objectId }, 60)).query);
+  await refuses(objectId, { ...whole, version_id: versionId });
 });
 
-test('no part of what is signed can be moved into another', () => {
+test('no part of what is signed can be moved into another', async () => {
   const part = fc.string({ unit: fc.constantFrom('a', '\n', '1'), maxLength: 6 });
   const target = fc.record({ objectId: part, versionId: fc.option(part, { nil: undefined }) });
-  fc.assert(
-    fc.property(target, target, (signed, asked) => {
+  await fc.assert(
+    fc.asyncProperty(target, target, async (signed, asked) => {
       // An empty version is no version.
       const same = signed.objectId === asked.objectId && (signed.versionId ?? '') === (asked.versionId ?? '');
       // Ids have no line ends; one with a line end is never signed.
       fc.pre(!same && !`${signed.objectId}${signed.versionId}`.includes('\n'));
-      const { expiresAt, query } = links.sign(signed, 60);
-      const { signature } = read(query);
-      const given = { version_id: asked.versionId, expires: expiresAt / 1000, signature };
-      assert.throws(() => links.check(asked.objectId, given), isRefused);
+      const given = read((await links.sign(owner, signed, 60)).query);
+      await refuses(asked.objectId, { ...given, version_id: asked.versionId });
     }),
   );
+});
+
+test('a link ends with the key it was made with', async () => {
+  const brief = await newKey(100);
+  const { query, expiresAt } = await links.sign(brief, { objectId }, 3600);
+  assert.equal(expiresAt, brief.keyExpiresAt);
+  const sooner = await links.sign(brief, { objectId }, 60);
+  assert.equal(sooner.expiresAt, house.clock.now() + 60_000);
+  house.clock.advance(99_000);
+  assert.equal((await links.check(objectId, read(query))).secondsLeft, 1);
+  house.clock.advance(1000);
+  await refuses(objectId, read(query));
+});
+
+test('revoking a key ends its links at once, and no others', async () => {
+  const [one, two] = [await newKey(), await newKey()];
+  const sign = async (by: Principal) => read((await links.sign(by, { objectId }, 3600)).query);
+  const [first, second] = [await sign(one), await sign(two)];
+  for (const query of [first, second]) await links.check(objectId, query);
+  await house.accessKeys.revoke(owner, one.credentialId);
+  await assert.rejects(links.check(objectId, first), /key .* has ended/);
+  await links.check(objectId, second);
+});
+
+test('who replaces the own key ends its links and those of sessions; an overlap keeps them as long', async () => {
+  const sign = async (by: Principal) => read((await links.sign(by, { objectId }, 3600)).query);
+  const byKey = await sign(owner);
+  const bySession = await sign(session);
+  const other = await sign(await newKey());
+  await house.apiKeys.rotate(session, 600, noReceipt);
+  const later = await sign(session);
+  house.clock.advance(599_000);
+  for (const query of [byKey, bySession]) await links.check(objectId, query);
+  house.clock.advance(1000);
+  for (const query of [byKey, bySession]) await refuses(objectId, query);
+  await links.check(objectId, later);
+  await house.apiKeys.rotate(session, 0, noReceipt);
+  await refuses(objectId, later);
+  await links.check(objectId, other);
+});
+
+test('a link is looked up in memory the second time, and counts as use of its key', async () => {
+  const key = await newKey();
+  const query = read((await links.sign(key, { objectId }, 3600)).query);
+  const { holder } = await links.check(objectId, query);
+  assert.equal(house.authenticator.holderOf(key.credentialId), holder, 'no promise: nothing was read');
+  house.clock.advance(1000);
+  await links.check(objectId, query);
+  await house.authenticator.flush();
+  const row = await house.store.keyById(key.credentialId);
+  assert.equal(row?.last_used_at, house.clock.now());
 });

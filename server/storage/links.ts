@@ -1,10 +1,14 @@
 /**
- * Signed links: whoever has one may read one object until it expires, without a key. The signature is
- * HMAC-SHA256 over object, version and expiry under a secret of this cloud.
+ * Signed links: whoever has one may read one object without a key of their own, as long as the key that the
+ * link was made with may. The signature is HMAC-SHA256 over object, version, key and expiry under a secret of
+ * this cloud. A link made in a session counts as made with the account's own key.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Principal } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import { AppError, isAppError } from '../errors.ts';
+import type { Awaitable } from '../metadata/metadata.ts';
+import { notFound } from './objects.ts';
 
 export interface LinkTarget {
   readonly objectId: string;
@@ -14,49 +18,101 @@ export interface LinkTarget {
 
 export interface LinkQuery {
   readonly version_id?: string | undefined;
+  /** The key that the link was made with. */
+  readonly key_id?: string | undefined;
   /** Seconds since 1970. */
   readonly expires?: number | undefined;
   readonly signature?: string | undefined;
 }
 
+/** The keys that links are made with. */
+export interface LinkKeys {
+  /** The id of an account's own current key. */
+  currentId(accountId: number): Promise<string | undefined>;
+  /**
+   * Who holds a key, by its id; in memory for keys used lately. Throws or rejects with `invalid_api_key` when
+   * it has ended, `account_suspended`.
+   */
+  holderOf(keyId: string): Awaitable<Principal>;
+}
+
+export interface LinksDeps {
+  readonly secret: Uint8Array;
+  readonly clock: Clock;
+  readonly keys: LinkKeys;
+}
+
+interface Signed {
+  readonly target: LinkTarget;
+  readonly keyId: string;
+  readonly expires: number;
+}
+
 export class Links {
-  readonly #secret: Uint8Array;
-  readonly #clock: Clock;
+  readonly #deps: LinksDeps;
 
-  constructor(secret: Uint8Array, clock: Clock) {
-    this.#secret = secret;
-    this.#clock = clock;
-  }
-
-  /** The query of a link that works for `seconds` from now; `expiresAt` in ms. */
-  sign(target: LinkTarget, seconds: number): { query: string; expiresAt: number } {
-    const expires = Math.floor(this.#clock.now() / 1000) + seconds;
-    const version = target.versionId === undefined ? '' : `version_id=${target.versionId}&`;
-    const signature = this.#signature(target, expires);
-    return { query: `${version}expires=${expires}&signature=${signature}`, expiresAt: expires * 1000 };
+  constructor(deps: LinksDeps) {
+    this.#deps = deps;
   }
 
   /**
-   * Throws `invalid_link` unless the query was made by sign() for this object and has not expired. Returns
-   * the seconds left.
+   * The query of a link that works for `seconds` from now, or until the caller's key ends, if that is sooner;
+   * `expiresAt` in ms. Throws `scope_required` for a session of an account without a key.
    */
-  check(objectId: string, query: LinkQuery): number {
-    const expires = query.expires ?? 0;
-    // As text: decoding would pass over what does not belong into it.
-    const given = Buffer.from(query.signature ?? '');
-    const right = Buffer.from(this.#signature({ objectId, versionId: query.version_id }, expires));
+  async sign(
+    principal: Principal,
+    target: LinkTarget,
+    seconds: number,
+  ): Promise<{ query: string; expiresAt: number }> {
+    const keyId = await this.#keyOf(principal);
+    const end = Math.floor((principal.keyExpiresAt ?? Number.POSITIVE_INFINITY) / 1000);
+    const expires = Math.min(this.#seconds() + seconds, end);
+    const version = target.versionId === undefined ? '' : `version_id=${target.versionId}&`;
+    const signature = this.#signature({ target, keyId, expires });
+    const query = `${version}key_id=${keyId}&expires=${expires}&signature=${signature}`;
+    return { query, expiresAt: expires * 1000 };
+  }
+
+  /**
+   * Whose link it is, and the seconds left. Throws `invalid_link` unless the query was made by sign() for
+   * this object, has not expired, and its key has not ended; `object_not_found` of a suspended account.
+   */
+  async check(objectId: string, query: LinkQuery): Promise<{ holder: Principal; secondsLeft: number }> {
+    const { version_id: versionId, key_id: keyId = '', expires = 0, signature = '' } = query;
+    const given = Buffer.from(signature);
+    const right = Buffer.from(this.#signature({ target: { objectId, versionId }, keyId, expires }));
     if (given.length !== right.length || !timingSafeEqual(given, right)) {
       throw new AppError('invalid_link', 'The link was changed or is incomplete');
     }
-    const left = expires - Math.floor(this.#clock.now() / 1000);
-    if (left <= 0)
-      throw new AppError('invalid_link', 'The link has expired', { hint: 'Ask its owner for a new one' });
-    return left;
+    const secondsLeft = expires - this.#seconds();
+    if (secondsLeft <= 0) throw ended('The link has expired');
+    try {
+      return { holder: await this.#deps.keys.holderOf(keyId), secondsLeft };
+    } catch (error) {
+      if (isAppError(error, 'invalid_api_key')) throw ended('The key that this link was made with has ended');
+      if (isAppError(error, 'account_suspended')) throw notFound(objectId);
+      throw error;
+    }
   }
 
-  #signature({ objectId, versionId }: LinkTarget, expires: number): string {
-    return createHmac('sha256', this.#secret)
-      .update(`link\n${objectId}\n${versionId ?? ''}\n${expires}`)
+  async #keyOf({ via, accountId, credentialId }: Principal): Promise<string> {
+    const keyId = via === 'session' ? await this.#deps.keys.currentId(accountId) : credentialId;
+    if (keyId === undefined)
+      throw new AppError('scope_required', 'The account has no key to make a link with');
+    return keyId;
+  }
+
+  #seconds(): number {
+    return Math.floor(this.#deps.clock.now() / 1000);
+  }
+
+  #signature({ target: { objectId, versionId }, keyId, expires }: Signed): string {
+    return createHmac('sha256', this.#deps.secret)
+      .update(`link\n${objectId}\n${versionId ?? ''}\n${keyId}\n${expires}`)
       .digest('base64url');
   }
+}
+
+function ended(detail: string): AppError {
+  return new AppError('invalid_link', detail, { hint: 'Ask its owner for a new one' });
 }

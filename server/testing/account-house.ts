@@ -13,6 +13,7 @@ import { type PasswordCost, Passwords } from '../accounts/passwords.ts';
 import type { Sealer } from '../accounts/sealer.ts';
 import { Sessions } from '../accounts/sessions.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
+import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
 import { transferStatements } from '../billing/ledger.ts';
 import { StandingStore } from '../billing/standing-store.ts';
@@ -73,7 +74,11 @@ export async function openAccountHouse(options: AccountHouseOptions = {}) {
     accounts,
     accessKeys: new AccessKeys(base),
     sessions: new Sessions({ ...base, apiKeys }),
-    setupLinks: new SetupLinks({ ...base, accounts }),
+    setupLinks: new SetupLinks({
+      ...base,
+      setupLinkStore: new SetupLinkStore({ reads: metadata }),
+      accounts,
+    }),
     administration: new Administration({
       ...{ ...base, accounts, apiKeys, authenticator, transfer, accountChanged },
       reactivation: (accountId) => [new StandingStore(metadata).resumeDue(accountId)],

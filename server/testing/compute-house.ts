@@ -67,7 +67,13 @@ export async function openComputeHouse() {
     async newPrincipal(username: string): Promise<Principal> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
       const { id } = await accounts.register(fields, () => []);
-      const rights = { isAdmin: false, scopes: ['*'], bucketLimits: null, via: 'key' } as const;
+      const rights = {
+        isAdmin: false,
+        scopes: ['*'],
+        bucketLimits: null,
+        via: 'key',
+        keyExpiresAt: null,
+      } as const;
       return { accountId: id, username, ...rights, credentialId: `k-${id}` };
     },
     /** Of one machine, or of all, oldest first. */

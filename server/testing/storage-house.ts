@@ -6,7 +6,6 @@ import type { Principal } from '../accounts/principal.ts';
 import { buildBilling } from '../build-billing.ts';
 import { FileBlobs } from '../drivers/blobs-file/blobs-file.ts';
 import { AppError } from '../errors.ts';
-import { randomSecret } from '../ids.ts';
 import { AccessTimes } from '../storage/access-times.ts';
 import { BlobsStore } from '../storage/blobs-store.ts';
 import { Buckets } from '../storage/buckets.ts';
@@ -16,7 +15,6 @@ import { Egress } from '../storage/egress.ts';
 import { Emptying } from '../storage/emptying.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Inspection } from '../storage/inspection.ts';
-import { Links } from '../storage/links.ts';
 import { Listing } from '../storage/listing.ts';
 import { type Naming, Objects } from '../storage/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
@@ -99,7 +97,6 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     listing: new Listing({ store, buckets, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),
-    links: new Links(randomSecret(32), clock),
     newPrincipal: (username: string) => newPrincipal(accounts, username),
     /** Uploads `bytes` under `name`, in one piece. */
     put: (principal: Principal, bucketName: string, object: NewObject) =>
@@ -120,7 +117,13 @@ export interface NewObject extends Partial<Naming> {
 async function newPrincipal(accounts: Accounts, username: string): Promise<Principal> {
   const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
   const { id } = await accounts.register(fields, () => []);
-  const rights = { isAdmin: false, scopes: ['*'], bucketLimits: null, via: 'key' } as const;
+  const rights = {
+    isAdmin: false,
+    scopes: ['*'],
+    bucketLimits: null,
+    via: 'key',
+    keyExpiresAt: null,
+  } as const;
   return { accountId: id, username, ...rights, credentialId: `k-${id}` };
 }
 

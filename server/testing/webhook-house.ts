@@ -57,7 +57,13 @@ export async function openWebhookHouse() {
     async newPrincipal(username: string): Promise<Principal> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
       const { id } = await accounts.register(fields, () => []);
-      const rights = { isAdmin: false, scopes: ['*'], bucketLimits: null, via: 'key' } as const;
+      const rights = {
+        isAdmin: false,
+        scopes: ['*'],
+        bucketLimits: null,
+        via: 'key',
+        keyExpiresAt: null,
+      } as const;
       return { accountId: id, username, ...rights, credentialId: `k-${id}` };
     },
     /** Commits an event with a number of its own; returns the number. */

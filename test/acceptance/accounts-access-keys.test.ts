@@ -95,6 +95,15 @@ describe('an access key', () => {
     await brief.expect(201, ...ask({ scopes: ['storage:read'], expires_in: 60 }));
   });
 
+  test('cannot revoke a key that may do more than itself', async () => {
+    const broad = await create({ scopes: ['*'] });
+    const narrow = await create({ scopes: ['storage:read'] });
+    const keeper = client.as((await create({ scopes: ['account:*', 'storage:*'] })).api_key);
+    await keeper.refused(403, 'scope_required', [`${KEYS}/${broad.id}`, { method: 'DELETE' }]);
+    await client.as(broad.api_key).expect(200, '/api/account');
+    await keeper.expect(200, `${KEYS}/${narrow.id}`, { method: 'DELETE' });
+  });
+
   test('ends at its end', async () => {
     const made = await create({ expires_in: 1 });
     assert.match(made.expires_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);

@@ -240,6 +240,53 @@ test('while its owner is suspended a link is 404 on both origins, and works agai
   for (const url of urls) assert.equal(bodyOf(await visit(url)), 'theirs');
 });
 
+/** A further key of the account. */
+async function newKey(fields: object = {}): Promise<{ id: string; key: Client; expires_at: string | null }> {
+  const json = { name: 'k', scopes: ['storage:read'], ...fields };
+  const { status, body } = await user.call('/api/account/access-keys', { json });
+  assert.equal(status, 201, JSON.stringify(body));
+  return { id: body.id, key: user.as(body.api_key), expires_at: body.expires_at };
+}
+
+test('a link outlives neither the life of the key that made it nor its revocation', async () => {
+  const { object_id, version_id } = await put('by a key');
+  const brief = await newKey({ expires_in: 600 });
+  const year = `/api/storage/${object_id}/cdn-url?expires_in=31536000`;
+  const capped = bodyOf(await brief.key.call(year));
+  assert.equal(capped.expires_at, brief.expires_at);
+  const lasting = await newKey();
+  const links = await Promise.all(
+    [year, `${year}&version_id=${version_id}`].map(async (path) => bodyOf(await lasting.key.call(path))),
+  );
+  const urls = links.flatMap(({ cdn_url }) => [cdn_url, onApi(cdn_url, object_id)]);
+  for (const url of urls) assert.equal(bodyOf(await visit(url)), 'by a key');
+  bodyOf(await user.call(`/api/account/access-keys/${lasting.id}`, { method: 'DELETE' }));
+  for (const url of urls) assertProblem(await visit(url), 403, 'invalid_link');
+  assert.equal((await visit(capped.cdn_url)).status, 200);
+  const other = changed(capped.cdn_url, 'key_id', lasting.id);
+  assertProblem(await visit(other), 403, 'invalid_link');
+});
+
+test('replacing the account key ends its links and those made in a session', async () => {
+  const password = 'correct horse battery';
+  const { username, api_key } = await user.as(undefined).register();
+  const owner = user.as(api_key);
+  const { object_id } = bodyOf(await owner.upload(await newBucket(owner), 'kept.txt', 'kept'));
+  const path = `/api/storage/${object_id}/cdn-url`;
+  const byKey = bodyOf(await owner.call(path)).cdn_url;
+  const login = await user.as(undefined).call('/api/login', { json: { username, password } });
+  const [cookie = ''] = String(login.headers.get('set-cookie')).split(';');
+  const headers = { cookie, 'sec-fetch-site': 'same-origin' };
+  const bySession = bodyOf(await user.as(undefined).call(path, { headers })).cdn_url;
+  const rotate = async (overlap_seconds: number) =>
+    bodyOf(await user.as(undefined).call('/api/account/api-key', { json: { overlap_seconds }, headers }));
+  await rotate(3600);
+  for (const url of [byKey, bySession]) assert.equal(bodyOf(await visit(url)), 'kept');
+  await rotate(0);
+  for (const url of [byKey, bySession]) assertProblem(await visit(url), 403, 'invalid_link');
+  await user.as(undefined).call('/api/logout', { method: 'POST', headers });
+});
+
 test('a signed link is good for the download address too, and for nothing else', async () => {
   const { object_id } = await put('by link');
   const { cdn_url } = await linkTo(object_id);
