@@ -107,7 +107,13 @@ const SETTINGS = {
     'CLOUDLET_LOG_LEVEL',
     'info',
     ['debug', 'info', 'warn', 'error', 'silent'],
-    'Least level logged',
+    'Minimum log level',
+  ),
+  logFormat: oneOf(
+    'CLOUDLET_LOG_FORMAT',
+    'auto',
+    ['auto', 'json', 'text'],
+    'Log lines as JSON or as text; auto: text on a terminal, else JSON',
   ),
   requestsPerWindow: integer(
     'CLOUDLET_RATE_REQUESTS',

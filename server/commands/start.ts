@@ -3,7 +3,6 @@ import type { Server } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { pino } from 'pino';
 import { buildCloud, type Cloud } from '../build.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -11,6 +10,8 @@ import { listenOnControlSocket } from '../http/control-server.ts';
 import { StartupError } from '../system/startup-error.ts';
 import { VERSION } from '../version.ts';
 import { controlPath } from './control-path.ts';
+import { openLog } from './log.ts';
+import { outliveTerminal, stopSignal } from './stop-signal.ts';
 import { UsageError } from './usage.ts';
 
 const HELP = `Usage: cloudlet start
@@ -28,6 +29,7 @@ export async function runStart(config: Config, args: readonly string[]): Promise
     return 0;
   }
   if (args.length > 0) throw new UsageError('start takes no arguments; see cloudlet start --help');
+  outliveTerminal();
   const began = systemClock.monotonic();
   console.log(`Cloudlet ${VERSION}`);
   const running = await startCloud(config);
@@ -49,10 +51,7 @@ interface RunningCloud {
 
 /** Builds the cloud and listens on both ports and the control socket. */
 async function startCloud(config: Config): Promise<RunningCloud> {
-  const log = pino(
-    { level: config.logLevel, redact: ['key', 'password', 'token', 'headers'] },
-    pino.destination({ fd: 2, sync: false }),
-  );
+  const log = openLog(config);
   const cloud = await buildCloud({ config, clock: systemClock, log, step });
   try {
     const control = await startControl(cloud);
@@ -130,13 +129,6 @@ async function announce({ cloud, apiUrl, dataUrl }: RunningCloud, seconds: numbe
   }
   lines.push('', `Ready in ${seconds.toFixed(2)} s. Ctrl+C stops.`);
   console.log(lines.join('\n'));
-}
-
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve());
-    process.once('SIGINT', () => resolve());
-  });
 }
 
 async function stop(cloud: Cloud, control: Server): Promise<void> {

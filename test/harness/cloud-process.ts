@@ -9,7 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { noteStarted } from './leftovers.ts';
 
-const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const LAUNCHER = join(ROOT, 'bin/cloudlet');
 const START_MS = 30_000;
 
 /** Of an administrator that every test cloud has. */
@@ -22,6 +23,8 @@ export interface CloudOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Put before the launcher, e.g. strace and its arguments. */
   readonly wrapper?: readonly string[];
+  /** Instead of `bin/cloudlet start`; run in the root of the project. */
+  readonly command?: readonly string[];
 }
 
 export class CloudProcess {
@@ -46,7 +49,9 @@ export class CloudProcess {
 
   /** Starts (again) on the same data directory, on new free ports. */
   async start(): Promise<void> {
-    const [command = LAUNCHER, ...args] = [...(this.#options.wrapper ?? []), LAUNCHER, 'start'];
+    const { wrapper = [], command: words = [LAUNCHER, 'start'] } = this.#options;
+    const [command = LAUNCHER, ...args] = [...wrapper, ...words];
+    const cwd = this.#options.command === undefined ? undefined : ROOT;
     const env = {
       PATH: process.env.PATH,
       CLOUDLET_DATA_DIR: this.dataDir,
@@ -59,7 +64,7 @@ export class CloudProcess {
       ...this.#options.env,
     };
     this.#output = '';
-    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const child = spawn(command, args, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     this.#child = child;
     if (child.pid !== undefined) noteStarted(child.pid, this.dataDir, this.#options.dataDir === undefined);
     for (const stream of [child.stdout, child.stderr]) {
