@@ -259,7 +259,7 @@ const SETTINGS = {
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',
-    'Networks (comma-separated) that URLs of users may lead to although they are not public',
+    'Networks (comma-separated) that URLs of users may lead to although they are not public, or are of this host',
     networks,
   ),
 } as const;

@@ -1,5 +1,9 @@
-/** Which addresses a request of a stranger may reach: those of the public Internet, and what was allowed. */
+/**
+ * Which addresses a request of a stranger may reach: those of the public Internet but this host's own, and
+ * what was allowed.
+ */
 import { BlockList, isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
 
 /** RFC 6890 and its successors: all that is not the public Internet. */
 const PRIVATE_V4 = [
@@ -48,11 +52,31 @@ const privateV4 = networkList(PRIVATE_V4);
 const publicV6 = networkList(PUBLIC_V6);
 const specialV6 = networkList(SPECIAL_V6);
 
-/** Whether `address` (text of an IP address) may be connected to; `allowed` goes before all rules. */
-export function mayReach(address: string, allowed: BlockList): boolean {
+/** Whether `address` (text of an IP address) is in one of the networks. */
+export function isIn(list: BlockList, address: string): boolean {
   const version = isIP(address);
-  if (version === 0 || address.includes('%')) return false;
-  if (allowed.check(address, version === 4 ? 'ipv4' : 'ipv6')) return true;
-  if (version === 4) return !privateV4.check(address, 'ipv4');
-  return publicV6.check(address, 'ipv6') && !specialV6.check(address, 'ipv6');
+  return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/**
+ * Whether `address` (text of an IP address) may be connected to; `allowed` goes before all rules. A service
+ * on a public address of this host may be behind a firewall that does not hold us, or trust this host.
+ */
+export function mayReach(address: string, allowed: BlockList): boolean {
+  if (isIP(address) === 0 || address.includes('%')) return false;
+  return isIn(allowed, address) || (isPublic(address) && !isIn(hostAddresses(), address));
+}
+
+function isPublic(address: string): boolean {
+  if (isIP(address) === 4) return !isIn(privateV4, address);
+  return isIn(publicV6, address) && !isIn(specialV6, address);
+}
+
+/** Read each time: addresses come and go. */
+function hostAddresses(): BlockList {
+  const list = new BlockList();
+  for (const { address } of Object.values(networkInterfaces()).flatMap((own) => own ?? [])) {
+    list.addAddress(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
 }

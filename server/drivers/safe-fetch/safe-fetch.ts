@@ -14,7 +14,7 @@ import {
   OutboundRefused,
   type OutboundRequest,
 } from '../../system/outbound.ts';
-import { mayReach, networkList } from './networks.ts';
+import { isIn, mayReach, networkList } from './networks.ts';
 
 export interface SafeFetchDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -126,6 +126,14 @@ export class SafeFetch implements Outbound {
         const seconds = Math.ceil(this.#stallMs / 1000);
         sent.destroy(new OutboundRefused('failed', `nothing came for ${seconds} s`));
       });
+      // Whatever the list of interfaces says: who talks from the very address it talks to talks to itself.
+      sent.on('socket', (socket) =>
+        socket.on('connect', () => {
+          const { localAddress, remoteAddress = '' } = socket;
+          const isSelf = localAddress === remoteAddress && !isIn(this.#allowed, remoteAddress);
+          if (isSelf) sent.destroy(forbidden(url.hostname));
+        }),
+      );
       // What drips in byte by byte is never silent.
       const patience = setTimeout(() => sent.destroy(tooSlow(this.#pace)), this.#pace.slowMs);
       sent.on('close', () => clearTimeout(patience));
@@ -221,7 +229,10 @@ async function* readAnswer(
 }
 
 function forbidden(host: string): OutboundRefused {
-  return new OutboundRefused('forbidden', `${host} is not an address of the public Internet`);
+  return new OutboundRefused(
+    'forbidden',
+    `${host} is not an address of the public Internet outside this host`,
+  );
 }
 
 function tooLarge(maxBytes: number): OutboundRefused {
