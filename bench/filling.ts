@@ -11,8 +11,13 @@ import { newId } from '../server/ids.ts';
 
 const CONTENT = Buffer.from('sixteen bytes ok');
 const ETAG = createHash('md5').update(CONTENT).digest('hex');
-/** Every tenth object has three versions. */
-const OLDER_VERSIONS = 2;
+interface Filling {
+  readonly objects: number;
+  /** How many an object has, by its place; default: every tenth has three. */
+  readonly versions?: (index: number) => number;
+}
+
+const everyTenthHasThree = (index: number) => (index % 10 === 0 ? 3 : 1);
 
 function statements(database: Database.Database) {
   return {
@@ -30,22 +35,26 @@ function statements(database: Database.Database) {
   };
 }
 
-/** Puts `objects` objects into an empty bucket. */
-export function fillBucket(dataDir: string, bucketName: string, objects: number): void {
+/** Puts objects into an empty bucket. */
+export function fillBucket(dataDir: string, bucketName: string, filling: Filling): void {
   const database = new Database(join(dataDir, 'metadata.db'));
   // Not durable while it fills, which is nothing to be measured.
   for (const pragma of ['journal_mode = OFF', 'synchronous = OFF', 'cache_size = -262144']) {
     database.pragma(pragma);
   }
   try {
-    database.transaction(() => insertObjects(database, bucketName, objects))();
+    database.transaction(() => insertObjects(database, bucketName, filling))();
     database.pragma('journal_mode = WAL');
   } finally {
     database.close();
   }
 }
 
-function insertObjects(database: Database.Database, bucketName: string, objects: number): void {
+function insertObjects(
+  database: Database.Database,
+  bucketName: string,
+  { objects, versions: versionsOf = everyTenthHasThree }: Filling,
+): void {
   const bucket = database
     .prepare<[string], { id: number; account_id: number }>(
       'SELECT id, account_id FROM buckets WHERE name = ?',
@@ -60,7 +69,7 @@ function insertObjects(database: Database.Database, bucketName: string, objects:
     const name = `folder-${String(index % 100).padStart(2, '0')}/file-${String(index).padStart(8, '0')}.txt`;
     const object = insert.object.run(newId('obj', systemClock), bucket.id, name).lastInsertRowid;
     let version: number | bigint = 0;
-    for (let older = index % 10 === 0 ? OLDER_VERSIONS : 0; older >= 0; older--) {
+    for (let left = versionsOf(index); left > 0; left--) {
       const blob = insert.blob.run(CONTENT.length, CONTENT, checksum).lastInsertRowid;
       const id = newId('ver', systemClock);
       version = insert.version.run(id, object, blob, CONTENT.length, ETAG, now).lastInsertRowid;

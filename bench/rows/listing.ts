@@ -80,8 +80,8 @@ function listings(options: RunOptions): Promise<Row[]> {
     await createBucket(client, { name: 'small', versioning: true });
     await createBucket(client, { name: 'large', versioning: true });
     await process.stop();
-    fillBucket(process.dataDir, 'small', SMALL);
-    fillBucket(process.dataDir, 'large', objects);
+    fillBucket(process.dataDir, 'small', { objects: SMALL });
+    fillBucket(process.dataDir, 'large', { objects });
     await process.start();
     const again = new Client(process.api, key);
     return [

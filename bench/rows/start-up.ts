@@ -52,7 +52,7 @@ function starts(options: RunOptions): Promise<Row[]> {
       empty.push(await timeStart(cloud));
     }
     await process.stop();
-    fillBucket(process.dataDir, 'bench', OBJECTS);
+    fillBucket(process.dataDir, 'bench', { objects: OBJECTS });
     await process.start();
     for (let round = 0; round < rounds; round++) {
       // So that the log has something that only the next start can bring into the database.

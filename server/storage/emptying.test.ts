@@ -36,6 +36,55 @@ test('all versions and markers go, the counters are zero, and other buckets are 
   assert.equal((await house.buckets.describe(owner, 'other')).version_count, 3);
 });
 
+test('the versions of one name go many in one commit', async () => {
+  const bucket = 'deep';
+  await house.buckets.create(owner, { name: bucket, versioning: true });
+  let id = '';
+  for (let i = 0; i < 300; i++) {
+    ({ object_id: id } = await house.put(owner, bucket, { name: 'one', bytes: Buffer.from(`${i}`) }));
+    if (i === 100) await house.objects.remove(owner, id);
+  }
+  const { metadata } = house;
+  const commit = metadata.commit.bind(metadata);
+  let commits = 0;
+  metadata.commit = (statements) => {
+    commits++;
+    return commit(statements);
+  };
+  try {
+    await house.emptying.empty(owner, bucket);
+  } finally {
+    metadata.commit = commit;
+  }
+  assert.ok(commits <= 10, `${commits} commits for 301 versions`);
+  const { object_count, size, version_count, total_size } = await house.buckets.describe(owner, bucket);
+  assert.deepEqual([object_count, size, version_count, total_size], [0, 0, 0, 0]);
+  await house.buckets.removeEmpty(owner, bucket);
+});
+
+test('what is left after an interruption is the newest, and the counters say so', async () => {
+  const bucket = 'broken-off';
+  await house.buckets.create(owner, { name: bucket, versioning: true });
+  let id = '';
+  for (let i = 0; i < 100; i++) {
+    ({ object_id: id } = await house.put(owner, bucket, { name: 'one', bytes: Buffer.from('four') }));
+  }
+  await house.objects.removeOldest(owner, id);
+  const counts = async () => {
+    const { object_count, size, version_count, total_size } = await house.buckets.describe(owner, bucket);
+    return [object_count, size, version_count, total_size];
+  };
+  assert.deepEqual(await counts(), [1, 4, 36, 144]);
+  assert.equal((await house.contents.find(owner, id)).sizeBytes, 4);
+  await house.objects.remove(owner, id);
+  assert.deepEqual(await counts(), [0, 0, 36, 144]);
+  await house.objects.removeOldest(owner, id);
+  assert.deepEqual(await counts(), [0, 0, 0, 0]);
+  await assert.rejects(house.objects.removeOldest(owner, id), (error) =>
+    isAppError(error, 'object_not_found'),
+  );
+});
+
 test('two at once, and an empty bucket, are no error', async () => {
   await fill('twice', names(10));
   await Promise.all([house.emptying.empty(owner, 'twice'), house.emptying.empty(owner, 'twice')]);

@@ -1,4 +1,4 @@
-/** Deletes a bucket with all in it, version by version, so that each step is an ordinary durable delete. */
+/** Deletes a bucket with all in it, some versions at a time, each step an ordinary durable commit. */
 import type { Principal } from '../accounts/principal.ts';
 import { isAppError } from '../errors.ts';
 import { type Buckets, limitedKey } from './buckets.ts';
@@ -39,16 +39,14 @@ export class Emptying {
     if (principal.bucketLimits !== null) throw limitedKey();
     const bucket = await buckets.find(principal, bucketName);
     for (;;) {
-      const rows = await store.allEntries(bucket.id, { name: '', after: false }, AT_ONCE);
+      const rows = await store.objectIds(bucket.id, AT_ONCE);
       if (rows.length === 0) return;
-      await Promise.all(
-        rows.map((row) => objects.remove(principal, row.object_id, row.version_id).catch(ignoreGone)),
-      );
+      await Promise.all(rows.map((row) => objects.removeOldest(principal, row.object_id).catch(ignoreGone)));
     }
   }
 }
 
 /** Someone else deleted it first. */
 function ignoreGone(error: unknown): void {
-  if (!isAppError(error, 'object_not_found') && !isAppError(error, 'version_not_found')) throw error;
+  if (!isAppError(error, 'object_not_found')) throw error;
 }

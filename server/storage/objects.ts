@@ -54,6 +54,8 @@ export interface Publication {
 }
 
 const ATTEMPTS = 5;
+/** So many versions of one name go in one commit: more would keep other commits waiting. */
+const REMOVED_AT_ONCE = 64;
 
 export class Objects {
   readonly #deps: ObjectsDeps;
@@ -222,6 +224,35 @@ export class Objects {
       })),
     ]);
     return { id: object.object_id, deleted: true, version_id: versionId, is_delete_marker: false };
+  }
+
+  /**
+   * Removes the oldest versions and markers of an object for good, many in one commit, and with the last of
+   * them the object. Throws `object_not_found`.
+   */
+  async removeOldest(principal: Principal, objectId: string): Promise<void> {
+    const { store, buckets } = this.#deps;
+    const found = await this.findFor(principal, objectId);
+    await this.#inTurn(found.bucket_id, found.name, async () => {
+      const object = await this.findFor(principal, objectId);
+      const bucket = await buckets.find(principal, object.bucket);
+      const oldest = await store.oldestVersions(object.id, REMOVED_AT_ONCE + 1);
+      const removed = oldest.slice(0, REMOVED_AT_ONCE);
+      // The newest of all: it goes with the object.
+      const live = removed.find(({ id }) => id === object.current);
+      const totalBytes = -removed.reduce((sum, version) => sum + version.size_bytes, 0);
+      await this.#commit(objectId, [
+        ...(live ? [store.setCurrent(object.id, live.id, null)] : []),
+        ...removed.flatMap((version) => this.#dropVersion(version)),
+        ...(removed.length === oldest.length ? [store.deleteObject(object.id)] : []),
+        ...(await this.#count(bucket, {
+          objects: live ? -1 : 0,
+          bytes: -(live?.size_bytes ?? 0),
+          versions: -removed.filter(({ blob }) => blob !== null).length,
+          totalBytes,
+        })),
+      ]);
+    });
   }
 
   /** The counters of bucket and account, and what is charged for them. */

@@ -166,6 +166,24 @@ export class ObjectStore {
     );
   }
 
+  /** Oldest first, markers included. */
+  oldestVersions(object: number, limit: number): Awaitable<VersionRow[]> {
+    return this.#reads.all(
+      `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? ORDER BY v.id LIMIT ?`,
+      object,
+      limit,
+    );
+  }
+
+  /** Public ids of objects, live or behind a marker, by name. */
+  objectIds(bucketId: number, limit: number): Awaitable<{ object_id: string }[]> {
+    return this.#reads.all(
+      'SELECT object_id FROM objects WHERE bucket_id = ? ORDER BY name LIMIT ?',
+      bucketId,
+      limit,
+    );
+  }
+
   /** Newest first, those older than `before` (a row id). Nothing unless the object is in that bucket. */
   versionsOf(
     object: Pick<ObjectRow, 'id' | 'bucket_id'>,
