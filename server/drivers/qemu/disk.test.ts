@@ -38,6 +38,21 @@ test('a new disk has the size that was bought, takes no room and reads all zero'
   await house.remove();
 });
 
+test('a machine goes as a whole, whatever its guest made in its folder', async () => {
+  const house = buildQemuHouse();
+  const hypervisor = house.open();
+  const spec = testSpec('tiny');
+  await hypervisor.prepare(spec);
+  const guest = join(house.deps.vmsDirectory, spec.vmId, 'guest');
+  const script = `for (1 .. 1500) { mkdir 'folder'; chdir 'folder' or die }`;
+  const { uid, gid } = fs.statSync(guest);
+  execFileSync('/usr/bin/perl', ['-e', script], { cwd: guest, uid, gid });
+  await hypervisor.discard(spec.vmId);
+  assert.deepEqual(fs.readdirSync(house.deps.vmsDirectory), []);
+  await hypervisor.close();
+  await house.remove();
+});
+
 test('a full disk is out_of_space, with nothing left behind', async (t) => {
   const house = buildQemuHouse();
   const { vmsDirectory } = house.deps;
@@ -144,8 +159,12 @@ test('folders: slots differ, are remembered, and what was left unfinished is rem
   for (const vmId of ids) {
     await folders.create({ vmId, uuid, boot: 'disk', diskFormat: 'raw' }, async () => {});
   }
-  fs.mkdirSync(join(vms, `.new-vm-${'4'.repeat(26)}/guest`), { recursive: true });
+  for (const name of ['.new-', '.gone-'].map((prefix) => `${prefix}vm-${'4'.repeat(26)}`)) {
+    fs.mkdirSync(join(vms, name, 'guest'), { recursive: true });
+    fs.mkdirSync(join(vms, `${name}.0`));
+  }
   const again = new GuestFolders(vms, null);
+  await again.swept;
   assert.deepEqual(
     again
       .records()

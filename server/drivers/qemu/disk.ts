@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../errors.ts';
 import { FILES } from './arguments.ts';
+import { removeName } from './guest-files.ts';
 import { type SeedSpec, seedImage } from './seed.ts';
 
 const run = promisify(execFile);
@@ -24,11 +25,11 @@ export function asDiskError(error: unknown): AppError {
     : new AppError('internal_error', 'the disk of the virtual machine cannot be made', { cause: error });
 }
 
-/** Writes a file of the guest, which must not exist. */
-function writeFile(path: string, bytes: Uint8Array, owner: Owner): void {
+/** Writes a file of the guest, which must not exist, by its descriptor. */
+function writeFile(path: string, owner: Owner, write: (fd: number) => void): void {
   const fd = fs.openSync(path, 'wx', 0o600);
   try {
-    fs.writeFileSync(fd, bytes);
+    write(fd);
     // By descriptor: what the name stands for a moment later is the guest's to say.
     if (owner !== null) fs.fchownSync(fd, owner, owner);
   } finally {
@@ -38,15 +39,13 @@ function writeFile(path: string, bytes: Uint8Array, owner: Owner): void {
 
 export function writeSeed(folder: string, spec: SeedSpec, owner: Owner): void {
   const path = join(folder, FILES.seed);
-  fs.rmSync(path, { force: true });
-  writeFile(path, seedImage(spec), owner);
+  removeName(path);
+  writeFile(path, owner, (fd) => fs.writeFileSync(fd, seedImage(spec)));
 }
 
 /** An empty disk: all zero, and no block taken until it is written. */
 export function createRawDisk(folder: string, diskGb: number, owner: Owner): void {
-  const path = join(folder, FILES.rawDisk);
-  writeFile(path, new Uint8Array(), owner);
-  fs.truncateSync(path, diskGb * GIB);
+  writeFile(join(folder, FILES.rawDisk), owner, (fd) => fs.ftruncateSync(fd, diskGb * GIB));
 }
 
 /**
@@ -54,7 +53,7 @@ export function createRawDisk(folder: string, diskGb: number, owner: Owner): voi
  * or where its own user could not read it.
  */
 export function lendFile(source: string, target: string, owner: Owner): void {
-  fs.rmSync(target, { force: true });
+  removeName(target);
   const isReadable = owner === null || (fs.statSync(source).mode & 0o004) !== 0;
   if (isReadable) {
     try {
@@ -67,17 +66,15 @@ export function lendFile(source: string, target: string, owner: Owner): void {
   copyFile(source, target, owner);
 }
 
-/** By descriptor, as writeFile; that also has a path which is nobody else's to say. */
+/** A descriptor, too, has a path, which is nobody else's to say. */
 function copyFile(source: string, target: string, owner: Owner): void {
-  const fd = fs.openSync(target, 'wx', 0o600);
   try {
-    fs.copyFileSync(source, `/proc/self/fd/${fd}`, fs.constants.COPYFILE_FICLONE);
-    if (owner !== null) fs.fchownSync(fd, owner, owner);
+    writeFile(target, owner, (fd) => {
+      fs.copyFileSync(source, `/proc/self/fd/${fd}`, fs.constants.COPYFILE_FICLONE);
+    });
   } catch (error) {
-    fs.rmSync(target, { force: true });
+    removeName(target);
     throw error;
-  } finally {
-    fs.closeSync(fd);
   }
 }
 

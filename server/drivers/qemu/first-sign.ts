@@ -1,7 +1,6 @@
 /** Whether a guest does anything at all once its processor was told to run. */
-import * as fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FILES } from './arguments.ts';
+import { consoleBytes } from './guest-console.ts';
 import type { GuestRun } from './guest-run.ts';
 import { cpuTime, diskFigures } from './sampling.ts';
 
@@ -19,11 +18,6 @@ export interface FirstSignOptions {
 }
 
 const STEP_MS = 500;
-
-/** Bytes in the console's log of a guest. */
-export function consoleBytes(folder: string): number {
-  return fs.lstatSync(`${folder}/${FILES.consoleLog}`, { throwIfNoEntry: false })?.size ?? 0;
-}
 
 /**
  * True as soon as the guest wrote to its console or read its disk, which the firmware does before all else.

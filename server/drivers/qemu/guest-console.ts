@@ -1,8 +1,10 @@
 /** The serial console of a running guest, and what it wrote. */
 import * as fs from 'node:fs';
 import type { Socket } from 'node:net';
-import { dirname } from 'node:path';
+import { join } from 'node:path';
 import type { GuestConsole } from '../../compute/hypervisor.ts';
+import { FILES } from './arguments.ts';
+import { openOwn, tailOf } from './guest-files.ts';
 
 /** Beyond this a log is cut to its newest part, while the guest runs: a guest can write without end. */
 const LOG_LIMIT_BYTES = 8 * 1024 * 1024;
@@ -49,28 +51,44 @@ export class SocketConsole implements GuestConsole {
   }
 }
 
-/**
- * Cuts a log that grew too long to its newest part. QEMU appends, so it goes on behind what is left. What it
- * writes in the very moment of the cut may be lost. The folder is the guest's: what it put in the place of
- * its log (a file of ours that was lent to it, by another name) is left alone.
- */
-export function trimLog(path: string): void {
+/** The last bytes of what the guest in that folder wrote to its console; none when it has no log. */
+export function readLog(folder: string, maxBytes: number): Uint8Array {
   let fd: number;
   try {
-    if (fs.lstatSync(path).size <= LOG_LIMIT_BYTES) return;
-    const flags = fs.constants.O_RDWR | fs.constants.O_APPEND | fs.constants.O_NOFOLLOW;
-    fd = fs.openSync(path, flags | fs.constants.O_NONBLOCK);
+    fd = openOwn(folder, FILES.consoleLog, fs.constants.O_RDONLY);
+  } catch {
+    return new Uint8Array();
+  }
+  try {
+    return tailOf(fd, maxBytes);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/**
+ * Cuts a log that grew too long to its newest part. QEMU appends, so it goes on behind what is left. What it
+ * writes in the very moment of the cut may be lost. What the guest put in the place of its log (a file of
+ * ours that was lent to it, by another name) is left alone.
+ */
+export function trimLog(folder: string): void {
+  let fd: number;
+  try {
+    if (consoleBytes(folder) <= LOG_LIMIT_BYTES) return;
+    fd = openOwn(folder, FILES.consoleLog, fs.constants.O_RDWR | fs.constants.O_APPEND);
   } catch {
     return;
   }
   try {
-    const { size, nlink, uid } = fs.fstatSync(fd);
-    if (nlink !== 1 || uid !== fs.statSync(dirname(path)).uid) return;
-    const kept = Buffer.alloc(LOG_KEPT_BYTES);
-    const got = fs.readSync(fd, kept, 0, kept.length, size - kept.length);
+    const kept = tailOf(fd, LOG_KEPT_BYTES);
     fs.ftruncateSync(fd, 0);
-    fs.writeSync(fd, kept, 0, got);
+    fs.writeSync(fd, kept);
   } finally {
     fs.closeSync(fd);
   }
+}
+
+/** Bytes in the console's log of the guest in that folder. */
+export function consoleBytes(folder: string): number {
+  return fs.lstatSync(join(folder, FILES.consoleLog), { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import { isId } from '../../ids.ts';
 import { ENDED, type Ending, readEnding } from './guest-ending.ts';
+import { removeTree } from './tree-removal.ts';
 
 /** What never changes between prepare() and discard(), once it is known. */
 export interface GuestRecord {
@@ -39,6 +40,7 @@ export const GUEST = 'guest';
 const RECORD = 'spec.json';
 const RUN = 'run.json';
 const UNFINISHED = '.new-';
+const GONE = '.gone-';
 /** A million guests; the hash keeps several clouds on one host out of each other's way. */
 export const SLOTS = 2 ** 20;
 /** User ids of a cloud: one of each guest, the test boot's, the one that images are converted under. */
@@ -64,15 +66,20 @@ export class GuestFolders {
   readonly #records = new Map<string, GuestRecord>();
   readonly #slots = new Set<number>();
 
-  /** `uidBase` null: guests run as our own user. Reads what is there and removes what was left unfinished. */
+  /** Resolves when what was left unfinished before is removed; never rejects. */
+  readonly swept: Promise<unknown>;
+
+  /** `uidBase` null: guests run as our own user. Reads what is there. */
   constructor(root: string, uidBase: number | null) {
     this.#root = root;
     this.#uidBase = uidBase;
     fs.mkdirSync(root, { recursive: true, mode: 0o700 });
-    for (const name of fs.readdirSync(root)) {
-      if (name.startsWith(UNFINISHED)) fs.rmSync(join(root, name), { recursive: true, force: true });
-      else if (isId('vm', name)) this.#remember(readJson<GuestRecord>(join(root, name, RECORD)));
+    const names = fs.readdirSync(root);
+    for (const name of names) {
+      if (isId('vm', name)) this.#remember(readJson<GuestRecord>(join(root, name, RECORD)));
     }
+    const left = names.filter((name) => name.startsWith(UNFINISHED) || name.startsWith(GONE));
+    this.swept = Promise.allSettled(left.map((name) => removeTree(join(root, name))));
   }
 
   #remember(record: GuestRecord | null): void {
@@ -113,6 +120,7 @@ export class GuestFolders {
     const record = { ...guest, slot, uid: this.#uidBase === null ? null : this.#uidBase + slot };
     const unfinished = join(this.#root, UNFINISHED + guest.vmId);
     try {
+      if (fs.existsSync(unfinished)) await this.swept;
       const folder = join(unfinished, GUEST);
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (record.uid !== null) fs.chownSync(folder, record.uid, record.uid);
@@ -121,7 +129,7 @@ export class GuestFolders {
       fs.renameSync(unfinished, this.path(guest.vmId));
     } catch (error) {
       this.#slots.delete(slot);
-      fs.rmSync(unfinished, { recursive: true, force: true });
+      await removeTree(unfinished);
       throw error;
     }
     this.#records.set(record.vmId, record);
@@ -174,10 +182,13 @@ export class GuestFolders {
     return ending?.pid === pid ? ending : null;
   }
 
+  /** Gone at once; what takes longer is finished by the next start if we die. Missing is no error. */
   async remove(vmId: string): Promise<void> {
     const record = this.#records.get(vmId);
-    await fs.promises.rm(this.path(vmId), { recursive: true, force: true });
+    const gone = join(this.#root, GONE + vmId);
+    if (fs.existsSync(this.path(vmId))) fs.renameSync(this.path(vmId), gone);
     this.#records.delete(vmId);
+    await removeTree(gone);
     if (record) this.#slots.delete(record.slot);
   }
 

@@ -52,7 +52,7 @@ export class GuestLauncher {
     // What runs as its user could have its hands in the new run, and would not be ended with it.
     await clearGuest(folders, vmId);
     this.#lendFiles(spec, record, folders.guestPath(vmId));
-    trimLog(folders.guestPath(vmId, FILES.consoleLog));
+    trimLog(folders.guestPath(vmId));
     const { boot, diskFormat, uuid } = record;
     const { vcpus, memoryMb, network } = spec;
     const { mac } = network;

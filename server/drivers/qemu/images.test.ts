@@ -109,11 +109,14 @@ describe('ImageLibrary', { skip: noQemu }, () => {
 
   test('a result that is a link, of someone else, or no plain image is not kept', async () => {
     fs.writeFileSync(join(root, 'secret'), 'secret');
+    fs.mkdirSync(directory(), { recursive: true });
     const scripts = [
       `ln -s ${join(root, 'secret')} disk.qcow2`,
       'qemu-img create -q -f qcow2 other 1M; ln other disk.qcow2',
       'qemu-img create -q -f qcow2 other 1M; ln -s other disk.qcow2',
       'mkdir disk.qcow2',
+      'mkfifo disk.qcow2',
+      "perl -e 'for (1 .. 1500) { mkdir q(folder); chdir q(folder) or die }'",
       'cp source disk.qcow2',
       'qemu-img create -q -f qcow2 -b source -F raw disk.qcow2',
       'true',

@@ -9,7 +9,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { isId } from '../../ids.ts';
@@ -18,7 +18,8 @@ import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from
 import { withoutNetwork } from './no-network.ts';
 import { withoutOthers } from './own-descriptors.ts';
 import { INSTALL_HINT } from './program.ts';
-import { killProcessesOf } from './user-processes.ts';
+import { removeTree } from './tree-removal.ts';
+import { endProcessesOf } from './user-processes.ts';
 
 export interface ImageLibraryDeps {
   readonly directory: string;
@@ -43,6 +44,8 @@ const STAGE = '.import-';
 const SOURCE = 'source';
 const RESULT = 'disk.qcow2';
 const MAX_WORDS_BYTES = 4096;
+/** For processes that were killed; one that hangs in the kernel takes longer. */
+const END_MS = 3000;
 
 export class ImageLibrary {
   readonly #deps: ImageLibraryDeps;
@@ -63,7 +66,7 @@ export class ImageLibrary {
     await this.#requireProgram();
     const folder = this.#path(imageId, STAGE);
     fs.mkdirSync(this.#deps.directory, { recursive: true, mode: 0o700 });
-    await rm(folder, { recursive: true, force: true });
+    await this.#removeStage(imageId);
     fs.mkdirSync(folder, { mode: 0o700 });
     return new StagedFile(await open(join(folder, SOURCE), 'wx', 0o600));
   }
@@ -82,8 +85,15 @@ export class ImageLibrary {
       }
       throw asDiskError(error);
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await this.#removeStage(imageId);
     }
+  }
+
+  /** The other user's folder, and what is left of it when its removal was cut short. */
+  async #removeStage(imageId: string): Promise<void> {
+    const folder = basename(this.#path(imageId, STAGE));
+    for (const name of this.#names().filter((one) => one.startsWith(folder)))
+      await removeTree(join(this.#deps.directory, name));
   }
 
   async #requireProgram(): Promise<string> {
@@ -99,7 +109,7 @@ export class ImageLibrary {
     const { uid } = this.#deps;
     const { memoryBytes, cpuSeconds, totalMs } = this.#limits;
     if (uid !== null) {
-      killProcessesOf(uid);
+      await clear(uid);
       fs.chownSync(join(folder, SOURCE), uid, uid);
       fs.chownSync(folder, uid, uid);
     }
@@ -117,15 +127,18 @@ export class ImageLibrary {
         },
       );
     } finally {
-      // Whatever it may have left behind, so that nobody writes to the result any more.
-      if (uid !== null) killProcessesOf(uid);
+      // Whatever it may have left behind, so that nobody writes to the result any more; nor has anyone but
+      // us a say in what the names in the folder stand for.
+      if (uid !== null) await clear(uid);
+      if (uid !== null) fs.chownSync(folder, 0, 0);
     }
   }
 
   /** Moves the result to where guests begin from. Nothing in the other user's folder is trusted. */
   async #keep(imageId: string, folder: string, found: RecognizedImage): Promise<number> {
     const result = join(folder, RESULT);
-    const file = await open(result, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
+    const file = await open(result, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
       const { uid } = this.#deps;
       const stat = await file.stat();
@@ -145,14 +158,17 @@ export class ImageLibrary {
   }
 
   async discard(imageId: string): Promise<void> {
-    await rm(this.#path(imageId, STAGE), { recursive: true, force: true });
+    await this.#removeStage(imageId);
     await rm(this.#path(imageId, '', '.qcow2'), { force: true });
+  }
+
+  #names(): string[] {
+    return fs.existsSync(this.#deps.directory) ? fs.readdirSync(this.#deps.directory) : [];
   }
 
   /** Ids of what is kept and of what is staged. */
   list(): string[] {
-    const names = fs.existsSync(this.#deps.directory) ? fs.readdirSync(this.#deps.directory) : [];
-    const ids = names.map((name) => name.replace(STAGE, '').replace(/\.qcow2$/, ''));
+    const ids = this.#names().map((name) => name.replace(STAGE, '').replace(/\..*$/, ''));
     return [...new Set(ids.filter((id) => isId('img', id)))];
   }
 }
@@ -220,6 +236,10 @@ async function runLimited(command: readonly string[], options: RunOptions): Prom
   if (/No space left|quota/i.test(words)) throw Object.assign(new Error(words), { code: 'ENOSPC' });
   const reason = killed === null ? lastWords(words) : `its conversion met a limit (${killed})`;
   throw new ImageRefused(reason);
+}
+
+async function clear(uid: number): Promise<void> {
+  if (!(await endProcessesOf(uid, END_MS))) throw new Error('a conversion does not end');
 }
 
 function tookTooLong(): ImageRefused {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { BALLOON_ID } from './arguments.ts';
 import { ENDED, supervise } from './guest-ending.ts';
+import { tailOf } from './guest-files.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestShells } from './guest-shells.ts';
 import { identify, isThere, type ProcessIdentity, yieldMemoryFirst } from './processes.ts';
@@ -119,28 +120,23 @@ export async function runStatus(run: GuestRun, timeoutMs?: number): Promise<stri
   return String(answer?.status);
 }
 
+function endOf(log: string): string {
+  try {
+    const fd = fs.openSync(log, 'r');
+    try {
+      return tailOf(fd, LOG_TAIL_BYTES).toString();
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch {
+    return '';
+  }
+}
+
 /** The last line of a log, without anything that is a path; null when it is empty. */
 export function lastLine(log: string): string | null {
-  let text: string;
-  try {
-    text = tail(log, LOG_TAIL_BYTES).toString();
-  } catch {
-    return null;
-  }
+  const text = endOf(log);
   const line = text.trim().split('\n').at(-1) ?? '';
   const plain = line.replace(/\S*\/\S*/g, '…').slice(0, 300);
   return plain === '' ? null : plain;
-}
-
-/** The last bytes of a file that is no link. */
-export function tail(path: string, maxBytes: number): Buffer {
-  const fd = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK);
-  try {
-    const { size } = fs.fstatSync(fd);
-    const bytes = Buffer.alloc(Math.min(size, maxBytes));
-    const got = fs.readSync(fd, bytes, 0, bytes.length, size - bytes.length);
-    return bytes.subarray(0, got);
-  } finally {
-    fs.closeSync(fd);
-  }
 }

@@ -8,8 +8,8 @@ import { admitGuest } from './admission.ts';
 import { FILES } from './arguments.ts';
 import { Cgroups } from './cgroups.ts';
 import { asDiskError, createOverlay, createRawDisk, writeSeed } from './disk.ts';
-import { consoleBytes, showsLife } from './first-sign.ts';
-import { SocketConsole, trimLog } from './guest-console.ts';
+import { showsLife } from './first-sign.ts';
+import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
 import { failedStart, GuestLauncher, type LaunchMeans, userFor } from './guest-launcher.ts';
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
@@ -18,7 +18,7 @@ import { GuestRuns, STATUS_MS } from './guest-runs.ts';
 import { GuestShells } from './guest-shells.ts';
 import { connectIn } from './guest-socket.ts';
 import { ImageLibrary } from './images.ts';
-import { runStatus, tail } from './launch.ts';
+import { runStatus } from './launch.ts';
 import { type Accel, AccelProbe, KVM_DEVICE } from './probe.ts';
 import { INSTALL_HINT, type QemuProgram, QemuPrograms } from './program.ts';
 import { type HostDisk, RoomWaits } from './room-waits.ts';
@@ -307,7 +307,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   async sample(vmId: string): Promise<hv.GuestSample | null> {
     const run = this.#runs.find(vmId);
     if (run === null) return null;
-    trimLog(this.#folders.guestPath(vmId, FILES.consoleLog));
+    trimLog(this.#folders.guestPath(vmId));
     await this.#waits.check(run);
     return sampleRun(run, this.#deps.clock.now());
   }
@@ -335,11 +335,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   async consoleLog(vmId: string, maxBytes: number): Promise<Uint8Array> {
-    try {
-      return tail(this.#folders.guestPath(vmId, FILES.consoleLog), maxBytes);
-    } catch {
-      return new Uint8Array();
-    }
+    return readLog(this.#folders.guestPath(vmId), maxBytes);
   }
 
   endpoint(spec: Pick<hv.GuestSpec, 'vmId' | 'network'>, port: number): hv.GuestEndpoint | null {

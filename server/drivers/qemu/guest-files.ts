@@ -1,0 +1,36 @@
+/**
+ * What we do with files in a folder that belongs to a guest. Its process is not trusted: it can put a link,
+ * a pipe or somebody else's file in the place of its own at any moment. So a name is only ever opened here,
+ * made anew or taken away; what was opened is then known by its descriptor, never by its name again.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * Opens a plain file that belongs to the owner of its folder and has no other name. Throws for all else, and
+ * never waits. `access`: `O_RDONLY` and the like.
+ */
+export function openOwn(folder: string, name: string, access: number): number {
+  const { O_NOFOLLOW, O_NONBLOCK } = fs.constants;
+  const fd = fs.openSync(join(folder, name), access | O_NOFOLLOW | O_NONBLOCK);
+  const found = fs.fstatSync(fd);
+  if (found.isFile() && found.nlink === 1 && found.uid === fs.statSync(folder).uid) return fd;
+  fs.closeSync(fd);
+  throw new Error(`${name} is no file of its own`);
+}
+
+/** The last bytes of a file. */
+export function tailOf(fd: number, maxBytes: number): Buffer {
+  const { size } = fs.fstatSync(fd);
+  const bytes = Buffer.alloc(Math.min(size, maxBytes));
+  return bytes.subarray(0, fs.readSync(fd, bytes, 0, bytes.length, size - bytes.length));
+}
+
+/** Takes a name away, a link's too; there may be none. */
+export function removeName(path: string): void {
+  try {
+    fs.unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}

@@ -1,0 +1,96 @@
+/** Folders that hold what a taken-over guest could make, also while it is at it. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { removeTree } from './tree-removal.ts';
+
+const UID = 600_700_002;
+const ROUNDS = 20;
+const DEPTH = 1500;
+
+/** Names of files in the folder that is swapped, and elsewhere. */
+const FILES = Array.from({ length: 20 }, (_, at) => `file${at}`);
+/** Gives the names of folders in turn to those folders and to a link that leads elsewhere. */
+const SWAPPING = `
+  my ($elsewhere, @names) = @ARGV;
+  symlink $elsewhere, 'link';
+  for my $folder (1 .. 20) {
+    mkdir $folder;
+    for (@names) { open my $file, '>', "$folder/$_" }
+  }
+  $| = 1; print "ready\\n";
+  while (1) {
+    for my $folder (1 .. 20) {
+      rename $folder, 'kept'; rename 'link', $folder;
+      rename $folder, 'link'; rename 'kept', $folder;
+    }
+  }`;
+
+describe('removal of a tree', () => {
+  let root: string;
+  let victim: string;
+  let tree: string;
+  beforeEach(() => {
+    root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-removal-'));
+    victim = join(root, 'victim');
+    tree = join(root, 'tree');
+    fs.mkdirSync(victim);
+    for (const name of FILES) fs.writeFileSync(join(victim, name), 'keep');
+    fs.mkdirSync(join(tree, 'guest'), { recursive: true });
+  });
+  // Also what a build that cannot remove deep trees leaves.
+  afterEach(() => execFileSync('rm', ['-rf', root]));
+  const left = () => fs.readdirSync(root).filter((name) => name !== 'victim');
+
+  test('all goes, whatever it is and is called, and nothing it leads to', async () => {
+    const guest = join(tree, 'guest');
+    fs.symlinkSync(victim, join(guest, 'link'));
+    fs.symlinkSync('/nowhere', join(guest, 'broken'));
+    fs.mkdirSync(join(guest, 'one/two/three'), { recursive: true });
+    fs.symlinkSync(victim, join(guest, 'one/two/link'));
+    fs.mkdirSync(Buffer.from(`${guest}/\xff\xfe`, 'latin1'));
+    fs.writeFileSync(Buffer.from(`${guest}/\xff\xfe/\xfd`, 'latin1'), '');
+    execFileSync('mkfifo', [join(guest, 'one/pipe')]);
+    await removeTree(tree);
+    assert.deepEqual(left(), []);
+    await removeTree(tree);
+    assert.equal(fs.readdirSync(victim).length, FILES.length);
+  });
+
+  test('a tree that is deeper than any path goes too', async () => {
+    const script = `for (1 .. ${DEPTH}) { mkdir 'folder'; chdir 'folder' or die } mkdir 'last'`;
+    execFileSync('/usr/bin/perl', ['-e', script], { cwd: join(tree, 'guest') });
+    await removeTree(tree);
+    assert.deepEqual(left(), []);
+  });
+
+  test('while its owner swaps folders for links, nothing elsewhere is removed', {
+    skip: process.getuid?.() === 0 ? false : 'only root gives guests users of their own',
+  }, async () => {
+    fs.chmodSync(root, 0o711);
+    for (let round = 0; round < ROUNDS; round++) {
+      const guest = join(tree, 'guest');
+      fs.mkdirSync(guest, { recursive: true, mode: 0o700 });
+      fs.chownSync(guest, UID, UID);
+      const options = { cwd: guest, uid: UID, gid: UID } as const;
+      const owner: ChildProcess = spawn('/usr/bin/perl', ['-e', SWAPPING, victim, ...FILES], options);
+      try {
+        assert.ok(owner.stdout);
+        await once(owner.stdout, 'data');
+        await removeTree(tree).catch(() => {});
+      } finally {
+        const gone = once(owner, 'exit');
+        owner.kill('SIGKILL');
+        await gone;
+      }
+      assert.equal(fs.readdirSync(victim).length, FILES.length, `in round ${round}`);
+      await removeTree(tree);
+      for (const name of left()) await removeTree(join(root, name));
+    }
+    assert.deepEqual(left(), []);
+  });
+});

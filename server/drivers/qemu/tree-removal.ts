@@ -1,0 +1,59 @@
+/** Removes folders into which others may write while we do. */
+import * as fs from 'node:fs/promises';
+
+/** A folder in which something turns up meanwhile is emptied so often. */
+const TRIES = 5;
+
+/**
+ * Removes what is at `path`, in a folder of ours, with all that is in it; missing is no error. Folders in it
+ * may belong to others, and be as deep as they like. Each is first moved beside `path`, as `<path>.<number>`,
+ * where whoever owns the folder it was in has no say: nobody can put a link to elsewhere in its place, and no
+ * path grows. Who dies meanwhile leaves names that begin with `path`.
+ */
+export async function removeTree(path: string): Promise<void> {
+  const left = [path];
+  let moved = 0;
+  const moveOut = async (folder: Buffer) => {
+    const to = `${path}.${moved++}`;
+    await fs.rename(folder, to);
+    left.push(to);
+  };
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const found = await fs.lstat(next).catch(unlessMissing);
+    if (found?.isDirectory()) await removeFolder(next, moveOut);
+    else if (found !== undefined) await fs.unlink(next);
+  }
+}
+
+async function removeFolder(folder: string, moveOut: (inside: Buffer) => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    // As bytes: a name need not be text.
+    for await (const { name } of await fs.opendir(folder, { encoding: 'buffer' as BufferEncoding })) {
+      const inside = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name)]);
+      await remove(inside).catch(unlessMissing);
+    }
+    try {
+      return await fs.rmdir(folder);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOTEMPTY' || tries === TRIES) throw error;
+    }
+  }
+
+  async function remove(inside: Buffer): Promise<void> {
+    try {
+      await fs.unlink(inside);
+    } catch (error) {
+      // Both are said of folders, the second by some file systems.
+      if (codeOf(error) !== 'EISDIR' && codeOf(error) !== 'EPERM') throw error;
+      await moveOut(inside);
+    }
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (codeOf(error) !== 'ENOENT') throw error;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}
