@@ -54,9 +54,9 @@ function isRoot() {
 /** The listed programs for `purpose` that are not here. What only root can use nobody else misses. */
 export function missingPrograms(purpose) {
   const listed = JSON.parse(readFileSync(join(ROOT, 'scripts', 'programs.json'), 'utf8'));
+  const isWanted = (entry) => entry.for.split(' ').some((part) => PARTS[purpose].includes(part));
   return listed.filter(
-    (entry) =>
-      PARTS[purpose].includes(entry.for) && (isRoot() || !entry.byRoot) && !hasProgram(entry.program),
+    (entry) => isWanted(entry) && (isRoot() || !entry.byRoot) && !hasProgram(entry.program),
   );
 }
 

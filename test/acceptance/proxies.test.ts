@@ -1,0 +1,204 @@
+/** A cloud behind each reverse proxy that deploy/ has a recipe for, with TLS. */
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { notInstalled } from '../../scripts/installed.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { blobFiles, eventually } from '../harness/waiting.ts';
+import { CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
+import { BOUNDARY } from './storage-kit.ts';
+import { cannotRunGuests, NEW_VM, VM_SETTINGS } from './vms-kit.ts';
+
+const MIB = 2 ** 20;
+const HALF = 24 * MIB;
+
+interface Sending {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly body?: Readable;
+  /** The client's own address. */
+  readonly from?: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  readonly json: () => any;
+}
+
+/** A request to the proxy. Its certificate is its own. */
+function send(port: number, url: string, sending: Sending = {}): Promise<Answer> {
+  const { json, body, from, headers = {} } = sending;
+  const { hostname, pathname, search } = new URL(url);
+  const method = sending.method ?? (json === undefined && body === undefined ? 'GET' : 'POST');
+  const type = json === undefined ? {} : { 'content-type': 'application/json' };
+  return new Promise((resolve, reject) => {
+    const call = request({
+      host: '127.0.0.1',
+      port,
+      path: pathname + search,
+      method,
+      servername: hostname,
+      rejectUnauthorized: false,
+      agent: false,
+      headers: { host: `${hostname}:${port}`, ...type, ...headers },
+      ...(from === undefined ? {} : { localAddress: from }),
+    });
+    call.on('error', reject).on('response', async (response) => {
+      const pieces: Buffer[] = [];
+      for await (const piece of response) pieces.push(piece);
+      const bytes = Buffer.concat(pieces);
+      const { statusCode: status = 0, headers } = response;
+      resolve({ status, headers, bytes, json: () => JSON.parse(bytes.toString()) });
+    });
+    if (body) body.on('error', reject).pipe(call);
+    else call.end(json === undefined ? undefined : JSON.stringify(json));
+  });
+}
+
+const PROXIES = [
+  { name: 'nginx', start: startNginx, skip: notInstalled('nginx', 'openssl') },
+  { name: 'Caddy', start: startCaddy, skip: notInstalled('caddy') },
+];
+
+for (const { name, start, skip } of PROXIES)
+  describe(`behind ${name}`, { skip }, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cloudlet-proxy-'));
+    let ports: Ports;
+    let cloud: CloudProcess;
+    let proxy: ChildProcess;
+    let auth: Readonly<Record<string, string>> = {};
+    let users = 0;
+    const api = (path: string, sending: Sending = {}) =>
+      send(ports.https, `https://${CLOUD}${path}`, { ...sending, headers: { ...auth, ...sending.headers } });
+    const register = (sending: Sending) => {
+      const user = `user-${++users}`;
+      const json = { username: user, email: `${user}@example.org`, password: 'correct horse battery' };
+      return send(ports.https, `https://${CLOUD}/api/register`, { json, ...sending });
+    };
+
+    before(async () => {
+      ports = await freePorts();
+      const env = {
+        ...VM_SETTINGS,
+        CLOUDLET_PORT: String(ports.api),
+        CLOUDLET_DATA_PORT: String(ports.data),
+        CLOUDLET_PUBLIC_URL: `https://${CLOUD}:${ports.https}`,
+        CLOUDLET_DATA_URL: `https://${DATA}:${ports.https}`,
+        CLOUDLET_TRUSTED_PROXIES: '127.0.0.1',
+        CLOUDLET_RATE_REGISTRATIONS: '1',
+      };
+      cloud = await CloudProcess.start({ env });
+      proxy = start(folder, ports);
+      await eventually(name, async () => {
+        assert.equal(proxy.exitCode, null);
+        const answer = send(ports.https, `https://${CLOUD}/healthz`);
+        return (await answer.catch(() => ({ status: 0 }))).status === 200;
+      });
+      const account = await register({ from: '127.0.0.2' });
+      assert.equal(account.status, 201, account.bytes.toString());
+      auth = { 'x-api-key': account.json().api_key };
+    });
+    after(async () => {
+      proxy?.kill('SIGKILL');
+      await cloud?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    test("limits are by the client's address, whatever it claims", async () => {
+      assert.equal((await register({ from: '127.0.0.3' })).status, 201);
+      const headers = { 'x-forwarded-for': '192.0.2.7' };
+      const again = await register({ from: '127.0.0.3', headers });
+      assert.equal(again.status, 429, again.bytes.toString());
+      assert.equal((await register({ from: '127.0.0.4' })).status, 201);
+    });
+
+    test('an upload is stored as it comes, and comes down the same', async () => {
+      assert.equal((await api('/api/buckets', { json: { name: 'large' } })).status, 201);
+      const head = 'Content-Disposition: form-data; name="file"; filename="a.bin"';
+      const halves = [randomBytes(HALF), randomBytes(HALF)];
+      const stored = () => blobFiles(cloud.dataDir).length;
+      const none = stored();
+      async function* form() {
+        yield `--${BOUNDARY}\r\n${head}\r\n\r\n`;
+        yield halves[0];
+        // A proxy that collects the whole body first never lets the cloud see this half.
+        await eventually('the first half', () => stored() > none);
+        yield halves[1];
+        yield `\r\n--${BOUNDARY}--\r\n`;
+      }
+      const headers = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
+      const body = Readable.from(form());
+      const answer = await api('/api/buckets/large/upload', { body, headers });
+      assert.equal(answer.status, 200, answer.bytes.toString());
+      const { object_id, size, etag } = answer.json();
+      const md5 = createHash('md5').update(Buffer.concat(halves)).digest('hex');
+      assert.deepEqual([size, etag], [2 * HALF, md5]);
+      const { bytes } = await api(`/api/storage/${object_id}/download`);
+      assert.equal(createHash('md5').update(bytes).digest('hex'), md5);
+    });
+
+    test('a signed link leads through the data name, whatever characters are in it', async () => {
+      const form = new FormData();
+      form.set('file', new Blob(['shown']), 'x.txt');
+      form.set('name', 'a b/ü%2F+&.txt');
+      const sent = new Response(form);
+      const type = sent.headers.get('content-type') ?? '';
+      assert.equal((await api('/api/buckets', { json: { name: 'shown' } })).status, 201);
+      const body = Readable.from(Buffer.from(await sent.arrayBuffer()));
+      const stored = await api('/api/buckets/shown/upload', { body, headers: { 'content-type': type } });
+      const link = (await api(`/api/storage/${stored.json().object_id}/cdn-url`)).json().cdn_url;
+      assert.equal(new URL(link).origin, `https://${DATA}:${ports.https}`);
+      const shown = await send(ports.https, link);
+      assert.deepEqual([shown.status, shown.bytes.toString()], [200, 'shown']);
+      assert.equal((await send(ports.https, `https://${DATA}/api/account`)).status, 404);
+    });
+
+    test('an upload that may not be is told so, not cut off', async () => {
+      const headers = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, 'x-api-key': 'wrong' };
+      const body = Readable.from([Buffer.alloc(MIB), Buffer.alloc(MIB)]);
+      assert.equal((await api('/api/buckets/large/upload', { body, headers })).status, 401);
+    });
+
+    test('browsers are told to stay with TLS', async () => {
+      const { headers } = await api('/api/account');
+      assert.match(String(headers['strict-transport-security']), /max-age=/);
+    });
+
+    test('a console is a WebSocket', { skip: cannotRunGuests() }, async () => {
+      const { vm_id } = (await api('/api/vms', { json: NEW_VM })).json();
+      const vm = `/api/vms/${vm_id}`;
+      assert.equal((await api(`${vm}/start`, { method: 'POST' })).status, 200);
+      try {
+        const ticket = (await api(`${vm}/console-tickets`, { json: {} })).json();
+        const url = new URL(ticket.url);
+        assert.equal(url.origin, `wss://${CLOUD}:${ports.https}`);
+        url.hostname = '127.0.0.1';
+        const headers = { host: `${CLOUD}:${ports.https}`, origin: `https://${CLOUD}:${ports.https}` };
+        const options = { headers, servername: CLOUD, rejectUnauthorized: false };
+        const viewer = new WebSocket(url, [], options);
+        let seen = '';
+        viewer.on('message', (data: Buffer) => {
+          seen += data.toString('latin1');
+        });
+        await eventually('its guest', () => seen.includes('tiny ready'));
+        viewer.send('\necho $((6 * 7)) is the answer\n');
+        await eventually('the answer', () => seen.includes('42 is the answer'));
+        viewer.terminate();
+      } finally {
+        await api(`${vm}/stop?force=true`, { method: 'POST' });
+        await api(vm, { method: 'DELETE' });
+      }
+    });
+  });

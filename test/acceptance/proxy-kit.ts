@@ -1,0 +1,97 @@
+/** The recipes of deploy/, filled in for a test and run as the user of the test, on ports of its own. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+/** Names that are only ever this host's. */
+export const CLOUD = 'cloud.localhost';
+export const DATA = 'data.localhost';
+
+export interface Ports {
+  readonly https: number;
+  readonly http: number;
+  readonly api: number;
+  readonly data: number;
+}
+
+/** Ports that nobody listens on now. */
+export async function freePorts(): Promise<Ports> {
+  const servers = Array.from({ length: 4 }, () => createServer().listen(0, '127.0.0.1'));
+  const ports = servers.map(async (server) => {
+    await once(server, 'listening');
+    const address = server.address();
+    assert.ok(address !== null && typeof address === 'object');
+    return address.port;
+  });
+  const [https = 0, http = 0, api = 0, data = 0] = await Promise.all(ports);
+  for (const server of servers) server.close();
+  return { https, http, api, data };
+}
+
+function recipe(name: string): string {
+  return readFileSync(new URL(`../../deploy/${name}`, import.meta.url), 'utf8');
+}
+
+/** Replaces texts, which must all be there. */
+function fill(text: string, values: readonly (readonly [find: string, value: string])[]): string {
+  return values.reduce((filled, [find, value]) => {
+    assert.ok(filled.includes(find), `${find} is not in the recipe`);
+    return filled.replaceAll(find, value);
+  }, text);
+}
+
+/** The recipe within what Debian's nginx.conf puts around it. `folder` is nginx's alone. */
+export function startNginx(folder: string, { https, http, api, data }: Ports): ChildProcess {
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
+  const made = [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-subj',
+    `/CN=${CLOUD}`,
+  ];
+  execFileSync('openssl', ['req', '-x509', ...made, '-keyout', key, '-out', certificate], { stdio: 'pipe' });
+  const site = fill(recipe('nginx.conf'), [
+    ['  listen [::]:80;\n', ''],
+    ['  listen [::]:443 ssl http2;\n', ''],
+    ['listen 80;', `listen 127.0.0.1:${http};`],
+    ['listen 443 ', `listen 127.0.0.1:${https} `],
+    ['/etc/letsencrypt/live/cloud.example.org/fullchain.pem', certificate],
+    ['/etc/letsencrypt/live/cloud.example.org/privkey.pem', key],
+    ['cloud.example.org', CLOUD],
+    ['data.example.org', DATA],
+    ['127.0.0.1:8080', `127.0.0.1:${api}`],
+    ['127.0.0.1:9000', `127.0.0.1:${data}`],
+  ]);
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${join(folder, name)};`,
+  );
+  const around = ['daemon off;', 'master_process off;', `pid ${join(folder, 'pid')};`, 'events {}', 'http {'];
+  const file = join(folder, 'nginx.conf');
+  writeFileSync(file, [...around, 'access_log off;', ...temporary, site, '}'].join('\n'));
+  // Debian gives ordinary users a PATH without it.
+  const env = { PATH: `${process.env.PATH}:/usr/sbin` };
+  const words = ['-p', folder, '-c', file, '-e', join(folder, 'error.log')];
+  return spawn('nginx', words, { env, stdio: 'ignore' });
+}
+
+/** Names below localhost get certificates of Caddy itself, which this host must not come to trust. */
+export function startCaddy(folder: string, { https, http, api, data }: Ports): ChildProcess {
+  const options = ['admin off', 'skip_install_trust', `http_port ${http}`, `https_port ${https}`];
+  const file = join(folder, 'Caddyfile');
+  writeFileSync(file, `{\n${options.join('\n')}\n}\n${recipe('Caddyfile')}`);
+  const env = {
+    PATH: process.env.PATH,
+    HOME: folder,
+    CLOUD_NAME: CLOUD,
+    DATA_NAME: DATA,
+    CLOUDLET_API: `127.0.0.1:${api}`,
+    CLOUDLET_DATA: `127.0.0.1:${data}`,
+  };
+  return spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', file], { env, stdio: 'ignore' });
+}
