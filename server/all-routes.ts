@@ -9,6 +9,7 @@ import type { Route } from './http/route.ts';
 import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
 import { documentRoutes } from './system/document-routes.ts';
+import { type IndexRoutesDeps, indexRoutes } from './system/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes } from './system/operation-routes.ts';
 import { type SystemRoutesDeps, systemRoutes } from './system/routes.ts';
 import { type WebhookRoutesDeps, webhookRoutes } from './webhooks/routes.ts';
@@ -22,6 +23,7 @@ export interface ApiDeps {
   readonly webhooks: WebhookRoutesDeps;
   readonly system: SystemRoutesDeps;
   readonly operations: OperationRoutesDeps;
+  readonly index: IndexRoutesDeps;
 }
 
 /** The API origin. */
@@ -37,6 +39,7 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...adminRoutes(deps.administration),
     ...planRoutes(deps.billing),
     ...billingAdminRoutes(deps.billing),
+    ...indexRoutes(deps.index),
   ];
   return [...routes, ...documentRoutes(routes)];
 }
@@ -58,5 +61,6 @@ export function declaredRoutes(): Route[] {
     webhooks: nothing,
     system: nothing,
     operations: nothing,
+    index: nothing,
   });
 }

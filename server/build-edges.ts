@@ -10,6 +10,8 @@ import { type SocketRoute, WebSockets, type WebSocketsDeps } from './http/web-so
 type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'operations' | 'control'> &
   Pick<WebSocketsDeps, 'accounts'>;
 
+const API_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
+
 /** The two origins, each with its limits and headers, and the guard over both's connections. */
 export function buildEdges(
   config: Config,
@@ -30,6 +32,7 @@ export function buildEdges(
     { name: 'registrations', requests: config.registrationsPerWindow, windowSeconds: 600 },
     clock,
   );
+  const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
   const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
   const common = { ...deps, trustedProxies, hostNames };
   const api = createEdge({
@@ -38,6 +41,7 @@ export function buildEdges(
     routeLimiters: new Map([['register', registrations]]),
     routes: deps.apiRoutes,
     headers: { ...API_HEADERS, ...hsts },
+    cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methods: API_METHODS },
   });
   const headers = { ...API_HEADERS, ...hsts };
   const { publicUrl } = config;
@@ -48,6 +52,8 @@ export function buildEdges(
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
     headers: { ...DATA_HEADERS, ...hsts },
+    // Whoever has a link may read what it leads to.
+    cors: { origins: ['*'], methods: ['GET', 'HEAD'] },
   });
   const guard = new ConnectionGuard({
     clock,

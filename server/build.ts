@@ -181,6 +181,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     billing: { ...buildReports(billing), plans: credits.plans },
     webhooks,
     operations: { operations },
+    index: { needsSetup: () => accounts.setupLinks.needsSetup(), publicUrl: config.publicUrl },
     system: {
       status,
       meters,

@@ -84,3 +84,19 @@ test("the size of libuv's pool is what libuv makes of its variable", () => {
     assert.equal(poolThreads(given === undefined ? {} : { UV_THREADPOOL_SIZE: given }), size);
   }
 });
+
+test('origins for CORS are as browsers send them', () => {
+  const read = (value: string) => loadConfig({ CLOUDLET_CORS_ORIGINS: value }).corsOrigins;
+  for (const good of ['', '*', 'https://a.example', 'http://localhost:3000,https://b.example:8443'])
+    assert.equal(read(good), good);
+  const bad = [
+    'https://a.example/',
+    'HTTPS://a.example',
+    'a.example',
+    'https://a.example:443',
+    'null',
+    ',',
+    '* ',
+  ];
+  for (const value of bad) assert.throws(() => read(value), /CLOUDLET_CORS_ORIGINS: must be origins/, value);
+});

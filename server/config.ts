@@ -59,6 +59,12 @@ const url = (value: string) =>
   value === '' || /^https?:\/\/[^/]+$/.test(value)
     ? undefined
     : 'must be http(s)://host[:port] without a path';
+const isOrigin = (entry: string) => /^https?:/.test(entry) && URL.parse(entry)?.origin === entry;
+/** As browsers send them: in lower case, and without the port that the scheme has anyway. */
+const origins = (value: string) =>
+  value === '' || value.split(',').every((entry) => entry === '*' || isOrigin(entry))
+    ? undefined
+    : 'must be origins like https://app.example.com, without a path, separated by commas';
 const pool = (value: string) =>
   /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/(1[6-9]|2\d|30)$/.test(value)
     ? undefined
@@ -96,6 +102,12 @@ const SETTINGS = {
     '',
     'Address users reach the data origin at, when a proxy stands before it',
     url,
+  ),
+  corsOrigins: text(
+    'CLOUDLET_CORS_ORIGINS',
+    '',
+    'Sites (comma-separated, `https://app.example.com`) whose scripts may call the API with a key; `*`: all',
+    origins,
   ),
   adminKey: text('CLOUDLET_ADMIN_KEY', '', "Presets the administrator's API key, for automation", adminKey),
   trustedProxies: text(

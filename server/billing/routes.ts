@@ -1,6 +1,7 @@
 /** Billing over REST: what an account used, paid, and will pay. */
 import { Type } from 'typebox';
 import type { Clock } from '../clock.ts';
+import { varyOn } from '../http/cors.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { csvText, prefersCsv } from './csv.ts';
@@ -41,7 +42,7 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
       handler: async ({ principal, query, request, reply }) => {
         const period = readPeriod(query, clock.now());
         const report = await reports.usage(principal.accountId, period);
-        request.answerHeaders.vary = 'Accept';
+        varyOn(request.answerHeaders, 'Accept');
         if (!prefersCsv(request.headers.accept)) return report;
         const body = itemsCsv(report.items);
         reply.hijack();

@@ -16,6 +16,7 @@ import type { Meters } from '../system/meters.ts';
 import type { Operations } from '../system/operations.ts';
 import { endOfTurn } from '../turns.ts';
 import { type Answer, lineOf } from './answer.ts';
+import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
 import { handleRoute } from './handle.ts';
 import { hostCheck } from './host-check.ts';
@@ -43,6 +44,8 @@ export interface EdgeDeps {
   /** On every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly trustedProxies: readonly string[];
+  /** Other sites whose scripts may read the answers; null: none. */
+  readonly cors?: CorsRules | null;
   /** Names that a `Host` may have while the server listens on loopback only, besides its own. */
   readonly hostNames?: readonly string[];
 }
@@ -93,8 +96,14 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   const checkHost = hostCheck(app.server, deps.hostNames ?? []);
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);
+    const { raw, answerHeaders } = request;
     try {
-      checkHost(request.raw);
+      if (deps.cors) allowOrigin(deps.cors, raw, answerHeaders);
+      checkHost(raw);
+      if (deps.cors && answersPreflight(deps.cors, raw, answerHeaders)) {
+        reply.code(204).headers(answerHeaders).send();
+        return;
+      }
     } catch (error) {
       sendProblem(deps, reply, error);
       return;

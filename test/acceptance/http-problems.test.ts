@@ -26,8 +26,6 @@ async function refusedRaw(text: string | Uint8Array, status: number, code: strin
 
 describe('paths and methods', () => {
   for (const path of [
-    '/',
-    '/api',
     '/api/',
     '/api/nothing',
     '/API/buckets',

@@ -182,3 +182,56 @@ describe('what a call does not know is ignored and told in a Warning header', ()
     assert.equal(await warning('/api/buckets?limit=5'), null);
   });
 });
+
+describe('at the address alone', () => {
+  const HTML = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+  const get = async (path: string, init: RequestInit = {}) => {
+    const response = await fetch(cloud.api + path, init);
+    return { response, text: await response.text() };
+  };
+
+  test('a browser gets a page that leads on, and nothing of it is loaded from elsewhere', async () => {
+    for (const path of ['/', '/api']) {
+      const { response, text } = await get(path, HTML);
+      assert.equal(response.status, 200);
+      assert.match(response.headers.get('content-type') ?? '', /^text\/html/);
+      assert.equal(response.headers.get('vary'), 'Accept');
+      for (const href of ['/api/docs', '/api/openapi.json', '/api/system/status']) {
+        assert.ok(text.includes(`href="${href}"`), href);
+        assert.equal((await get(href)).response.status, 200);
+      }
+      assert.ok(text.includes(`${cloud.api}/api/register`), 'commands name this very address');
+      assert.doesNotMatch(text, /There is no administrator yet/);
+      assert.doesNotMatch(text, /<(?:script|link|img|iframe)\b|https:\/\//);
+      assert.match(response.headers.get('content-security-policy') ?? '', /script-src 'none'/);
+      assert.equal((await get(path, { ...HTML, method: 'HEAD' })).text, '');
+    }
+  });
+
+  test('a program gets an index of places that exist', async () => {
+    for (const path of ['/', '/api']) {
+      const index = await client.expect(200, path);
+      assert.equal(index.needs_setup, false);
+      for (const place of ['docs', 'openapi', 'status'])
+        assert.equal((await get(index[place])).response.status, 200);
+    }
+  });
+
+  test('while there is no administrator it says how to become one', async () => {
+    const fresh = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
+    try {
+      assert.match(await (await fetch(fresh.api, HTML)).text(), /There is no administrator yet/);
+      assert.equal((await (await CheckedClient.open(fresh.api)).expect(200, '/api')).needs_setup, true);
+    } finally {
+      await fresh.stop();
+    }
+  });
+
+  test('a Host is never markup', async () => {
+    const { hostname, port } = new URL(cloud.api);
+    const socket = await openSocket(cloud.api);
+    const host = `${hostname}:${port}"><b>x`;
+    socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\nConnection: close\r\n\r\n`);
+    assert.doesNotMatch(await readToEnd(socket), /<b>x/);
+  });
+});

@@ -12,6 +12,8 @@ const PUBLIC: Readonly<Record<string, string>> = {
   logout: 'clears the cookie of a session that may be over',
   setUp: 'the link is the permission',
   getSystemStatus: 'seed §5.6',
+  getStart: 'where one begins',
+  getIndex: 'where one begins',
   getHealth: 'for supervisors',
   getReadiness: 'for load balancers',
   getMetrics: 'for Prometheus',

@@ -1,0 +1,68 @@
+/** What is at `/`: what this is, where to go on, and the first commands to type. */
+import { escapeHtml, PAGE_STYLE } from './page.ts';
+
+const STYLE = `${PAGE_STYLE}
+main { max-width: 46rem; } .notice { border-left: 4px solid var(--accent); background: var(--raised); padding: .6rem 1rem; }
+li { margin: .3rem 0; }
+`;
+
+export interface IndexFacts {
+  readonly version: string;
+  /** Where this cloud is reached, `http://host:port`. */
+  readonly url: string;
+  /** True while there is no administrator. */
+  readonly needsSetup: boolean;
+}
+
+/** A whole HTML page, without script. */
+export function indexPage({ version, url, needsSetup }: IndexFacts): string {
+  const notice = needsSetup
+    ? `<p class="notice">There is no administrator yet. Open the link that Cloudlet printed when it started, or run
+<code>bin/cloudlet admin create</code> on the machine itself.</p>`
+    : '';
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Cloudlet</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>Cloudlet</h1>
+<p class="soft">Version ${escapeHtml(version)}. A small cloud: accounts, object storage, virtual machines, billing and webhooks.
+It is used over HTTP; a console for the browser is not there yet.</p>
+${notice}
+<ul>
+<li><a href="/api/docs">The API</a>, each call with an example</li>
+<li><a href="/api/openapi.json">The same for programs</a>, as OpenAPI 3.1</li>
+<li><a href="/api/system/status">How this cloud is doing</a></li>
+</ul>
+<h2>First commands</h2>
+<p>Register. The answer holds your API key.</p>
+<pre>${escapeHtml(register(url))}</pre>
+<p>Make a bucket, put a file into it, and list it.</p>
+<pre>${escapeHtml(firstFile(url))}</pre>
+</main>
+</body>
+</html>
+`;
+}
+
+const JSON_HEADER = "-H 'Content-Type: application/json'";
+const KEY_HEADER = '-H "X-API-Key: $KEY"';
+
+function register(url: string): string {
+  const body = '{"username":"ada","email":"ada@example.com","password":"correct horse"}';
+  return `curl ${JSON_HEADER} -d '${body}' \\\n  ${url}/api/register\nKEY=clk_…   # the api_key of the answer`;
+}
+
+function firstFile(url: string): string {
+  return [
+    `curl ${KEY_HEADER} ${JSON_HEADER} -d '{"name":"photos"}' \\\n  ${url}/api/buckets`,
+    `echo hello > hello.txt`,
+    `curl ${KEY_HEADER} -F file=@hello.txt ${url}/api/buckets/photos/upload`,
+    `curl ${KEY_HEADER} ${url}/api/buckets/photos/files`,
+  ].join('\n');
+}

@@ -1,0 +1,72 @@
+/** Where one begins who only knows the address: a page for people, an index for programs. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { varyOn } from '../http/cors.ts';
+import { indexPage } from '../http/index-page.ts';
+import { pageHeaders } from '../http/page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { VERSION } from '../version.ts';
+
+const Index = Type.Object({
+  name: Type.Literal('Cloudlet'),
+  version: Type.String(),
+  docs: Type.String({ description: 'For people' }),
+  openapi: Type.String({ description: 'For programs' }),
+  status: Type.String(),
+  register: Type.String({ description: 'Where accounts are made, with POST' }),
+  needs_setup: Type.Boolean({ description: 'true while there is no administrator' }),
+});
+
+const PLACES = {
+  name: 'Cloudlet',
+  version: VERSION,
+  docs: '/api/docs',
+  openapi: '/api/openapi.json',
+  status: '/api/system/status',
+  register: '/api/register',
+};
+
+export interface IndexRoutesDeps {
+  readonly needsSetup: () => Promise<boolean>;
+  /** Where a proxy in front of this cloud is reached; empty: there is none. */
+  readonly publicUrl: string;
+}
+
+export function indexRoutes(deps: IndexRoutesDeps): Route[] {
+  const common = { method: 'GET', tag: 'system', permission: 'public', responses: { 200: Index } } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: '/',
+      name: 'getStart',
+      summary: 'Where to go on: a page for browsers, else the same as /api',
+      handler: ({ request, reply }) => answer(deps, request, reply),
+    }),
+    defineRoute({
+      ...common,
+      path: '/api',
+      name: 'getIndex',
+      summary: 'Where to go on: JSON, or a page for browsers',
+      handler: ({ request, reply }) => answer(deps, request, reply),
+    }),
+  ];
+}
+
+async function answer(deps: IndexRoutesDeps, request: FastifyRequest, reply: FastifyReply) {
+  const { answerHeaders, headers, method } = request;
+  const needsSetup = await deps.needsSetup();
+  varyOn(answerHeaders, 'Accept');
+  if (headers.accept?.includes('text/html') !== true) {
+    return { ...PLACES, needs_setup: needsSetup };
+  }
+  const url = deps.publicUrl || `${request.protocol}://${headers.host ?? 'localhost'}`;
+  const html = indexPage({ version: VERSION, url, needsSetup });
+  Object.assign(answerHeaders, pageHeaders(html), {
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': String(Buffer.byteLength(html)),
+  });
+  reply.hijack();
+  reply.raw.writeHead(200, answerHeaders);
+  reply.raw.end(method === 'HEAD' ? undefined : html);
+  return undefined;
+}
