@@ -1,5 +1,6 @@
 /** Pages that load nothing from elsewhere: their inline style and script are allowed by hash. */
 import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Content-Security-Policy that lets exactly the `<style>` and `<script>` elements of this page work. */
 export function pageHeaders(html: string): Record<string, string> {
@@ -22,6 +23,17 @@ export function pageHeaders(html: string): Record<string, string> {
     "frame-ancestors 'none'",
   ];
   return { 'content-security-policy': policy.join('; ') };
+}
+
+/** Sends a page in place of what a route answers otherwise. */
+export function sendPage({ answerHeaders, method }: FastifyRequest, reply: FastifyReply, html: string): void {
+  Object.assign(answerHeaders, pageHeaders(html), {
+    'content-type': 'text/html; charset=utf-8',
+    'content-length': String(Buffer.byteLength(html)),
+  });
+  reply.hijack();
+  reply.raw.writeHead(200, answerHeaders);
+  reply.raw.end(method === 'HEAD' ? undefined : html);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

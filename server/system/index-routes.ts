@@ -1,10 +1,9 @@
 /** Where one begins who only knows the address: a page for people, an index for programs. */
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { varyOn } from '../http/cors.ts';
 import { indexPage } from '../http/index-page.ts';
-import { pageHeaders } from '../http/page.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import { sendPage } from '../http/page.ts';
+import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { VERSION } from '../version.ts';
 
 const Index = Type.Object({
@@ -40,33 +39,26 @@ export function indexRoutes(deps: IndexRoutesDeps): Route[] {
       path: '/',
       name: 'getStart',
       summary: 'Where to go on: a page for browsers, else the same as /api',
-      handler: ({ request, reply }) => answer(deps, request, reply),
+      handler: (input) => answer(deps, input),
     }),
     defineRoute({
       ...common,
       path: '/api',
       name: 'getIndex',
       summary: 'Where to go on: JSON, or a page for browsers',
-      handler: ({ request, reply }) => answer(deps, request, reply),
+      handler: (input) => answer(deps, input),
     }),
   ];
 }
 
-async function answer(deps: IndexRoutesDeps, request: FastifyRequest, reply: FastifyReply) {
-  const { answerHeaders, headers, method } = request;
-  const needsSetup = await deps.needsSetup();
+type Input = Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>;
+
+async function answer({ needsSetup, publicUrl }: IndexRoutesDeps, { request, reply }: Input) {
+  const { answerHeaders, headers, protocol } = request;
+  const index = { ...PLACES, needs_setup: await needsSetup() };
   varyOn(answerHeaders, 'Accept');
-  if (headers.accept?.includes('text/html') !== true) {
-    return { ...PLACES, needs_setup: needsSetup };
-  }
-  const url = deps.publicUrl || `${request.protocol}://${headers.host ?? 'localhost'}`;
-  const html = indexPage({ version: VERSION, url, needsSetup });
-  Object.assign(answerHeaders, pageHeaders(html), {
-    'content-type': 'text/html; charset=utf-8',
-    'content-length': String(Buffer.byteLength(html)),
-  });
-  reply.hijack();
-  reply.raw.writeHead(200, answerHeaders);
-  reply.raw.end(method === 'HEAD' ? undefined : html);
+  if (headers.accept?.includes('text/html') !== true) return index;
+  const url = publicUrl || `${protocol}://${headers.host ?? 'localhost'}`;
+  sendPage(request, reply, indexPage({ version: VERSION, url, needsSetup: index.needs_setup }));
   return undefined;
 }
