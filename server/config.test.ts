@@ -61,8 +61,24 @@ test('the edges of good values are accepted', () => {
     assert.doesNotThrow(() => loadConfig({ [name]: value }), `${name}=${value}`);
 });
 
-test('a misspelt setting is refused', () => {
-  assert.throws(() => loadConfig({ CLOUDLET_PROT: '80' }), /unknown setting CLOUDLET_PROT/);
+test('a misspelt setting is refused, and the one that was meant is named', () => {
+  assert.throws(
+    () => loadConfig({ CLOUDLET_PROT: '80' }),
+    /unknown setting CLOUDLET_PROT \(did you mean CLOUDLET_PORT\?\); README/,
+  );
+  const unlike = { CLOUDLET_COLOUR_OF_THE_SKY: 'blue', CLOUDLET_LOGLEVEL: 'info' };
+  assert.throws(
+    () => loadConfig(unlike),
+    /unknown setting CLOUDLET_COLOUR_OF_THE_SKY, CLOUDLET_LOGLEVEL \(did you mean CLOUDLET_LOG_LEVEL\?\);/,
+  );
+});
+
+test('one port cannot be both', () => {
+  assert.throws(
+    () => loadConfig({ CLOUDLET_PORT: '9000' }),
+    /CLOUDLET_PORT and CLOUDLET_DATA_PORT are both 9000: they must differ/,
+  );
+  assert.doesNotThrow(() => loadConfig({ CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' }));
 });
 
 test('the table for README has every setting with its default', () => {

@@ -1,5 +1,6 @@
 /** Every setting: name, environment variable, default and help. The only reader of process.env. */
 import { resolve } from 'node:path';
+import { didYouMean } from './did-you-mean.ts';
 
 interface Setting<T> {
   readonly env: string;
@@ -290,8 +291,10 @@ export type Config = {
 export function loadConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
   const known = new Set(Object.values(SETTINGS).map((setting) => setting.env));
   const unknown = Object.keys(environment).filter((name) => name.startsWith('CLOUDLET_') && !known.has(name));
-  if (unknown.length > 0)
-    throw new ConfigError(`unknown setting ${unknown.join(', ')}; see README for the list`);
+  if (unknown.length > 0) {
+    const named = unknown.map((name) => withGuess(name, known));
+    throw new ConfigError(`unknown setting ${named.join(', ')}; README has the list`);
+  }
   const values = Object.entries(SETTINGS).map(([name, setting]) => {
     const given = environment[setting.env];
     return [
@@ -300,7 +303,14 @@ export function loadConfig(environment: Readonly<Record<string, string | undefin
     ];
   });
   const config = Object.fromEntries(values) as Config;
+  if (config.port !== 0 && config.port === config.dataPort)
+    throw new ConfigError(`CLOUDLET_PORT and CLOUDLET_DATA_PORT are both ${config.port}: they must differ`);
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
+}
+
+function withGuess(name: string, known: Iterable<string>): string {
+  const meant = didYouMean(name, known);
+  return meant === undefined ? name : `${name} (did you mean ${meant}?)`;
 }
 
 /** Threads of libuv's pool, which reads the same variable; `bin/cloudlet` sets it. */

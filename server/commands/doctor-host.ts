@@ -1,6 +1,6 @@
 /** The part of `cloudlet doctor` that looks at the machine: disk, ports, clock, limits, versions. */
 import { constants } from 'node:fs';
-import { access, mkdtemp, readFile, rmdir, statfs } from 'node:fs/promises';
+import { access, mkdtemp, readFile, realpath, rmdir, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
 import { checkedSqliteVersion } from '../drivers/metadata-sqlite/engine-version.ts';
+import { openParentOf, otherOwnerOf } from '../system/data-directory.ts';
 import type { Finding } from './doctor.ts';
 
 const GIB = 2 ** 30;
@@ -47,6 +48,8 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
   const directory = await existingDirectory(dataDir);
   const exists = directory === dataDir;
   const subject = 'data directory';
+  const stranger = exists ? otherOwnerOf(dataDir) : null;
+  if (stranger !== null) return [{ level: 'fail', subject, ...stranger }];
   try {
     await access(directory, constants.W_OK);
     // access() says yes to root on a read-only file system of some kinds; making something says the truth.
@@ -60,7 +63,17 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
       ? 'in use by a running Cloudlet'
       : 'not in use'
     : 'made at first start';
-  return [{ level: 'ok', subject, detail: `${dataDir} (${state})` }, await checkSpace(directory)];
+  const open = openParentOf(await realpath(directory));
+  const place: Finding =
+    open === null
+      ? { level: 'ok', subject, detail: `${dataDir} (${state})` }
+      : {
+          level: 'warn',
+          subject,
+          detail: `${dataDir} (${state}): every user of this host may rename what is in ${open}`,
+          fix: `chmod o-w ${open}, or set CLOUDLET_DATA_DIR`,
+        };
+  return [place, await checkSpace(directory)];
 }
 
 async function checkSpace(directory: string): Promise<Finding> {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import {
+  chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -135,6 +137,21 @@ describe('doctor', () => {
     const { code, about } = await report({ CLOUDLET_HOST: '192.0.2.1', CLOUDLET_PORT: '8080' });
     assert.equal(code, 1);
     assert.match(about('API port'), /^fail .*Fix: set CLOUDLET_HOST/);
+  });
+
+  test('a data directory of another user fails for root, one that others may move is a warning', {
+    skip: process.getuid?.() !== 0,
+  }, async () => {
+    const CLOUDLET_DATA_DIR = join(dataDir, 'data');
+    mkdirSync(CLOUDLET_DATA_DIR);
+    const about = async () => (await report({ CLOUDLET_DATA_DIR })).about('data directory');
+    chownSync(CLOUDLET_DATA_DIR, 4711, 4711);
+    assert.match(await about(), /^fail .* belongs to another user \(uid 4711\)\. Fix: chown root /);
+    chownSync(CLOUDLET_DATA_DIR, 0, 0);
+    chmodSync(dataDir, 0o777);
+    assert.match(await about(), /^warn .* every user of this host .*Fix: chmod o-w /);
+    chmodSync(dataDir, 0o700);
+    assert.match(await about(), /^ok /);
   });
 
   test('a clock of the wrong year fails, one that jumps is a warning', async () => {

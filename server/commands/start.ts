@@ -103,6 +103,8 @@ async function listen(app: FastifyInstance, { host, port, setting }: Place): Pro
       throw new StartupError(`Port ${port} needs more rights: set ${setting} to 1024 or above`);
     if (code === 'EADDRNOTAVAIL')
       throw new StartupError(`${host} is no address of this machine: set CLOUDLET_HOST`);
+    if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+      throw new StartupError(`CLOUDLET_HOST: the name ${host} leads to no address (${code})`);
     throw error;
   }
   const { port: actual } = app.server.address() as AddressInfo;

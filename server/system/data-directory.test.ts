@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openDataDirectory } from './data-directory.ts';
+import { holdsCloud, openDataDirectory, openParentOf } from './data-directory.ts';
 import { StartupError } from './startup-error.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'cloudlet-data-'));
@@ -29,15 +38,59 @@ test('one that others could read is closed to them, and what is in it stays', ()
 test('a place that cannot be a directory is refused in one clear line', () => {
   const file = join(scratch, 'file');
   writeFileSync(file, '');
-  for (const path of [file, join(file, 'below')]) {
-    assert.throws(
-      () => openDataDirectory(path),
-      (error) => {
-        assert.ok(error instanceof StartupError);
-        assert.ok(error.message.includes(path) && error.message.includes('CLOUDLET_DATA_DIR'));
-        assert.doesNotMatch(error.message, /\n/);
-        return true;
-      },
-    );
-  }
+  for (const path of [file, join(file, 'below')]) refused(path, /is a file, no directory/);
 });
+
+test(
+  'where nothing can be made this is said, and not tried for ever',
+  {
+    skip: process.platform !== 'linux',
+  },
+  () => refused('/proc/no/such/place', /is not writable \(ENOENT\)/),
+);
+
+test('one that another user owns is refused to root, with the fix', {
+  skip: process.getuid?.() !== 0,
+}, () => {
+  const path = join(scratch, 'of-another');
+  mkdirSync(path);
+  chownSync(path, 4711, 4711);
+  refused(path, /belongs to another user \(uid 4711\): chown root \S+, or run Cloudlet as that user/);
+  assert.equal(statSync(path).uid, 4711);
+  chownSync(path, 0, 0);
+  assert.equal(openDataDirectory(path), path);
+});
+
+test('a directory above that lets everyone rename what is in it is found; a sticky one is none', () => {
+  const path = join(scratch, 'open', 'inner', 'data');
+  openDataDirectory(path);
+  const above = join(scratch, 'open');
+  assert.equal(openParentOf(path), null);
+  chmodSync(above, 0o777);
+  assert.equal(openParentOf(path), above);
+  chmodSync(above, 0o1777);
+  assert.equal(openParentOf(path), null);
+});
+
+test('only where a cloud was started there is one', () => {
+  const path = join(scratch, 'marked');
+  assert.equal(holdsCloud(path), false);
+  openDataDirectory(path);
+  assert.equal(holdsCloud(path), false);
+  writeFileSync(join(path, 'metadata.db'), '');
+  assert.equal(holdsCloud(path), true);
+  assert.equal(holdsCloud(join(path, 'metadata.db')), false);
+});
+
+function refused(path: string, reason: RegExp): void {
+  assert.throws(
+    () => openDataDirectory(path),
+    (error) => {
+      assert.ok(error instanceof StartupError);
+      assert.match(error.message, reason);
+      assert.match(error.message, /CLOUDLET_DATA_DIR/);
+      assert.doesNotMatch(error.message, /\n/);
+      return true;
+    },
+  );
+}

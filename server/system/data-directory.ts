@@ -1,20 +1,33 @@
 /** The data directory, made or checked before anything is opened in it. */
-import { accessSync, chmodSync, constants, mkdirSync, statfsSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { StartupError } from './startup-error.ts';
 
 /** Below this nothing can be relied on, not even deletes; a small file system needs less. */
 const MIN_FREE_BYTES = 16 * 2 ** 20;
 const MIN_FREE_SHARE = 1 / 32;
+const OTHERS_MAY_WRITE = 0o002;
+const STICKY = 0o1000;
+
+/** What a cloud leaves in its data directory from its first start on. */
+const MARK = 'metadata.db';
+
+/** True when a cloud was started there before. */
+export function holdsCloud(path: string): boolean {
+  return statSync(join(path, MARK), { throwIfNoEntry: false }) !== undefined;
+}
 
 /** Makes the directory (0700) when missing; returns its path. Throws StartupError when it cannot be used. */
 export function openDataDirectory(path: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDirectory(path);
+    refuseOtherOwner(path);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
     chmodSync(path, 0o700);
   } catch (cause) {
+    if (cause instanceof StartupError) throw cause;
     throw new StartupError(
-      `The data directory ${path} is not writable (${codeOf(cause)}): change its owner or set CLOUDLET_DATA_DIR`,
+      `The data directory ${path} is not writable (${codeOf(cause)}): change its owner or ${ELSEWHERE}`,
       cause,
     );
   }
@@ -26,6 +39,40 @@ export function openDataDirectory(path: string): string {
     );
   }
   return path;
+}
+
+const ELSEWHERE = 'set CLOUDLET_DATA_DIR';
+
+/** Step by step: Node's own `recursive` tries for ever where a directory cannot be made, as below /proc. */
+function makeDirectory(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) return;
+  if (found !== undefined) throw new StartupError(`${path} is a file, no directory: ${ELSEWHERE}`);
+  makeDirectory(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
+}
+
+function refuseOtherOwner(path: string): void {
+  const problem = otherOwnerOf(path);
+  if (problem !== null) throw new StartupError(`${problem.detail}: ${problem.fix}, or ${ELSEWHERE}`);
+}
+
+/** Says so when another user owns it, who could put a master key and a database in the place of ours. */
+export function otherOwnerOf(path: string): { readonly detail: string; readonly fix: string } | null {
+  const own = process.geteuid?.();
+  const { uid } = statSync(path);
+  if (own === undefined || uid === own) return null;
+  const detail = `The data directory ${path} belongs to another user (uid ${uid})`;
+  const fix = own === 0 ? `chown root ${path}, or run Cloudlet as that user` : 'run Cloudlet as that user';
+  return { detail, fix };
+}
+
+/** The directory above `path` whose mode lets every user of this host rename what is in it; null: none. */
+export function openParentOf(path: string): string | null {
+  const parent = dirname(path);
+  if (parent === path) return null;
+  const { mode } = statSync(parent);
+  return (mode & OTHERS_MAY_WRITE) !== 0 && (mode & STICKY) === 0 ? parent : openParentOf(parent);
 }
 
 function codeOf(error: unknown): string {

@@ -44,9 +44,17 @@ describe('a start is refused', () => {
 
   test('when a file lies where the data directory should be', async () => {
     writeFileSync(directory('file'), '');
-    await refusesToStart({ CLOUDLET_DATA_DIR: directory('file') }, /not writable.*CLOUDLET_DATA_DIR/);
-    await refusesToStart({ CLOUDLET_DATA_DIR: directory('file/below') }, /not writable/);
+    await refusesToStart({ CLOUDLET_DATA_DIR: directory('file') }, /is a file.*CLOUDLET_DATA_DIR/);
+    await refusesToStart({ CLOUDLET_DATA_DIR: directory('file/below') }, /is a file/);
   });
+
+  test(
+    'when nothing can be made where the data directory should be',
+    {
+      skip: process.platform !== 'linux',
+    },
+    () => refusesToStart({ CLOUDLET_DATA_DIR: '/proc/no/such/place' }, /not writable.*CLOUDLET_DATA_DIR/),
+  );
 
   test('when the data directory belongs to somebody else', async () => {
     const dataDir = directory('readonly');
@@ -58,12 +66,16 @@ describe('a start is refused', () => {
     const identity = isRoot ? { uid: 65534, gid: 65534 } : {};
     const { code, stderr } = await runCloudlet(['start'], { env, ...identity });
     assert.equal(code, 1, stderr);
-    assert.match(stderr, /^cloudlet: The data directory \S+ is not writable [^\n]+\n$/);
+    const why = isRoot ? 'belongs to another user' : 'is not writable';
+    assert.match(stderr, new RegExp(`^cloudlet: The data directory \\S+ ${why} [^\\n]+\\n$`));
   });
 
   // What each setting may be is in server/config.test.ts.
   test('for settings that are unknown or invalid', async () => {
-    await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT/);
+    await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT .*CLOUDLET_PORT\?/);
+    await refusesToStart({ CLOUDLET_PORT: '9000', CLOUDLET_DATA_PORT: '9000' }, /are both 9000/);
+    await refusesToStart({ CLOUDLET_HOST: 'no-such-host.invalid' }, /CLOUDLET_HOST: .*no-such-host\.invalid/);
+    await refusesToStart({ CLOUDLET_HOST: '192.0.2.1' }, /192\.0\.2\.1 is no address of this machine/);
     await refusesToStart({ CLOUDLET_PORT: '80a' }, /CLOUDLET_PORT.*whole number/);
     await refusesToStart(
       { CLOUDLET_PASSWORD_BLOCKLIST: '/no/such/file' },
