@@ -74,7 +74,7 @@ export const NOBODY: Principal = {
   credentialId: 'nobody',
 };
 
-/** The operator on the machine itself, by the 0600 control socket. */
+/** The operator on the machine itself, by the control socket and its token. */
 export const OPERATOR: Principal = {
   accountId: 0,
   username: 'operator',

@@ -2,8 +2,10 @@
  * Calls the API as the operator of this machine: over the running server's control socket, or over one of
  * its own.
  */
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { Config } from '../config.ts';
+import { TOKEN_HEADER, tokenPath } from '../http/control-server.ts';
 import { controlPath } from './control-path.ts';
 
 export interface OperatorCall {
@@ -33,13 +35,23 @@ function answers(socketPath: string): Promise<boolean> {
   );
 }
 
+/** Empty when there is none: then the server says that a key is needed. */
+function tokenOf(socketPath: string): string {
+  try {
+    return readFileSync(tokenPath(socketPath), 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 function callSocket<T>(socketPath: string, { method, path, body }: OperatorCall): Promise<T> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? '' : JSON.stringify(body);
-    const headers =
+    const about =
       body === undefined
         ? {}
         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+    const headers = { ...about, [TOKEN_HEADER]: tokenOf(socketPath) };
     const outgoing = request({ socketPath, method, path, headers, agent: false }, (response) => {
       let answer = '';
       response.setEncoding('utf8');

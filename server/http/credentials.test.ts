@@ -42,7 +42,7 @@ test('a key counts before the cookie; without either it is nobody', async () => 
   assert.equal(await identify(request({}), accounts, new WeakSet()), NOBODY);
 });
 
-test('the control socket is the operator, whatever is sent', () => {
+test('a connection that showed the token is the operator, whatever else is sent', () => {
   assert.equal(identify(request({ 'x-api-key': 'K' }), accounts, new WeakSet([socket])), OPERATOR);
 });
 

@@ -9,7 +9,7 @@ export interface Authenticates {
   authenticate(credentials: { apiKey?: string; sessionToken?: string }): Awaitable<Principal>;
 }
 
-/** Connections that came in by the control socket, which only the operator's own user can open. */
+/** Connections by the control socket that showed the token, which only the operator's own user can read. */
 export type ControlSockets = WeakSet<object>;
 
 /** The key of `X-API-Key` or `Authorization: Bearer`, if any. Throws `invalid_api_key` for another scheme. */

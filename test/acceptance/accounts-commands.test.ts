@@ -1,6 +1,7 @@
 /** The operator's way in: the set-up link of the first start, and bin/cloudlet on the machine itself. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -174,5 +175,39 @@ describe('bin/cloudlet', () => {
     await operator.fail(2, 'start', 'now');
     assert.equal((await operator.run('doctor', 'now')).code, 2);
     assert.equal((await operator.run()).code, 2);
+  });
+});
+
+describe('the control socket', () => {
+  /** Status of a request by it; rejects when nobody listens. */
+  const ask = (dataDir: string, headers: Record<string, string> = {}): Promise<number | undefined> => {
+    const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+    const socketPath = join(dataDir, 'control.sock');
+    const asked = request({ socketPath, path: '/api/admin/accounts', headers, agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    asked.once('error', reject).end();
+    return promise;
+  };
+  const withToken = (token: string) => ({ 'x-cloudlet-control': token });
+
+  test('makes nobody the operator who does not know the token, which is another after each start', async () => {
+    const cloud = await CloudProcess.start();
+    try {
+      const file = join(cloud.dataDir, 'control.token');
+      assert.equal(await ask(cloud.dataDir), 401);
+      const token = readFileSync(file, 'utf8');
+      assert.equal(statSync(file).mode & 0o777, 0o600);
+      for (const wrong of ['', 'x', `${token}x`, token.slice(1)])
+        assert.equal(await ask(cloud.dataDir, withToken(wrong)), 401, wrong);
+      assert.equal(await ask(cloud.dataDir, withToken(token)), 200);
+      await cloud.crash();
+      await cloud.start();
+      assert.equal(await ask(cloud.dataDir, withToken(token)), 401);
+      assert.equal(await ask(cloud.dataDir, withToken(readFileSync(file, 'utf8'))), 200);
+    } finally {
+      await cloud.stop();
+    }
   });
 });
