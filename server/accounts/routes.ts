@@ -3,7 +3,9 @@ import { Type } from 'typebox';
 import { AppError } from '../errors.ts';
 import { refuseCrossSite } from '../http/credentials.ts';
 import { invalidCursor, listPage } from '../http/list-page.ts';
+import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { ENDED_LINK_PAGE, SETUP_PAGE } from '../http/setup-page.ts';
 import { isId } from '../ids.ts';
 import { type AccessKeys, MAX_ACCESS_KEYS } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
@@ -23,13 +25,19 @@ export interface AccountRoutesDeps {
   readonly secureCookies: boolean;
 }
 
-/** Everything under /api/register, /api/login, /api/logout, /api/setup and /api/account. */
+/** Everything under /api/register, /api/login, /api/logout, /api/setup, /setup and /api/account. */
 export function accountRoutes(deps: AccountRoutesDeps): Route[] {
-  return [...doorRoutes(deps), ...ownAccountRoutes(deps), ...ownKeyRoutes(deps), ...accessKeyRoutes(deps)];
+  return [
+    ...doorRoutes(deps),
+    ...setupRoutes(deps),
+    ...ownAccountRoutes(deps),
+    ...ownKeyRoutes(deps),
+    ...accessKeyRoutes(deps),
+  ];
 }
 
 /** For who has no key yet. */
-function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRoutesDeps): Route[] {
+function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -84,6 +92,12 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
         return answer;
       },
     }),
+  ];
+}
+
+/** For who makes the first administrator. */
+function setupRoutes({ setupLinks }: AccountRoutesDeps): Route[] {
+  return [
     defineRoute({
       method: 'POST',
       path: '/api/setup',
@@ -96,6 +110,22 @@ function doorRoutes({ accounts, sessions, setupLinks, secureCookies }: AccountRo
       errors: ['invalid_link', 'username_taken', 'email_taken', 'overloaded'],
       handler: ({ body: { token, username, email, password }, request: { address }, receipt }) =>
         setupLinks.setUp(token, { username, email, password, address }, receipt),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/setup',
+      name: 'getSetupPage',
+      tag: 'accounts',
+      summary: 'Page of the one-time set-up link',
+      permission: 'public',
+      query: shapes.SetupQuery,
+      responses: { 200: Type.String() },
+      produces: 'html',
+      handler: async ({ query: { token }, request }) => {
+        const page = (await setupLinks.isGood(token ?? '')) ? SETUP_PAGE : ENDED_LINK_PAGE;
+        Object.assign(request.answerHeaders, pageHeaders(page));
+        return page;
+      },
     }),
   ];
 }

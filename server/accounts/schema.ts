@@ -44,6 +44,10 @@ export const LoginBody = Type.Object({
   password: GivenPassword,
 });
 
+export const SetupQuery = Type.Object({
+  token: Type.Optional(Type.String({ maxLength: 256, description: 'From the set-up link' })),
+});
+
 export const SetupBody = Type.Object({
   token: Type.String({ maxLength: 256, description: 'From the set-up link printed at the first start' }),
   username: Username,

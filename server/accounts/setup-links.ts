@@ -40,16 +40,21 @@ export class SetupLinks {
     return token;
   }
 
+  /** True while the link with this token can be used: known, not expired, and no administrator yet. */
+  async isGood(token: string): Promise<boolean> {
+    const { setupLinkStore, clock } = this.#deps;
+    const link = await setupLinkStore.find(hashSecret(token));
+    return link !== undefined && link.expires_at > clock.now() && (await this.needsSetup());
+  }
+
   /** Throws `invalid_link` (unknown, used, expired) and, with the link still good, as Accounts.create. */
   async setUp(token: string, fields: NewAccount, receipt: Receipt): Promise<Account> {
-    const { setupLinkStore, clock, accounts } = this.#deps;
-    const hash = hashSecret(token);
-    const link = await setupLinkStore.find(hash);
-    if (link === undefined || link.expires_at <= clock.now()) throw invalidLink();
+    const { setupLinkStore, accounts } = this.#deps;
+    if (!(await this.isGood(token))) throw invalidLink();
     try {
       return await accounts.create(fields, {
         isAdmin: true,
-        precede: [setupLinkStore.use(hash)],
+        precede: [setupLinkStore.use(hashSecret(token))],
         receipt,
       });
     } catch (error) {

@@ -1,13 +1,12 @@
-/** The API describing itself, and the page of the one-time set-up link. */
+/** The API describing itself. */
 import { Type } from 'typebox';
 import { docsPage } from '../http/docs-page.ts';
 import { openApi } from '../http/openapi.ts';
 import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { SETUP_PAGE } from '../http/setup-page.ts';
 import { VERSION } from '../version.ts';
 
-/** `routes`: all others; these three are documented beside them. */
+/** `routes`: all others; these two are documented beside them. */
 export function documentRoutes(routes: readonly Route[]): Route[] {
   const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
   let document: ReturnType<typeof openApi> | undefined;
@@ -36,18 +35,6 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
         page ??= docsPage(all());
         Object.assign(request.answerHeaders, pageHeaders(page));
         return page;
-      },
-    }),
-    defineRoute({
-      ...common,
-      path: '/setup',
-      name: 'getSetupPage',
-      summary: 'Page of the one-time set-up link',
-      responses: { 200: Type.String() },
-      produces: 'html',
-      handler: ({ request }) => {
-        Object.assign(request.answerHeaders, pageHeaders(SETUP_PAGE));
-        return SETUP_PAGE;
       },
     }),
   ];

@@ -4,22 +4,13 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { notInstalled } from '../../scripts/installed.ts';
+import type { Browser, Page } from 'playwright-core';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { launchBrowser, noBrowser } from './browser-kit.ts';
 import { bodyOf, fieldPart, filePart, newBucket, rawForm, sendRaw } from './storage-kit.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
-const BROWSER_ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-const skip = notInstalled('chromium');
+const skip = noBrowser;
 
 let cloud: CloudProcess;
 let browser: Browser;
@@ -47,7 +38,7 @@ before(async () => {
   cloud = await CloudProcess.start();
   user = await new Client(cloud.api).newUser();
   bucket = await newBucket(user);
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: BROWSER_ARGS });
+  browser = await launchBrowser();
 });
 after(async () => {
   if (skip) return;
