@@ -4,7 +4,7 @@ import { ConnectionGuard } from './http/connection-guard.ts';
 import { createEdge, type EdgeDeps } from './http/edge.ts';
 import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
 import { hostsOf } from './http/host-check.ts';
-import { RateLimiter } from './http/rate-limit.ts';
+import { CallerLimits, RateLimiter } from './http/rate-limit.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from './http/web-sockets.ts';
 
 type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'operations' | 'control'> &
@@ -24,15 +24,14 @@ export function buildEdges(
   const { clock } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
   const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
-  const limiter = new RateLimiter(
-    { name: 'requests', requests: config.requestsPerWindow, windowSeconds: 10 },
-    clock,
-  );
-  const registrations = new RateLimiter(
-    { name: 'registrations', requests: config.registrationsPerWindow, windowSeconds: 600 },
-    clock,
+  const limitOf = (name: string, requests: number, windowSeconds: number) =>
+    new RateLimiter({ name, requests, windowSeconds }, clock);
+  const limiter = new CallerLimits(
+    limitOf('requests', config.requestsPerWindow, 10),
+    limitOf('account', config.requestsPerWindow * config.accountRateFactor, 10),
   );
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
+  const registrations = limitOf('registrations', config.registrationsPerWindow, 600);
   const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
   const common = { ...deps, trustedProxies, hostNames };
   const api = createEdge({

@@ -135,6 +135,13 @@ const SETTINGS = {
     1e9,
     'Requests per key (or address) in 10 seconds',
   ),
+  accountRateFactor: integer(
+    'CLOUDLET_RATE_ACCOUNT_FACTOR',
+    5,
+    1,
+    1e6,
+    'Requests per account, with all its keys and sessions, as a multiple of CLOUDLET_RATE_REQUESTS',
+  ),
   keptAnswers: integer(
     'CLOUDLET_KEPT_ANSWERS',
     100_000,

@@ -5,6 +5,7 @@ import type { BillingAccountStore } from './accounts-store.ts';
 import { METERS, type MeterName } from './meters.ts';
 import type { Prices } from './prices.ts';
 import { creditsOf, type Figure, priceOfNano, quantityOf } from './report-figures.ts';
+import { burnNanoOf, rememberedPrices } from './standing-burn.ts';
 import type { LineRow, UsageStore } from './usage-store.ts';
 
 export interface EstimateDeps {
@@ -55,19 +56,20 @@ const FRESH_MS = 1000;
 export async function estimate(deps: EstimateDeps, accountId: number): Promise<EstimateReport> {
   const { accounts, usage, prices, clock, settle } = deps;
   await settle(accountId, clock.now() - FRESH_MS);
-  const [account, lines] = await Promise.all([accounts.find(accountId), usage.linesOf(accountId)]);
+  const account = await accounts.find(accountId);
   if (account === undefined) throw new AppError('account_not_found', 'There is no such account');
   const at = clock.now();
   let nanoPerHour = 0n;
   const items: EstimateItem[] = [];
-  for (const line of lines) {
-    if (BigInt(line.level) === 0n) continue;
-    const priceNano = prices.priceNano({
-      ...{ meter: line.meter, variant: line.variant, plan: account.plan, at },
-    });
-    const nano = nanoPerHourOf(line, priceNano);
-    nanoPerHour += nano;
-    items.push({ ...describeLine(line), unit_price: priceOfNano(priceNano), ...burnOf(nano) });
+  const price = rememberedPrices(prices, at);
+  for await (const lines of usage.linePages(accountId)) {
+    for (const line of lines) {
+      if (BigInt(line.level) === 0n) continue;
+      const priceNano = price({ meter: line.meter, variant: line.variant, plan: account.plan });
+      const nano = burnNanoOf(line, priceNano);
+      nanoPerHour += nano;
+      items.push({ ...describeLine(line), unit_price: priceOfNano(priceNano), ...burnOf(nano) });
+    }
   }
   const spendable = BigInt(account.credits_micro);
   return {
@@ -83,10 +85,6 @@ export async function estimate(deps: EstimateDeps, accountId: number): Promise<E
 
 function ticksPerHour(meter: MeterName): bigint {
   return BigInt(HOUR_MS / METERS[meter].tickMs);
-}
-
-function nanoPerHourOf(line: LineRow, priceNano: bigint): bigint {
-  return (BigInt(line.level) * ticksPerHour(line.meter) * priceNano) / METERS[line.meter].perUnit;
 }
 
 function describeLine(line: LineRow) {

@@ -25,7 +25,7 @@ export interface SettlementDeps {
   readonly holds: HoldStore;
 }
 
-/** One moment on both clocks, the same for all lines of a settlement. */
+/** One moment on both clocks, the same for all lines that were read together. */
 interface Moment {
   readonly wallMs: number;
   readonly steadyMs: number;
@@ -94,17 +94,18 @@ export class Settlement {
 
   async #settleOnce(accountId: number, notSince: number): Promise<void> {
     const { accounts, usage, clock, steady } = this.#deps;
-    const moment = { wallMs: clock.now(), steadyMs: steady.now() };
     const account = await accounts.find(accountId);
     if (account === undefined) return;
     // Nothing was settled at a time to come: then the wall clock was set back.
-    if (account.settled_at > notSince && account.settled_at <= moment.wallMs) return;
-    const lines = await usage.linesOf(accountId);
+    if (account.settled_at > notSince && account.settled_at <= clock.now()) return;
     let { settlement } = account;
-    for (let from = 0; from < lines.length; ) {
-      const { to, isWritten } = await this.#settleSome(lines, { from, settlement, moment });
-      if (isWritten) settlement++;
-      from = to;
+    for await (const lines of usage.linePages(accountId)) {
+      const moment = { wallMs: clock.now(), steadyMs: steady.now() };
+      for (let from = 0; from < lines.length; ) {
+        const { to, isWritten } = await this.#settleSome(lines, { from, settlement, moment });
+        if (isWritten) settlement++;
+        from = to;
+      }
     }
   }
 

@@ -200,11 +200,13 @@ export class Standing {
 
   async #burnOf({ account_id, plan }: StandingRow): Promise<bigint> {
     const { usage, prices, clock } = this.#deps;
-    const at = clock.now();
+    const price = rememberedPrices(prices, clock.now());
     let burnNano = 0n;
-    for (const line of await usage.linesOf(account_id)) {
-      const { meter, variant } = line;
-      burnNano += burnNanoOf(line, prices.priceNano({ meter, variant, plan, at }));
+    for await (const lines of usage.linePages(account_id)) {
+      for (const line of lines) {
+        const { meter, variant } = line;
+        burnNano += burnNanoOf(line, price({ meter, variant, plan }));
+      }
     }
     return burnNano;
   }

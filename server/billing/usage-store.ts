@@ -1,5 +1,6 @@
 /** SQL of what is used: lines that are open, and windows that were settled. */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+import { endOfTurn } from '../turns.ts';
 import type { MeterName } from './meters.ts';
 
 type Int = number | bigint;
@@ -62,6 +63,9 @@ const AFTER_REST = 'settled_to = CASE WHEN level = 0 AND pending = 0 THEN ? ELSE
 const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
   cost_micro`;
 
+/** Some milliseconds of work. */
+const PAGE_LINES = 250;
+
 export class UsageStore {
   readonly #reads: Reads;
 
@@ -69,9 +73,21 @@ export class UsageStore {
     this.#reads = reads;
   }
 
-  /** All lines of an account. */
-  linesOf(accountId: number): Awaitable<LineRow[]> {
-    return this.#reads.all(`SELECT ${LINE} FROM usage_lines WHERE account_id = ?`, accountId);
+  /** All lines of an account, perhaps one for each of thousands of buckets: others get their turn between. */
+  async *linePages(accountId: number): AsyncGenerator<LineRow[]> {
+    let last: Pick<LineRow, 'meter' | 'resource_id'> | undefined;
+    do {
+      if (last !== undefined) await endOfTurn();
+      const lines: LineRow[] = await this.#reads.all(
+        `SELECT ${LINE} FROM usage_lines WHERE account_id = ? AND (meter, resource_id) > (?, ?)
+         ORDER BY meter, resource_id LIMIT ${PAGE_LINES}`,
+        accountId,
+        last?.meter ?? '',
+        last?.resource_id ?? '',
+      );
+      yield lines;
+      last = lines[PAGE_LINES - 1];
+    } while (last !== undefined);
   }
 
   /** Accounts with something to settle, by id, those after `after`. */

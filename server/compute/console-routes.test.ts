@@ -10,7 +10,7 @@ import { NOBODY, type Principal, type Scope } from '../accounts/principal.ts';
 import { systemClock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { createEdge } from '../http/edge.ts';
-import { RateLimiter } from '../http/rate-limit.ts';
+import { CallerLimits, RateLimiter } from '../http/rate-limit.ts';
 import { WebSockets } from '../http/web-sockets.ts';
 import { Meters } from '../system/meters.ts';
 import { eventually } from '../testing/eventually.ts';
@@ -61,10 +61,11 @@ async function start(pingSeconds = 30): Promise<void> {
     },
     isCurrent: ({ credentialId }: Principal) => !ended.has(credentialId),
   };
+  const perCaller = new RateLimiter({ name: 'requests', requests: 200, windowSeconds: 600 }, systemClock);
   const common = {
     ...{ clock: systemClock, log: pino({ level: 'silent' }), meters: new Meters(), accounts },
     control: new WeakSet(),
-    limiter: new RateLimiter({ name: 'requests', requests: 200, windowSeconds: 600 }, systemClock),
+    limiter: new CallerLimits(perCaller, perCaller),
     headers: { 'x-content-type-options': 'nosniff' },
   };
   app = createEdge({

@@ -22,7 +22,7 @@ import { handleRoute } from './handle.ts';
 import { hostCheck } from './host-check.ts';
 import { announcesBody, notJson, refuseEncoding, refuseForms, requireMultipart } from './media-type.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
-import type { RateLimiter } from './rate-limit.ts';
+import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
 import { unknownPath } from './unknown-path.ts';
 
@@ -36,8 +36,8 @@ export interface EdgeDeps {
   readonly idempotency: Idempotency;
   readonly operations: Operations;
   readonly control: ControlSockets;
-  /** Per caller, and per address for callers without a credential; null: no limit on this origin. */
-  readonly limiter: RateLimiter | null;
+  /** null: no limit on this origin. */
+  readonly limiter: CallerLimits | null;
   /** A further limit for some routes, by operation name. */
   readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
   readonly routes: readonly Route[];
@@ -113,7 +113,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   for (const route of deps.routes) mount(app, deps, route);
   app.setNotFoundHandler((request, reply) => {
     try {
-      deps.limiter?.take(`address:${request.address}`, request.answerHeaders);
+      deps.limiter?.take(request, request.answerHeaders);
       sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
     } catch (error) {
       sendProblem(deps, reply, error);
@@ -249,11 +249,9 @@ function enter(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
 }
 
 function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
-  const { principal } = request;
-  if (deps.limiter === null || principal.via === 'control') return;
-  const caller = principal.via === 'nobody' ? `address:${request.address}` : principal.credentialId;
-  deps.limiter.take(caller, request.answerHeaders);
-  deps.routeLimiters.get(route.name)?.take(`address:${request.address}`, request.answerHeaders);
+  if (deps.limiter === null || request.principal.via === 'control') return;
+  deps.limiter.take(request, request.answerHeaders);
+  deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.answerHeaders);
 }
 
 /** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { NOBODY, OPERATOR, type Principal } from '../accounts/principal.ts';
 import { FakeClock } from '../clock.ts';
 import { type AppError, isAppError } from '../errors.ts';
-import { type RateLimit, RateLimiter } from './rate-limit.ts';
+import { CallerLimits, type RateLimit, RateLimiter } from './rate-limit.ts';
 
 function open(limit: Partial<RateLimit> = {}) {
   const clock = new FakeClock(1_000_000_500);
@@ -86,4 +87,33 @@ test('an idle caller does not save up more than the limit, and a jump of the wal
   for (let i = 0; i < 5; i++) assert.equal(take().refusal, undefined);
   clock.jump(3_600_000);
   assert.ok(take().refusal);
+});
+
+test('an account has a limit over all its credentials, which is told only when it refuses', () => {
+  const clock = new FakeClock();
+  const limiter = (name: string, requests: number) =>
+    new RateLimiter({ name, requests, windowSeconds: 10 }, clock);
+  const limits = new CallerLimits(limiter('requests', 3), limiter('account', 5));
+  const take = (principal: Principal, address = '192.0.2.1') => {
+    const headers: Record<string, string> = {};
+    limits.take({ principal, address }, headers);
+    return headers;
+  };
+  const key = (credentialId: string, accountId = 1): Principal => ({
+    ...NOBODY,
+    via: 'key',
+    accountId,
+    credentialId,
+  });
+  for (let i = 0; i < 3; i++) assert.match(take(key('a'))['ratelimit-policy'] ?? '', /^"requests"/);
+  assert.throws(() => take(key('a')), /limit "requests"/);
+  for (let i = 0; i < 2; i++) take({ ...key('b'), via: 'session' });
+  assert.throws(() => take(key('c')), /limit "account"/);
+  take(key('d', 2));
+  for (let i = 0; i < 10; i++) take(OPERATOR);
+  // One host has all of a /64; a /24 is many.
+  for (let i = 0; i < 3; i++) take(NOBODY, `2001:db8::${i}`);
+  assert.throws(() => take(NOBODY, '2001:db8::9'), /limit "requests"/);
+  take(NOBODY, '2001:db8:0:1::1');
+  for (let i = 0; i < 5; i++) take(NOBODY, `192.0.2.${i}`);
 });

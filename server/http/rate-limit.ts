@@ -1,4 +1,6 @@
 /** Token buckets in memory, one per caller; and the two families of headers that tell about them. */
+import { sourceOf } from '../accounts/caller-networks.ts';
+import type { Principal } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 
@@ -39,10 +41,27 @@ export class RateLimiter {
    * Headers: RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, and X-RateLimit-*.
    */
   take(caller: string, headers: Record<string, string>): void {
-    const now = this.#clock.monotonic();
-    const bucket = this.#bucketOf(caller, now);
-    const allowed = bucket.tokens >= 1 - ROUNDING;
-    if (allowed) bucket.tokens = Math.max(0, bucket.tokens - 1);
+    const { bucket, isAllowed } = this.#spend(caller);
+    this.#tell(bucket, headers);
+    if (!isAllowed) throw this.#refusal(bucket);
+  }
+
+  /** As take(), but the headers tell of this limit only when it refuses. */
+  takeUnseen(caller: string, headers: Record<string, string>): void {
+    const { bucket, isAllowed } = this.#spend(caller);
+    if (isAllowed) return;
+    this.#tell(bucket, headers);
+    throw this.#refusal(bucket);
+  }
+
+  #spend(caller: string): { readonly bucket: Bucket; readonly isAllowed: boolean } {
+    const bucket = this.#bucketOf(caller, this.#clock.monotonic());
+    const isAllowed = bucket.tokens >= 1 - ROUNDING;
+    if (isAllowed) bucket.tokens = Math.max(0, bucket.tokens - 1);
+    return { bucket, isAllowed };
+  }
+
+  #tell(bucket: Bucket, headers: Record<string, string>): void {
     const left = Math.floor(bucket.tokens);
     const resetSeconds = Math.ceil(this.#secondsFor(this.limit.requests - bucket.tokens));
     headers['ratelimit-policy'] = this.#policy;
@@ -50,7 +69,6 @@ export class RateLimiter {
     headers['x-ratelimit-limit'] = String(this.limit.requests);
     headers['x-ratelimit-remaining'] = String(left);
     headers['x-ratelimit-reset'] = String(Math.ceil(this.#clock.now() / 1000) + resetSeconds);
-    if (!allowed) throw this.#refusal(bucket);
   }
 
   #secondsFor(tokens: number): number {
@@ -84,4 +102,34 @@ export class RateLimiter {
     this.#buckets.set(caller, fresh);
     return fresh;
   }
+}
+
+/** Who calls, as far as limits go. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly address: string;
+}
+
+/** The limits of every request: of a credential and its account, or of an address that has none. */
+export class CallerLimits {
+  readonly #perCaller: RateLimiter;
+  readonly #perAccount: RateLimiter;
+
+  constructor(perCaller: RateLimiter, perAccount: RateLimiter) {
+    this.#perCaller = perCaller;
+    this.#perAccount = perAccount;
+  }
+
+  /** As RateLimiter.take; the headers are those of the credential's limit unless the account's refuses. */
+  take({ principal, address }: Caller, headers: Record<string, string>): void {
+    const { via, credentialId, accountId } = principal;
+    if (via === 'control') return;
+    this.#perCaller.take(via === 'nobody' ? addressKey(address) : credentialId, headers);
+    if (accountId !== 0) this.#perAccount.takeUnseen(String(accountId), headers);
+  }
+}
+
+/** What the requests of an address are counted under. */
+export function addressKey(address: string): string {
+  return `address:${sourceOf(address)}`;
 }

@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Permission, Principal } from '../accounts/principal.ts';
+import { NOBODY, type Permission, type Principal } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
 import { AppError, ERRORS } from '../errors.ts';
 import { newId } from '../ids.ts';
@@ -18,7 +18,7 @@ import { type Authenticates, type ControlSockets, identify, sameHost } from './c
 import { demand } from './edge.ts';
 import { type HostCheck, hostCheck } from './host-check.ts';
 import { toAppError } from './problem.ts';
-import type { RateLimiter } from './rate-limit.ts';
+import type { CallerLimits } from './rate-limit.ts';
 
 export type SocketParams = Readonly<Record<string, string | undefined>>;
 
@@ -59,7 +59,7 @@ export interface WebSocketsDeps {
     isCurrent(principal: Principal): Awaitable<boolean>;
   };
   readonly control: ControlSockets;
-  readonly limiter: RateLimiter | null;
+  readonly limiter: CallerLimits | null;
   readonly routes: readonly SocketRoute[];
   /** On every refusal. */
   readonly headers: Readonly<Record<string, string>>;
@@ -206,6 +206,7 @@ export class WebSockets {
     headers: Record<string, string>,
   ): Promise<Principal> {
     const { accounts, control, limiter } = this.#deps;
+    const address = request.socket.remoteAddress ?? '';
     let principal: Principal;
     try {
       const ticket = query.get('ticket');
@@ -215,11 +216,10 @@ export class WebSockets {
       principal =
         holder === null ? await identify(request, accounts, control) : await this.#stillGood(holder);
     } catch (error) {
-      limiter?.take(`address:${request.socket.remoteAddress}`, headers);
+      limiter?.take({ principal: NOBODY, address }, headers);
       throw error;
     }
-    const isNobody = principal.via === 'nobody';
-    limiter?.take(isNobody ? `address:${request.socket.remoteAddress}` : principal.credentialId, headers);
+    limiter?.take({ principal, address }, headers);
     // A cookie comes along whoever asks; only browsers have one, and they always name the origin.
     if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
       throw crossSite();

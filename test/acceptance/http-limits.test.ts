@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { openSocket, parseResponse, readToEnd } from '../harness/raw-http.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const cloud = await CloudProcess.start({ env: { CLOUDLET_SLOW_BODY_SECONDS: '2' } });
 const tight = await CloudProcess.start({
@@ -46,6 +47,22 @@ describe('rate limits', () => {
     assert.equal((await caller.as(quiet).call('/api/account')).status, 200);
     await sleep(1500);
     assert.equal((await busy.call('/api/account')).status, 200, 'tokens come back');
+  });
+
+  test('refuse an account that uses many keys', async () => {
+    const caller = await CheckedClient.open(tight.api);
+    const user = caller.as((await caller.register()).api_key);
+    const keys: CheckedClient[] = [];
+    for (let i = 0; i < 8; i++) {
+      const json = { name: `key-${i}`, scopes: ['account:read'] };
+      keys.push(caller.as((await user.expect(201, '/api/account/access-keys', { json })).api_key));
+    }
+    // Each may send 20 at once and 2 a second, the account 100 and 10.
+    const ask = () => keys.flatMap((key) => Array.from({ length: 20 }, () => key.call('/api/account')));
+    const byAccount = await eventually('the account is refused', async () =>
+      (await Promise.all(ask())).find(({ body }) => /limit "account"/.test(body.detail)),
+    );
+    assert.deepEqual([byAccount.status, byAccount.headers.get('x-ratelimit-limit')], [429, '100']);
   });
 
   test('of registrations are per address, whatever X-Forwarded-For says', async () => {
