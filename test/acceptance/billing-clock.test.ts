@@ -9,7 +9,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { assertBooks, billOf } from './billing-kit.ts';
-import { cannotRunGuests, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
 /** Of the Debian package faketime. */
 const LIBRARY = readdirSync('/usr/lib')
@@ -39,7 +39,7 @@ async function fakedCloud(
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
     NO_FAKE_STAT: '1',
   };
-  const cloud = await CloudProcess.start({ dataDir, env: { ...VM_SETTINGS, ...faked } });
+  const cloud = await CloudProcess.start({ dataDir, env: faked });
   const anyone = await CheckedClient.open(cloud.api);
   const user = anyone.as((await anyone.register()).api_key);
   t.after(async () => {

@@ -5,12 +5,11 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
 /** Credits are looked at just as often. Long enough to see a machine that runs in it. */
 const GRACE_SECONDS = 3;
 const env = {
-  ...VM_SETTINGS,
   CLOUDLET_CREDIT_GRACE_SECONDS: String(GRACE_SECONDS),
   CLOUDLET_VM_GRACE_SECONDS: '1',
 };

@@ -12,7 +12,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { assertBill, assertBooks, billOf, msOf, runsOf, T2_MICRO_PRICE } from './billing-kit.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
 
 const isFull = process.env.FAULTS === 'full';
 const RUN_MS = isFull ? 90_000 : 4000;
@@ -30,7 +30,7 @@ let cloud: CloudProcess;
 let user: CheckedClient;
 let key: string;
 before(async () => {
-  cloud = await CloudProcess.start({ dataDir, env: VM_SETTINGS });
+  cloud = await CloudProcess.start({ dataDir });
   const anyone = await CheckedClient.open(cloud.api);
   key = (await anyone.register()).api_key;
   user = anyone.as(key);

@@ -19,7 +19,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { helloDisk, IMAGES, settled, upload, type WebServer, webServer } from './images-kit.ts';
-import { cannotRunGuests, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 const DISK = helloDisk();
@@ -45,7 +45,6 @@ describe('images', { skip }, () => {
     });
     cloud = await CloudProcess.start({
       env: {
-        ...VM_SETTINGS,
         CLOUDLET_IMAGE_SOURCES: offered,
         CLOUDLET_FETCH_ALLOW: '127.0.0.0/8',
         CLOUDLET_IMAGE_MAX_GB: '64',
@@ -251,7 +250,7 @@ describe('URLs of images, when nothing inside is allowed', () => {
   let web: WebServer;
   before(async () => {
     web = await webServer((_request, response) => response.end(DISK));
-    cloud = await CloudProcess.start({ env: VM_SETTINGS });
+    cloud = await CloudProcess.start();
     admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
   });
   after(async () => {

@@ -6,12 +6,12 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import type { Answer, Call } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
 let cloud: CloudProcess;
 let user: CheckedClient;
 before(async () => {
-  cloud = await CloudProcess.start({ env: VM_SETTINGS });
+  cloud = await CloudProcess.start();
   const anyone = await CheckedClient.open(cloud.api);
   const { api_key } = await anyone.register();
   user = anyone.as(api_key);

@@ -17,7 +17,7 @@ import { type TestContext, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const NOBODY = 65_534;
 const guests = cannotRunGuests();
@@ -45,7 +45,7 @@ async function cloudThatSees(t: TestContext, path: string, content: string): Pro
   writeFileSync(other, content);
   const hide = 'mount --bind "$0" "$1" && shift && exec "$@"';
   const wrapper = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', hide, other, path];
-  const cloud = await CloudProcess.start({ env: VM_SETTINGS, wrapper });
+  const cloud = await CloudProcess.start({ wrapper });
   t.after(async () => {
     await cloud.stop();
     rmSync(directory, { recursive: true });
@@ -105,7 +105,7 @@ test('as an ordinary user: guests start, answer on 2222 and stop', { skip: skipP
   chownSync(dataDir, NOBODY, NOBODY);
   chmodSync(dataDir, 0o700);
   const user = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--inh-caps=-all'];
-  const cloud = await CloudProcess.start({ dataDir, env: VM_SETTINGS, wrapper: user });
+  const cloud = await CloudProcess.start({ dataDir, wrapper: user });
   t.after(async () => {
     await cloud.stop();
     rmSync(dataDir, { recursive: true, force: true });

@@ -11,12 +11,12 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, newVm, removeAll, sshBanner, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const skip = cannotRunGuests() || notInstalled('ssh', 'sftp');
 const directory = mkdtempSync(join(tmpdir(), 'cloudlet-guest-'));
 const keyFile = join(directory, 'key');
-const cloud = await CloudProcess.start({ env: VM_SETTINGS });
+const cloud = await CloudProcess.start();
 const anyone = await CheckedClient.open(cloud.api);
 let user: CheckedClient;
 let vm = '';

@@ -5,14 +5,14 @@ import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 let cloud: CloudProcess;
 let user: CheckedClient;
 before(async () => {
   if (skip !== false) return;
-  cloud = await CloudProcess.start({ env: VM_SETTINGS });
+  cloud = await CloudProcess.start();
   const anyone = await CheckedClient.open(cloud.api);
   user = anyone.as((await anyone.register()).api_key);
 });

@@ -4,13 +4,13 @@ import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { TIME } from './storage-kit.ts';
-import { NEW_VM, newVm, VM_SETTINGS } from './vms-kit.ts';
+import { NEW_VM, newVm } from './vms-kit.ts';
 
 let cloud: CloudProcess;
 let anyone: CheckedClient;
 let user: CheckedClient;
 before(async () => {
-  cloud = await CloudProcess.start({ env: VM_SETTINGS });
+  cloud = await CloudProcess.start();
   anyone = await CheckedClient.open(cloud.api);
   user = anyone.as((await anyone.register()).api_key);
 });

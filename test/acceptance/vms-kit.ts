@@ -15,10 +15,6 @@ export function cannotRunGuests(): string | false {
   return existsSync(KERNEL) ? false : 'the guest image is not built; npm start builds it';
 }
 
-/** A network of this test process's own: clouds that run at the same time must not share addresses. */
-const POOL = `127.${100 + (process.pid % 100)}.${(process.pid >> 7) % 256}.0/24`;
-export const VM_SETTINGS = { CLOUDLET_VM_POOL: POOL };
-
 export const NEW_VM = { name: 'web', instance_type: 't2.micro', region: 'us-east-1', tags: 'a,b' };
 
 /** A new machine's path below the API. */

@@ -6,10 +6,10 @@ import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { runsOf } from './billing-kit.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
-const env = { ...VM_SETTINGS, CLOUDLET_VM_GRACE_SECONDS: '1' };
+const env = { CLOUDLET_VM_GRACE_SECONDS: '1' };
 let cloud: CloudProcess;
 let anyone: CheckedClient;
 before(async () => {

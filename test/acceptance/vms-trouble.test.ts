@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 const users: CheckedClient[] = [];
@@ -14,7 +14,7 @@ let anyone: CheckedClient;
 let user: CheckedClient;
 before(async () => {
   if (skip !== false) return;
-  cloud = await CloudProcess.start({ env: VM_SETTINGS });
+  cloud = await CloudProcess.start();
   anyone = await CheckedClient.open(cloud.api);
   user = anyone.as((await anyone.register()).api_key);
   users.push(user);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assertBooks, msOf, runsOf } from '../acceptance/billing-kit.ts';
-import { cannotRunGuests, NEW_VM, VM_SETTINGS } from '../acceptance/vms-kit.ts';
+import { cannotRunGuests, NEW_VM } from '../acceptance/vms-kit.ts';
 import { type Account, type Answer, Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { processesIn } from '../harness/leftovers.ts';
@@ -19,7 +19,6 @@ const MACHINES = 2;
 const GRANTERS = 4;
 const MICRO = 1e6;
 const env = {
-  ...VM_SETTINGS,
   CLOUDLET_VM_GRACE_SECONDS: '1',
   CLOUDLET_RATE_REQUESTS: '1000000',
   CLOUDLET_SWEEP_GRACE_SECONDS: '1',

@@ -5,9 +5,9 @@ import { existsSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cannotRunGuests, guestPids, NEW_VM, VM_SETTINGS } from '../acceptance/vms-kit.ts';
+import { cannotRunGuests, guestPids, NEW_VM } from '../acceptance/vms-kit.ts';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { CloudProcess, POOL } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { rounds } from './load.ts';
 import { LoopDisk, noLoopDisk } from './loop-disk.ts';
@@ -16,7 +16,7 @@ const MIB = 2 ** 20;
 /** Large enough for mkfs to choose blocks of 4 KiB: a file may then have the size of a machine's disk. */
 const DISK_BYTES = 640 * MIB;
 /** Fewer addresses than machines that are tried below. */
-const env = { CLOUDLET_VM_POOL: VM_SETTINGS.CLOUDLET_VM_POOL.replace(/\.0\/24$/, '.0/29') };
+const env = { CLOUDLET_VM_POOL: POOL.replace(/\/22$/, '/29') };
 const skip = noLoopDisk();
 
 interface House {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { cannotRunGuests, guestPids, NEW_VM, VM_SETTINGS } from '../acceptance/vms-kit.ts';
+import { cannotRunGuests, guestPids, NEW_VM } from '../acceptance/vms-kit.ts';
 import { type Answer, Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { processesIn } from '../harness/leftovers.ts';
@@ -17,7 +17,7 @@ const ROUNDS = rounds(4, 120);
 const MACHINES = 3;
 const LONGEST_ROUND_MS = 2500;
 /** The recovery's own wait for a guest that does not boot far enough to hear the button. */
-const env = { ...VM_SETTINGS, CLOUDLET_VM_GRACE_SECONDS: '1', CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
+const env = { CLOUDLET_VM_GRACE_SECONDS: '1', CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
 const UNDER_WAY = ['starting', 'stopping', 'deleting'];
 
 type Work = 'start' | 'stop' | 'delete';

@@ -9,7 +9,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { cannotRunGuests, guestPids, NEW_VM, sshBanner, VM_SETTINGS } from '../acceptance/vms-kit.ts';
+import { cannotRunGuests, guestPids, NEW_VM, sshBanner } from '../acceptance/vms-kit.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
@@ -34,7 +34,7 @@ test('after a reboot of the host machines that were running run again, others do
 }, async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-reboot-'));
   const dataDir = join(directory, 'data');
-  const before = await CloudProcess.start({ dataDir, env: VM_SETTINGS });
+  const before = await CloudProcess.start({ dataDir });
   t.after(() => before.crash());
   const { key } = await new Client(before.api).newUser();
   const client = new Client(before.api, key);
@@ -48,7 +48,7 @@ test('after a reboot of the host machines that were running run again, others do
   await before.crash();
   for (const pid of guestPids(running)) process.kill(pid, 'SIGKILL');
 
-  const after = await CloudProcess.start({ dataDir, env: VM_SETTINGS, wrapper: asAfterBoot(directory) });
+  const after = await CloudProcess.start({ dataDir, wrapper: asAfterBoot(directory) });
   t.after(() => after.crash());
   const again = new Client(after.api, key);
   const row = async (vmId: string) => (await again.call(`/api/vms/${vmId}`)).body;

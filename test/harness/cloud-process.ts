@@ -7,11 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { testPool, testUidBase } from '../../server/testing/own-ground.ts';
 import { noteStarted } from './leftovers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LAUNCHER = join(ROOT, 'bin/cloudlet');
 const START_MS = 30_000;
+
+/** Where machines of this test process have their addresses: a network of four times 256. */
+export const POOL = testPool();
 
 /** Of an administrator that every test cloud has. */
 export const ADMIN_KEY = 'test-administrator-key-0123456789';
@@ -61,6 +65,8 @@ export class CloudProcess {
       CLOUDLET_LOG_LEVEL: 'warn',
       // The test boots of KVM's probe would take seconds of processor from every test.
       CLOUDLET_VM_ACCEL: 'tcg',
+      CLOUDLET_VM_POOL: POOL,
+      CLOUDLET_VM_UID_BASE: String(testUidBase()),
       ...this.#options.env,
     };
     this.#output = '';

@@ -3,9 +3,11 @@
  * (guests, which are made to outlive their server). A run that ends or is told to end cleans up after itself;
  * after one that was killed, the next one does, by what the dead one wrote down.
  */
+import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { testUidBase } from '../../server/testing/own-ground.ts';
 
 interface Started {
   readonly pid: number;
@@ -61,6 +63,7 @@ function watchOwnEnd(): void {
   sweepDeadRuns();
   process.on('exit', () => {
     for (const entry of started.values()) end(entry);
+    removeRules(process.pid);
     fs.rmSync(join(DIRECTORY, ownName()), { force: true });
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -79,8 +82,15 @@ function sweepDeadRuns(): void {
       // The last line of a killed run may be cut off.
       if (line.endsWith('}')) end(JSON.parse(line) as Started);
     }
+    removeRules(Number(pid));
     fs.rmSync(path, { force: true });
   }
+}
+
+/** What clouds of a test process leave in the host's firewall, on purpose. */
+function removeRules(pid: number): void {
+  if (userInfo().uid !== 0) return;
+  spawnSync('nft', ['delete', 'table', 'inet', `cloudlet_${testUidBase(pid)}`], { stdio: 'ignore' });
 }
 
 function end({ pid, startTime, dataDir, isTemporary }: Started): void {

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { IMAGES } from '../acceptance/images-kit.ts';
-import { cannotRunGuests, VM_SETTINGS } from '../acceptance/vms-kit.ts';
+import { cannotRunGuests } from '../acceptance/vms-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { buildDebian, cannotBuildDebian } from './debian-image.ts';
@@ -31,7 +31,7 @@ before(async () => {
   const began = performance.now();
   disk = buildDebian(folder);
   builtIn = since(began);
-  cloud = await CloudProcess.start({ env: { ...VM_SETTINGS, CLOUDLET_IMAGE_SOURCES: folder } });
+  cloud = await CloudProcess.start({ env: { CLOUDLET_IMAGE_SOURCES: folder } });
   admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
   user = admin.as((await admin.register()).api_key);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'long test', '-f', key]);

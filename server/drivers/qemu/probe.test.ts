@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../clock.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { testUidBase } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { AccelProbe, judgeKvm, readProbe } from './probe.ts';
 import { readStat } from './processes.ts';
@@ -51,7 +52,7 @@ const HANGING = `
   const [probe, clock, directory, path] = process.argv.slice(1);
   const { AccelProbe } = await import(probe);
   const { systemClock } = await import(clock);
-  const user = process.getuid() === 0 ? { uid: 600000000, gid: 600000000 } : null;
+  const user = process.getuid() === 0 ? { uid: ${testUidBase()}, gid: ${testUidBase()} } : null;
   new AccelProbe({ directory, clock: systemClock, user, device: '/dev/null' })
     .current({ path, version: '1', machine: 'none', machines: [] });`;
 

@@ -1,0 +1,22 @@
+/**
+ * What tests take of the host, by the number of their process, so that neither tests that run at the same
+ * time nor clouds that have nothing to do with them come into each other's way.
+ */
+
+const NETWORKS = 7680;
+const USER_RANGES = 1000;
+const USERS_EACH = 1_100_000;
+
+/**
+ * A network for machines, of 1,022 addresses, in 127.128.0.0 to 127.247.255.255: far from 127.80.0.0/16, where
+ * clouds begin, and from where QEMU listens. Several clouds of a process divide it among themselves.
+ */
+export function testPool(): string {
+  const network = process.pid % NETWORKS;
+  return `127.${128 + (network >> 6)}.${(network & 63) * 4}.0/22`;
+}
+
+/** First of the user ids for guests. */
+export function testUidBase(pid = process.pid): number {
+  return 800_000_000 + (pid % USER_RANGES) * USERS_EACH;
+}
