@@ -26,6 +26,7 @@ import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
 import type { AppError } from './errors.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import type { Alarms } from './system/alarms.ts';
+import { Descriptors } from './system/descriptors.ts';
 import type { DiskRoom } from './system/disk-room.ts';
 import type { Jobs } from './system/jobs.ts';
 import type { Meters } from './system/meters.ts';
@@ -72,15 +73,18 @@ export async function buildCompute(deps: ComputeDeps) {
     bridge,
   });
   room.beforeRelease(() => hypervisor.waits.haltAll());
-  const front = bridge === null ? new LoopbackFront({ clock }) : new BridgeFront({ clock });
-  const addresses = new AddressPool(config.vmPool, await store.addresses());
+  const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
+  const front = bridge === null ? new LoopbackFront({ clock, descriptors }) : new BridgeFront({ clock });
+  const taken = await store.addresses();
+  const addresses = new AddressPool({ network: config.vmPool, taken, host: front });
   if (bridge !== null) addresses.markTaken(bridge.gateway);
   const imageSources = buildImageSources(config, clock);
   const parts = assembleCompute({
     ...{ metadata, assertRoom, clock, store, hypervisor, front, addresses, billing, imageSources },
     announce: eventStatements,
     report: (id, what, error) => log.error({ id, err: error }, what),
-    onRefused: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
+    onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
+    descriptors,
     outbound: config.vmOutbound === 'on',
     maxImageBytes: config.imageMaxGb * GIB,
     graceMs: config.vmGraceSeconds * 1000,
@@ -97,7 +101,18 @@ export async function buildCompute(deps: ComputeDeps) {
   const tickets = new ConsoleTickets(clock);
   const own = { machines, power, removal, images, imports, metrics, find, consoles, tickets };
   return {
-    ...{ imports, hypervisor, front, consoles, sampler, supervisor, accountStops, log },
+    ...{
+      imports,
+      hypervisor,
+      front,
+      consoles,
+      sampler,
+      supervisor,
+      accountStops,
+      log,
+      descriptors,
+      addresses,
+    },
     alarms: deps.base.alarms,
     routes: { ...own, hypervisor, billing },
     networks: bridge === null ? [guard] : [bridge, guard],
@@ -126,6 +141,10 @@ function buildImageSources(config: Config, clock: Clock): ImageSources {
 }
 
 const WAITING = 'machines_wait_for_room';
+const FILES = 'few_files_left';
+/** Too few to make a machine. */
+const FEW_FILES = 16;
+const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or stop machines.';
 const SAMPLE_MS = 5000;
 const CHECK_MS = 15_000;
 const ROOM_MS = 250;
@@ -134,6 +153,10 @@ const ROOM_MS = 250;
 export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number): void {
   const { supervisor, sampler, imports, hypervisor, networks, log, alarms } = compute;
   supervisor.start();
+  void compute.addresses.claimTaken().then((blocks) => {
+    if (blocks.length > 0)
+      log.warn({ blocks }, 'addresses of machines that another cloud on this host has too');
+  });
   void imports
     .start()
     .catch((error) => log.error({ err: error }, 'what was left of imports was not removed'));
@@ -156,6 +179,12 @@ export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number
     const { count } = hypervisor.waits;
     if (count === 0) alarms.clear(WAITING);
     else alarms.raise(WAITING, `${count} virtual machines stand still: the disk is nearly full. Make room.`);
+  });
+  jobs.every('watch for open files', CHECK_MS, async () => {
+    const { limit } = compute.descriptors;
+    if (compute.descriptors.hasRoom(FEW_FILES)) alarms.clear(FILES);
+    else
+      alarms.raise(FILES, `Nearly all of ${limit} files are open: no machine is made or started. ${RAISE}`);
   });
   jobs.every('sample machines', SAMPLE_MS, () => sampler.tick());
   jobs.every('look after machines', CHECK_MS, () => supervisor.check());

@@ -175,6 +175,13 @@ const SETTINGS = {
     1e6,
     'Open connections, of both ports together, before 503',
   ),
+  fileReserve: integer(
+    'CLOUDLET_FILE_RESERVE',
+    1024,
+    0,
+    1e6,
+    'Files the process may open that are kept from virtual machines, at most a quarter of its limit; below, none is created or started',
+  ),
   maxObjectBytes: integer('CLOUDLET_MAX_OBJECT_BYTES', 5 * 2 ** 40, 1, 2 ** 50, 'Largest object, bytes'),
   slowBodySeconds: integer(
     'CLOUDLET_SLOW_BODY_SECONDS',

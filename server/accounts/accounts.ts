@@ -176,8 +176,8 @@ export class Accounts {
 
   /**
    * Closes the caller's account: keys and sessions end, the name and the address become free, what it
-   * stored can no longer be reached, its machines are stopped. The ledger keeps its entries. Throws
-   * `scope_required`.
+   * stored can no longer be reached, its machines are stopped and deleted. The ledger keeps its entries.
+   * Throws `scope_required`.
    */
   async close(principal: Principal): Promise<ClosedAccount> {
     const row = await this.#own(principal);

@@ -108,6 +108,19 @@ test('who is suspended for want of credits and by an administrator needs both to
   }
 });
 
+test('a closed account is looked at as long as it has a machine, and no longer', async (t) => {
+  const house = await openStanding(1000n * PRICE);
+  t.after(house.close);
+  const { machines, tick, metadata } = house;
+  await machines.create('vm-1');
+  await tick();
+  assert.deepEqual(machines.stops, []);
+  await metadata.commit([{ sql: 'UPDATE accounts SET closed_at = 1, is_active = 0', params: [] }]);
+  await tick();
+  await tick();
+  assert.deepEqual(machines.stops, ['account_closed']);
+});
+
 test('the machines of a closed account are stopped, and no credits start them again', async (t) => {
   const house = await openStanding(1000n * PRICE);
   t.after(house.close);

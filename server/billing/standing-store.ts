@@ -82,11 +82,15 @@ export class StandingStore {
     );
   }
 
-  /** Accounts that are suspended by an administrator, or closed, and have machines that run. */
+  /**
+   * Accounts that are suspended by an administrator and have machines that run, or that are closed and have
+   * machines: each has a disk.
+   */
   async barredWithMachines(): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
       `SELECT DISTINCT account_id FROM usage_lines JOIN accounts ON id = account_id
-       WHERE meter = 'vm.time' AND level > 0 AND is_active = 0`,
+       WHERE level > 0 AND is_active = 0
+         AND (meter = 'vm.time' OR (meter = 'vm.disk' AND closed_at IS NOT NULL))`,
     );
     return rows.map((row) => row.account_id);
   }

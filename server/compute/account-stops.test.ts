@@ -210,13 +210,45 @@ test('a guest that could not be stopped is stopped the next time', async (t) => 
   assert.deepEqual(await house.reasons([vmId]), ['stopped account_suspended']);
 });
 
-test('what runs of a closed account is stopped, says so, and waits for no credits', async (t) => {
+test('the machines of a closed account are deleted, whatever they were, and their addresses are free', async (t) => {
   const { house, compute, ada } = await open(t);
-  const vmId = await newVm(compute, ada);
-  await compute.power.start(ada, vmId);
+  const bob = await house.newPrincipal('bob');
+  const others = await newVm(compute, bob);
+  const [fresh, running, stopped] = [
+    await newVm(compute, ada),
+    await newVm(compute, ada),
+    await newVm(compute, ada),
+  ];
+  for (const vmId of [running, stopped]) await compute.power.start(ada, vmId);
+  await compute.power.stop(ada, stopped);
+  house.clock.advance(5000);
   await compute.accountStops.stop(ada.accountId, 'account_closed');
-  const row = await house.store.find(vmId);
-  assert.deepEqual([row?.state, row?.reason_code], ['stopped', 'account_closed']);
-  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 0 });
-  assert.equal((await house.store.find(vmId))?.state, 'stopped');
+  await compute.accountStops.stop(ada.accountId, 'account_closed');
+  assert.deepEqual(await house.store.listOf(ada.accountId, 0, 10), []);
+  assert.deepEqual([...house.engine.guests.keys()], [others]);
+  assert.equal((await house.store.addresses()).length, 1);
+  const events = async (vmId: string) => (await house.usage(vmId)).map(({ event }) => event);
+  assert.deepEqual(await events(fresh), ['created', 'deleted']);
+  assert.deepEqual(await events(running), ['created', 'started', 'stopped', 'deleted']);
+  assert.deepEqual(compute.reports, []);
+});
+
+test('a machine of a closed account that cannot be deleted is deleted when it can', async (t) => {
+  const { house, compute, ada } = await open(t);
+  const [first, second] = [await newVm(compute, ada), await newVm(compute, ada)];
+  await compute.power.start(ada, first);
+  compute.scripted.script('stop', async () => {
+    throw new AppError('engine_unavailable', 'gone');
+  });
+  await compute.accountStops.stop(ada.accountId, 'account_closed');
+  const left = await house.store.listOf(ada.accountId, 0, 10);
+  assert.deepEqual(
+    left.map(({ vm_id }) => vm_id),
+    [first],
+  );
+  assert.match(compute.reports.join(), /could not be deleted/);
+  assert.equal(await house.store.find(second), undefined);
+  compute.scripted.script('stop');
+  await compute.accountStops.stop(ada.accountId, 'account_closed');
+  assert.equal(await house.store.find(first), undefined);
 });

@@ -1,8 +1,9 @@
-/** Stops the machines of an account that may not run any, and starts them again when it may. */
+/** Stops the machines of an account that may not run any, starts them again when it may, deletes them at last. */
 import { isAppError } from '../errors.ts';
 import type { Actions } from './actions.ts';
 import type { Reason } from './changes.ts';
 import type { Power } from './power.ts';
+import type { Removal } from './removal.ts';
 import { noVmReceipt, type Runs } from './runs.ts';
 import { PASSING_CAUSES, STOP_REASONS, type StopCause } from './stop-causes.ts';
 import type { VmRow, VmStore } from './store.ts';
@@ -12,10 +13,13 @@ export interface AccountStopsDeps {
   readonly actions: Actions;
   readonly runs: Runs;
   readonly power: Power;
+  readonly removal: Removal;
   /** How long a guest is asked to shut down, ms. */
   readonly graceMs: number;
   readonly report: (vmId: string, what: string, error: unknown) => void;
 }
+
+const REMOVED_TOGETHER = 16;
 
 interface Halt {
   /** Whether the machine, as it is when its turn comes, is to be stopped. */
@@ -31,13 +35,31 @@ export class AccountStops {
     this.#deps = deps;
   }
 
-  /** Resolves when all that could be stopped are. May be repeated; what failed is reported. */
+  /**
+   * Resolves when all that could be stopped are, and deleted when the account was closed: nobody could ever use
+   * them again. May be repeated; what failed is reported.
+   */
   async stop(accountId: number, cause: StopCause): Promise<void> {
     const rows = await this.#deps.store.listUp(accountId);
     const failure = `it could not be stopped (${cause})`;
     await this.#each(rows, failure, (row) =>
       this.#halt(row.vm_id, { isDue: isUp, reason: STOP_REASONS[cause] }),
     );
+    if (cause === 'account_closed') await this.#removeAll(accountId);
+  }
+
+  async #removeAll(accountId: number): Promise<void> {
+    const reason = STOP_REASONS.account_closed;
+    for (let after = 0; ; ) {
+      const rows = await this.#deps.store.listOf(accountId, after, REMOVED_TOGETHER);
+      await this.#each(rows, 'it could not be deleted with its account', async ({ vm_id: vmId }) => {
+        // One that never ran has to be stopped, too.
+        await this.#halt(vmId, { isDue: ({ state }) => state !== 'deleting', reason });
+        await this.#deps.removal.remove('administrator', vmId);
+      });
+      after = rows.at(-1)?.id ?? after;
+      if (rows.length < REMOVED_TOGETHER) return;
+    }
   }
 
   /**

@@ -1,39 +1,72 @@
 /** Addresses of machines: given out of one network, one each, and taken back. */
 import { AppError } from '../errors.ts';
+import type { Front } from './front.ts';
+
+/** Addresses are claimed from other clouds on this host by so many, or by the whole network if it is smaller. */
+const BLOCK = 256;
+/** Addresses, or blocks of them, that turned out to be somebody else's, before we give up. */
+const MAX_REFUSED = 256;
+
+export interface AddressPoolDeps {
+  /** An IPv4 network like `127.80.0.0/16`. */
+  readonly network: string;
+  /** What machines have already, oldest first. */
+  readonly taken: readonly string[];
+  readonly host: Pick<Front, 'claim' | 'isFree'>;
+}
 
 export class AddressPool {
   readonly #first: number;
   readonly #size: number;
+  readonly #host: AddressPoolDeps['host'];
   readonly #taken = new Set<number>();
   #next = 1;
 
-  /**
-   * `network` is an IPv4 network like `127.80.0.0/16`; `taken` is what machines have already, oldest first.
-   * The search goes on after the newest, so that an address rests before it is someone else's.
-   */
-  constructor(network: string, taken: readonly string[]) {
+  /** The search goes on after the newest address, so that one rests before it is someone else's. */
+  constructor({ network, taken, host }: AddressPoolDeps) {
     const [base = '', prefix = ''] = network.split('/');
+    this.#host = host;
     this.#size = 2 ** (32 - Number(prefix));
     this.#first = Math.floor(toNumber(base) / this.#size) * this.#size;
     for (const address of taken) this.markTaken(address);
   }
 
-  /** An address that no machine has. Throws `no_free_address`. */
-  take(): string {
-    // Without the network's own address, which is the first, and its broadcast address, the last.
-    for (let tried = 0; tried < this.#size; tried++) {
+  /**
+   * An address that no machine has, and where nobody else of this host listens on these ports. Throws
+   * `no_free_address`.
+   */
+  async take(guestPorts: readonly number[]): Promise<string> {
+    let refused = 0;
+    for (let tried = 0; tried < this.#size && refused < MAX_REFUSED; tried++) {
       const place = this.#next;
-      this.#next = (this.#next + 1) % this.#size;
-      const last = place % 256;
-      const isHost =
-        place > 0 && place < this.#size - 1 && (this.#size < 256 || (last !== 0 && last !== 255));
-      if (!isHost || this.#taken.has(place)) continue;
+      this.#next = (place + 1) % this.#size;
+      if (!this.#isHost(place) || this.#taken.has(place)) continue;
+      const address = toText(this.#first + place);
+      const block = place - (place % BLOCK);
+      // Before anything is asked: others take addresses meanwhile.
       this.#taken.add(place);
-      return toText(this.#first + place);
+      const isOurs = await this.#host.claim(toText(this.#first + block));
+      if (isOurs && (await this.#host.isFree(address, guestPorts))) return address;
+      this.#taken.delete(place);
+      refused++;
+      if (isOurs) continue;
+      this.#next = (block + BLOCK) % this.#size;
+      tried += block + BLOCK - place - 1;
     }
-    throw new AppError('no_free_address', 'Every address of this cloud belongs to a machine', {
-      hint: 'Delete machines that are not needed, or widen CLOUDLET_VM_POOL',
+    throw new AppError('no_free_address', 'No address is left for a machine', {
+      hint:
+        refused === 0
+          ? 'Delete machines that are not needed, or widen CLOUDLET_VM_POOL'
+          : 'Other programs or clouds on this host have the rest: give this cloud another CLOUDLET_VM_POOL',
     });
+  }
+
+  /** Claims the blocks that machines have addresses in. Resolves with those that another cloud has. */
+  async claimTaken(): Promise<string[]> {
+    const blocks = new Set([...this.#taken].map((place) => place - (place % BLOCK)));
+    const bases = [...blocks].map((block) => toText(this.#first + block));
+    const outcomes = await Promise.all(bases.map((base) => this.#host.claim(base)));
+    return bases.filter((_, index) => !outcomes[index]);
   }
 
   /** An address that turned out to be someone's. */
@@ -47,6 +80,13 @@ export class AddressPool {
 
   giveBack(address: string): void {
     this.#taken.delete(toNumber(address) - this.#first);
+  }
+
+  /** Without the network's own address, which is the first, and its broadcast address, the last. */
+  #isHost(place: number): boolean {
+    if (place === 0 || place === this.#size - 1) return false;
+    const last = place % 256;
+    return this.#size < 256 || (last !== 0 && last !== 255);
   }
 }
 

@@ -12,7 +12,7 @@ import { ImageImports } from './image-imports.ts';
 import type { ImageSources } from './image-sources.ts';
 import { ImageStore } from './image-store.ts';
 import { Images } from './images.ts';
-import { Machines } from './machines.ts';
+import { Machines, type OpenFiles } from './machines.ts';
 import { Power } from './power.ts';
 import { Recovery } from './recovery.ts';
 import { Removal } from './removal.ts';
@@ -36,7 +36,8 @@ export interface ComputeParts {
   /** Throws when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
   readonly report: (id: string, what: string, error: unknown) => void;
-  readonly onRefused: ExposuresDeps['onRefused'];
+  readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
+  readonly descriptors: OpenFiles;
   readonly outbound: boolean;
   readonly maxImageBytes: number;
   /** ms. */
@@ -60,7 +61,7 @@ export function assembleCompute(given: ComputeParts) {
   const removal = new Removal(parts);
   const recovery = new Recovery({ ...parts, removal });
   const supervisor = new Supervisor({ ...parts, recovery });
-  const accountStops = new AccountStops({ ...parts, power });
+  const accountStops = new AccountStops({ ...parts, power, removal });
   return {
     ...{ images, imports, machines, actions, changes, runs, exposures: base.exposures },
     ...{

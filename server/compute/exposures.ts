@@ -1,14 +1,10 @@
-/** Keeps the address of each machine answering, and learns from it when a guest came to life. */
+/** Makes the address of each machine answer while it runs, and learns from it when a guest came to life. */
 import type { Clock } from '../clock.ts';
 import type { Metadata } from '../metadata/metadata.ts';
-import type { Front, FrontPort, RefusedPort } from './front.ts';
+import type { Front, PortState } from './front.ts';
 import { guestNetwork } from './guest-spec.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import type { VmRow, VmStore } from './store.ts';
-
-const SSH = 22;
-/** Where SSH answers as well, because port 22 needs a privilege that Cloudlet may not have. */
-const SSH_UNPRIVILEGED = 2222;
 
 /** Told what went wrong with a machine while nobody waited for an answer. */
 export type Report = (vmId: string, what: string, error: unknown) => void;
@@ -20,8 +16,8 @@ export interface ExposuresDeps {
   readonly store: VmStore;
   readonly clock: Clock;
   readonly report: Report;
-  /** Ports that the host does not let us open; a machine is not worse for it. */
-  readonly onRefused: (vmId: string, ports: readonly RefusedPort[]) => void;
+  /** Ports that stay closed; a machine runs all the same. */
+  readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
 }
 
 export class Exposures {
@@ -31,28 +27,29 @@ export class Exposures {
     this.#deps = deps;
   }
 
-  /** Makes the machine's address answer. Never rejects. */
-  async open(row: Omit<VmRow, 'id'>): Promise<void> {
-    const { front, hypervisor, report, onRefused } = this.#deps;
+  /** Makes the machine's address answer, for a run that begins or goes on. Never rejects. */
+  async open(row: VmRow): Promise<void> {
+    const { front, hypervisor, report, onClosedPorts } = this.#deps;
     if (row.address === null) return;
     const vmId = row.vm_id;
     const network = guestNetwork(row);
     try {
-      const refused = await front.open({
+      const closed = await front.open({
         vmId,
         address: row.address,
-        ports: frontPorts(network.ports),
+        guestPorts: network.ports,
         endpointOf: (port) => hypervisor.endpoint({ vmId, network }, port),
         onSignOfLife: () => void this.#markReady(vmId),
       });
-      if (refused.length > 0) onRefused(vmId, refused);
+      if (closed.length > 0) onClosedPorts(vmId, closed);
     } catch (error) {
       report(vmId, 'its address could not be opened', error);
     }
   }
 
-  setRunning(vmId: string, running: boolean): void {
-    this.#deps.front.setRunning(vmId, running);
+  /** The guest runs, and its row says so. */
+  begin(vmId: string): void {
+    this.#deps.front.begin(vmId);
   }
 
   close(vmId: string): Promise<void> {
@@ -67,10 +64,4 @@ export class Exposures {
       report(vmId, 'its first sign of life was not stored', error);
     }
   }
-}
-
-function frontPorts(guestPorts: readonly number[]): FrontPort[] {
-  const ports = guestPorts.map((port) => ({ port, guestPort: port }));
-  if (guestPorts.includes(SSH_UNPRIVILEGED)) return ports;
-  return [...ports, { port: SSH_UNPRIVILEGED, guestPort: SSH }];
 }

@@ -5,8 +5,7 @@ import { AppError, invalidField, isAppError } from '../errors.ts';
 import { isId, newId, newMac, newUuid } from '../ids.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { AddressPool } from './addresses.ts';
-import type { Exposures } from './exposures.ts';
-import { guestSpec } from './guest-spec.ts';
+import { guestNetwork, guestSpec } from './guest-spec.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import { DEFAULT_IMAGE, type Images, imageNotFound } from './images.ts';
 import type { NewVm, Vm } from './schema.ts';
@@ -22,6 +21,14 @@ const ADDRESS_TRIES = 5;
 /** Others that were faster, before we give up. */
 const QUOTA_TRIES = 50;
 
+/** Throws `insufficient_capacity` when this process may not open so many files more. */
+export interface OpenFiles {
+  demand(more: number): void;
+}
+
+/** Files that are open while a machine is made: of programs, pipes and disks. */
+const FILES_TO_CREATE = 16;
+
 export interface MachinesDeps {
   readonly metadata: Metadata;
   readonly store: VmStore;
@@ -29,14 +36,24 @@ export interface MachinesDeps {
   readonly hypervisor: Hypervisor;
   readonly images: Images;
   readonly addresses: AddressPool;
-  readonly exposures: Exposures;
   readonly answers: VmAnswers;
   readonly billing: Pick<VmBilling, 'require' | 'planOf' | 'created'>;
+  readonly descriptors: OpenFiles;
   /** Whether new guests may open connections to the outside. */
   readonly outbound: boolean;
 }
 
+/** The owner of a machine, or an administrator, for whom it may be anybody's. */
+export type Caller = Principal | 'administrator';
+
 type NewRow = Omit<VmRow, 'id'>;
+
+interface Page {
+  /** A row id. */
+  readonly after: number;
+  /** At most so many. */
+  readonly limit: number;
+}
 
 interface Wish {
   readonly input: NewVm;
@@ -55,8 +72,8 @@ export class Machines {
   }
 
   /**
-   * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `no_free_address`, and what the
-   * engine says of a disk it cannot make (`out_of_space`). Nothing is left behind then.
+   * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `insufficient_capacity`,
+   * `no_free_address`, and what the engine says of a disk it cannot make (`out_of_space`). Nothing is left behind then.
    */
   async create(
     principal: Principal,
@@ -71,7 +88,8 @@ export class Machines {
     }
     await this.#deps.billing.require(principal.accountId, checked.type.name);
     const plan = await this.#deps.billing.planOf(principal.accountId);
-    const address = this.#deps.addresses.take();
+    this.#deps.descriptors.demand(FILES_TO_CREATE);
+    const address = await this.#deps.addresses.take(checked.ports);
     const row = this.#newRow(principal, { input, checked, address, plan });
     this.#beingCreated.add(row.vm_id);
     try {
@@ -82,24 +100,26 @@ export class Machines {
   }
 
   /** The caller's machine. Throws `vm_not_found`, also when it is someone else's. */
-  async findFor(principal: Principal, vmId: string): Promise<VmRow> {
+  async findFor(caller: Caller, vmId: string): Promise<VmRow> {
     const row = isId('vm', vmId) ? await this.#deps.store.find(vmId) : undefined;
-    if (row?.account_id !== principal.accountId) {
-      throw new AppError('vm_not_found', 'You have no such virtual machine');
-    }
-    return row;
+    const isTheirs = caller === 'administrator' || row?.account_id === caller.accountId;
+    if (row !== undefined && isTheirs) return row;
+    const whose = caller === 'administrator' ? 'There is' : 'You have';
+    throw new AppError('vm_not_found', `${whose} no such virtual machine`);
   }
 
   async describe(principal: Principal, vmId: string): Promise<Vm> {
     return this.#deps.answers.present(await this.findFor(principal, vmId));
   }
 
-  /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
-  async *list(principal: Principal, after: number, limit: number): AsyncGenerator<ListedVm> {
+  /** Of an account, or of all, oldest first. */
+  async *list(accountId: number | 'all', { after, limit }: Page): AsyncGenerator<ListedVm> {
+    const { store } = this.#deps;
     let last = after;
     let left = limit;
     while (left > 0) {
-      const rows = await this.#deps.store.listOf(principal.accountId, last, Math.min(left, LIST_STEP));
+      const step = Math.min(left, LIST_STEP);
+      const rows = await (accountId === 'all' ? store.list(last, step) : store.listOf(accountId, last, step));
       for (const row of rows) yield new ListedVm(row, this.#deps.answers);
       left -= rows.length;
       const end = rows.at(-1);
@@ -145,7 +165,7 @@ export class Machines {
 
   /** Disk first, then the row: a crash between them leaves a disk to sweep, never a machine without one. */
   async #store(wanted: NewRow, receipt: (answer: Vm) => readonly Statement[]): Promise<Vm> {
-    const { hypervisor, addresses, exposures, answers } = this.#deps;
+    const { hypervisor, addresses, answers } = this.#deps;
     let row = wanted;
     try {
       await hypervisor.prepare(guestSpec(row));
@@ -159,7 +179,6 @@ export class Machines {
       await hypervisor.discard(row.vm_id).catch(() => {});
       throw error;
     }
-    await exposures.open(row);
     return answers.present(row);
   }
 
@@ -188,21 +207,23 @@ export class Machines {
         const taken = isClash && row.address !== null && (await store.isAddressTaken(row.address));
         if (!taken || tries === ADDRESS_TRIES) throw error;
         // The pool goes on to count it as taken, which it is.
-        row = { ...row, address: addresses.take() };
+        row = { ...row, address: await addresses.take(guestNetwork(row).ports) };
         onMoved(row);
       }
     }
   }
 }
 
-/** A machine with its place in the list. */
-class ListedVm {
+/** A machine with its place in the list and its owner. */
+export class ListedVm {
   readonly id: number;
+  readonly accountId: number;
   readonly #row: VmRow;
   readonly #answers: VmAnswers;
 
   constructor(row: VmRow, answers: VmAnswers) {
     this.id = row.id;
+    this.accountId = row.account_id;
     this.#row = row;
     this.#answers = answers;
   }

@@ -153,10 +153,10 @@ test('the counters and the share of a run do not go on in the next', async () =>
   traffic.inBytes = 500;
   await step(vm, 1000);
   change(vm, { state: 'stopped' });
-  traffic.inBytes = 700;
   await sampler.tick();
+  house.clock.advance(1);
   change(vm, { state: 'running', started_at: house.clock.now() });
-  traffic.inBytes = 760;
+  traffic.inBytes = 60;
   await step(vm, 2000);
   const shown = await read(vm);
   assert.equal(shown.cpu_percent, 20);

@@ -122,7 +122,8 @@ export class Recovery {
 
   async #adopt(row: VmRow, fact: GuestFact): Promise<void> {
     if (row.handle === fact.handle) {
-      this.#deps.exposures.setRunning(row.vm_id, true);
+      await this.#deps.exposures.open(row);
+      this.#deps.exposures.begin(row.vm_id);
       return;
     }
     // Another run than the row knows of: the engine is right.

@@ -1,12 +1,11 @@
 /** Removes machines for good. */
-import type { Principal } from '../accounts/principal.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Actions } from './actions.ts';
 import type { AddressPool } from './addresses.ts';
 import type { Changes } from './changes.ts';
 import type { Exposures } from './exposures.ts';
 import type { Hypervisor } from './hypervisor.ts';
-import type { Machines } from './machines.ts';
+import type { Caller, Machines } from './machines.ts';
 import type { DeletedVm } from './schema.ts';
 import type { VmRow, VmStore } from './store.ts';
 
@@ -32,11 +31,11 @@ export class Removal {
    * Resolves when its disk is gone. What fails on the way is finished later: from the first commit on it is
    * being deleted. Throws `vm_not_found`, `vm_not_stopped`, `vm_locked`.
    */
-  async remove(principal: Principal, vmId: string): Promise<DeletedVm> {
+  async remove(caller: Caller, vmId: string): Promise<DeletedVm> {
     const { machines, actions, changes } = this.#deps;
-    await machines.findFor(principal, vmId);
+    await machines.findFor(caller, vmId);
     const { name } = await actions.run(vmId, 'delete', async () => {
-      const row = await machines.findFor(principal, vmId);
+      const row = await machines.findFor(caller, vmId);
       await changes.apply(row, { event: 'delete', desired: 'deleted' });
       return this.finish(row);
     });

@@ -3,10 +3,17 @@ import type { Route } from '../http/route.ts';
 import { type ConsoleRoutesDeps, consoleRoutes } from './console-routes.ts';
 import { type ImageRoutesDeps, imageRoutes } from './image-routes.ts';
 import { type MetricsRoutesDeps, metricsRoutes } from './metrics-routes.ts';
+import { vmAdminRoutes } from './vm-admin-routes.ts';
 import { type VmRoutesDeps, vmRoutes } from './vm-routes.ts';
 
 export type ComputeRoutesDeps = VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps;
 
 export function computeRoutes(deps: ComputeRoutesDeps): Route[] {
-  return [...vmRoutes(deps), ...imageRoutes(deps), ...metricsRoutes(deps), ...consoleRoutes(deps)];
+  return [
+    ...vmRoutes(deps),
+    ...vmAdminRoutes(deps),
+    ...imageRoutes(deps),
+    ...metricsRoutes(deps),
+    ...consoleRoutes(deps),
+  ];
 }

@@ -89,12 +89,14 @@ export class Runs {
       await changes.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
       throw error;
     }
+    // Before the answer, which says what is open.
+    await exposures.open(row);
     const also = (running: VmRow) => receipt(answers.present(running));
     const running = await changes.apply(row, {
       ...{ event: 'started', desired: 'running', run, also },
       ...(row.started_at === null ? {} : { endedAt: run.startedAt }),
     });
-    exposures.setRunning(row.vm_id, true);
+    exposures.begin(row.vm_id);
     return running;
   }
 
@@ -116,7 +118,7 @@ export class Runs {
       await changes.apply(stopping, { event: 'failed', reason: whyNot(error) });
       throw error;
     }
-    exposures.setRunning(row.vm_id, false);
+    await exposures.close(row.vm_id);
     const end = means === 'was_stopped' ? await this.#endOf(row) : null;
     const how = end === null ? MEANS[means] : endReason(end);
     return changes.apply(stopping, {
@@ -142,7 +144,7 @@ export class Runs {
       reason: { code: end.cause, message: end.message },
       endedAt: end.at,
     });
-    exposures.setRunning(end.vmId, false);
+    await exposures.close(end.vmId);
   }
 
   /**
@@ -154,7 +156,7 @@ export class Runs {
     if (row.started_at === null) return row;
     const endedAt = at ?? (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;
     const after = await changes.apply(row, { ...gone, endedAt });
-    exposures.setRunning(row.vm_id, false);
+    await exposures.close(row.vm_id);
     return after;
   }
 }

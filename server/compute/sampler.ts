@@ -57,8 +57,6 @@ export class Sampler {
   readonly #deps: SamplerDeps;
   readonly #latest = new Map<string, Reading>();
   readonly #offsets = new Map<string, Offsets>();
-  /** Traffic of machines' addresses when they last ran. */
-  readonly #lastTraffic = new Map<string, { rx: number; tx: number }>();
   readonly #underWay = new Set<string>();
   #running: readonly SampledVm[] = [];
   #aggregatedTo: number | undefined;
@@ -119,11 +117,6 @@ export class Sampler {
       this.#latest.delete(vmId);
       this.#offsets.delete(vmId);
     }
-    for (const vmId of this.#lastTraffic.keys()) {
-      const traffic = this.#deps.front.traffic(vmId);
-      if (traffic === null) this.#lastTraffic.delete(vmId);
-      else if (!running.has(vmId)) this.#noteTraffic(vmId, { rx: traffic.inBytes, tx: traffic.outBytes });
-    }
   }
 
   async #read(vm: SampledVm, at: number): Promise<Reading | null> {
@@ -167,34 +160,29 @@ export class Sampler {
   async #network(vm: SampledVm, sample: GuestSample) {
     const offsets = await this.#offsetsOf(vm);
     const traffic = this.#deps.front.traffic(vm.vm_id);
-    if (traffic !== null) this.#noteTraffic(vm.vm_id, { rx: traffic.inBytes, tx: traffic.outBytes });
-    const rx = traffic === null ? null : Math.max(0, traffic.inBytes + offsets.rx);
-    const tx = traffic === null ? null : Math.max(0, traffic.outBytes + offsets.tx);
+    const rx = traffic === null ? null : traffic.inBytes + offsets.rx;
+    const tx = traffic === null ? null : traffic.outBytes + offsets.tx;
     return {
       network_rx_bytes: sample.networkRxBytes ?? rx,
       network_tx_bytes: sample.networkTxBytes ?? tx,
     };
   }
 
-  /** What has to be added to the address's counters, which begin anew with Cloudlet and not with the run. */
+  /**
+   * What has to be added to the address's counters, which begin with the run and again with Cloudlet: what
+   * was stored of the run before this process first looked at it.
+   */
   async #offsetsOf(vm: SampledVm): Promise<Offsets> {
     const known = this.#offsets.get(vm.vm_id);
     if (known !== undefined && known.startedAt === vm.started_at) return known;
-    const earlier = this.#lastTraffic.get(vm.vm_id);
-    let rx = -(earlier?.rx ?? 0);
-    let tx = -(earlier?.tx ?? 0);
-    if (earlier === undefined && vm.started_at !== null) {
-      const stored = await this.#deps.store.newest(vm.id, vm.started_at);
-      rx = stored?.network_rx_bytes ?? 0;
-      tx = stored?.network_tx_bytes ?? 0;
-    }
-    const offsets = { startedAt: vm.started_at, rx, tx };
+    const stored = vm.started_at === null ? null : await this.#deps.store.newest(vm.id, vm.started_at);
+    const offsets = {
+      startedAt: vm.started_at,
+      rx: stored?.network_rx_bytes ?? 0,
+      tx: stored?.network_tx_bytes ?? 0,
+    };
     this.#offsets.set(vm.vm_id, offsets);
     return offsets;
-  }
-
-  #noteTraffic(vmId: string, traffic: { rx: number; tx: number }): void {
-    this.#lastTraffic.set(vmId, traffic);
   }
 
   #upkeep(now: number) {

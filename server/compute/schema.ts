@@ -4,6 +4,13 @@ import { VM_STATES } from './transitions.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
+const VmPort = Type.Object({
+  port: Type.Integer(),
+  guest_port: Type.Integer({ description: 'Where it leads to in the machine' }),
+  open: Type.Boolean({ description: 'Whether it answers now' }),
+  reason: textOrNull('Why it is closed'),
+});
+
 export const Vm = Type.Object({
   vm_id: Type.String(),
   name: Type.String(),
@@ -21,7 +28,8 @@ export const Vm = Type.Object({
   disk_gb: Type.Integer(),
   price_per_hour: Type.Number({ description: 'Credits, for time in which it runs' }),
   price_per_month: Type.Number({ description: 'Credits, for 730 hours of it' }),
-  ports: Type.Array(Type.Integer(), { description: 'TCP ports that the address answers on' }),
+  ports: Type.Array(VmPort, { description: 'TCP ports of the address' }),
+  ssh_command: textOrNull('How to reach its SSH server; null while that cannot be reached'),
   outbound: Type.Boolean({ description: 'Whether it may open connections to the outside' }),
   accel: textOrNull('What its processor runs on; null while it does not run'),
   accel_reason: textOrNull('Why nothing faster'),
@@ -82,6 +90,11 @@ export const Paging = {
     Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
   ),
 };
+export const AdminVm = Type.Object({ ...Vm.properties, account_id: Type.Integer() });
+export const AdminVmsQuery = Type.Object({
+  account_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Of this account only' })),
+  ...Paging,
+});
 export const VmPath = Type.Object({ vm_id: Type.String() });
 
 export const StopQuery = Type.Object({

@@ -16,6 +16,12 @@ export const STOP_REASONS: Readonly<Record<StopCause, Reason>> = {
   account_closed: { code: 'account_closed', message: 'It was stopped because its account was closed' },
 };
 
+/** Of a single machine that an administrator stopped: its owner may start it again. */
+export const STOPPED_BY_ADMINISTRATOR: Reason = {
+  code: 'stopped_by_administrator',
+  message: 'It was stopped by an administrator',
+};
+
 /** What is stopped for these is started again when they no longer hold. */
 export const PASSING_CAUSES: readonly StopCause[] = ['credits_exhausted', 'account_suspended'];
 

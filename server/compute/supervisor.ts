@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import { idTime, isId } from '../ids.ts';
 import type { Actions } from './actions.ts';
-import type { Exposures, Report } from './exposures.ts';
+import type { Report } from './exposures.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from './hypervisor.ts';
 import type { Machines } from './machines.ts';
 import type { Recovery } from './recovery.ts';
@@ -16,7 +16,6 @@ export interface SupervisorDeps {
   readonly machines: Machines;
   readonly actions: Actions;
   readonly runs: Runs;
-  readonly exposures: Exposures;
   readonly recovery: Recovery;
   readonly report: Report;
   /** How long a guest without a row is left alone after it was made and first noticed, ms. */
@@ -81,9 +80,8 @@ export class Supervisor {
   }
 
   async #recover(): Promise<void> {
-    const { hypervisor, exposures } = this.#deps;
+    const { hypervisor } = this.#deps;
     const rows = await this.#allRows();
-    await eachOf(rows, AT_ONCE, (row) => exposures.open(row));
     const running = new Map<string, GuestFact>();
     try {
       for (const fact of await hypervisor.list()) if (fact.running) running.set(fact.vmId, fact);

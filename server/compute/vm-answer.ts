@@ -1,10 +1,12 @@
 /** A machine's row as its owner sees it. */
 import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import type { Front, PortState } from './front.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import type { Vm } from './schema.ts';
 import type { VmRow } from './store.ts';
 import type { VmBilling } from './vm-billing.ts';
 
+const SSH = 22;
 /** Of an average month, as prices are commonly told. */
 const HOURS_PER_MONTH = 730;
 
@@ -23,6 +25,7 @@ export interface VmAnswersDeps {
   readonly clock: Clock;
   readonly billing: Pick<VmBilling, 'pricePerHour'>;
   readonly hypervisor: Pick<Hypervisor, 'waiting'>;
+  readonly front: Pick<Front, 'ports'>;
   /** Machines are let out, if they were made so; false: none is, whatever it was made with. */
   readonly outbound: boolean;
 }
@@ -35,15 +38,35 @@ export class VmAnswers {
   }
 
   present(row: Omit<VmRow, 'id'>): Vm {
-    const { clock, billing, hypervisor, outbound } = this.#deps;
+    const { clock, billing, hypervisor, front, outbound } = this.#deps;
     const vm = presentVm(row, clock.now(), billing.pricePerHour(row.plan, row.instance_type));
     const isWaiting = row.state === 'running' && hypervisor.waiting(row.vm_id) !== null;
     const state_reason = isWaiting ? WAITS : vm.state_reason;
-    return { ...vm, state_reason, outbound: vm.outbound && outbound };
+    const ports = front.ports(row.vm_id, JSON.parse(row.ports) as number[]);
+    return {
+      ...vm,
+      state_reason,
+      ports: ports.map(({ port, guestPort, reason }) => ({
+        ...{ port, guest_port: guestPort, open: reason === null, reason },
+      })),
+      ssh_command: sshCommand(row.address, ports),
+      outbound: vm.outbound && outbound,
+    };
   }
 }
 
-function presentVm(row: Omit<VmRow, 'id'>, now: number, pricePerHour: number): Vm {
+/** By the first port that leads to the guest's SSH server; null: none does now. */
+function sshCommand(address: string | null, ports: readonly PortState[]): string | null {
+  const open = ports.find(({ guestPort, reason }) => guestPort === SSH && reason === null);
+  if (address === null || open === undefined) return null;
+  return open.port === SSH ? `ssh root@${address}` : `ssh -p ${open.port} root@${address}`;
+}
+
+function presentVm(
+  row: Omit<VmRow, 'id'>,
+  now: number,
+  pricePerHour: number,
+): Omit<Vm, 'ports' | 'ssh_command'> {
   const started = row.started_at;
   return {
     vm_id: row.vm_id,
@@ -61,7 +84,6 @@ function presentVm(row: Omit<VmRow, 'id'>, now: number, pricePerHour: number): V
     disk_gb: row.disk_gb,
     price_per_hour: pricePerHour,
     price_per_month: pricePerMonth(pricePerHour),
-    ports: JSON.parse(row.ports) as number[],
     outbound: row.outbound === 1,
     accel: row.accel,
     accel_reason: row.accel_reason,

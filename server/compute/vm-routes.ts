@@ -20,6 +20,12 @@ export interface VmRoutesDeps {
 
 const VM = '/api/vms/{vm_id}';
 
+/** undefined: as long as is usual. */
+export function graceMsOf({ force, grace }: StopQuery): number | undefined {
+  if (force === true) return 0;
+  return grace === undefined ? undefined : grace * 1000;
+}
+
 export function vmRoutes(deps: VmRoutesDeps): Route[] {
   return [...catalogueRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps)];
 }
@@ -67,7 +73,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       responses: { 201: Vm },
       errors: [
         ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'quota_exceeded'] as const),
-        ...(['no_free_address', 'engine_unavailable'] as const),
+        ...(['no_free_address', 'engine_unavailable', 'insufficient_capacity'] as const),
       ],
       handler: ({ principal, body, receipt }) => machines.create(principal, body, receipt),
     }),
@@ -85,7 +91,8 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       handler: ({ principal, query, request }) => {
         const { limit, cursor } = query;
         const after = rowIdCursor(cursor);
-        const entries = machines.list(principal, after, limit === undefined ? Infinity : limit + 1);
+        const page = { after, limit: limit === undefined ? Infinity : limit + 1 };
+        const entries = machines.list(principal.accountId, page);
         return listPage({ request, limit, entries, cursorOf: (vm) => String(vm.id) });
       },
     }),
@@ -134,10 +141,8 @@ function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
       query: StopQuery,
       responses: { 200: Vm },
       errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
-      handler: ({ principal, params, query, receipt }) => {
-        const graceMs = query.force === true ? 0 : query.grace === undefined ? undefined : query.grace * 1000;
-        return power.stop(principal, params.vm_id, { graceMs, receipt });
-      },
+      handler: ({ principal, params, query, receipt }) =>
+        power.stop(principal, params.vm_id, { graceMs: graceMsOf(query), receipt }),
     }),
     defineRoute({
       method: 'DELETE',

@@ -22,7 +22,8 @@ export async function listPage<T>(page: ListPage<T>): Promise<AsyncIterable<stri
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
   if (found.length > limit && last !== undefined) {
-    linkHeader(request, { limit, cursor: cursorOf(last) });
+    // What else was asked for holds for the next page as well.
+    linkHeader(request, { ...(request.query as object), limit, cursor: cursorOf(last) });
   }
   return jsonTexts(shown);
 }

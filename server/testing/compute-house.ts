@@ -7,6 +7,7 @@ import { AddressPool } from '../compute/addresses.ts';
 import { assembleCompute } from '../compute/assemble.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
 import { ImageSources } from '../compute/image-sources.ts';
+import type { OpenFiles } from '../compute/machines.ts';
 import { VmStore } from '../compute/store.ts';
 import type { VmBilling } from '../compute/vm-billing.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
@@ -28,6 +29,7 @@ export interface ComputeOptions {
   /** Machines are let out. */
   readonly outbound?: boolean;
   readonly assertRoom?: (bytes: number) => void;
+  readonly descriptors?: OpenFiles;
   /** Stands between the domain and the stores, to break there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapHypervisor?: (hypervisor: Hypervisor) => Hypervisor;
@@ -122,14 +124,19 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
   const parts = assembleCompute({
     ...{ metadata, clock, store, hypervisor, front, billing, maxImageBytes },
-    addresses: new AddressPool(options.pool ?? TEST_POOL, await store.addresses()),
+    addresses: new AddressPool({
+      network: options.pool ?? TEST_POOL,
+      taken: await store.addresses(),
+      host: front,
+    }),
+    descriptors: options.descriptors ?? { demand: () => {} },
     imageSources: new ImageSources({
       ...{ folders: options.imageFolders ?? [], outbound, maxBytes: maxImageBytes },
     }),
     announce: eventStatements,
     assertRoom: options.assertRoom ?? (() => {}),
     report: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
-    onRefused: () => {},
+    onClosedPorts: () => {},
     outbound: options.outbound ?? false,
     graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,

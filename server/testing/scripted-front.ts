@@ -1,5 +1,11 @@
 /** Addresses that only remember what they were told. For tests of the domain only. */
-import type { Exposure, Front, FrontTraffic, RefusedPort } from '../compute/front.ts';
+import {
+  type Exposure,
+  type Front,
+  type FrontTraffic,
+  NOT_RUNNING,
+  type PortState,
+} from '../compute/front.ts';
 
 interface Place {
   readonly exposure: Exposure;
@@ -8,20 +14,41 @@ interface Place {
 
 export class ScriptedFront implements Front {
   readonly places = new Map<string, Place>();
-  refused: readonly RefusedPort[] = [];
+  /** Ports that stay closed, by their number, and why. */
+  readonly closed = new Map<number, string>();
+  /** Blocks of other clouds, and addresses where other programs answer. */
+  readonly foreign = new Set<string>();
 
-  async open(exposure: Exposure): Promise<readonly RefusedPort[]> {
-    const other = [...this.places.values()].find((place) => place.exposure.address === exposure.address);
-    if (other !== undefined && other.exposure.vmId !== exposure.vmId) {
-      throw new Error(`${exposure.address} answers for ${other.exposure.vmId} already`);
-    }
-    this.places.set(exposure.vmId, { exposure, isRunning: false });
-    return this.refused;
+  async claim(base: string): Promise<boolean> {
+    return !this.foreign.has(base);
   }
 
-  setRunning(vmId: string, running: boolean): void {
+  async isFree(address: string): Promise<boolean> {
+    return !this.foreign.has(address);
+  }
+
+  async open(exposure: Exposure): Promise<readonly PortState[]> {
+    const { vmId, address, guestPorts } = exposure;
+    const other = [...this.places.values()].find((place) => place.exposure.address === address);
+    if (other !== undefined && other.exposure.vmId !== vmId) {
+      throw new Error(`${address} answers for ${other.exposure.vmId} already`);
+    }
+    if (this.places.has(vmId)) return [];
+    this.places.set(vmId, { exposure, isRunning: false });
+    return this.ports(vmId, guestPorts).filter(({ reason }) => reason !== null);
+  }
+
+  begin(vmId: string): void {
     const place = this.places.get(vmId);
-    if (place !== undefined) place.isRunning = running;
+    if (place !== undefined) place.isRunning = true;
+  }
+
+  ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {
+    const isOpen = this.places.has(vmId);
+    return guestPorts.map((port) => {
+      const reason = isOpen ? (this.closed.get(port) ?? null) : NOT_RUNNING;
+      return { port, guestPort: port, reason };
+    });
   }
 
   traffic(): FrontTraffic | null {

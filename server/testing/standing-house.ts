@@ -13,12 +13,13 @@ export const GRACE = HOUR;
 export const PRICE = 3_060_000n;
 
 export const vm = (id: string, account = 1) => ({
-  ...{ vm_id: id, account_id: account, name: id, instance_type: 'p3.2xlarge', disk_gb: 0 },
+  ...{ vm_id: id, account_id: account, name: id, instance_type: 'p3.2xlarge', disk_gb: 1 },
 });
 
 /** Machines as far as billing sees them: what runs, and what was stopped and is to start again. */
 class Machines implements MachinePower {
   readonly #house: BillingHouse;
+  readonly all = new Set<string>();
   readonly running = new Set<string>();
   readonly stopped = new Set<string>();
   /** Why they were to be stopped, each time. */
@@ -30,6 +31,7 @@ class Machines implements MachinePower {
   }
 
   async create(id: string): Promise<void> {
+    this.all.add(id);
     await this.#house.metadata.commit(this.#house.usage.vmCreated(vm(id)));
   }
 
@@ -53,6 +55,12 @@ class Machines implements MachinePower {
       await this.halt(id);
       if (cause !== 'account_closed') this.stopped.add(id);
     }
+    if (cause === 'account_closed') await this.#deleteAll();
+  }
+
+  async #deleteAll(): Promise<void> {
+    for (const id of this.all) await this.#house.metadata.commit(this.#house.usage.vmDeleted(vm(id)));
+    this.all.clear();
   }
 
   async resume(): Promise<{ waiting: number }> {

@@ -3,7 +3,13 @@
  * first sign of life.
  */
 import type { Clock } from '../../clock.ts';
-import type { Exposure, Front, FrontTraffic, RefusedPort } from '../../compute/front.ts';
+import {
+  type Exposure,
+  type Front,
+  type FrontTraffic,
+  NOT_RUNNING,
+  type PortState,
+} from '../../compute/front.ts';
 import { GuestRun } from '../loopback-front/guest-run.ts';
 import { TIMINGS } from '../loopback-front/loopback-front.ts';
 
@@ -20,22 +26,31 @@ export class BridgeFront implements Front {
     this.#clock = clock;
   }
 
-  async open(exposure: Exposure): Promise<readonly RefusedPort[]> {
-    await this.close(exposure.vmId);
-    this.#machines.set(exposure.vmId, { exposure, run: null });
+  /** The bridge's network is this cloud's. */
+  async claim(_base: string): Promise<boolean> {
+    return true;
+  }
+
+  async isFree(_address: string, _guestPorts: readonly number[]): Promise<boolean> {
+    return true;
+  }
+
+  async open(exposure: Exposure): Promise<readonly PortState[]> {
+    if (!this.#machines.has(exposure.vmId)) this.#machines.set(exposure.vmId, { exposure, run: null });
     return [];
   }
 
-  setRunning(vmId: string, running: boolean): void {
+  begin(vmId: string): void {
     const machine = this.#machines.get(vmId);
-    if (machine === undefined || running === (machine.run !== null)) return;
-    machine.run?.stop();
-    machine.run = running ? this.#newRun(machine.exposure) : null;
-    machine.run?.start();
+    if (machine === undefined || machine.run !== null) return;
+    const { endpointOf, onSignOfLife } = machine.exposure;
+    machine.run = new GuestRun({ clock: this.#clock, timings: TIMINGS, endpointOf, onSignOfLife });
+    machine.run.start();
   }
 
-  #newRun({ endpointOf, onSignOfLife }: Exposure): GuestRun {
-    return new GuestRun({ clock: this.#clock, timings: TIMINGS, endpointOf, onSignOfLife });
+  ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {
+    const reason = this.#machines.has(vmId) ? null : NOT_RUNNING;
+    return guestPorts.map((port) => ({ port, guestPort: port, reason }));
   }
 
   /** Not known here: connections do not pass. */
@@ -44,7 +59,7 @@ export class BridgeFront implements Front {
   }
 
   async close(vmId: string): Promise<void> {
-    this.setRunning(vmId, false);
+    this.#machines.get(vmId)?.run?.stop();
     this.#machines.delete(vmId);
   }
 

@@ -3,15 +3,16 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { systemClock } from '../../clock.ts';
-import type { FrontPort } from '../../compute/front.ts';
+import { NOT_RUNNING } from '../../compute/front.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { LoopbackFront } from './loopback-front.ts';
 
-/** Far from what Cloudlet gives to machines. */
-const ADDRESS = '127.77.13.9';
+/** Far from what Cloudlet gives to machines, and this process's own. */
+const ADDRESS = `127.77.${process.pid % 256}.9`;
 const VM = 'vm-test';
 const timings = { retryMs: 10, waitMs: 400, holdMs: 30, atOnceMs: 50, lingerMs: 500 };
 
+const ROOM = { hasRoom: () => true };
 let front: LoopbackFront;
 let signs: number;
 const guests = new Map<number, Server>();
@@ -20,7 +21,7 @@ const guestSockets = new Set<Socket>();
 const endpoints = new Map<number, number>();
 
 beforeEach(() => {
-  front = new LoopbackFront({ clock: systemClock, timings });
+  front = new LoopbackFront({ clock: systemClock, timings, descriptors: ROOM });
   signs = 0;
 });
 afterEach(async () => {
@@ -49,23 +50,33 @@ async function silence(guestPort: number): Promise<void> {
   if (server !== undefined) await new Promise((resolve) => server.close(resolve));
 }
 
-/** The same numbers outside as inside would need privileges: outside they are what `outside` says. */
-const outside = (guestPort: number) => (guestPort === 8080 ? 8080 : 20_000 + guestPort);
+/** Where the guest's port is outside: 22 needs a privilege there. */
+const outside = (guestPort: number) => (guestPort === 22 ? 2222 : guestPort);
 
-async function open(guestPorts: number[], extra: FrontPort[] = []): Promise<void> {
-  const refused = await front.open({
-    vmId: VM,
-    address: ADDRESS,
-    ports: [...guestPorts.map((port) => ({ port: outside(port), guestPort: port })), ...extra],
-    endpointOf: (guestPort) => {
+function exposure(guestPorts: readonly number[]) {
+  return {
+    ...{ vmId: VM, address: ADDRESS, guestPorts },
+    endpointOf: (guestPort: number) => {
       const port = endpoints.get(guestPort);
       return port === undefined ? null : { host: '127.0.0.1', port };
     },
     onSignOfLife: () => {
       signs++;
     },
-  });
-  assert.deepEqual(refused, []);
+  };
+}
+
+async function open(guestPorts: readonly number[]): Promise<void> {
+  const closed = await front.open(exposure(guestPorts));
+  assert.deepEqual(
+    closed.filter(({ port }) => port !== 22),
+    [],
+  );
+}
+
+/** Of each port the reason why it is closed, or null. */
+function states(guestPorts: readonly number[] = []): Record<number, string | null> {
+  return Object.fromEntries(front.ports(VM, guestPorts).map(({ port, reason }) => [port, reason]));
 }
 
 function client(guestPort: number): Socket {
@@ -90,28 +101,23 @@ function gone(socket: Socket): Promise<unknown> {
 const echo = (socket: Socket) => void socket.pipe(socket);
 const banner = (socket: Socket) => void socket.end('SSH-2.0-guest\r\n');
 
-test('a machine that is not running: 503 on an HTTP port, elsewhere an end at once', async () => {
+function refusal(socket: Socket): Promise<string | undefined> {
+  return new Promise((resolve) => socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code)));
+}
+
+test('a machine that does not run costs no listener: connections are refused, and each port says why', async () => {
   await guest(8080, echo);
-  await guest(22, banner);
-  await open([22, 8080]);
-  const http = client(8080);
-  http.write('GET / HTTP/1.1\r\n\r\n');
-  const answer = await readAll(http);
-  assert.match(answer, /^HTTP\/1\.1 503 .*\r\n\r\nThis virtual machine is not running\.\n$/s);
-  http.end();
-  const head = client(8080);
-  head.write('HEAD / HTTP/1.1\r\n\r\n');
-  assert.match(await readAll(head), /^HTTP\/1\.1 503 .*\r\n\r\n$/s);
-  head.end();
-  assert.equal(await readAll(client(22)), '');
-  assert.equal(guestSockets.size, 0);
-  assert.equal(signs, 0);
+  assert.deepEqual(states([80, 8080]), { 80: NOT_RUNNING, 8080: NOT_RUNNING, 2222: NOT_RUNNING });
+  assert.equal(await refusal(client(8080)), 'ECONNREFUSED');
+  assert.equal(front.traffic(VM), null);
+  front.begin(VM);
+  assert.equal(await refusal(client(8080)), 'ECONNREFUSED');
 });
 
 test('bytes pass both ways, ends pass as ends, and both directions are counted', async () => {
   await guest(8080, echo);
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const bytes = Buffer.alloc(1_000_000, 'abc');
   const socket = client(8080);
   socket.end(bytes);
@@ -131,7 +137,7 @@ test('a guest that is asked for its banner is asked until it speaks, then never 
   };
   await guest(22, count);
   await open([22]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   await eventually(() => signs === 1);
   const after = dials;
   await new Promise((resolve) => setTimeout(resolve, timings.retryMs * 5));
@@ -144,7 +150,7 @@ test('ssh right after the start waits, and is given the connection on which the 
   await guest(22, () => undefined);
   await silence(22);
   await open([22]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const socket = client(22);
   socket.write('SSH-2.0-client\r\n');
   const answer = readAll(socket);
@@ -173,7 +179,7 @@ test('a request to a guest that does not listen yet is sent again, once it does'
     });
   });
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const socket = client(8080);
   socket.write('request');
   assert.equal(await readAll(socket), 'answer');
@@ -192,7 +198,7 @@ test('once a port has answered, a request that a guest dropped is never sent twi
     });
   });
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   for (const expected of ['answer', '']) {
     const socket = client(8080);
     socket.write('request');
@@ -207,7 +213,7 @@ test('nothing ever answers: the client is told after a while', async () => {
   await guest(8080, (socket) => void socket.destroy());
   await guest(22, (socket) => void socket.destroy());
   await open([22, 8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const http = client(8080);
   http.write('GET / HTTP/1.1\r\n\r\n');
   assert.match(await readAll(http), /503 .*nothing answers on this port/s);
@@ -221,7 +227,7 @@ test('a guest that thinks for longer than a client may wait for a guest is not c
     socket.once('data', () => setTimeout(() => socket.end('late'), timings.waitMs * 1.5));
   });
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const socket = client(8080);
   socket.write('x');
   assert.equal(await readAll(socket), 'late');
@@ -237,7 +243,7 @@ test('an upload that is longer than what is held passes to a guest that answers 
     socket.on('end', () => socket.end(String(bytes)));
   });
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const socket = client(8080);
   socket.end(Buffer.alloc(3_000_000));
   assert.equal(await readAll(socket), '3000000');
@@ -246,26 +252,26 @@ test('an upload that is longer than what is held passes to a guest that answers 
 
 test('the end of a run cuts its connections; the next run has its own sign of life', async () => {
   await guest(8080, echo);
-  await open([8080]);
   for (const run of [1, 2]) {
-    front.setRunning(VM, true);
+    await open([8080]);
+    front.begin(VM);
     const socket = client(8080);
     socket.write('x');
     await once(socket, 'data');
     assert.equal(signs, run);
+    assert.deepEqual(front.traffic(VM), { inBytes: 1, outBytes: 1, connections: 1 });
     const closed = gone(socket);
-    front.setRunning(VM, false);
+    await front.close(VM);
     await closed;
   }
   await eventually(() => guestSockets.size === 0);
-  assert.equal(front.traffic(VM)?.connections, 0);
 });
 
 test('a reset passes as a reset, from either side', async () => {
   const guestSides: Socket[] = [];
   await guest(8080, (socket) => void guestSides.push(socket.on('data', () => void socket.write('y'))));
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const talk = async () => {
     const socket = client(8080);
     socket.write('x');
@@ -295,7 +301,7 @@ test('a client that does not read holds back the guest', async () => {
     socket.once('data', more);
   });
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const socket = client(8080);
   socket.write('x');
   await once(socket, 'data');
@@ -312,7 +318,7 @@ test('a client that does not read holds back the guest', async () => {
 test('at most 256 connections of a machine are open at a time', async () => {
   await guest(8080, echo);
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const sockets = Array.from({ length: 256 }, () => client(8080));
   await Promise.all(sockets.map((socket) => socket.write('x') && once(socket, 'data')));
   assert.equal(await readAll(client(8080)), '');
@@ -321,45 +327,87 @@ test('at most 256 connections of a machine are open at a time', async () => {
   await eventually(() => front.traffic(VM)?.connections === 0);
 });
 
-test('a port that another program has is refused with the reason; ssh moves to 2222', async () => {
-  const other = createServer().listen(20_022, ADDRESS);
+test('a port that another program has stays closed with the reason, and is opened when that one has ended', async () => {
+  const other = createServer().listen(8080, ADDRESS);
   await once(other, 'listening');
-  await guest(22, (socket) => void socket.write('SSH-2.0-guest\r\n'));
-  const refused = await front.open({
-    vmId: VM,
-    address: ADDRESS,
-    ports: [{ port: 20_022, guestPort: 22 }],
-    endpointOf: () => ({ host: '127.0.0.1', port: endpoints.get(22) ?? 0 }),
-    onSignOfLife: () => undefined,
-  });
+  await guest(8080, echo);
+  const closed = await front.open(exposure([8080]));
   assert.deepEqual(
-    refused.map(({ port }) => port),
-    [20_022],
+    closed.map(({ port }) => port),
+    [8080],
   );
-  assert.match(refused[0]?.reason ?? '', /another program/);
-  front.setRunning(VM, true);
-  const socket = connect({ host: ADDRESS, port: 2222 });
-  assert.equal(String((await once(socket, 'data'))[0]), 'SSH-2.0-guest\r\n');
-  socket.destroy();
+  front.begin(VM);
+  assert.match(states()[8080] ?? '', /another program/);
+  assert.equal(states()[2222], null);
+  // The same again is no news.
+  assert.deepEqual(await front.open(exposure([8080])), []);
   await new Promise((resolve) => other.close(resolve));
+  await open([8080]);
+  assert.equal(states()[8080], null);
+  const socket = client(8080);
+  socket.write('x');
+  assert.equal(String((await once(socket, 'data'))[0]), 'x');
+  socket.destroy();
+});
+
+test('when no more files may be opened ports stay closed, and clients are cut', async () => {
+  let room = 1;
+  const descriptors = { hasRoom: (more: number) => room >= more };
+  front = new LoopbackFront({ clock: systemClock, timings, descriptors });
+  await guest(8080, echo);
+  await open([8080]);
+  front.begin(VM);
+  assert.equal(await readAll(client(8080)), '');
+  assert.equal(guestSockets.size, 0);
+  await front.close(VM);
+  room = 0;
+  const closed = await front.open(exposure([8080]));
+  assert.deepEqual(closed.map(({ port }) => port).sort(), [2222, 8080]);
+  assert.match(closed[0]?.reason ?? '', /too many files/);
+  room = 2;
+  await open([8080]);
+  assert.deepEqual(states(), { 8080: null, 2222: null });
+});
+
+test('an address where another program listens is not free; one that listens everywhere takes no address', async () => {
+  const other = createServer().listen(8080, ADDRESS);
+  await once(other, 'listening');
+  assert.equal(await front.isFree(ADDRESS, [8080]), false);
+  const wildcard = createServer().listen(0, '0.0.0.0');
+  await once(wildcard, 'listening');
+  const { port } = wildcard.address() as AddressInfo;
+  assert.equal(await front.isFree(ADDRESS, [port]), true);
+  assert.equal(await front.isFree('192.0.2.1', [port]), false);
+  for (const server of [other, wildcard]) await new Promise((resolve) => server.close(resolve));
+  assert.equal(await front.isFree(ADDRESS, [8080]), true);
+});
+
+test("a block of addresses is one cloud's until it ends", async () => {
+  const base = ADDRESS.replace(/9$/, '0');
+  const second = new LoopbackFront({ clock: systemClock, descriptors: ROOM });
+  assert.deepEqual(await Promise.all([front.claim(base), front.claim(base)]), [true, true]);
+  assert.equal(await second.claim(base), false);
+  // Not an address of this host: nobody can hold it, so nobody is kept from it.
+  assert.equal(await second.claim('192.0.2.0'), true);
+  await front.closeAll();
+  assert.equal(await second.claim(base), true);
+  await second.closeAll();
 });
 
 test('a closed address answers no more; closing again, or what never was, is no error', async () => {
   await guest(8080, echo);
   await open([8080]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   const socket = client(8080);
   socket.write('x');
   await once(socket, 'data');
   const closed = gone(socket);
   await front.close(VM);
   await closed;
-  const late = client(8080);
-  const refusal = new Promise<NodeJS.ErrnoException>((resolve) => late.on('error', resolve));
-  assert.equal((await refusal).code, 'ECONNREFUSED');
+  assert.equal(await refusal(client(8080)), 'ECONNREFUSED');
   await front.close(VM);
   assert.equal(front.traffic(VM), null);
-  front.setRunning(VM, true);
+  front.begin(VM);
 });
 
 test('a server that spoke before and takes its time is asked once for each client', async () => {
@@ -370,7 +418,7 @@ test('a server that spoke before and takes its time is asked once for each clien
     setTimeout(() => banner(socket), delayMs);
   });
   await open([22]);
-  front.setRunning(VM, true);
+  front.begin(VM);
   await eventually(() => signs === 1);
   dials = 0;
   delayMs = 20 * timings.retryMs;

@@ -3,12 +3,20 @@
  * others must be given to the host by its operator. Cloudlet listens and hands each connection on.
  */
 import type { Clock } from '../../clock.ts';
-import type { Exposure, Front, FrontTraffic, RefusedPort } from '../../compute/front.ts';
+import {
+  type Exposure,
+  type Front,
+  type FrontTraffic,
+  NOT_RUNNING,
+  type PortState,
+} from '../../compute/front.ts';
 import type { FrontTimings } from './guest-run.ts';
-import { MachineFront } from './machine-front.ts';
+import { HostAddresses } from './host-addresses.ts';
+import { type Descriptors, frontPorts, MachineFront } from './machine-front.ts';
 
 export interface LoopbackFrontDeps {
   readonly clock: Clock;
+  readonly descriptors: Descriptors;
   /** For tests. */
   readonly timings?: Partial<FrontTimings>;
 }
@@ -22,26 +30,44 @@ export const TIMINGS: FrontTimings = {
 };
 
 export class LoopbackFront implements Front {
-  readonly #clock: Clock;
+  readonly #deps: LoopbackFrontDeps;
   readonly #timings: FrontTimings;
   readonly #machines = new Map<string, MachineFront>();
+  readonly #addresses = new HostAddresses();
 
   constructor(deps: LoopbackFrontDeps) {
-    this.#clock = deps.clock;
+    this.#deps = deps;
     this.#timings = { ...TIMINGS, ...deps.timings };
   }
 
-  /** A machine that is open already is opened anew. */
-  async open(exposure: Exposure): Promise<readonly RefusedPort[]> {
-    await this.close(exposure.vmId);
-    const machine = new MachineFront({ clock: this.#clock, timings: this.#timings, exposure });
-    this.#machines.set(exposure.vmId, machine);
+  claim(base: string): Promise<boolean> {
+    return this.#addresses.claim(base);
+  }
+
+  isFree(address: string, guestPorts: readonly number[]): Promise<boolean> {
+    return this.#addresses.isFree(
+      address,
+      frontPorts(guestPorts).map(({ port }) => port),
+    );
+  }
+
+  open(exposure: Exposure): Promise<readonly PortState[]> {
+    const { clock, descriptors } = this.#deps;
+    let machine = this.#machines.get(exposure.vmId);
+    if (machine === undefined) {
+      machine = new MachineFront({ clock, descriptors, timings: this.#timings, exposure });
+      this.#machines.set(exposure.vmId, machine);
+    }
     return machine.open();
   }
 
-  /** Saying the same again changes nothing: a new run is told as an end and a beginning. */
-  setRunning(vmId: string, running: boolean): void {
-    this.#machines.get(vmId)?.setRunning(running);
+  begin(vmId: string): void {
+    this.#machines.get(vmId)?.begin();
+  }
+
+  ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {
+    const known = this.#machines.get(vmId)?.ports();
+    return known ?? frontPorts(guestPorts).map((port) => ({ ...port, reason: NOT_RUNNING }));
   }
 
   traffic(vmId: string): FrontTraffic | null {
@@ -56,5 +82,6 @@ export class LoopbackFront implements Front {
 
   async closeAll(): Promise<void> {
     await Promise.all([...this.#machines.keys()].map((vmId) => this.close(vmId)));
+    await this.#addresses.close();
   }
 }

@@ -1,26 +1,53 @@
-/** The address of one machine: its listeners, its connections, and what passed through them. */
+/** The address of one machine while it runs: its listeners, its connections, and what passed through them. */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
-import type { Exposure, FrontPort, FrontTraffic, RefusedPort } from '../../compute/front.ts';
+import {
+  type Exposure,
+  type FrontPort,
+  type FrontTraffic,
+  NOT_RUNNING,
+  type PortState,
+} from '../../compute/front.ts';
 import { ClientConnection } from './client-connection.ts';
 import { type FrontTimings, GuestRun, SSH_PORT } from './guest-run.ts';
-import { NOT_RUNNING, refuse } from './not-running.ts';
+import { closed, listenAt } from './listening.ts';
 import { reset } from './relay.ts';
+
+/** Tells whether so many files more may be opened by this process. */
+export interface Descriptors {
+  hasRoom(more: number): boolean;
+}
 
 export interface MachineFrontDeps {
   readonly clock: Clock;
   readonly exposure: Exposure;
   readonly timings: FrontTimings;
+  readonly descriptors: Descriptors;
+}
+
+interface Door extends FrontPort {
+  server: Server | null;
+  /** Why it is closed. */
+  reason: string;
 }
 
 const MAX_CONNECTIONS = 256;
 const KEEPALIVE_MS = 60_000;
-/** SSH answers here too where its own port cannot be had. */
-const SSH_INSTEAD: FrontPort = { port: 2222, guestPort: SSH_PORT };
+/** Where SSH answers as well, because port 22 needs a privilege that Cloudlet may not have. */
+const SSH_UNPRIVILEGED = 2222;
+/** The client's end, and ours to the guest. */
+const PER_CLIENT = 2;
+
+/** The ports of an address, as its callers see them. */
+export function frontPorts(guestPorts: readonly number[]): FrontPort[] {
+  const ports = guestPorts.map((port) => ({ port, guestPort: port }));
+  if (guestPorts.includes(SSH_UNPRIVILEGED)) return ports;
+  return [...ports, { port: SSH_UNPRIVILEGED, guestPort: SSH_PORT }];
+}
 
 export class MachineFront {
   readonly #deps: MachineFrontDeps;
-  readonly #servers: Server[] = [];
+  readonly #doors: readonly Door[];
   readonly #clients = new Set<Socket>();
   readonly #counts = {
     onIn: (bytes: number) => {
@@ -32,38 +59,35 @@ export class MachineFront {
   };
   #inBytes = 0;
   #outBytes = 0;
+  #opening: Promise<Door[]> | null = null;
   #run: GuestRun | null = null;
   #isClosed = false;
 
   constructor(deps: MachineFrontDeps) {
     this.#deps = deps;
+    const closedYet = { server: null, reason: NOT_RUNNING };
+    this.#doors = frontPorts(deps.exposure.guestPorts).map((port) => ({ ...port, ...closedYet }));
   }
 
-  /** Listens on every port it can have. */
-  async open(): Promise<RefusedPort[]> {
-    const { ports } = this.#deps.exposure;
-    const refused = (await Promise.all(ports.map((port) => this.#listen(port)))).filter(
-      (one) => one !== null,
-    );
-    const isSshRefused = ports.some(
-      ({ port, guestPort }) => guestPort === SSH_PORT && refused.some((one) => one.port === port),
-    );
-    if (!isSshRefused || ports.some(({ port }) => port === SSH_INSTEAD.port)) return refused;
-    const instead = await this.#listen(SSH_INSTEAD);
-    return instead === null ? refused : [...refused, instead];
+  /** Listens on every port it can have. Resolves with those that are closed for another reason than before. */
+  async open(): Promise<PortState[]> {
+    this.#opening ??= this.#openClosed().finally(() => {
+      this.#opening = null;
+    });
+    return (await this.#opening).map(stateOf);
   }
 
-  setRunning(running: boolean): void {
-    if (running === (this.#run !== null) || this.#isClosed) return;
-    if (!running) {
-      this.#run?.stop();
-      this.#run = null;
-      return;
-    }
+  /** Saying it again changes nothing. */
+  begin(): void {
+    if (this.#run !== null || this.#isClosed) return;
     const { clock, timings, exposure } = this.#deps;
     const { endpointOf, onSignOfLife } = exposure;
     this.#run = new GuestRun({ clock, timings, endpointOf, onSignOfLife });
     this.#run.start();
+  }
+
+  ports(): PortState[] {
+    return this.#doors.map(stateOf);
   }
 
   traffic(): FrontTraffic {
@@ -71,57 +95,54 @@ export class MachineFront {
   }
 
   async close(): Promise<void> {
-    this.setRunning(false);
     this.#isClosed = true;
+    this.#run?.stop();
     for (const client of this.#clients) reset(client);
-    await Promise.all(this.#servers.map(closed));
+    // What is being opened is closed then.
+    await this.#opening;
+    await Promise.all(this.#doors.map(({ server }) => server && closed(server)));
   }
 
-  #listen(port: FrontPort): Promise<RefusedPort | null> {
+  async #openClosed(): Promise<Door[]> {
+    const shut = this.#doors.filter(({ server }) => server === null);
+    const before = shut.map(({ reason }) => reason);
+    await Promise.all(shut.map((door) => this.#open(door)));
+    return shut.filter(({ server, reason }, index) => server === null && reason !== before[index]);
+  }
+
+  async #open(door: Door): Promise<void> {
+    const { exposure, descriptors } = this.#deps;
+    if (!descriptors.hasRoom(1)) {
+      door.reason = 'this cloud has too many files open';
+      return;
+    }
     const server = createServer({
-      allowHalfOpen: true,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: KEEPALIVE_MS,
+      ...{ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS },
     });
-    server.on('connection', (client) => this.#accept(client, port));
-    return new Promise((resolve) => {
-      const fail = (error: NodeJS.ErrnoException) => resolve({ port: port.port, reason: reasonOf(error) });
-      server.once('error', fail);
-      server.listen({ host: this.#deps.exposure.address, port: port.port, exclusive: true }, () => {
-        server.off('error', fail);
-        // Of accepting a later connection, as when no file descriptor is left: that client is not served.
-        server.on('error', () => undefined);
-        this.#servers.push(server);
-        if (this.#isClosed) server.close();
-        resolve(null);
-      });
-    });
+    server.on('connection', (client) => this.#accept(client, door));
+    const error = await listenAt(server, { address: exposure.address, port: door.port });
+    if (error === null) door.server = server;
+    else door.reason = reasonOf(error);
   }
 
   #accept(client: Socket, { port, guestPort }: FrontPort): void {
     // An error is always followed by `close`; without a listener it would end the process.
     client.on('error', () => undefined);
-    if (this.#isClosed || this.#clients.size >= MAX_CONNECTIONS) {
+    const run = this.#run;
+    const isFull = this.#clients.size >= MAX_CONNECTIONS || !this.#deps.descriptors.hasRoom(PER_CLIENT);
+    if (this.#isClosed || run === null || isFull) {
       client.destroy();
       return;
     }
     this.#clients.add(client);
     client.once('close', () => this.#clients.delete(client));
     const { timings } = this.#deps;
-    const run = this.#run;
-    if (run === null) {
-      refuse(client, { port, message: NOT_RUNNING, sent: Buffer.alloc(0), lingerMs: timings.lingerMs });
-      return;
-    }
     new ClientConnection({ client, run, port, guestPort, timings, counts: this.#counts }).start();
   }
 }
 
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-  });
+function stateOf({ port, guestPort, server, reason }: Door): PortState {
+  return { port, guestPort, reason: server === null ? reason : null };
 }
 
 function reasonOf(error: NodeJS.ErrnoException): string {

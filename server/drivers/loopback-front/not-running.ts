@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 /** Where plain HTTP is spoken; an answer in clear text would only confuse TLS on 443. */
 const HTTP_PORTS: ReadonlySet<number> = new Set([80, 8080]);
 
-export const NOT_RUNNING = 'This virtual machine is not running.\n';
 export const NOT_ANSWERING = 'This virtual machine is running, but nothing answers on this port.\n';
 
 export interface Refusal {

@@ -1,0 +1,65 @@
+/** Which addresses of this host are free for machines of this cloud. */
+import { createSocket, type Socket } from 'node:dgram';
+import { createServer } from 'node:net';
+import { closed, listenAt, type Place } from './listening.ts';
+
+/** A UDP port at a block's first address, which no machine has: whoever holds it has the block. */
+const CLAIM_PORT = 22_022;
+/** Of every host, and no machine's. What cannot be had here is taken at every address of the host. */
+const NEUTRAL = '127.1.0.0';
+
+/** `unknown`: the host does not let anybody hold it. */
+type Claim = Socket | 'unknown' | 'taken';
+
+export class HostAddresses {
+  readonly #claims = new Map<string, Promise<Claim>>();
+
+  /** As Front.claim. */
+  async claim(base: string): Promise<boolean> {
+    const claim = this.#claims.get(base) ?? hold({ address: base, port: CLAIM_PORT });
+    this.#claims.set(base, claim);
+    const isOurs = (await claim) !== 'taken';
+    // The other cloud may end.
+    if (!isOurs) this.#claims.delete(base);
+    return isOurs;
+  }
+
+  /** As Front.isFree, by ports of this host. */
+  async isFree(address: string, ports: readonly number[]): Promise<boolean> {
+    for (const port of ports) {
+      const code = await refusal({ address, port });
+      if (code === 'EADDRNOTAVAIL') return false;
+      if (code === 'EADDRINUSE' && (await refusal({ address: NEUTRAL, port })) !== 'EADDRINUSE') return false;
+    }
+    return true;
+  }
+
+  /** Gives up every claim. */
+  async close(): Promise<void> {
+    const claims = await Promise.all(this.#claims.values());
+    this.#claims.clear();
+    for (const claim of claims) if (typeof claim !== 'string') claim.close();
+  }
+}
+
+function hold({ address, port }: Place): Promise<Claim> {
+  const socket = createSocket('udp4');
+  return new Promise((resolve) => {
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => {
+      socket.close();
+      resolve(code === 'EADDRINUSE' ? 'taken' : 'unknown');
+    });
+    socket.bind({ address, port, exclusive: true }, () => {
+      socket.removeAllListeners('error').on('error', () => undefined);
+      resolve(socket);
+    });
+  });
+}
+
+/** Why nobody of this process could listen there; undefined: it could. */
+async function refusal(place: Place): Promise<string | undefined> {
+  const server = createServer();
+  const error = await listenAt(server, place);
+  if (error === null) await closed(server);
+  return error?.code;
+}
