@@ -44,7 +44,7 @@ export async function buildAccounts({ config, clock, base, credits }: AccountsDe
     ...credits,
   };
   const apiKeys = new ApiKeys(shared);
-  const accessKeys = new AccessKeys(shared);
+  const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys });
   const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
   const sessions = new Sessions({ ...shared, apiKeys });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });

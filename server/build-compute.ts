@@ -115,6 +115,7 @@ export async function buildCompute(deps: ComputeDeps) {
     },
     alarms: deps.base.alarms,
     routes: { ...own, hypervisor, billing },
+    countRunning: async () => (await store.listRunning()).length,
     networks: bridge === null ? [guard] : [bridge, guard],
   };
 }

@@ -66,6 +66,8 @@ export interface Cloud {
   serve(): void;
   /** Resolves when no call that was answered before its end still runs; after `ms` at the latest. */
   settle(ms: number): Promise<void>;
+  /** Virtual machines that run now. */
+  countRunning(): Promise<number>;
   /** Ends background work and closes the stores; the edges are closed before. */
   close(): Promise<void>;
 }
@@ -131,6 +133,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     ...{ config, api: edges.api, data: edges.data, control, addresses, close },
     setupLinks: accounts.setupLinks,
     settle: (ms) => operations.settle(ms),
+    countRunning: () => compute.countRunning(),
     serve: () => {
       startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
       startWebhooks(webhooks, jobs);

@@ -190,6 +190,13 @@ const SETTINGS = {
     3600,
     'A body slower than 1 KiB/s for this long is cut',
   ),
+  maxAccessKeys: integer(
+    'CLOUDLET_MAX_ACCESS_KEYS',
+    200,
+    1,
+    100_000,
+    'Access keys of one account at a time, beside its own key',
+  ),
   signupCredits: integer('CLOUDLET_SIGNUP_CREDITS', 10, 0, 1e9, 'Credits granted at registration'),
   creditGraceSeconds: integer(
     'CLOUDLET_CREDIT_GRACE_SECONDS',

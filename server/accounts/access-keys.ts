@@ -12,7 +12,6 @@ import type { AccessKey, AccessKeyBody, CreatedAccessKey } from './schema.ts';
 import { type Sealer, s3SecretContext } from './sealer.ts';
 import type { AccountStore, KeyRow } from './store.ts';
 
-export const MAX_ACCESS_KEYS = 100;
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
 export interface AccessKeysDeps {
@@ -21,6 +20,8 @@ export interface AccessKeysDeps {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly cache: CredentialCache;
+  /** An account may have at most so many at a time. */
+  readonly maxKeys: number;
 }
 
 export class AccessKeys {
@@ -44,7 +45,7 @@ export class AccessKeys {
    * `too_many_access_keys`.
    */
   async create(principal: Principal, body: AccessKeyBody, receipt: Receipt): Promise<CreatedAccessKey> {
-    const { store, metadata, clock, sealer } = this.#deps;
+    const { store, metadata, clock, sealer, maxKeys } = this.#deps;
     if (!body.name.isWellFormed() || /\p{Cc}/u.test(body.name)) {
       throw invalidField('name', 'must have no control characters');
     }
@@ -81,10 +82,10 @@ export class AccessKeys {
       secret_access_key: secret,
     };
     try {
-      await metadata.commit([store.insertAccessKey(row, MAX_ACCESS_KEYS), ...receipt(answer)]);
+      await metadata.commit([store.insertAccessKey(row, maxKeys), ...receipt(answer)]);
     } catch (error) {
       if (error instanceof CommitRejected && error.index === 0 && error.reason === 'expectation') {
-        throw new AppError('too_many_access_keys', `An account has at most ${MAX_ACCESS_KEYS} access keys`, {
+        throw new AppError('too_many_access_keys', `An account has at most ${maxKeys} access keys`, {
           hint: 'Delete one that is no longer used',
         });
       }

@@ -7,7 +7,7 @@ import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { ENDED_LINK_PAGE, SETUP_PAGE } from '../http/setup-page.ts';
 import { isId } from '../ids.ts';
-import { type AccessKeys, MAX_ACCESS_KEYS } from './access-keys.ts';
+import type { AccessKeys } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import * as shapes from './schema.ts';
@@ -175,8 +175,8 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       summary: 'Close your account',
       description:
         'For good. All keys and sessions end, the user name and e-mail address become free, what the ' +
-        'account stored can no longer be reached, and its machines are shut down. Needs the account’s ' +
-        'current key or a session.',
+        'account stored can no longer be reached, and its machines are shut down and deleted. Needs the ' +
+        'account’s current key or a session.',
       permission: 'account:write',
       responses: { 200: shapes.ClosedAccount },
       errors: ['account_not_found'],
@@ -227,7 +227,10 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       handler: async ({ principal, query, request }) => {
         const { limit, cursor } = query;
         if (cursor !== undefined && !isId('key', cursor)) throw invalidCursor();
-        const page = { afterId: cursor ?? '', limit: limit === undefined ? MAX_ACCESS_KEYS : limit + 1 };
+        const page = {
+          afterId: cursor ?? '',
+          limit: limit === undefined ? Number.MAX_SAFE_INTEGER : limit + 1,
+        };
         const entries = accessKeys.list(principal, page);
         return await listPage({ request, limit, entries, cursorOf: (key) => key.id });
       },

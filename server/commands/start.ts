@@ -38,7 +38,8 @@ export async function runStart(config: Config, args: readonly string[]): Promise
   flushCompileCache(); // else only an orderly stop would keep it
   await stopped;
   console.log('Stopping: requests under way may finish …');
-  await running.stop();
+  const machines = await running.stop();
+  if (machines > 0) console.log(machinesRunOn(machines));
   return 0;
 }
 
@@ -46,7 +47,8 @@ interface RunningCloud {
   readonly cloud: Cloud;
   readonly apiUrl: string;
   readonly dataUrl: string;
-  stop(): Promise<void>;
+  /** Resolves with the number of virtual machines that run on. */
+  stop(): Promise<number>;
 }
 
 /** Builds the cloud and listens on both ports and the control socket. */
@@ -133,7 +135,17 @@ async function announce({ cloud, apiUrl, dataUrl }: RunningCloud, seconds: numbe
   console.log(lines.join('\n'));
 }
 
-async function stop(cloud: Cloud, control: Server): Promise<void> {
+function machinesRunOn(count: number): string {
+  const [run, address] =
+    count === 1 ? ['machine runs', 'its address answers'] : ['machines run', 'their addresses answer'];
+  return [
+    `${count} virtual ${run} on, and ${address} again when Cloudlet is back.`,
+    'To stop machines, start Cloudlet and call POST /api/vms/{vm_id}/stop for each; GET /api/vms lists yours,',
+    "GET /api/admin/vms everybody's.",
+  ].join('\n');
+}
+
+async function stop(cloud: Cloud, control: Server): Promise<number> {
   const servers = [cloud.api.server, cloud.data.server, control];
   const cut = setTimeout(() => {
     for (const server of servers) server.closeAllConnections();
@@ -150,5 +162,7 @@ async function stop(cloud: Cloud, control: Server): Promise<void> {
   ]);
   clearTimeout(cut);
   clearInterval(sweep);
+  const machines = await cloud.countRunning();
   await cloud.close();
+  return machines;
 }

@@ -22,6 +22,9 @@ import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { randomSecret } from '../ids.ts';
 import { Alarms } from '../system/alarms.ts';
 
+/** Of one account, at most. */
+export const TEST_ACCESS_KEYS = 100;
+
 /** AES-256-GCM with the context authenticated: as the master key does it. */
 export function testSealer(key = randomSecret(32)): Sealer {
   return {
@@ -72,7 +75,7 @@ export async function openAccountHouse(options: AccountHouseOptions = {}) {
     changed,
     apiKeys,
     accounts,
-    accessKeys: new AccessKeys(base),
+    accessKeys: new AccessKeys({ ...base, maxKeys: TEST_ACCESS_KEYS }),
     sessions: new Sessions({ ...base, apiKeys }),
     setupLinks: new SetupLinks({
       ...base,

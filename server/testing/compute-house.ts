@@ -91,6 +91,11 @@ export async function openComputeHouse() {
     async suspend(accountId: number, reason: string | null = 'a test'): Promise<void> {
       await metadata.commit([house.store.setSuspended(accountId, reason)]);
     },
+    /** No quota holds for the account. */
+    async unlimit(accountId: number): Promise<void> {
+      const sql = `UPDATE billing_accounts SET quotas = '{"vms":null,"vcpus":null}' WHERE account_id = ?`;
+      await metadata.commit([{ sql, params: [accountId] }]);
+    },
     /** States of machines, each with the code of its reason. */
     async reasons(vmIds: readonly string[]): Promise<string[]> {
       const rows = await Promise.all(vmIds.map((vmId) => store.find(vmId)));

@@ -38,6 +38,22 @@ function count(answers: readonly Answer[]): Record<string, number> {
 }
 
 describe('quotas', () => {
+  test('who registers has limits, generous for a person, and an administrator may lift them', async () => {
+    const one = await member({});
+    const limits = Object.entries(await quotasOf(one)).map(([quota, use]) => [
+      quota,
+      (use as { limit: number | null }).limit,
+    ]);
+    assert.deepEqual(Object.fromEntries(limits), {
+      ...{ vms: 50, vcpus: 200, buckets: 1000, storage_bytes: null, databases: null },
+    });
+    const create = { json: { name: 'm', instance_type: 't2.micro' } };
+    const answers = await Promise.all(Array.from({ length: 60 }, () => one.user.call('/api/vms', create)));
+    assert.deepEqual(count(answers), { 201: 50, quota_exceeded: 10 });
+    await setTerms(one, { quotas: { vms: null } });
+    await one.user.expect(201, '/api/vms', create);
+  });
+
   test('50 buckets at once at a limit of 5 make exactly 5', async () => {
     const one = await member({ quotas: { buckets: 5 } });
     const names = Array.from({ length: 50 }, (_, i) => `bucket-${i}`);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { TIME } from './storage-kit.ts';
 import { NEW_VM, newVm } from './vms-kit.ts';
 
@@ -18,7 +18,7 @@ after(() => cloud.stop());
 
 test('a new machine says all of itself', async () => {
   const vm = await user.expect(201, '/api/vms', { json: NEW_VM });
-  const { vm_id, ip_address, created_at, ...rest } = vm;
+  const { vm_id, ip_address, created_at, ports, ...rest } = vm;
   assert.match(vm_id, /^vm-[0-9a-z]{26}$/);
   assert.match(ip_address, /^127\.\d+\.\d+\.\d+$/);
   assert.match(created_at, TIME);
@@ -28,12 +28,18 @@ test('a new machine says all of itself', async () => {
     ...{
       price_per_hour: 0.0116,
       price_per_month: 8.468,
-      ports: [22, 80, 443, 8080],
+      ssh_command: null,
       outbound: false,
       accel: null,
     },
     ...{ accel_reason: null, started_at: null, ready_at: null, uptime_seconds: 0 },
   });
+  const [one, ...others] = ports;
+  assert.deepEqual(one, { port: 22, guest_port: 22, open: false, reason: 'the machine does not run' });
+  assert.deepEqual(
+    others.map(({ port, guest_port }: { port: number; guest_port: number }) => [port, guest_port]),
+    [80, 443, 8080].map((port) => [port, port]).concat([[2222, 22]]),
+  );
   assert.deepEqual(await user.expect(200, `/api/vms/${vm_id}`), vm);
 });
 
@@ -70,7 +76,10 @@ test('hostile names are names', async () => {
 });
 
 test('100 at once: 100 machines with 100 addresses', async () => {
-  const other = anyone.as((await anyone.register()).api_key);
+  const { id, api_key } = await anyone.register();
+  const quotas = { method: 'PATCH', json: { quotas: { vms: 100 } } };
+  await anyone.as(ADMIN_KEY).expect(200, `/api/admin/accounts/${id}`, quotas);
+  const other = anyone.as(api_key);
   const made = await Promise.all(
     Array.from({ length: 100 }, () => other.expect(201, '/api/vms', { json: NEW_VM })),
   );

@@ -123,3 +123,20 @@ test('killed while it starts a guest: the guest runs in the end, and there is on
   assert.equal(guestPids(vm_id).length, 1);
   await post(`${vm}/stop?force=true`);
 });
+
+test('a Cloudlet that is stopped says how many machines run on, and how to stop them', { skip }, async () => {
+  const paths = [await newVm(user), await newVm(user)];
+  for (const path of paths) await post(`${path}/start`);
+  for (const [left, words] of [
+    [2, /^2 virtual machines run on, and their addresses answer again when Cloudlet is back\.\n.*\/stop/m],
+    [1, /^1 virtual machine runs on, and its address answers again/m],
+    [0, /^Stopping: .*\n$/m],
+  ] as const) {
+    await cloud.end();
+    assert.match(cloud.output, words);
+    if (left === 0) assert.doesNotMatch(cloud.output, /virtual machine/);
+    await cloud.start();
+    user = (await CheckedClient.open(cloud.api)).as(user.key);
+    if (left > 0) await post(`${paths[left - 1]}/stop?force=true`);
+  }
+});

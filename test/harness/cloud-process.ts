@@ -119,16 +119,22 @@ export class CloudProcess {
     }
   }
 
-  /** SIGTERM; resolves with the exit code. Removes a temporary data directory. */
-  async stop(): Promise<number | null> {
+  /** SIGTERM; resolves with the exit code, once all that it printed is there. */
+  async end(): Promise<number | null> {
     const child = this.#child;
     if (child && child.exitCode === null && child.signalCode === null) {
-      const exit = once(child, 'exit');
+      const closed = once(child, 'close');
       child.ref();
       process.kill(-(child.pid as number), 'SIGTERM');
-      await exit;
+      await closed;
     }
-    if (this.#options.dataDir === undefined) rmSync(this.dataDir, { recursive: true, force: true });
     return child?.exitCode ?? null;
+  }
+
+  /** As end(), and removes a temporary data directory. */
+  async stop(): Promise<number | null> {
+    const status = await this.end();
+    if (this.#options.dataDir === undefined) rmSync(this.dataDir, { recursive: true, force: true });
+    return status;
   }
 }

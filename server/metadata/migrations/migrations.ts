@@ -8,6 +8,7 @@ import { sealedFingerprints } from './0006-sealed-fingerprints.ts';
 import { operations } from './0007-operations.ts';
 import { versionAccess } from './0008-version-access.ts';
 import { keptAnswers } from './0009-kept-answers.ts';
+import { freePlan } from './0010-free-plan.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   { number: 7, name: 'operations', sql: operations },
   { number: 8, name: 'version access', sql: versionAccess },
   { number: 9, name: 'kept answers', sql: keptAnswers },
+  { number: 10, name: 'free plan', sql: freePlan },
 ];
