@@ -1,7 +1,7 @@
 /**
  * Looks after accounts that may not go on. Whose credits run out is warned; machines get a grace, are
  * stopped, and started again once there are credits. Those of an account that an administrator suspends are
- * stopped at once, and started again when it is resumed; those of a closed one are stopped and deleted. What is decided
+ * stopped at once, and started again when it is resumed; those of a closed one go. What is decided
  * stands in the database before anything follows from it, and all that follows can be done twice: after a
  * crash the next tick goes on where it ended.
  */
@@ -21,7 +21,7 @@ import type { UsageStore } from './usage-store.ts';
 
 /** What is done with an account's machines. All of it may be called again and again. */
 export interface MachinePower {
-  /** Stops what runs, and remembers why; deletes all machines of a closed account. Resolves when it is done. */
+  /** Stops what runs, and remembers why; deletes all of a closed account. Resolves when it is done. */
   stop(accountId: number, cause: StopCause): Promise<unknown>;
   /** Starts what stop() stopped, unless it was closed; `waiting`: how many could not be started yet. */
   resume(accountId: number): Promise<{ readonly waiting: number }>;

@@ -1,4 +1,4 @@
-/** Stops the machines of an account that may not run any, starts them again when it may, deletes them at last. */
+/** Stops the machines of an account that may not run any, and starts or deletes them afterwards. */
 import { isAppError } from '../errors.ts';
 import type { Actions } from './actions.ts';
 import type { Reason } from './changes.ts';
@@ -36,8 +36,8 @@ export class AccountStops {
   }
 
   /**
-   * Resolves when all that could be stopped are, and deleted when the account was closed: nobody could ever use
-   * them again. May be repeated; what failed is reported.
+   * Resolves when all that could be stopped are, and deleted when the account was closed: nobody could use
+   * them any more. May be repeated; what failed is reported.
    */
   async stop(accountId: number, cause: StopCause): Promise<void> {
     const rows = await this.#deps.store.listUp(accountId);

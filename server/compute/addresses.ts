@@ -2,7 +2,7 @@
 import { AppError } from '../errors.ts';
 import type { Front } from './front.ts';
 
-/** Addresses are claimed from other clouds on this host by so many, or by the whole network if it is smaller. */
+/** So many addresses are claimed at once, or the whole network if it is smaller. */
 const BLOCK = 256;
 /** Addresses, or blocks of them, that turned out to be somebody else's, before we give up. */
 const MAX_REFUSED = 256;

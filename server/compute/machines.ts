@@ -73,7 +73,8 @@ export class Machines {
 
   /**
    * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `insufficient_capacity`,
-   * `no_free_address`, and what the engine says of a disk it cannot make (`out_of_space`). Nothing is left behind then.
+   * `no_free_address`, and what the engine says of a disk it cannot make (`out_of_space`). Nothing is left
+   * behind then.
    */
   async create(
     principal: Principal,

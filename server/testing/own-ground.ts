@@ -8,8 +8,8 @@ const USER_RANGES = 1000;
 const USERS_EACH = 1_100_000;
 
 /**
- * A network for machines, of 1,022 addresses, in 127.128.0.0 to 127.247.255.255: far from 127.80.0.0/16, where
- * clouds begin, and from where QEMU listens. Several clouds of a process divide it among themselves.
+ * A network for machines, of 1,022 addresses, in 127.128.0.0 to 127.247.255.255: far from 127.80.0.0/16,
+ * where clouds begin, and from where QEMU listens. Several clouds of a process divide it among themselves.
  */
 export function testPool(): string {
   const network = process.pid % NETWORKS;

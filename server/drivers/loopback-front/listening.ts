@@ -6,7 +6,7 @@ export interface Place {
   readonly port: number;
 }
 
-/** Resolves with null once the server listens, else with the error. A later error does not end the process. */
+/** Resolves with null once the server listens, else with the error. No later error ends the process. */
 export function listenAt(server: Server, { address, port }: Place): Promise<NodeJS.ErrnoException | null> {
   return new Promise((resolve) => {
     // Also of accepting a later connection, as when no file descriptor is left: that client is not served.

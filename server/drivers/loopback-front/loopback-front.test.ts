@@ -369,31 +369,6 @@ test('when no more files may be opened ports stay closed, and clients are cut', 
   assert.deepEqual(states(), { 8080: null, 2222: null });
 });
 
-test('an address where another program listens is not free; one that listens everywhere takes no address', async () => {
-  const other = createServer().listen(8080, ADDRESS);
-  await once(other, 'listening');
-  assert.equal(await front.isFree(ADDRESS, [8080]), false);
-  const wildcard = createServer().listen(0, '0.0.0.0');
-  await once(wildcard, 'listening');
-  const { port } = wildcard.address() as AddressInfo;
-  assert.equal(await front.isFree(ADDRESS, [port]), true);
-  assert.equal(await front.isFree('192.0.2.1', [port]), false);
-  for (const server of [other, wildcard]) await new Promise((resolve) => server.close(resolve));
-  assert.equal(await front.isFree(ADDRESS, [8080]), true);
-});
-
-test("a block of addresses is one cloud's until it ends", async () => {
-  const base = ADDRESS.replace(/9$/, '0');
-  const second = new LoopbackFront({ clock: systemClock, descriptors: ROOM });
-  assert.deepEqual(await Promise.all([front.claim(base), front.claim(base)]), [true, true]);
-  assert.equal(await second.claim(base), false);
-  // Not an address of this host: nobody can hold it, so nobody is kept from it.
-  assert.equal(await second.claim('192.0.2.0'), true);
-  await front.closeAll();
-  assert.equal(await second.claim(base), true);
-  await second.closeAll();
-});
-
 test('a closed address answers no more; closing again, or what never was, is no error', async () => {
   await guest(8080, echo);
   await open([8080]);

@@ -69,7 +69,7 @@ export class MachineFront {
     this.#doors = frontPorts(deps.exposure.guestPorts).map((port) => ({ ...port, ...closedYet }));
   }
 
-  /** Listens on every port it can have. Resolves with those that are closed for another reason than before. */
+  /** Listens on every port it can have. Resolves with those that are closed for a new reason. */
   async open(): Promise<PortState[]> {
     this.#opening ??= this.#openClosed().finally(() => {
       this.#opening = null;
