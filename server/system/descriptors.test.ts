@@ -5,13 +5,15 @@ import { FakeClock, systemClock } from '../clock.ts';
 import { isAppError } from '../errors.ts';
 import { Descriptors } from './descriptors.ts';
 
-test('the reserve is never given, and what was asked for counts before it is seen', () => {
+test('the reserve is never given, and what was taken counts before it is seen', () => {
   const clock = new FakeClock();
   let open = 10;
   const descriptors = new Descriptors({ clock, reserve: 20, limit: 100, count: () => open });
-  assert.ok(descriptors.hasRoom(60));
-  assert.ok(descriptors.hasRoom(10));
-  assert.ok(!descriptors.hasRoom(1));
+  assert.ok(descriptors.take(60));
+  // What is only asked for is not taken.
+  for (let times = 0; times < 5; times++) assert.ok(descriptors.hasRoom(10));
+  assert.ok(descriptors.take(10));
+  assert.ok(!descriptors.take(1));
   assert.throws(
     () => descriptors.demand(1),
     (error) => isAppError(error, 'insufficient_capacity') && /100/.test(error.message),
@@ -19,7 +21,7 @@ test('the reserve is never given, and what was asked for counts before it is see
   // Some of it was closed again.
   open = 40;
   clock.advance(1000);
-  assert.ok(descriptors.hasRoom(40));
+  assert.ok(descriptors.take(40));
   assert.ok(!descriptors.hasRoom(1));
 });
 

@@ -24,8 +24,8 @@ export class Descriptors {
   readonly limit: number;
   #counted = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
-  /** Asked for since they were counted. */
-  #asked = 0;
+  /** Taken since they were counted. */
+  #taken = 0;
 
   constructor({ clock, reserve, limit = readLimit(), count = countOpen }: DescriptorsDeps) {
     this.#clock = clock;
@@ -34,11 +34,16 @@ export class Descriptors {
     this.#reserve = Math.min(reserve, Math.floor(limit / RESERVE_SHARE));
   }
 
-  /** Whether `more` can be opened and the reserve is left; they count as open from then on. */
+  /** Whether `more` can be opened and the reserve is left. */
   hasRoom(more: number): boolean {
     if (this.#clock.monotonic() - this.#countedAt >= COUNT_MS) this.#recount();
-    if (this.#counted + this.#asked + more + this.#reserve > this.limit) return false;
-    this.#asked += more;
+    return this.#counted + this.#taken + more + this.#reserve <= this.limit;
+  }
+
+  /** As hasRoom; then they count as open before they are. For what stays open. */
+  take(more: number): boolean {
+    if (!this.hasRoom(more)) return false;
+    this.#taken += more;
     return true;
   }
 
@@ -53,7 +58,7 @@ export class Descriptors {
 
   #recount(): void {
     this.#counted = this.#count();
-    this.#asked = 0;
+    this.#taken = 0;
     this.#countedAt = this.#clock.monotonic();
   }
 }

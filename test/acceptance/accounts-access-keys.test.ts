@@ -168,13 +168,13 @@ describe('refused', () => {
     });
   }
 
-  test('the 101st key', async () => {
+  test('the 201st key', async () => {
     const user = client.as((await client.register()).api_key);
     const json = { name: 'k', scopes: ['storage:read'] };
-    for (let i = 0; i < 100; i++) await user.expect(201, KEYS, { json });
+    for (let i = 0; i < 200; i++) await user.expect(201, KEYS, { json });
     await user.refused(409, 'too_many_access_keys', [KEYS, { json }]);
     const keys = await user.expect(200, KEYS);
-    assert.equal(keys.length, 100);
+    assert.equal(keys.length, 200);
     await user.expect(200, `${KEYS}/${keys[0].id}`, { method: 'DELETE' });
     await user.expect(201, KEYS, { json });
     const pages: string[] = [];

@@ -12,7 +12,7 @@ const ADDRESS = `127.77.${process.pid % 256}.9`;
 const VM = 'vm-test';
 const timings = { retryMs: 10, waitMs: 400, holdMs: 30, atOnceMs: 50, lingerMs: 500 };
 
-const ROOM = { hasRoom: () => true };
+const ROOM = { take: () => true };
 let front: LoopbackFront;
 let signs: number;
 const guests = new Map<number, Server>();
@@ -350,7 +350,7 @@ test('a port that another program has stays closed with the reason, and is opene
 
 test('when no more files may be opened ports stay closed, and clients are cut', async () => {
   let room = 1;
-  const descriptors = { hasRoom: (more: number) => room >= more };
+  const descriptors = { take: (more: number) => room >= more };
   front = new LoopbackFront({ clock: systemClock, timings, descriptors });
   await guest(8080, echo);
   await open([8080]);

@@ -13,9 +13,10 @@ import { type FrontTimings, GuestRun, SSH_PORT } from './guest-run.ts';
 import { closed, listenAt } from './listening.ts';
 import { reset } from './relay.ts';
 
-/** Tells whether so many files more may be opened by this process. */
+/** The files that this process may open. */
 export interface Descriptors {
-  hasRoom(more: number): boolean;
+  /** Whether so many more can be opened; they count as open then. */
+  take(more: number): boolean;
 }
 
 export interface MachineFrontDeps {
@@ -112,7 +113,7 @@ export class MachineFront {
 
   async #open(door: Door): Promise<void> {
     const { exposure, descriptors } = this.#deps;
-    if (!descriptors.hasRoom(1)) {
+    if (!descriptors.take(1)) {
       door.reason = 'this cloud has too many files open';
       return;
     }
@@ -129,7 +130,7 @@ export class MachineFront {
     // An error is always followed by `close`; without a listener it would end the process.
     client.on('error', () => undefined);
     const run = this.#run;
-    const isFull = this.#clients.size >= MAX_CONNECTIONS || !this.#deps.descriptors.hasRoom(PER_CLIENT);
+    const isFull = this.#clients.size >= MAX_CONNECTIONS || !this.#deps.descriptors.take(PER_CLIENT);
     if (this.#isClosed || run === null || isFull) {
       client.destroy();
       return;
