@@ -15,7 +15,7 @@ import { CloudProcess } from '../harness/cloud-process.ts';
 import { blobFiles, eventually } from '../harness/waiting.ts';
 import { CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
 import { BOUNDARY } from './storage-kit.ts';
-import { cannotRunGuests, NEW_VM, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests, NEW_VM } from './vms-kit.ts';
 
 const MIB = 2 ** 20;
 const HALF = 24 * MIB;
@@ -91,7 +91,6 @@ for (const { name, start, skip } of PROXIES)
     before(async () => {
       ports = await freePorts();
       const env = {
-        ...VM_SETTINGS,
         CLOUDLET_PORT: String(ports.api),
         CLOUDLET_DATA_PORT: String(ports.data),
         CLOUDLET_PUBLIC_URL: `https://${CLOUD}:${ports.https}`,
