@@ -60,3 +60,14 @@ test('30 minutes, and a newer link, end it', async (t) => {
   const stored = await house.metadata.all('SELECT 1 FROM setup_links WHERE token_hash = ?', second);
   assert.equal(stored.length, 0);
 });
+
+test('an administrator who was made otherwise ends it', async (t) => {
+  const house = await openAccountHouse();
+  t.after(() => house.close());
+  const token = await house.setupLinks.createSetupLink();
+  assert.equal(await house.setupLinks.isGood(token), true);
+  const chief = { username: 'chief', email: 'chief@example.com', isAdmin: true };
+  await house.administration.create(chief, noReceipt);
+  assert.equal(await house.setupLinks.isGood(token), false);
+  await assert.rejects(house.setupLinks.setUp(token, fields, noReceipt), code('invalid_link'));
+});
