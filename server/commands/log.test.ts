@@ -38,16 +38,16 @@ describe('the log', () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     log.warn('again');`;
   const words = (format: string) => ['--input-type=module', '-e', SCRIPT, format, 'hello'];
-  const run = (format: string) =>
+  const logged = (format: string) =>
     spawnSync(process.execPath, words(format), { encoding: 'utf8', timeout: 30_000 });
 
   test('is JSON where no terminal is, or text when that is asked for', () => {
-    const lines = run('auto')
+    const lines = logged('auto')
       .stderr.trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
     assert.deepEqual([lines[0].msg, lines[0].vm_id, lines[0].key], ['hello', 'vm-1', '[Redacted]']);
-    assert.match(run('text').stderr, /^\S+ \S+Z warn {2}hello vm_id=vm-1 key=\[Redacted\]\n.*again\n$/);
+    assert.match(logged('text').stderr, /^\S+ \S+Z warn {2}hello vm_id=vm-1 key=\[Redacted\]\n.*again\n$/);
   });
 
   test('is text on a terminal, coloured unless NO_COLOR says otherwise, or JSON when asked for', {
