@@ -73,6 +73,15 @@ test('a misspelt setting is refused, and the one that was meant is named', () =>
   );
 });
 
+test('an option goes before its variable, and is named when it is wrong', () => {
+  const environment = { CLOUDLET_PORT: '80', CLOUDLET_DATA_DIR: '/srv/a' };
+  const config = loadConfig(environment, { port: '81', 'data-dir': '/srv/b', username: 'ada' });
+  assert.deepEqual([config.port, config.dataDir], [81, '/srv/b']);
+  assert.equal(loadConfig(environment, { port: '81' }).dataDir, '/srv/a');
+  assert.throws(() => loadConfig(environment, { port: '81a' }), /^Error: --port: must be a whole/);
+  assert.throws(() => loadConfig(environment, { 'data-dir': '' }), /^Error: --data-dir: must not be/);
+});
+
 test('one port cannot be both', () => {
   assert.throws(
     () => loadConfig({ CLOUDLET_PORT: '9000' }),

@@ -9,7 +9,8 @@ interface Setting<T> {
   readonly parse: (text: string) => T;
 }
 
-class ConfigError extends Error {}
+/** A setting that cannot be. */
+export class ConfigError extends Error {}
 
 function text(
   env: string,
@@ -19,7 +20,7 @@ function text(
 ): Setting<string> {
   const parse = (value: string) => {
     const problem = check?.(value);
-    if (problem) throw new ConfigError(`${env}: ${problem}`);
+    if (problem) throw new ConfigError(problem);
     return value;
   };
   return { env, fallback, help, parse };
@@ -29,7 +30,7 @@ function integer(env: string, fallback: number, min: number, max: number, help: 
   const parse = (value: string) => {
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < min || number > max) {
-      throw new ConfigError(`${env}: must be a whole number from ${min} to ${max}, got "${value}"`);
+      throw new ConfigError(`must be a whole number from ${min} to ${max}, got "${value}"`);
     }
     return number;
   };
@@ -39,8 +40,7 @@ function integer(env: string, fallback: number, min: number, max: number, help: 
 function oneOf<T extends string>(env: string, fallback: T, choices: readonly T[], help: string): Setting<T> {
   const parse = (value: string) => {
     const choice = choices.find((candidate) => candidate === value);
-    if (choice === undefined)
-      throw new ConfigError(`${env}: must be one of ${choices.join(', ')}, got "${value}"`);
+    if (choice === undefined) throw new ConfigError(`must be one of ${choices.join(', ')}, got "${value}"`);
     return choice;
   };
   return { env, fallback, help: `${help} (${choices.join(', ')})`, parse };
@@ -304,29 +304,45 @@ export type Config = {
     : number;
 };
 
+type Texts = Readonly<Record<string, string | undefined>>;
+
+/** Options of the command line that go before the environment. */
+const OPTIONS: Texts = { CLOUDLET_DATA_DIR: 'data-dir', CLOUDLET_PORT: 'port' };
+
 /**
- * Reads the settings from `environment` (process.env by default). `dataDir` comes out absolute.
- * Throws an Error naming the variable and the rule when one is invalid or an unknown CLOUDLET_ variable is
- * set.
+ * Reads the settings from `options` (by name, without dashes) and `environment`. `dataDir` becomes absolute.
+ * Throws an Error naming the variable or option and the rule when one is invalid, or an unknown CLOUDLET_
+ * variable is set.
  */
-export function loadConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
-  const known = new Set(Object.values(SETTINGS).map((setting) => setting.env));
-  const unknown = Object.keys(environment).filter((name) => name.startsWith('CLOUDLET_') && !known.has(name));
-  if (unknown.length > 0) {
-    const named = unknown.map((name) => withGuess(name, known));
-    throw new ConfigError(`unknown setting ${named.join(', ')}; README has the list`);
-  }
-  const values = Object.entries(SETTINGS).map(([name, setting]) => {
-    const given = environment[setting.env];
-    return [
-      name,
-      given === undefined ? setting.fallback : (setting.parse as (text: string) => unknown)(given),
-    ];
+export function loadConfig(environment: Texts = process.env, options: Texts = {}): Config {
+  refuseUnknown(environment);
+  const values = Object.entries(SETTINGS).map(([key, setting]) => {
+    const option = OPTIONS[setting.env] ?? '';
+    const isOption = options[option] !== undefined;
+    const name = isOption ? `--${option}` : setting.env;
+    return [key, read(setting, name, isOption ? options[option] : environment[setting.env])];
   });
   const config = Object.fromEntries(values) as Config;
   if (config.port !== 0 && config.port === config.dataPort)
     throw new ConfigError(`CLOUDLET_PORT and CLOUDLET_DATA_PORT are both ${config.port}: they must differ`);
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
+}
+
+function read({ parse, fallback }: Setting<unknown>, name: string, given?: string): unknown {
+  if (given === undefined) return fallback;
+  try {
+    return parse(given);
+  } catch (error) {
+    throw new ConfigError(`${name}: ${(error as Error).message}`);
+  }
+}
+
+function refuseUnknown(environment: Texts): void {
+  const known = new Set(Object.values(SETTINGS).map((setting) => setting.env));
+  const unknown = Object.keys(environment).filter((name) => name.startsWith('CLOUDLET_') && !known.has(name));
+  if (unknown.length === 0) return;
+  const named = unknown.map((name) => withGuess(name, known));
+  throw new ConfigError(`unknown setting ${named.join(', ')}; README has the list`);
 }
 
 function withGuess(name: string, known: Iterable<string>): string {
@@ -335,7 +351,7 @@ function withGuess(name: string, known: Iterable<string>): string {
 }
 
 /** Threads of libuv's pool, which reads the same variable; `bin/cloudlet` sets it. */
-export function poolThreads(environment: Readonly<Record<string, string | undefined>> = process.env): number {
+export function poolThreads(environment: Texts = process.env): number {
   return Number.parseInt(environment['UV_THREADPOOL_SIZE'] ?? '4', 10) || 1;
 }
 

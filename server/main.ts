@@ -1,6 +1,9 @@
 /** `cloudlet <command>`: finds the command and reports failures in one line. */
-import { UsageError } from './commands/usage.ts';
-import { loadConfig } from './config.ts';
+import { parseArgs } from 'node:util';
+import { type Command, UsageError, type Words } from './commands/command.ts';
+import { ConfigError, loadConfig } from './config.ts';
+import { didYouMean } from './did-you-mean.ts';
+import { VERSION } from './version.ts';
 
 const HELP = `Usage: cloudlet <command>
 
@@ -13,46 +16,82 @@ const HELP = `Usage: cloudlet <command>
   keys rotate           make a new master key and seal all secrets under it
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
-Each command explains itself with --help. Settings come from the environment; see README.md.
+Each command explains itself with --help. --version prints the version. Settings come from the environment;
+see README.md.
+`;
+const HELP_ON_DATA_DIR = `
+  --data-dir PATH   the data directory that is meant; without it CLOUDLET_DATA_DIR, or else ./data
 `;
 
-type Command = (args: string[]) => Promise<number>;
-
 /** Each is loaded when it is called: a question to a running server must not load a whole cloud. */
-const COMMANDS: Readonly<Record<string, Command>> = {
-  start: async (args) => (await import('./commands/start.ts')).runStart(loadConfig(), args),
-  admin: async (args) => (await import('./commands/admin.ts')).runAdmin(loadConfig(), args),
-  scrub: async (args) => (await import('./commands/scrub.ts')).runScrub(loadConfig(), args),
-  ledger: async (args) => (await import('./commands/ledger.ts')).runLedger(loadConfig(), args),
-  keys: async (args) => (await import('./commands/keys.ts')).runKeys(loadConfig(), args),
-  doctor: async (args) => {
-    const { runDoctor } = await import('./commands/doctor.ts');
-    if (args.length === 0)
-      return runDoctor({ config: loadConfig(), print: (line: string) => console.log(line) });
-    console.log(
-      'Usage: cloudlet doctor\n\nChecks what Cloudlet needs on this machine and says the fix for each problem.',
-    );
-    return args.includes('--help') ? 0 : 2;
-  },
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  start: async () => (await import('./commands/start.ts')).START,
+  admin: async () => (await import('./commands/admin.ts')).ADMIN,
+  scrub: async () => (await import('./commands/scrub.ts')).SCRUB,
+  ledger: async () => (await import('./commands/ledger.ts')).LEDGER,
+  keys: async () => (await import('./commands/keys.ts')).KEYS,
+  doctor: async () => (await import('./commands/doctor.ts')).DOCTOR,
 };
 
-async function main([name, ...args]: string[]): Promise<number> {
-  if (name === undefined || name === '--help' || name === 'help') {
+const SWITCHES = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
+
+async function main(args: string[]): Promise<number> {
+  // The name of the command may come after --data-dir and --port.
+  const { tokens, values } = parseArgs({
+    args,
+    options: { ...SWITCHES, ...withValue(['data-dir', 'port']) },
+    strict: false,
+    tokens: true,
+  });
+  const name = tokens.find((token) => token.kind === 'positional');
+  if (values['version'] === true) {
+    console.log(`cloudlet ${VERSION}`);
+    return 0;
+  }
+  if (name === undefined || name.value === 'help') {
     console.log(HELP);
-    return name === undefined ? 2 : 0;
+    return name === undefined && values['help'] !== true ? 2 : 0;
   }
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (!command) {
-    console.error(`cloudlet: unknown command "${name}"; see cloudlet --help`);
-    return 2;
+  const command = await find(name.value);
+  if (values['help'] === true) {
+    console.log(command.help + HELP_ON_DATA_DIR);
+    return 0;
   }
+  const words = read(name.value, command, args.toSpliced(name.index, 1));
+  return command.run(loadConfig(undefined, words.values), words);
+}
+
+function withValue(names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, { type: 'string' } as const]));
+}
+
+async function find(name: string): Promise<Command> {
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (load !== undefined) return load();
+  const meant = didYouMean(name, Object.keys(COMMANDS));
+  const guess = meant === undefined ? '' : ` (did you mean ${meant}?)`;
+  throw new UsageError(`unknown command "${name}"${guess}; see cloudlet --help`);
+}
+
+function read(name: string, { options = [] }: Command, args: string[]): Words {
   try {
-    return await command(args);
+    const { positionals, values } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: withValue(['data-dir', ...options]),
+    });
+    return { positionals, values };
   } catch (error) {
-    console.error(`cloudlet: ${error instanceof Error ? error.message : String(error)}`);
-    // Whatever was opened before the failure must not keep the process alive.
-    process.exit(error instanceof UsageError ? 2 : 1);
+    // The rest of Node's sentence explains how to pass on what begins with a dash.
+    const [reason] = (error as Error).message.split('. ');
+    throw new UsageError(`${name}: ${reason}; see cloudlet ${name} --help`);
   }
 }
 
-process.exitCode = await main(process.argv.slice(2));
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(`cloudlet: ${error instanceof Error ? error.message : String(error)}`);
+  // Whatever was opened before the failure must not keep the process alive.
+  process.exit(error instanceof UsageError || error instanceof ConfigError ? 2 : 1);
+}

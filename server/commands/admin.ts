@@ -1,8 +1,6 @@
 /** `cloudlet admin …`: what the owner of the machine may do without a key. */
-import { parseArgs } from 'node:util';
-import type { Config } from '../config.ts';
+import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator, type CallAsOperator } from './operator-call.ts';
-import { UsageError } from './usage.ts';
 
 const HELP = `Usage: cloudlet admin create [--username admin] [--email EMAIL] [--password PASSWORD]
        cloudlet admin key [--username admin]
@@ -12,7 +10,7 @@ create   makes an administrator and prints the API key; without a password only 
 key      prints the API key of an account
 credits  grants credits, or deducts them when the amount is negative (write --amount=-5)
 
-Works whether the server runs or not.
+They work whether the server runs or not.
 `;
 
 interface Account {
@@ -22,50 +20,28 @@ interface Account {
   readonly credits: number;
 }
 
-export async function runAdmin(config: Config, args: string[]): Promise<number> {
-  const { positionals, values } = parse(args);
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
-  const [verb] = positionals;
-  const username = values.username ?? 'admin';
-  if (verb === 'create') return asOperator(config, (call) => create(call, username, values));
-  if (verb === 'key') return asOperator(config, (call) => showKey(call, username));
-  if (verb === 'credits') return asOperator(config, (call) => credits(call, values));
-  throw new UsageError('admin: expected create, key or credits; see cloudlet admin --help');
-}
+export const ADMIN: Command = {
+  help: HELP,
+  options: ['username', 'email', 'password', 'amount', 'reason'],
+  run: async (config, { positionals, values }) => {
+    const [verb, ...rest] = positionals;
+    const work = verb !== undefined && rest.length === 0 ? VERBS.get(verb) : undefined;
+    if (work === undefined)
+      throw new UsageError('admin: expected create, key or credits; see cloudlet admin --help');
+    return asOperator(config, (call) => work(call, values));
+  },
+};
 
-interface Values {
-  readonly username?: string;
-  readonly email?: string;
-  readonly password?: string;
-  readonly amount?: string;
-  readonly reason?: string;
-  readonly help?: boolean;
-}
+type Values = Words['values'];
 
-function parse(args: string[]): { positionals: string[]; values: Values } {
-  const text = { type: 'string' } as const;
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        username: text,
-        email: text,
-        password: text,
-        amount: text,
-        reason: text,
-        help: { type: 'boolean' },
-      },
-    });
-  } catch (error) {
-    throw new UsageError(`admin: ${(error as Error).message}`);
-  }
-}
+const VERBS = new Map([
+  ['create', create],
+  ['key', showKey],
+  ['credits', credits],
+]);
 
-async function create(call: CallAsOperator, username: string, values: Values): Promise<number> {
+async function create(call: CallAsOperator, values: Values): Promise<number> {
+  const username = usernameIn(values);
   const password = values.password === undefined ? {} : { password: values.password };
   const body = {
     username,
@@ -78,8 +54,8 @@ async function create(call: CallAsOperator, username: string, values: Values): P
   return 0;
 }
 
-async function showKey(call: CallAsOperator, username: string): Promise<number> {
-  const { id } = await find(call, username);
+async function showKey(call: CallAsOperator, values: Values): Promise<number> {
+  const { id } = await find(call, usernameIn(values));
   const account = await call<Account>({ method: 'POST', path: `/api/admin/accounts/${id}/api-key` });
   console.log(account.api_key);
   return 0;
@@ -95,6 +71,10 @@ async function credits(call: CallAsOperator, values: Values): Promise<number> {
   const account = await call<Account>({ method: 'POST', path: `/api/admin/accounts/${id}/credits`, body });
   console.log(`${account.username} now has ${account.credits} credits`);
   return 0;
+}
+
+function usernameIn({ username = 'admin' }: Values): string {
+  return username;
 }
 
 async function find(call: CallAsOperator, username: string): Promise<Account> {

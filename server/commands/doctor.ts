@@ -1,6 +1,7 @@
 /** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
 import { type Clock, systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { type Command, UsageError } from './command.ts';
 import { checkClock, checkDataDirectory, checkDescriptors, checkPorts, checkRuntime } from './doctor-host.ts';
 import { checkGuestLimits, checkKvm } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
@@ -17,6 +18,22 @@ export interface Finding {
   /** What to do. */
   readonly fix?: string;
 }
+
+const HELP = `Usage: cloudlet doctor [--port PORT]
+
+Checks what Cloudlet needs on this machine and says the fix for each problem.
+
+  --port PORT       of the API; without it CLOUDLET_PORT, or else 8080
+`;
+
+export const DOCTOR: Command = {
+  help: HELP,
+  options: ['port'],
+  run: async (config, { positionals }) => {
+    if (positionals.length > 0) throw new UsageError('doctor takes no arguments; see cloudlet doctor --help');
+    return runDoctor({ config, print: (line) => console.log(line) });
+  },
+};
 
 export interface DoctorDeps {
   readonly config: Config;

@@ -1,7 +1,7 @@
 /** `cloudlet keys rotate`. */
 import type { Config } from '../config.ts';
+import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
-import { UsageError } from './usage.ts';
 
 const HELP = `Usage: cloudlet keys rotate
 
@@ -9,12 +9,10 @@ Makes a new master key, seals every stored secret and data key under it, and ret
 are not rewritten. Interrupted, it may simply be run again. Keep a copy of master.key with your backups.
 `;
 
-export async function runKeys(config: Config, args: readonly string[]): Promise<number> {
-  if (args.includes('--help')) {
-    console.log(HELP);
-    return 0;
-  }
-  if (args.length !== 1 || args[0] !== 'rotate')
+export const KEYS: Command = { help: HELP, run: rotate };
+
+async function rotate(config: Config, { positionals }: Words): Promise<number> {
+  if (positionals.join(' ') !== 'rotate')
     throw new UsageError('keys: expected rotate; see cloudlet keys --help');
   const path = '/api/admin/master-key/rotate';
   const { key_id, resealed } = await asOperator(config, (call) =>

@@ -1,8 +1,7 @@
 /** `cloudlet ledger verify`: walks the whole ledger now and names the first transfer that is not sound. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../config.ts';
+import { type Command, UsageError } from './command.ts';
 import { asOperator, type CallAsOperator } from './operator-call.ts';
-import { UsageError } from './usage.ts';
 
 const HELP = `Usage: cloudlet ledger verify [--head <number>:<hash>]
 
@@ -23,17 +22,16 @@ interface Report {
 const PATH = '/api/admin/ledger/verify';
 const POLL_MS = 100;
 
-export async function runLedger(config: Config, args: readonly string[]): Promise<number> {
-  if (args.includes('--help')) {
-    console.log(HELP);
-    return 0;
-  }
-  const [command, option, text, ...rest] = args;
-  const isKnown = command === 'verify' && (option === undefined || option === '--head') && rest.length === 0;
-  if (!isKnown) throw new UsageError('ledger knows only verify; see cloudlet ledger --help');
-  const body = option === undefined ? {} : { head: readHead(text ?? '') };
-  return asOperator(config, (call) => verify(call, body));
-}
+export const LEDGER: Command = {
+  help: HELP,
+  options: ['head'],
+  run: async (config, { positionals, values }) => {
+    if (positionals.join(' ') !== 'verify')
+      throw new UsageError('ledger knows only verify; see cloudlet ledger --help');
+    const body = values['head'] === undefined ? {} : { head: readHead(values['head']) };
+    return asOperator(config, (call) => verify(call, body));
+  },
+};
 
 function readHead(text: string): { seq: number; hash: string } {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];

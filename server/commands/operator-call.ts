@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { Config } from '../config.ts';
 import { TOKEN_HEADER, tokenPath } from '../http/control-server.ts';
+import { holdsCloud } from '../system/data-directory.ts';
 import { controlPath } from './control-path.ts';
 
 export interface OperatorCall {
@@ -18,14 +19,33 @@ export type CallAsOperator = <T>(call: OperatorCall) => Promise<T>;
 
 /**
  * Runs `work` with a function that calls the API and returns its JSON. When no server runs, the cloud is
- * opened for the time of the work. A refusal becomes an Error with the problem's detail.
+ * opened for the time of the work; where there is none, this throws. A refusal becomes an Error with the
+ * problem's detail.
  */
 export async function asOperator<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
+  demandCloud(config.dataDir);
   const path = controlPath(config);
   const call: CallAsOperator = (input) => callSocket(path, input);
   if (await answers(path)) return work(call);
   const { withClosedCloud } = await import('./closed-cloud.ts');
   return withClosedCloud(config, () => work(call));
+}
+
+function demandCloud(dataDir: string): void {
+  let isThere: boolean;
+  try {
+    isThere = holdsCloud(dataDir);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Error(
+      `You may not look into ${dataDir} (${code}): run this as the user of Cloudlet, or as root`,
+    );
+  }
+  if (isThere) return;
+  throw new Error(
+    `There is no cloud in ${dataDir}: name its data directory with --data-dir or CLOUDLET_DATA_DIR, ` +
+      'or make one with cloudlet start',
+  );
 }
 
 function answers(socketPath: string): Promise<boolean> {

@@ -1,8 +1,7 @@
 /** `cloudlet scrub`: verifies every stored byte now and names what is damaged. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../config.ts';
+import { type Command, UsageError } from './command.ts';
 import { asOperator, type CallAsOperator } from './operator-call.ts';
-import { UsageError } from './usage.ts';
 
 const HELP = `Usage: cloudlet scrub
 
@@ -25,14 +24,13 @@ interface Report {
 
 const POLL_MS = 300;
 
-export async function runScrub(config: Config, args: readonly string[]): Promise<number> {
-  if (args.includes('--help')) {
-    console.log(HELP);
-    return 0;
-  }
-  if (args.length > 0) throw new UsageError('scrub takes no arguments; see cloudlet scrub --help');
-  return asOperator(config, scrub);
-}
+export const SCRUB: Command = {
+  help: HELP,
+  run: async (config, { positionals }) => {
+    if (positionals.length > 0) throw new UsageError('scrub takes no arguments; see cloudlet scrub --help');
+    return asOperator(config, scrub);
+  },
+};
 
 async function scrub(call: CallAsOperator): Promise<number> {
   let report = await call<Report>({ method: 'POST', path: '/api/admin/scrub' });

@@ -9,26 +9,26 @@ import type { Config } from '../config.ts';
 import { listenOnControlSocket } from '../http/control-server.ts';
 import { StartupError } from '../system/startup-error.ts';
 import { VERSION } from '../version.ts';
+import { type Command, UsageError, type Words } from './command.ts';
 import { controlPath } from './control-path.ts';
 import { openLog } from './log.ts';
 import { outliveTerminal, stopSignal } from './stop-signal.ts';
-import { UsageError } from './usage.ts';
 
-const HELP = `Usage: cloudlet start
+const HELP = `Usage: cloudlet start [--port PORT]
 
 Runs the cloud in the foreground until SIGTERM or Ctrl+C. Requests under way then get 10 seconds to finish.
+
+  --port PORT       of the API; without it CLOUDLET_PORT, or else 8080
 `;
 
 const STOP_SECONDS = 10;
 const IDLE_SWEEP_MS = 50;
 
-/** Resolves with the exit code after the cloud has stopped. */
-export async function runStart(config: Config, args: readonly string[]): Promise<number> {
-  if (args.includes('--help')) {
-    console.log(HELP);
-    return 0;
-  }
-  if (args.length > 0) throw new UsageError('start takes no arguments; see cloudlet start --help');
+export const START: Command = { help: HELP, options: ['port'], run };
+
+/** Resolves after the cloud has stopped. */
+async function run(config: Config, { positionals }: Words): Promise<number> {
+  if (positionals.length > 0) throw new UsageError('start takes no arguments; see cloudlet start --help');
   outliveTerminal();
   const began = systemClock.monotonic();
   console.log(`Cloudlet ${VERSION}`);

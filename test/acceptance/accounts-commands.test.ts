@@ -1,13 +1,13 @@
 /** The operator's way in: the set-up link of the first start, and bin/cloudlet on the machine itself. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { type Ended, runCloudlet } from '../harness/command.ts';
+import { type Ended, freePort, runCloudlet } from '../harness/command.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-commands-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -20,6 +20,12 @@ class Operator {
 
   constructor(name: string) {
     this.dataDir = directory(name);
+  }
+
+  /** Started once, and stopped. */
+  async haveCloud(): Promise<void> {
+    const env = { CLOUDLET_ADMIN_KEY: '' };
+    await (await CloudProcess.start({ dataDir: this.dataDir, env })).stop();
   }
 
   run(...args: string[]): Promise<Ended> {
@@ -122,10 +128,15 @@ async function tellAdminStory(operator: Operator, name: string, blobs: string): 
 
 // A rotation waits for ten seconds: the two wait together.
 describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
-  test('without a server', () => tellAdminStory(new Operator('offline'), 'boss', '0 blobs, 0 bytes'));
+  test('without a server', async () => {
+    const operator = new Operator('offline');
+    await operator.haveCloud();
+    await tellAdminStory(operator, 'boss', '0 blobs, 0 bytes');
+  });
 
   test('beside a running server, which sees it at once', async () => {
     const operator = new Operator('online');
+    await operator.haveCloud();
     await operator.succeed('admin', 'create', '--username', 'boss-before');
     await operator.succeed('admin', 'credits', '--username', 'boss-before', '--amount=2', '--reason', 'x');
     const cloud = await CloudProcess.start({ dataDir: operator.dataDir });
@@ -164,8 +175,49 @@ describe('bin/cloudlet', () => {
     }
   });
 
+  test('says its version', async () => {
+    assert.match(await operator.succeed('--version'), /^cloudlet \d+\.\d+\.\d+$/);
+  });
+
+  test('makes no cloud where there is none, and names the place it looked into', async () => {
+    for (const command of ['admin create', 'admin key', 'scrub', 'ledger verify', 'keys rotate']) {
+      const said = await operator.fail(1, ...command.split(' '));
+      assert.ok(said.includes(`There is no cloud in ${operator.dataDir}: `), said);
+      assert.match(said, /--data-dir or CLOUDLET_DATA_DIR/);
+    }
+    assert.equal(existsSync(operator.dataDir), false);
+    mkdirSync(operator.dataDir);
+    await operator.fail(1, 'admin', 'create');
+    assert.deepEqual(readdirSync(operator.dataDir), []);
+  });
+
+  test('--data-dir names the cloud, before or after the command, against the environment', async () => {
+    const named = new Operator('named');
+    await named.haveCloud();
+    const made = await operator.succeed('admin', 'create', '--data-dir', named.dataDir);
+    const key = /clk_[0-9A-Za-z]{38}/.exec(made)?.[0];
+    assert.equal(await operator.succeed(`--data-dir=${named.dataDir}`, 'admin', 'key'), key);
+    assert.equal(await named.succeed('admin', 'key'), key);
+    assert.match(await operator.fail(1, 'admin', 'key', '--data-dir', '/no/such/place'), /\/no\/such\/place/);
+  });
+
+  test('--port is the port of the API', async () => {
+    const port = String(await freePort());
+    const words = ['bin/cloudlet', 'start', '--port', port];
+    const cloud = await CloudProcess.start({ command: words, env: { CLOUDLET_PORT: 'of no importance' } });
+    try {
+      assert.equal(new URL(cloud.api).port, port);
+      assert.equal((await fetch(`${cloud.api}/healthz`)).status, 200);
+    } finally {
+      await cloud.stop();
+    }
+    assert.match(await operator.fail(2, 'start', '--port', '80a'), /--port: must be a whole number/);
+    assert.match(await operator.fail(2, 'scrub', '--port', '80'), /Unknown option '--port'/);
+  });
+
   test('refuses what it does not know with exit code 2', async () => {
     assert.match(await operator.fail(2, 'fly'), /unknown command "fly"/);
+    assert.match(await operator.fail(2, 'docter'), /did you mean doctor\?/);
     await operator.fail(2, 'constructor');
     await operator.fail(2, 'admin');
     await operator.fail(2, 'admin', 'fly');

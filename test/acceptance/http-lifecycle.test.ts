@@ -19,11 +19,11 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 const directory = (name: string) => join(root, name);
 
-/** Starting ends with one clear line on stderr, and exit code 1. */
-async function refusesToStart(env: Record<string, string>, reason: RegExp): Promise<void> {
+/** Starting ends with one clear line on stderr, and exit code 1; 2 when a setting was not understood. */
+async function refusesToStart(env: Record<string, string>, reason: RegExp, exitCode = 1): Promise<void> {
   const defaults = { CLOUDLET_DATA_DIR: directory('refused'), CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' };
   const { code, stdout, stderr } = await runCloudlet(['start'], { env: { ...defaults, ...env } });
-  assert.equal(code, 1, stdout + stderr);
+  assert.equal(code, exitCode, stdout + stderr);
   assert.match(stderr, /^cloudlet: [^\n]+\n$/);
   assert.match(stderr, reason);
   assert.doesNotMatch(stdout, /Ready/);
@@ -72,11 +72,11 @@ describe('a start is refused', () => {
 
   // What each setting may be is in server/config.test.ts.
   test('for settings that are unknown or invalid', async () => {
-    await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT .*CLOUDLET_PORT\?/);
-    await refusesToStart({ CLOUDLET_PORT: '9000', CLOUDLET_DATA_PORT: '9000' }, /are both 9000/);
+    await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT .*CLOUDLET_PORT\?/, 2);
+    await refusesToStart({ CLOUDLET_PORT: '9000', CLOUDLET_DATA_PORT: '9000' }, /are both 9000/, 2);
     await refusesToStart({ CLOUDLET_HOST: 'no-such-host.invalid' }, /CLOUDLET_HOST: .*no-such-host\.invalid/);
     await refusesToStart({ CLOUDLET_HOST: '192.0.2.1' }, /192\.0\.2\.1 is no address of this machine/);
-    await refusesToStart({ CLOUDLET_PORT: '80a' }, /CLOUDLET_PORT.*whole number/);
+    await refusesToStart({ CLOUDLET_PORT: '80a' }, /CLOUDLET_PORT.*whole number/, 2);
     await refusesToStart(
       { CLOUDLET_PASSWORD_BLOCKLIST: '/no/such/file' },
       /CLOUDLET_PASSWORD_BLOCKLIST: .*ENOENT/,

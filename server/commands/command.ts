@@ -1,0 +1,21 @@
+/** What a command of bin/cloudlet is. */
+import type { Config } from '../config.ts';
+
+/** The command line was not understood: exit code 2. */
+export class UsageError extends Error {}
+
+export interface Words {
+  /** What follows the name of the command, options aside. */
+  readonly positionals: readonly string[];
+  /** Of its options, by name. */
+  readonly values: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Command {
+  /** Printed for --help. */
+  readonly help: string;
+  /** What it takes besides --data-dir; all have a value. */
+  readonly options?: readonly string[];
+  /** Resolves with the exit code. */
+  run(config: Config, words: Words): Promise<number>;
+}
