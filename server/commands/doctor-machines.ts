@@ -3,7 +3,8 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { findParent } from '../drivers/qemu/cgroups.ts';
-import { KVM_DEVICE, readProbe } from '../drivers/qemu/probe.ts';
+import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/qemu/kvm.ts';
+import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
 
@@ -22,33 +23,37 @@ export async function checkKvm(
     return [{ level: 'ok', subject, detail: `turned off by CLOUDLET_VM_ACCEL: ${SLOWER}` }];
   }
   const program = await new QemuPrograms().system();
-  const past = program === null ? null : readProbe(join(dataDir, 'vms'), program);
+  const past = program === null ? null : readProbe(join(dataDir, 'vms'), program, device);
   const when = past === null ? '' : `tested ${new Date(past.at).toISOString()}`;
-  const problem = await whyNotOpen(device);
-  if (problem !== null) return [problem];
   if (past?.accel === 'kvm') {
     return [{ level: 'ok', subject, detail: `virtual machines run with it (${when})` }];
   }
   if (past !== null) {
-    const fix = 'let this host offer KVM that works, then boot it anew; without, nothing is to be done';
-    return [{ level: 'warn', subject, detail: `${past.reason}: ${SLOWER} (${when})`, fix }];
+    return [warning(past, when)];
   }
+  const problem = await whyNotOpen(device);
+  if (problem !== null) return [problem];
   const detail = `${device} opens; whether guests boot with it is not known yet`;
   return [{ level: 'ok', subject, detail: `${detail}: Cloudlet tests it when it starts` }];
 }
 
+function warning({ reason, fix }: Accel, when = ''): Finding {
+  const detail = `${reason}: ${SLOWER}${when === '' ? '' : ` (${when})`}`;
+  return { level: 'warn', subject, detail, ...(fix === '' ? {} : { fix }) };
+}
+
 async function whyNotOpen(device: string): Promise<Finding | null> {
+  // Root may open what the users of guests may not.
+  if (process.getuid?.() === 0 && isBarred(device)) return warning(barredKvm(device));
   try {
     await (await open(device, 'r+')).close();
     return null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') {
-      const fix = 'turn on (nested) virtualisation, then modprobe kvm_intel or kvm_amd';
-      return { level: 'warn', subject, detail: `no ${device}: ${SLOWER}`, fix };
-    }
-    const detail = `${device} cannot be opened (${code}): ${SLOWER}`;
-    return { level: 'warn', subject, detail, fix: 'adduser <user of Cloudlet> kvm, then log in again' };
+    if (code === 'ENOENT') return warning(noKvm());
+    if (code === 'EACCES') return warning(barredKvm(device));
+    const { fix } = noKvm();
+    return warning({ accel: 'tcg', reason: `${device} cannot be opened (${code})`, fix });
   }
 }
 

@@ -176,20 +176,25 @@ describe('doctor', () => {
     const auto = { dataDir, vmAccel: 'auto' } as const;
     const detail = async (...asked: Parameters<typeof checkKvm>) =>
       (await checkKvm(...asked))[0]?.detail ?? '';
-    assert.match(await detail(auto, '/dev/no-such-device'), /^no \/dev\/no-such-device/);
-    assert.match(await detail(auto, dataDir), /cannot be opened \(EISDIR\)/);
+    assert.match(await detail(auto, '/dev/no-such-device'), /^this host offers no KVM: virtual machines/);
+    assert.match(await detail(auto, dataDir), /may not open|cannot be opened \(EISDIR\)/);
+    const barred = join(dataDir, 'kvm');
+    writeFileSync(barred, '', { mode: 0 });
+    const [finding] = await checkKvm(auto, barred);
+    assert.match(finding?.detail ?? '', /may not open \S+: it is of user \d+ and group \d+, mode 0: virtual/);
+    assert.match(finding?.fix ?? '', process.getuid?.() === 0 ? /^chgrp kvm/ : /^usermod -aG kvm/);
     assert.match(await detail({ dataDir, vmAccel: 'tcg' }), /turned off by CLOUDLET_VM_ACCEL/);
   });
 
   test('KVM: what the test boot found is told with its time, and not before it is known', async () => {
     const auto = { dataDir, vmAccel: 'auto' } as const;
-    const ask = async () => (await checkKvm(auto, '/dev/null'))[0];
-    assert.match((await ask())?.detail ?? '', /not known yet: Cloudlet tests it when it starts/);
+    const ask = async (device = join(dataDir, 'no-kvm')) => (await checkKvm(auto, device))[0];
+    assert.match((await ask('/dev/null'))?.detail ?? '', /not known yet: Cloudlet tests it when it starts/);
     const program = await new QemuPrograms().system();
     if (program === null) return;
     const clock = new FakeClock(Date.UTC(2026, 5, 1, 12));
     mkdirSync(join(dataDir, 'vms'));
-    const deps = { directory: join(dataDir, 'vms'), clock, user: null, device: join(dataDir, 'no-kvm') };
+    const deps = { directory: join(dataDir, 'vms'), clock, uid: null, device: join(dataDir, 'no-kvm') };
     const probe = new AccelProbe(deps);
     probe.current(program);
     await probe.settled();
@@ -201,6 +206,6 @@ describe('doctor', () => {
     writeFileSync(cache, JSON.stringify({ ...kept, accel: 'kvm', reason: '' }));
     assert.match((await ask())?.detail ?? '', /^virtual machines run with it \(tested/);
     writeFileSync(cache, JSON.stringify({ ...kept, key: 'of another boot' }));
-    assert.match((await ask())?.detail ?? '', /not known yet/);
+    assert.match((await ask())?.detail ?? '', /^this host offers no KVM/);
   });
 });

@@ -1,5 +1,4 @@
 /** Makes the process of a guest out of what is known of it, and lets it run. */
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
@@ -12,8 +11,8 @@ import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
 import type { GuestShells } from './guest-shells.ts';
+import { type Accel, kvmUser } from './kvm.ts';
 import { bringUp, lastLine, launch } from './launch.ts';
-import { type Accel, KVM_DEVICE } from './probe.ts';
 import { chooseMachine, type QemuProgram } from './program.ts';
 import { clearGuest, stopRun } from './stopping.ts';
 
@@ -61,7 +60,7 @@ export class GuestLauncher {
     const args = qemuArguments({
       ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, ...wires },
     });
-    const user = record.uid === null ? null : userFor(record.uid, accel);
+    const user = record.uid === null ? null : userOf(record.uid, accel);
     const how = { program: program.path, args, folder, guestFolder: GUEST, log, user };
     const identity = await launch(shells, how).catch(async (error) => {
       await networks.disconnect(vmId);
@@ -140,9 +139,6 @@ export function failedStart(words: string | null, cause: unknown): AppError {
   return new AppError('internal_error', detail, { cause });
 }
 
-/** A user for a process; with KVM in the group that may open its device. */
-export function userFor(uid: number, accel: 'kvm' | 'tcg'): { uid: number; gid: number } {
-  if (accel === 'tcg') return { uid, gid: uid };
-  const device = statSync(KVM_DEVICE, { throwIfNoEntry: false });
-  return { uid, gid: device?.gid ?? uid };
+function userOf(uid: number, accel: Accel['accel']): { uid: number; gid: number } {
+  return accel === 'kvm' ? kvmUser(uid) : { uid, gid: uid };
 }

@@ -7,28 +7,32 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
+import {
+  type Accel,
+  type Boot,
+  deviceState,
+  EXIT_VALUE,
+  judgeKvm,
+  KVM_DEVICE,
+  kvmUser,
+  noKvm,
+} from './kvm.ts';
 import { withoutOthers } from './own-descriptors.ts';
 import { hostBootId } from './processes.ts';
 import type { QemuProgram } from './program.ts';
-
-export interface Accel {
-  readonly accel: 'kvm' | 'tcg';
-  /** Why it is not KVM; empty when it is. */
-  readonly reason: string;
-}
 
 export interface ProbeDeps {
   /** For what it found. */
   readonly directory: string;
   readonly clock: Clock;
-  /** Who guests run as; null: our own user. */
-  readonly user: { readonly uid: number; readonly gid: number } | null;
+  /** A user of its own, as guests have; null: our own. */
+  readonly uid: number | null;
   /** Path of the device, `/dev/kvm`. */
   readonly device: string;
 }
 
 interface Cached extends Accel {
-  /** Of the host's boot and of QEMU: after a change of either it is found out again. */
+  /** Of the host's boot, of QEMU and of the device: after a change of any it is found out again. */
   readonly key: string;
   /** ms since 1970. */
   readonly at: number;
@@ -39,12 +43,6 @@ export interface PastProbe extends Accel {
   readonly at: number;
 }
 
-interface Boot {
-  readonly status: number | null;
-  readonly ms: number;
-}
-
-export const KVM_DEVICE = '/dev/kvm';
 const CACHE = 'accel-probe.json';
 /** The descriptor under which QEMU inherits the disk. */
 const DISK_FD = 3;
@@ -52,13 +50,11 @@ const DISK_FD = 3;
 const WITH_US = ['setpriv', '--pdeathsig', 'KILL', '--'] as const;
 const PROGRAMS = '/usr/sbin:/usr/bin:/sbin:/bin';
 const EXIT_PORT = 0xf4;
-/** mov dx, EXIT_PORT; mov al, 0x10; out dx, al; hlt; jmp to hlt */
-const CODE = [0xba, EXIT_PORT, 0x00, 0xb0, 0x10, 0xee, 0xf4, 0xeb, 0xfd];
-/** QEMU exits with twice the value plus one. */
-const GOOD_STATUS = 0x10 * 2 + 1;
+/** mov dx, EXIT_PORT; mov al, EXIT_VALUE; out dx, al; hlt; jmp to hlt */
+const CODE = [0xba, EXIT_PORT, 0x00, 0xb0, EXIT_VALUE, 0xee, 0xf4, 0xeb, 0xfd];
+const MAX_WORDS_BYTES = 4096;
 const TCG_LIMIT_MS = 8000;
 const KVM_LIMIT_MS = 2000;
-const KVM_SLOWER_AT_MOST = 4;
 
 /** A disk that boots, and ends the machine at once. A smaller one has no geometry and is not booted. */
 function probeDisk(): Buffer {
@@ -68,32 +64,19 @@ function probeDisk(): Buffer {
   return disk;
 }
 
-/** What the two boots mean. */
-export function judgeKvm(tcg: Boot, kvm: Boot): Accel {
-  const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
-  const refused = (reason: string): Accel => ({ accel: 'tcg', reason });
-  if (tcg.status !== GOOD_STATUS)
-    return refused('KVM could not be tested: the test boot fails emulated, too');
-  const compared = `emulated it takes ${seconds(tcg.ms)}`;
-  if (kvm.status === null) return refused(`KVM opens, but a test boot hangs ${seconds(kvm.ms)}; ${compared}`);
-  if (kvm.status !== GOOD_STATUS) return refused('KVM is there, but a test boot with it fails');
-  if (kvm.ms < Math.min(KVM_LIMIT_MS, tcg.ms * KVM_SLOWER_AT_MOST)) return { accel: 'kvm', reason: '' };
-  return refused(`KVM opens, but a test boot takes ${seconds(kvm.ms)}; ${compared}`);
-}
-
 /**
- * What the Cloudlet of this directory last found, if that was since the host was booted and with the QEMU
- * that is installed now; else null. Reads, and begins nothing.
+ * What the Cloudlet of this directory last found, if that was since the host was booted, with the QEMU that
+ * is installed now and the device as it is; else null. Reads, and begins nothing.
  */
-export function readProbe(directory: string, program: QemuProgram): PastProbe | null {
+export function readProbe(directory: string, program: QemuProgram, device = KVM_DEVICE): PastProbe | null {
   const cached = readCache(directory);
-  if (cached?.key !== keyOf(program)) return null;
-  const { accel, reason, at } = cached;
-  return { accel, reason, at };
+  if (cached?.key !== keyOf(program, device)) return null;
+  const { accel, reason, fix, at } = cached;
+  return { accel, reason, fix, at };
 }
 
-function keyOf({ version, path }: QemuProgram): string {
-  return `${hostBootId()} ${version} ${path}`;
+function keyOf({ version, path }: QemuProgram, device: string): string {
+  return `${hostBootId()} ${version} ${path} ${deviceState(device)}`;
 }
 
 function readCache(directory: string): Cached | null {
@@ -116,10 +99,19 @@ function openProbeDisk(): number {
   }
 }
 
+/** The first line, which names the cause, without anything that is a path. */
+function firstWords(text: string): string {
+  const [line = ''] = text.trim().split('\n', 1);
+  return line
+    .replace(/^qemu-\S+: /, '')
+    .replace(/\S*\/\S*/g, '…')
+    .slice(0, 200);
+}
+
 export class AccelProbe {
   readonly #deps: ProbeDeps;
   #key = '';
-  #found: Accel = { accel: 'tcg', reason: 'whether KVM works here is not known yet' };
+  #found: Accel = { accel: 'tcg', reason: 'whether KVM works here is not known yet', fix: '' };
   #running: Promise<void> = Promise.resolve();
   readonly #stop = new AbortController();
 
@@ -129,7 +121,7 @@ export class AccelProbe {
 
   /** What is known now; begins to find out when nothing is. Never waits. */
   current(program: QemuProgram): Accel {
-    const key = keyOf(program);
+    const key = keyOf(program, this.#deps.device);
     if (key !== this.#key) {
       this.#key = key;
       this.#running = this.#begin(program, key);
@@ -149,27 +141,30 @@ export class AccelProbe {
   }
 
   async #begin(program: QemuProgram, key: string): Promise<void> {
-    const past = readProbe(this.#deps.directory, program);
+    const past = readProbe(this.#deps.directory, program, this.#deps.device);
     if (past !== null) {
-      this.#found = { accel: past.accel, reason: past.reason };
+      this.#found = { accel: past.accel, reason: past.reason, fix: past.fix };
       return;
     }
-    this.#found = { accel: 'tcg', reason: 'KVM is being tested' };
+    this.#found = { accel: 'tcg', reason: 'KVM is being tested', fix: '' };
     try {
       this.#found = await this.#find(program);
       if (!this.#stop.signal.aborted) this.#write({ key, ...this.#found, at: this.#deps.clock.now() });
     } catch (error) {
-      this.#found = { accel: 'tcg', reason: `KVM could not be tested: ${(error as Error).name}` };
+      // Asked again, it is tried again.
+      this.#key = '';
+      const { code, name } = error as NodeJS.ErrnoException;
+      this.#found = { accel: 'tcg', reason: `KVM could not be tested: ${code ?? name}`, fix: '' };
     }
   }
 
   async #find(program: QemuProgram): Promise<Accel> {
-    if (!fs.existsSync(this.#deps.device)) return { accel: 'tcg', reason: 'this host offers no KVM' };
+    if (!fs.existsSync(this.#deps.device)) return noKvm();
     const disk = openProbeDisk();
     try {
       const tcg = await this.#boot(program, { accel: 'tcg', disk, limitMs: TCG_LIMIT_MS });
       const kvm = await this.#boot(program, { accel: 'kvm', disk, limitMs: KVM_LIMIT_MS });
-      return judgeKvm(tcg, kvm);
+      return judgeKvm(tcg, kvm, this.#deps.device);
     } finally {
       fs.closeSync(disk);
     }
@@ -179,9 +174,9 @@ export class AccelProbe {
     program: QemuProgram,
     { accel, disk, limitMs }: { accel: string; disk: number; limitMs: number },
   ): Promise<Boot> {
-    const { clock, user } = this.#deps;
+    const { clock, uid, device } = this.#deps;
     const began = clock.monotonic();
-    const { promise, resolve } = Promise.withResolvers<number | null>();
+    const { promise, resolve, reject } = Promise.withResolvers<number | null>();
     const args = [
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-machine', program.machine, '-m', '32M'],
       ...['-accel', accel, '-cpu', accel === 'kvm' ? 'host' : 'max'],
@@ -193,15 +188,19 @@ export class AccelProbe {
     const child = spawn(...withoutOthers([...WITH_US, program.path, ...args]), {
       cwd: '/',
       env: { LANG: 'C', PATH: PROGRAMS },
-      stdio: ['ignore', 'ignore', 'ignore', disk],
+      stdio: ['ignore', 'ignore', 'pipe', disk],
       timeout: limitMs,
       killSignal: 'SIGKILL',
       signal: this.#stop.signal,
-      ...(user ?? {}),
+      ...(uid === null ? {} : kvmUser(uid, device)),
     });
-    child.once('error', () => resolve(-1));
-    child.once('exit', (status) => resolve(status));
-    return { status: await promise, ms: clock.monotonic() - began };
+    child.once('error', reject);
+    child.once('close', (status) => resolve(status));
+    let text = '';
+    child.stderr?.setEncoding('latin1').on('data', (piece: string) => {
+      if (text.length < MAX_WORDS_BYTES) text += piece;
+    });
+    return { status: await promise, ms: clock.monotonic() - began, words: firstWords(text) };
   }
 
   #write(cached: Cached): void {

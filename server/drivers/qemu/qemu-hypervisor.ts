@@ -11,15 +11,16 @@ import { asDiskError, createOverlay, createRawDisk, writeSeed } from './disk.ts'
 import { showsLife } from './first-sign.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
-import { failedStart, GuestLauncher, type LaunchMeans, userFor } from './guest-launcher.ts';
+import { failedStart, GuestLauncher, type LaunchMeans } from './guest-launcher.ts';
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
 import { GuestShells } from './guest-shells.ts';
 import { connectIn } from './guest-socket.ts';
 import { ImageLibrary } from './images.ts';
+import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { runStatus } from './launch.ts';
-import { type Accel, AccelProbe, KVM_DEVICE } from './probe.ts';
+import { AccelProbe } from './probe.ts';
 import { INSTALL_HINT, type QemuProgram, QemuPrograms } from './program.ts';
 import { type HostDisk, RoomWaits } from './room-waits.ts';
 import { sampleRun } from './sampling.ts';
@@ -52,6 +53,7 @@ export interface QemuDeps {
 /** How long a guest under KVM may take to its first sign of life; one that works takes about a second. */
 const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
 const NO_SIGN = 'KVM passed its test, but this guest did nothing at all with it';
+const TURNED_OFF = 'KVM is turned off in the settings';
 const ENDLESS: HostDisk = { isLow: () => false, isOut: () => false };
 const NOT_INSTALLED = 'QEMU is not installed on this host';
 
@@ -113,7 +115,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#probe = new AccelProbe({
       directory: deps.vmsDirectory,
       clock: deps.clock,
-      user: isRoot ? userFor(deps.uidBase + UIDS.probe, 'kvm') : null,
+      uid: isRoot ? deps.uidBase + UIDS.probe : null,
       device: KVM_DEVICE,
     });
   }
@@ -124,10 +126,10 @@ export class QemuHypervisor implements hv.Hypervisor {
       const problem = { isUsable: false, problem: NOT_INSTALLED, fix: INSTALL_HINT };
       return { ...problem, version: '', accel: '', accelReason: '' };
     }
-    const { accel, reason } = this.#accel(program);
+    const { accel, reason, fix } = this.#accel(program);
     const { message = '', hint = '' } = this.#networks.refusal ?? {};
     const fine = { isUsable: true, problem: message, fix: hint };
-    return { ...fine, version: program.version, accel, accelReason: reason };
+    return { ...fine, version: program.version, accel, accelReason: withFix(reason, fix) };
   }
 
   #notice(vmId: string, text: string): void {
@@ -141,8 +143,8 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   #accel(program: QemuProgram): Accel {
-    if (this.#deps.accel === 'tcg') return { accel: 'tcg', reason: 'KVM is turned off in the settings' };
-    if (this.#deps.accel === 'kvm') return { accel: 'kvm', reason: '' };
+    if (this.#deps.accel === 'tcg') return { accel: 'tcg', reason: TURNED_OFF, fix: '' };
+    if (this.#deps.accel === 'kvm') return { accel: 'kvm', reason: '', fix: '' };
     return this.#probe.current(program);
   }
 
@@ -248,7 +250,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       try {
         await stopRun(run, 0);
         this.#runs.forget(run);
-        await this.#launch(spec, record, { program, accel: 'tcg', reason: NO_SIGN });
+        await this.#launch(spec, record, { program, accel: 'tcg', reason: NO_SIGN, fix: '' });
       } catch (error) {
         const about = {
           vmId,
@@ -375,6 +377,10 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#consoles.clear();
     await this.#probe.close();
   }
+}
+
+function withFix(reason: string, fix: string): string {
+  return fix === '' ? reason : `${reason}. Fix: ${fix}`;
 }
 
 function notInstalled(): AppError {

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { noDevices, onHostWith } from '../../testing/kvm-hosts.ts';
+import { noQemu } from '../../testing/qemu-house.ts';
+import { type Accel, judgeKvm } from './kvm.ts';
+
+const good = (ms: number) => ({ status: 33, ms, words: '' });
+const KVM_GID = 700_123;
+
+test('KVM is taken only when it boots, in under 2 s and in under four times the emulation', () => {
+  assert.deepEqual(judgeKvm(good(160), good(100)), { accel: 'kvm', reason: '', fix: '' });
+  assert.equal(judgeKvm(good(160), good(639)).accel, 'kvm');
+  assert.match(judgeKvm(good(160), good(640)).reason, /takes 0\.64 s; emulated it takes 0\.16 s/);
+  assert.equal(judgeKvm(good(1000), good(2000)).accel, 'tcg');
+});
+
+test('hanging, failing and not being openable are told apart, each with its fix', () => {
+  const judge = (kvm: Parameters<typeof judgeKvm>[1]) => judgeKvm(good(160), kvm, '/dev/null');
+  const hangs = judge({ status: null, ms: 2001, words: '' });
+  assert.match(hangs.reason, /^KVM opens, but a test boot hangs 2\.00 s/);
+  assert.match(hangs.fix, /nested virtualisation of its own host/);
+  const fails = judge({ status: 134, ms: 20, words: 'error: failed to set MSR 0x10a' });
+  assert.equal(fails.reason, 'a test boot with KVM fails: error: failed to set MSR 0x10a');
+  assert.ok(fails.fix);
+  const barred = judge({ status: 1, ms: 9, words: 'Could not access KVM kernel module: Permission denied' });
+  assert.match(barred.reason, /may not open \/dev\/null: it is of user 0 and group 0, mode 666/);
+  assert.match(barred.fix, process.getuid?.() === 0 ? /chgrp kvm/ : /usermod -aG kvm/);
+  const absent = judge({ status: 1, ms: 9, words: 'Could not access KVM kernel module: No such device' });
+  assert.match(absent.fix, /modprobe kvm_intel/);
+  assert.match(judgeKvm({ status: 1, ms: 20, words: 'no' }, good(10)).reason, /fails emulated, too: no$/);
+});
+
+const HOST = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
+/** What the test boot finds, as the user of a guest of a cloud of root, and what its QEMU is. */
+const PROBE = `
+  import { mkdtempSync, rmSync } from 'node:fs';
+  import { AccelProbe } from ${HOST('./probe.ts')};
+  import { QemuPrograms } from ${HOST('./program.ts')};
+  import { systemClock } from ${HOST('../../clock.ts')};
+  const directory = mkdtempSync('/tmp/cloudlet-kvm-');
+  const probe = new AccelProbe({ directory, clock: systemClock, uid: 600700004, device: '/dev/kvm' });
+  const program = await new QemuPrograms().system();
+  probe.current(program);
+  await probe.settled();
+  console.log(JSON.stringify(probe.current(program)));
+  rmSync(directory, { recursive: true });`;
+/** The ids of a guest's process that is started with KVM. */
+const IDS = `
+  import { readFileSync } from 'node:fs';
+  import { buildQemuHouse } from ${HOST('../../testing/qemu-house.ts')};
+  import { spinningQemu } from ${HOST('../../testing/kvm-hosts.ts')};
+  const house = buildQemuHouse();
+  const qemu = spinningQemu();
+  const opened = house.open({ accel: 'kvm', programDirectories: [qemu.folder] });
+  const spec = house.newSpec();
+  await opened.start(spec);
+  const { pid } = JSON.parse(readFileSync(house.deps.vmsDirectory + '/' + spec.vmId + '/run.json', 'utf8'));
+  const status = readFileSync('/proc/' + pid + '/status', 'utf8');
+  const last = (name) => new RegExp('^' + name + ':(.*)$', 'm').exec(status)[1].trim().split('\\t').at(-1);
+  console.log(JSON.stringify(['Uid', 'Gid', 'Groups'].map(last)));
+  await opened.stop(spec.vmId, { graceMs: 0 });
+  await opened.close();
+  await house.remove();
+  qemu.remove();`;
+
+const asRoot = { skip: noQemu || noDevices };
+
+test('where the device is of a group, as on Debian, guests have that group and no other', asRoot, () => {
+  const node = { mode: '660', gid: KVM_GID };
+  const [uid = '', gid, groups] = JSON.parse(onHostWith(node, IDS)) as string[];
+  assert.ok(Number(uid) >= 600_000_000);
+  assert.deepEqual([gid, groups], [String(KVM_GID), '']);
+  const { reason } = JSON.parse(onHostWith(node, PROBE)) as Accel;
+  // Whether it works is up to this host; it was opened.
+  assert.doesNotMatch(reason, /may not open|emulated, too/);
+});
+
+test('where only root may open it, or the group of root, no guest is of that group', asRoot, () => {
+  for (const mode of ['600', '660']) {
+    const node = { mode, gid: 0 };
+    const [uid, gid, groups] = JSON.parse(onHostWith(node, IDS)) as string[];
+    assert.deepEqual([gid, groups], [uid, ''], mode);
+    const { accel, reason, fix } = JSON.parse(onHostWith(node, PROBE)) as Accel;
+    assert.equal(accel, 'tcg');
+    assert.equal(reason, `virtual machines may not open /dev/kvm: it is of user 0 and group 0, mode ${mode}`);
+    assert.match(fix, /^chgrp kvm \/dev\/kvm && chmod 660/);
+  }
+});
+
+test('where all may open it, guests have the group of their own', asRoot, () => {
+  const [uid, gid, groups] = JSON.parse(onHostWith({ mode: '666', gid: KVM_GID }, IDS)) as string[];
+  assert.deepEqual([gid, groups], [uid, '']);
+});

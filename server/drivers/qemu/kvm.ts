@@ -1,0 +1,104 @@
+/** KVM's device: who of ours may open it, and what a test boot with it tells. */
+import { type Stats, statSync } from 'node:fs';
+
+export interface Accel {
+  readonly accel: 'kvm' | 'tcg';
+  /** Why it is not KVM; empty when it is. */
+  readonly reason: string;
+  /** What the operator can do about that; empty when there is nothing. */
+  readonly fix: string;
+}
+
+/** One test boot. */
+export interface Boot {
+  /** null: it was ended when its time was over. */
+  readonly status: number | null;
+  readonly ms: number;
+  /** The first that QEMU said, without a path. */
+  readonly words: string;
+}
+
+/** QEMU opens this one, and can be given no other. */
+export const KVM_DEVICE = '/dev/kvm';
+/** The program that boots says this when it is done; QEMU exits with twice the value plus one. */
+export const EXIT_VALUE = 0x10;
+const GOOD_STATUS = EXIT_VALUE * 2 + 1;
+/** Both for reading and writing, of the group and of all. */
+const GROUP_MAY = 0o060;
+const ALL_MAY = 0o006;
+const KVM_LIMIT_MS = 2000;
+const KVM_SLOWER_AT_MOST = 4;
+
+const OFFER_IT = 'turn on (nested) virtualisation, then modprobe kvm_intel or kvm_amd';
+const OTHER_HOST =
+  'use a host whose KVM works; in a virtual machine that takes nested virtualisation of its own host';
+
+/**
+ * User and group for a process of a guest. With KVM it gets the group that may open the device, and nothing
+ * else; never root's, which may far more.
+ */
+export function kvmUser(uid: number, device = KVM_DEVICE): { uid: number; gid: number } {
+  const found = look(device);
+  const needsGroup = found !== undefined && !isFor(found, ALL_MAY) && !isBarred(device);
+  return { uid, gid: needsGroup ? found.gid : uid };
+}
+
+function look(device: string): Stats | undefined {
+  return statSync(device, { throwIfNoEntry: false });
+}
+
+function isFor({ mode }: Stats, bits: number): boolean {
+  return (mode & bits) === bits;
+}
+
+/** Changes whenever it may be another device, or others may open it. */
+export function deviceState(device: string): string {
+  const found = look(device);
+  if (found === undefined) return 'none';
+  const { rdev, uid, gid, mode } = found;
+  return [rdev, uid, gid, mode, ...(process.getgroups?.() ?? [])].join('.');
+}
+
+/** Without a device. */
+export function noKvm(): Accel {
+  return { accel: 'tcg', reason: 'this host offers no KVM', fix: OFFER_IT };
+}
+
+/** Of a device that the processes of guests may not open. */
+export function barredKvm(device: string): Accel {
+  const { uid = 0, gid = 0, mode = 0 } = look(device) ?? {};
+  const about = `it is of user ${uid} and group ${gid}, mode ${(mode & 0o777).toString(8)}`;
+  const isRoot = process.getuid?.() === 0;
+  return {
+    accel: 'tcg',
+    reason: `${isRoot ? 'virtual machines' : "Cloudlet's user"} may not open ${device}: ${about}`,
+    fix: isRoot
+      ? `chgrp kvm ${device} && chmod 660 ${device} (groupadd -r kvm makes the group)`
+      : 'usermod -aG kvm <user of Cloudlet>, log in anew and start Cloudlet again',
+  };
+}
+
+/** Whether processes of guests may open it, by owner and mode, when they run as users of their own. */
+export function isBarred(device: string): boolean {
+  const found = look(device);
+  return found !== undefined && !isFor(found, ALL_MAY) && !(found.gid !== 0 && isFor(found, GROUP_MAY));
+}
+
+/** What the two boots mean. */
+export function judgeKvm(tcg: Boot, kvm: Boot, device = KVM_DEVICE): Accel {
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
+  const refused = (reason: string, fix = OTHER_HOST): Accel => ({ accel: 'tcg', reason, fix });
+  const said = ({ words }: Boot) => (words === '' ? '' : `: ${words}`);
+  if (tcg.status !== GOOD_STATUS)
+    return refused(`KVM could not be tested: the test boot fails emulated, too${said(tcg)}`, '');
+  const compared = `emulated it takes ${seconds(tcg.ms)}`;
+  if (kvm.status === null) return refused(`KVM opens, but a test boot hangs ${seconds(kvm.ms)}; ${compared}`);
+  if (kvm.status !== GOOD_STATUS) {
+    if (/Permission denied|Operation not permitted/.test(kvm.words)) return barredKvm(device);
+    const isUnknown = /No such (?:device|file)/.test(kvm.words);
+    return refused(`a test boot with KVM fails${said(kvm)}`, isUnknown ? OFFER_IT : OTHER_HOST);
+  }
+  if (kvm.ms < Math.min(KVM_LIMIT_MS, tcg.ms * KVM_SLOWER_AT_MOST))
+    return { accel: 'kvm', reason: '', fix: '' };
+  return refused(`KVM opens, but a test boot takes ${seconds(kvm.ms)}; ${compared}`);
+}
