@@ -7,9 +7,10 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { testUidBase } from '../../testing/own-ground.ts';
 import { connectIn } from './guest-socket.ts';
 
-const UID = 600_700_001;
+const UID = testUidBase();
 const NAME = 'console.sock';
 const TIMES_EACH = 1000;
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noDevices, onHostWith } from '../../testing/kvm-hosts.ts';
+import { testUidBase } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { type Accel, judgeKvm } from './kvm.ts';
 
@@ -38,7 +39,7 @@ const PROBE = `
   import { QemuPrograms } from ${HOST('./program.ts')};
   import { systemClock } from ${HOST('../../clock.ts')};
   const directory = mkdtempSync('/tmp/cloudlet-kvm-');
-  const probe = new AccelProbe({ directory, clock: systemClock, uid: 600700004, device: '/dev/kvm' });
+  const probe = new AccelProbe({ directory, clock: systemClock, uid: ${testUidBase()}, device: '/dev/kvm' });
   const program = await new QemuPrograms().system();
   probe.current(program);
   await probe.settled();
@@ -68,7 +69,7 @@ const asRoot = { skip: noQemu || noDevices };
 test('where the device is of a group, as on Debian, guests have that group and no other', asRoot, () => {
   const node = { mode: '660', gid: KVM_GID };
   const [uid = '', gid, groups] = JSON.parse(onHostWith(node, IDS)) as string[];
-  assert.ok(Number(uid) >= 600_000_000);
+  assert.ok(Number(uid) >= 800_000_000);
   assert.deepEqual([gid, groups], [String(KVM_GID), '']);
   const { reason } = JSON.parse(onHostWith(node, PROBE)) as Accel;
   // Whether it works is up to this host; it was opened.

@@ -6,9 +6,10 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
+import { testUidBase } from '../../testing/own-ground.ts';
 import { removeTree } from './tree-removal.ts';
 
-const UID = 600_700_002;
+const UID = testUidBase();
 const ROUNDS = 20;
 const DEPTH = 1500;
 
