@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../scripts/installed.ts';
+import { OWN_GROUND } from '../harness/cloud-process.ts';
 import { processesIn } from '../harness/leftovers.ts';
 import { freePorts } from './proxy-kit.ts';
-import { cannotRunGuests, VM_SETTINGS } from './vms-kit.ts';
+import { cannotRunGuests } from './vms-kit.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const skip = cannotRunGuests() || notInstalled('curl', 'jq', 'xxd', 'ssh', 'ssh-keygen');
@@ -45,7 +46,7 @@ test('the tour runs as it is printed, and leaves nothing', { skip }, async () =>
     CLOUDLET_PORT: String(api),
     CLOUDLET_DATA_PORT: String(data),
     CLOUDLET_VM_ACCEL: 'tcg',
-    ...VM_SETTINGS,
+    ...OWN_GROUND,
   };
   const words = ['-e', '-o', 'pipefail', '-c', `exec 2>&1\n${script}`];
   const { status, stdout } = spawnSync('bash', words, { cwd: ROOT, env, encoding: 'utf8', timeout: 280_000 });

@@ -17,6 +17,9 @@ const START_MS = 30_000;
 /** Where machines of this test process have their addresses: a network of four times 256. */
 export const POOL = testPool();
 
+/** What a cloud must have of its own to run beside others. */
+export const OWN_GROUND = { CLOUDLET_VM_POOL: POOL, CLOUDLET_VM_UID_BASE: String(testUidBase()) };
+
 /** Of an administrator that every test cloud has. */
 export const ADMIN_KEY = 'test-administrator-key-0123456789';
 
@@ -65,8 +68,7 @@ export class CloudProcess {
       CLOUDLET_LOG_LEVEL: 'warn',
       // The test boots of KVM's probe would take seconds of processor from every test.
       CLOUDLET_VM_ACCEL: 'tcg',
-      CLOUDLET_VM_POOL: POOL,
-      CLOUDLET_VM_UID_BASE: String(testUidBase()),
+      ...OWN_GROUND,
       ...this.#options.env,
     };
     this.#output = '';
