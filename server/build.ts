@@ -60,8 +60,8 @@ export interface Cloud {
   readonly data: FastifyInstance;
   readonly control: ControlSockets;
   readonly setupLinks: SetupLinks;
-  /** Where the data origin turned out to be; set once it listens. */
-  readonly addresses: { dataUrl: string };
+  /** Where API and data origin turned out to be; set once they listen. */
+  readonly addresses: { apiUrl: string; dataUrl: string };
   /** Begins what only a server does, and no operator's command: looking after machines. */
   serve(): void;
   /** Resolves when no call that was answered before its end still runs; after `ms` at the latest. */
@@ -100,9 +100,8 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
   const idempotency = buildIdempotency(base, answers);
   const operations = buildOperations(base, answers);
-  const addresses = { dataUrl: config.dataUrl };
-  const dataUrl = () => addresses.dataUrl;
-  const routes = routesOf(options, { parts, base, meters, operations, dataUrl });
+  const addresses = { apiUrl: config.publicUrl, dataUrl: config.dataUrl };
+  const routes = routesOf(options, { parts, base, meters, operations, addresses });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
     ...{ clock, log, meters, accounts: accounts.authenticator, control },
@@ -164,11 +163,11 @@ interface RouteParts {
   readonly base: Foundations;
   readonly meters: Meters;
   readonly operations: Operations;
-  readonly dataUrl: () => string;
+  readonly addresses: Cloud['addresses'];
 }
 
 function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
-  const { parts, base, meters, operations, dataUrl } = from;
+  const { parts, base, meters, operations, addresses } = from;
   const { billing, storage, compute, credits, accounts, webhooks } = parts;
   const status = new Status({
     ...{ clock, alarms: base.alarms, version: VERSION },
@@ -177,9 +176,13 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
   });
   return apiRoutes({
-    accounts: { ...accounts, secureCookies: config.publicUrl.startsWith('https:') },
+    accounts: {
+      ...accounts,
+      secureCookies: config.publicUrl.startsWith('https:'),
+      apiUrl: () => addresses.apiUrl,
+    },
     administration: { administration: accounts.administration },
-    storage: { ...storage, dataUrl },
+    storage: { ...storage, dataUrl: () => addresses.dataUrl },
     compute: { ...compute.routes, publicUrl: config.publicUrl },
     billing: { ...buildReports(billing), plans: credits.plans },
     webhooks,

@@ -49,6 +49,7 @@ export const ERRORS = {
   no_free_address: { http: 503, title: 'No address left' },
   too_many_access_keys: { http: 409, title: 'Too many access keys' },
   too_many_webhooks: { http: 409, title: 'Too many webhooks' },
+  administrator_exists: { http: 409, title: 'There is an administrator' },
   plan_exists: { http: 409, title: 'Plan exists' },
   plan_in_use: { http: 409, title: 'Plan in use' },
   transfer_exists: { http: 409, title: 'Another transfer has this id' },

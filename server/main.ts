@@ -8,6 +8,7 @@ import { VERSION } from './version.ts';
 const HELP = `Usage: cloudlet <command>
 
   start                 run the cloud (the same as npm start)
+  admin setup-link      print a link that makes the first administrator
   admin create          create an administrator and show the key
   admin key             show an administrator's key
   admin credits         grant or deduct credits of an account

@@ -26,7 +26,10 @@ before(async () => {
     control: new WeakSet(),
     limiter: null,
     routeLimiters: new Map(),
-    routes: [...accountRoutes({ ...house, secureCookies: false }), ...adminRoutes({ administration })],
+    routes: [
+      ...accountRoutes({ ...house, secureCookies: false, apiUrl: () => 'http://cloud' }),
+      ...adminRoutes({ administration }),
+    ],
     headers: {},
     trustedProxies: [],
   });

@@ -23,6 +23,8 @@ export interface AccountRoutesDeps {
   readonly setupLinks: SetupLinks;
   /** Users reach the console by https. */
   readonly secureCookies: boolean;
+  /** Where users reach the API, without a slash at the end. */
+  readonly apiUrl: () => string;
 }
 
 /** Everything under /api/register, /api/login, /api/logout, /api/setup, /setup and /api/account. */
@@ -96,8 +98,23 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
 }
 
 /** For who makes the first administrator. */
-function setupRoutes({ setupLinks }: AccountRoutesDeps): Route[] {
+function setupRoutes({ setupLinks, apiUrl }: AccountRoutesDeps): Route[] {
   return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/admin/setup-link',
+      name: 'adminCreateSetupLink',
+      isRepeatable: true,
+      tag: 'admin',
+      summary: 'Make a set-up link',
+      description:
+        'For the operator, while there is no administrator: `cloudlet admin setup-link` asks for it. The link ' +
+        'works once, for 30 minutes; earlier ones end.',
+      permission: 'admin',
+      responses: { 201: shapes.SetupLink },
+      errors: ['administrator_exists'],
+      handler: async () => ({ url: `${apiUrl()}/setup?token=${await setupLinks.createSetupLink()}` }),
+    }),
     defineRoute({
       method: 'POST',
       path: '/api/setup',

@@ -48,8 +48,10 @@ export const SetupQuery = Type.Object({
   token: Type.Optional(Type.String({ maxLength: 256, description: 'From the set-up link' })),
 });
 
+export const SetupLink = Type.Object({ url: Type.String() });
+
 export const SetupBody = Type.Object({
-  token: Type.String({ maxLength: 256, description: 'From the set-up link printed at the first start' }),
+  token: Type.String({ maxLength: 256, description: 'From the set-up link' }),
   username: Username,
   email: Email,
   password: Password,

@@ -27,6 +27,7 @@ test('one use makes the administrator; a refused attempt leaves the link good', 
   const principal = await house.authenticator.authenticate({ apiKey: admin.api_key ?? '' });
   assert.equal(permits(principal, 'admin'), true);
   assert.equal(await setupLinks.needsSetup(), false);
+  await assert.rejects(setupLinks.createSetupLink(), code('administrator_exists'));
   const again = { ...fields, username: 'boss2', email: 'boss2@example.com' };
   await assert.rejects(setupLinks.setUp(token, again, noReceipt), code('invalid_link'));
 });

@@ -32,9 +32,13 @@ export class SetupLinks {
     return !(await this.#deps.store.hasAdministrator());
   }
 
-  /** A new token, good once and for 30 minutes. Earlier ones end. */
+  /** A new token, good once and for 30 minutes. Earlier ones end. Throws `administrator_exists`. */
   async createSetupLink(): Promise<string> {
     const { setupLinkStore, metadata, clock } = this.#deps;
+    if (!(await this.needsSetup()))
+      throw new AppError('administrator_exists', 'A set-up link is only for the first administrator', {
+        hint: 'cloudlet admin create makes further ones on the machine itself',
+      });
     const token = randomSecret(32).toString('base64url');
     await metadata.commit(setupLinkStore.replace(hashSecret(token), clock.now() + LINK_LIFE_MS));
     return token;
@@ -66,6 +70,6 @@ export class SetupLinks {
 
 function invalidLink(): AppError {
   return new AppError('invalid_link', 'The set-up link is unknown, used or expired', {
-    hint: 'Restart Cloudlet to print a new one, or run "cloudlet admin create" on the machine itself',
+    hint: 'Run "cloudlet admin setup-link" on the machine itself: it prints a new one',
   });
 }

@@ -1,16 +1,18 @@
 /** `cloudlet admin …`: what the owner of the machine may do without a key. */
 import { type Command, UsageError, type Words } from './command.ts';
-import { asOperator, type CallAsOperator } from './operator-call.ts';
+import { askServer, asOperator, type CallAsOperator } from './operator-call.ts';
 
-const HELP = `Usage: cloudlet admin create [--username admin] [--email EMAIL] [--password PASSWORD]
+const HELP = `Usage: cloudlet admin setup-link
+       cloudlet admin create [--username admin] [--email EMAIL] [--password PASSWORD]
        cloudlet admin key [--username admin]
        cloudlet admin credits --username NAME --amount CREDITS --reason TEXT
 
-create   makes an administrator and prints the API key; without a password only the key lets in
-key      prints the API key of an account
-credits  grants credits, or deducts them when the amount is negative (write --amount=-5)
+setup-link  prints a link that makes the first administrator, once and within 30 minutes
+create      makes an administrator and prints the API key; without a password only the key lets in
+key         prints the API key of an account
+credits     grants credits, or deducts them when the amount is negative (write --amount=-5)
 
-They work whether the server runs or not.
+A set-up link needs a server that runs; the others work without one too.
 `;
 
 interface Account {
@@ -27,18 +29,26 @@ export const ADMIN: Command = {
     const [verb, ...rest] = positionals;
     const work = verb !== undefined && rest.length === 0 ? VERBS.get(verb) : undefined;
     if (work === undefined)
-      throw new UsageError('admin: expected create, key or credits; see cloudlet admin --help');
-    return asOperator(config, (call) => work(call, values));
+      throw new UsageError('admin: expected setup-link, create, key or credits; see cloudlet admin --help');
+    const ask = verb === 'setup-link' ? askServer : asOperator;
+    return ask(config, (call) => work(call, values));
   },
 };
 
 type Values = Words['values'];
 
 const VERBS = new Map([
+  ['setup-link', showSetupLink],
   ['create', create],
   ['key', showKey],
   ['credits', credits],
 ]);
+
+async function showSetupLink(call: CallAsOperator): Promise<number> {
+  const { url } = await call<{ url: string }>({ method: 'POST', path: '/api/admin/setup-link' });
+  console.log(`Become administrator within 30 minutes at\n${url}`);
+  return 0;
+}
 
 async function create(call: CallAsOperator, values: Values): Promise<number> {
   const username = usernameIn(values);

@@ -1,4 +1,6 @@
 /** The part of `cloudlet doctor` that looks at the machine: disk, ports, clock, limits, versions. */
+
+import { lookup } from 'node:dns/promises';
 import { constants } from 'node:fs';
 import { access, mkdtemp, readFile, realpath, rmdir, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -8,8 +10,10 @@ import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
 import { checkedSqliteVersion } from '../drivers/metadata-sqlite/engine-version.ts';
+import { isLoopback } from '../http/host-check.ts';
 import { openParentOf, otherOwnerOf } from '../system/data-directory.ts';
 import type { Finding } from './doctor.ts';
+import { EXPOSED, EXPOSED_FIX, isExposed } from './exposure.ts';
 
 const GIB = 2 ** 30;
 const LITTLE_ROOM_BYTES = 5 * GIB;
@@ -98,6 +102,16 @@ export async function checkPorts(config: Config): Promise<Finding[]> {
   const api = await checkPort(config, { subject: 'API port', port: config.port, setting: 'CLOUDLET_PORT' });
   const data = { subject: 'data port', port: config.dataPort, setting: 'CLOUDLET_DATA_PORT' };
   return [api, await checkPort(config, data)];
+}
+
+/** What the ports are bound to tells who reaches them. */
+export async function checkExposure(config: Config): Promise<Finding[]> {
+  const subject = 'encryption';
+  const { address } = await lookup(config.host).catch(() => ({ address: '' }));
+  if (address === '') return []; // the ports tell that nothing can listen there
+  if (isExposed(config, address)) return [{ level: 'warn', subject, detail: EXPOSED, fix: EXPOSED_FIX }];
+  const detail = isLoopback(address) ? 'only this machine reaches the ports' : 'a proxy with TLS is named';
+  return [{ level: 'ok', subject, detail }];
 }
 
 interface PortQuestion {

@@ -154,6 +154,20 @@ describe('doctor', () => {
     assert.match(await about(), /^ok /);
   });
 
+  test('ports that others reach without TLS are a warning', async () => {
+    const open = { CLOUDLET_HOST: '0.0.0.0' };
+    const url = 'https://cloud.example';
+    const proxied = { ...open, CLOUDLET_PUBLIC_URL: url, CLOUDLET_DATA_URL: url };
+    const about = async (settings: Record<string, string>) => (await report(settings)).about('encryption');
+    assert.match(await about({}), /^ok .* only this machine/);
+    assert.match(await about({ CLOUDLET_HOST: 'localhost' }), /^ok .* only this machine/);
+    assert.match(
+      await about(open),
+      /^warn .* nothing encrypts .*Fix: put a proxy with TLS in front .*CLOUDLET_PUBLIC_URL/,
+    );
+    assert.match(await about(proxied), /^ok .* proxy with TLS/);
+  });
+
   test('a clock of the wrong year fails, one that jumps is a warning', async () => {
     assert.equal((await checkClock(new FakeClock()))[0]?.level, 'ok');
     assert.equal((await checkClock(new FakeClock(Date.UTC(1970, 0, 2))))[0]?.level, 'fail');

@@ -2,7 +2,14 @@
 import { type Clock, systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { type Command, UsageError } from './command.ts';
-import { checkClock, checkDataDirectory, checkDescriptors, checkPorts, checkRuntime } from './doctor-host.ts';
+import {
+  checkClock,
+  checkDataDirectory,
+  checkDescriptors,
+  checkExposure,
+  checkPorts,
+  checkRuntime,
+} from './doctor-host.ts';
 import { checkGuestLimits, checkKvm } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
@@ -51,6 +58,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkRuntime(),
     checkDataDirectory(config),
     checkPorts(config),
+    checkExposure(config),
     checkClock(clock),
     checkDescriptors(config),
     checkQemu(),

@@ -31,6 +31,14 @@ export async function asOperator<T>(config: Config, work: (call: CallAsOperator)
   return withClosedCloud(config, () => work(call));
 }
 
+/** As asOperator, and throws when no server runs. */
+export async function askServer<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
+  demandCloud(config.dataDir);
+  const path = controlPath(config);
+  if (!(await answers(path))) throw new Error(`No server runs on ${config.dataDir}: start it first`);
+  return work((input) => callSocket(path, input));
+}
+
 function demandCloud(dataDir: string): void {
   let isThere: boolean;
   try {

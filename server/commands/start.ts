@@ -9,6 +9,7 @@ import type { Config } from '../config.ts';
 import { listenOnControlSocket } from '../http/control-server.ts';
 import { StartupError } from '../system/startup-error.ts';
 import { VERSION } from '../version.ts';
+import { banner } from './banner.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { controlPath } from './control-path.ts';
 import { openLog } from './log.ts';
@@ -34,7 +35,9 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
   console.log(`Cloudlet ${VERSION}`);
   const running = await startCloud(config);
   const stopped = stopSignal(); // who reads that it is ready may stop it at once
-  await announce(running, (systemClock.monotonic() - began) / 1000);
+  const lines = await banner(running.cloud, process.stdout.isTTY === true);
+  const seconds = (systemClock.monotonic() - began) / 1000;
+  console.log(`${lines}\n\nReady in ${seconds.toFixed(2)} s. Ctrl+C stops.`);
   flushCompileCache(); // else only an orderly stop would keep it
   await stopped;
   console.log('Stopping: requests under way may finish …');
@@ -45,8 +48,6 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
 
 interface RunningCloud {
   readonly cloud: Cloud;
-  readonly apiUrl: string;
-  readonly dataUrl: string;
   /** Resolves with the number of virtual machines that run on. */
   stop(): Promise<number>;
 }
@@ -63,11 +64,11 @@ async function startCloud(config: Config): Promise<RunningCloud> {
       port: config.dataPort,
       setting: 'CLOUDLET_DATA_PORT',
     });
-    const dataUrl = config.dataUrl || data;
-    cloud.addresses.dataUrl = dataUrl;
+    cloud.addresses.apiUrl = config.publicUrl || api;
+    cloud.addresses.dataUrl = config.dataUrl || data;
     cloud.serve();
     process.on('unhandledRejection', (error) => log.error({ err: error }, 'a promise was not handled'));
-    return { cloud, apiUrl: config.publicUrl || api, dataUrl, stop: () => stop(cloud, control) };
+    return { cloud, stop: () => stop(cloud, control) };
   } catch (error) {
     await cloud.close();
     throw error;
@@ -112,27 +113,6 @@ async function listen(app: FastifyInstance, { host, port, setting }: Place): Pro
   const { port: actual } = app.server.address() as AddressInfo;
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `http://${shown}:${actual}`;
-}
-
-async function announce({ cloud, apiUrl, dataUrl }: RunningCloud, seconds: number): Promise<void> {
-  const lines = [
-    '',
-    `  API          ${apiUrl}/api`,
-    `  Docs         ${apiUrl}/api/docs`,
-    `  Data origin  ${dataUrl}`,
-    `  Data         ${cloud.config.dataDir}`,
-  ];
-  if (await cloud.setupLinks.needsSetup()) {
-    const token = await cloud.setupLinks.createSetupLink();
-    lines.push(
-      '',
-      '  There is no administrator yet. Become one within 30 minutes at',
-      `  ${apiUrl}/setup?token=${token}`,
-      '  or at any time with: bin/cloudlet admin create',
-    );
-  }
-  lines.push('', `Ready in ${seconds.toFixed(2)} s. Ctrl+C stops.`);
-  console.log(lines.join('\n'));
 }
 
 function machinesRunOn(count: number): string {

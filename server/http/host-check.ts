@@ -13,11 +13,11 @@ export type HostCheck = (request: IncomingMessage) => void;
 /** `names`: hosts that pass besides `localhost` and addresses. Other than loopback, every host passes. */
 export function hostCheck(server: Server, names: readonly string[]): HostCheck {
   const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);
-  let isLoopback = false;
+  let isLocal = false;
   server.on('listening', () => {
     // A unix socket has a path for an address; only the operator opens it.
     const { address = '' } = server.address() as Partial<AddressInfo>;
-    isLoopback = /^(127\.|::1$|::ffff:127\.)/.test(address);
+    isLocal = isLoopback(address);
   });
   return (request) => {
     const count = hostsIn(request.rawHeaders);
@@ -26,8 +26,13 @@ export function hostCheck(server: Server, names: readonly string[]): HostCheck {
       if (request.httpVersion !== '1.1') return;
       throw new AppError('bad_http', 'The Host header is missing');
     }
-    if (isLoopback && !isOurs(request.headers.host ?? '', known)) throw misdirected();
+    if (isLocal && !isOurs(request.headers.host ?? '', known)) throw misdirected();
   };
+}
+
+/** True for an IP address that only this machine reaches. */
+export function isLoopback(address: string): boolean {
+  return /^(127\.|::1$|::ffff:127\.)/.test(address);
 }
 
 /** Of an address as in CLOUDLET_PUBLIC_URL, without its port; nothing of an empty one. */

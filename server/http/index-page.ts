@@ -17,8 +17,8 @@ export interface IndexFacts {
 /** A whole HTML page, without script. */
 export function indexPage({ version, url, needsSetup }: IndexFacts): string {
   const notice = needsSetup
-    ? `<p class="notice">There is no administrator yet. Open the link that Cloudlet printed when it started, or run
-<code>bin/cloudlet admin create</code> on the machine itself.</p>`
+    ? `<p class="notice">There is no administrator yet. Run <code>bin/cloudlet admin setup-link</code>
+on the machine itself: it prints a link that makes one.</p>`
     : '';
   return `<!doctype html>
 <html lang="en">

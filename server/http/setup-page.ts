@@ -197,8 +197,8 @@ export const ENDED_LINK_PAGE = renderPage(
 <p>It was used, is older than 30 minutes, is not complete, or is from before the last start. A link works once.</p>
 <h2>If there is no administrator yet</h2>
 <ul>
-<li>Restart Cloudlet: it prints a new link.</li>
-<li>Or run <code>bin/cloudlet admin create</code> on the machine itself.</li>
+<li>Run <code>bin/cloudlet admin setup-link</code> on the machine itself: it prints a new link.</li>
+<li>Or run <code>bin/cloudlet admin create</code> there.</li>
 </ul>
 <h2>If you are the administrator</h2>
 <p><code>bin/cloudlet admin key --username NAME</code> on the machine itself shows your API key. What to do with

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { type Ended, freePort, runCloudlet } from '../harness/command.ts';
+import { type Ended, freePort, makeSetupLink, runCloudlet } from '../harness/command.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-commands-'));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -52,7 +52,7 @@ describe('the set-up link', () => {
   test('makes the first administrator, once', async () => {
     const cloud = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
     try {
-      const [, link = ''] = /^ +(http:\/\/\S+\/setup\?token=\S+)$/m.exec(cloud.output) ?? [];
+      const link = await makeSetupLink(cloud.dataDir);
       const { pathname, searchParams } = new URL(link);
       assert.equal(pathname, '/setup');
       const token = searchParams.get('token') ?? '';
@@ -74,27 +74,27 @@ describe('the set-up link', () => {
       await client.refused(403, 'invalid_link', setUp(other));
       await cloud.crash();
       await cloud.start();
-      assert.doesNotMatch(cloud.output, /setup\?token/, 'there is an administrator now');
+      await assert.rejects(makeSetupLink(cloud.dataDir), /only for the first administrator/);
+      assert.doesNotMatch(cloud.output, /no administrator/);
     } finally {
       await cloud.stop();
     }
   });
 
-  test('of an earlier start is over, and of two who use one at the same time one gets in', async () => {
+  test('ends with the next one, and of two who use one at the same time one gets in', async () => {
     const cloud = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
-    const tokenOf = () => /setup\?token=(\S+)/.exec(cloud.output)?.[1] ?? '';
+    const makeToken = async () => new URL(await makeSetupLink(cloud.dataDir)).searchParams.get('token') ?? '';
     try {
-      const earlier = tokenOf();
+      const earlier = await makeToken();
       await cloud.crash();
       await cloud.start();
+      const token = await makeToken();
       const client = await CheckedClient.open(cloud.api);
       const fields = (username: string, token: string) => ({
         json: { username, email: `${username}@example.org`, password: 'correct horse battery', token },
       });
       await client.refused(403, 'invalid_link', ['/api/setup', fields('early', earlier)]);
-      const rivals = ['one', 'two', 'three'].map((name) =>
-        client.call('/api/setup', fields(name, tokenOf())),
-      );
+      const rivals = ['one', 'two', 'three'].map((name) => client.call('/api/setup', fields(name, token)));
       const statuses = (await Promise.all(rivals)).map(({ status }) => status).sort();
       assert.deepEqual(statuses, [201, 403, 403]);
     } finally {
@@ -131,6 +131,7 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
   test('without a server', async () => {
     const operator = new Operator('offline');
     await operator.haveCloud();
+    assert.match(await operator.fail(1, 'admin', 'setup-link'), /No server runs on \S+: start it first/);
     await tellAdminStory(operator, 'boss', '0 blobs, 0 bytes');
   });
 
@@ -180,7 +181,14 @@ describe('bin/cloudlet', () => {
   });
 
   test('makes no cloud where there is none, and names the place it looked into', async () => {
-    for (const command of ['admin create', 'admin key', 'scrub', 'ledger verify', 'keys rotate']) {
+    for (const command of [
+      'admin setup-link',
+      'admin create',
+      'admin key',
+      'scrub',
+      'ledger verify',
+      'keys rotate',
+    ]) {
       const said = await operator.fail(1, ...command.split(' '));
       assert.ok(said.includes(`There is no cloud in ${operator.dataDir}: `), said);
       assert.match(said, /--data-dir or CLOUDLET_DATA_DIR/);

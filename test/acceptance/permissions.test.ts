@@ -51,6 +51,7 @@ const CASES: Readonly<Record<string, Case>> = {
   deleteObject: { foreign: 'object_not_found' },
   downloadObject: { foreign: 'object_not_found' },
   getCdnUrl: { foreign: 'object_not_found' },
+  adminCreateSetupLink: {},
   adminListAccounts: {},
   adminCreateAccount: { json: { username: 'someone', email: 'someone@example.org' } },
   adminAdjustCredits: { json: { amount: 1, reason: 'test' } },

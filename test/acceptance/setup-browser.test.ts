@@ -9,6 +9,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { makeSetupLink } from '../harness/command.ts';
 import { launchBrowser, noBrowser } from './browser-kit.ts';
 
 const skip = noBrowser;
@@ -40,7 +41,6 @@ after(async () => {
   await cloud?.stop();
 });
 
-const linkOf = () => /^ +(http:\/\/\S+\/setup\?token=\S+)$/m.exec(cloud.output)?.[1] ?? '';
 const textOf = async (selector: string) => (await page.locator(selector).innerText()).trim();
 
 async function fillIn(fields: Record<string, string>): Promise<void> {
@@ -63,20 +63,20 @@ async function isEnded(url: string): Promise<boolean> {
 }
 
 test('a link that is no good says so at once, with the way out', { skip }, async () => {
-  const link = linkOf();
+  const link = await makeSetupLink(cloud.dataDir);
   for (const bad of [`${cloud.api}/setup`, `${cloud.api}/setup?token=`, `${link}x`, link.slice(0, -1)]) {
     assert.ok(await isEnded(bad), bad);
   }
   assert.match(
     await textOf('main'),
-    /Restart Cloudlet: it prints a new link[\s\S]*bin\/cloudlet admin create/,
+    /bin\/cloudlet admin setup-link[\s\S]*it prints a new link[\s\S]*bin\/cloudlet admin create/,
   );
   await page.goto(link);
   assert.equal(await page.locator('form').count(), 1, 'the right one was not used up by looking');
 });
 
 test('each field shows its rule, and what is wrong with it', { skip }, async () => {
-  await page.goto(linkOf());
+  await page.goto(await makeSetupLink(cloud.dataDir));
   for (const [name, rule] of [
     ['username', /3 to 64 characters/],
     ['email', /log in with it/],
@@ -102,7 +102,7 @@ const withoutShell = skip || notInstalled('curl', 'sh');
 test('the administrator gets the key, a copy of it, and commands that work', {
   skip: withoutShell,
 }, async () => {
-  const link = linkOf();
+  const link = await makeSetupLink(cloud.dataDir);
   await page.goto(link);
   await fillIn({ username: 'chief', email: 'chief@example.org', password: PASSWORD });
   assert.equal(await submit(), 201);
@@ -141,8 +141,7 @@ test('the administrator gets the key, a copy of it, and commands that work', {
 test('without the clipboard of https the key is copied all the same', { skip }, async () => {
   const other = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
   try {
-    const [, link = ''] = /^ +(http:\/\/\S+\/setup\?token=\S+)$/m.exec(other.output) ?? [];
-    await page.goto(link);
+    await page.goto(await makeSetupLink(other.dataDir));
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await fillIn({ username: 'chief', email: 'chief@example.org', password: PASSWORD });
     assert.equal(await submit(), 201);

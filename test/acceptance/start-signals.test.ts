@@ -1,22 +1,18 @@
 /** Who started Cloudlet can end it: through npm, by Ctrl+C, by closing the terminal. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { openSocket, readToEnd } from '../harness/raw-http.ts';
+import { inTerminal, cannotOpenTerminal as skip } from '../harness/terminal.ts';
 import { eventually } from '../harness/waiting.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'cloudlet-npm-'));
 after(() => rmSync(home, { recursive: true, force: true }));
 
 const NPM_START = ['npm', 'start'];
-/** What runs in a terminal of its own: `script` has made one, and passes on what is said there. */
-const inTerminal = (command: string) => ['script', '--quiet', '--flush', '--command', command, '/dev/null'];
-const skip =
-  spawnSync('script', ['--version']).status === 0 ? false : 'script (Debian: bsdutils) is not installed';
 
 async function withCloud(command: readonly string[], work: (cloud: CloudProcess) => Promise<void>) {
   const cloud = await CloudProcess.start({ command, env: { HOME: home } });

@@ -41,6 +41,14 @@ export async function runCloudlet(args: readonly string[], options: CommandOptio
   return { code, stdout, stderr };
 }
 
+/** The link that makes the first administrator of the cloud that runs on this directory. */
+export async function makeSetupLink(dataDir: string): Promise<string> {
+  const { stdout, stderr } = await runCloudlet(['admin', 'setup-link', '--data-dir', dataDir], { env: {} });
+  const [link] = /^http\S+\/setup\?token=\S+$/m.exec(stdout) ?? [];
+  if (link === undefined) throw new Error(`there is no set-up link: ${stdout}${stderr}`);
+  return link;
+}
+
 /** A port of the loopback that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -1,0 +1,68 @@
+/** What a start prints once everything answers. */
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Cloud } from '../build.ts';
+import { openParentOf } from '../system/data-directory.ts';
+import { EXPOSED, EXPOSED_FIX, isExposed } from './exposure.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/**
+ * Addresses, warnings, and how to become administrator. `isTerminal`: someone looks at it now. Elsewhere it
+ * is kept, and others may read it: no token is in it then.
+ */
+export async function banner(cloud: Cloud, isTerminal: boolean): Promise<string> {
+  const { config, addresses } = cloud;
+  const lines = [
+    '',
+    `  API          ${addresses.apiUrl}/api`,
+    `  Docs         ${addresses.apiUrl}/api/docs`,
+    `  Data origin  ${addresses.dataUrl}`,
+    `  Data         ${config.dataDir}`,
+  ];
+  for (const warning of warnings(cloud)) lines.push('', `  Warning: ${warning}`);
+  if (await cloud.setupLinks.needsSetup()) lines.push('', ...(await setupLines(cloud, isTerminal)));
+  return lines.join('\n');
+}
+
+function warnings({ api, config }: Cloud): string[] {
+  const { address } = api.server.address() as AddressInfo;
+  const open = openParentOf(config.dataDir);
+  return [
+    ...(isExposed(config, address) ? [`${EXPOSED}.\n  To mend it, ${EXPOSED_FIX}.`] : []),
+    ...(open === null
+      ? []
+      : [`every user of this host may rename what is in ${open}. To mend it, chmod o-w ${open}`]),
+  ];
+}
+
+async function setupLines({ config, addresses, setupLinks }: Cloud, isTerminal: boolean): Promise<string[]> {
+  const command = (verb: string) => commandLine(['admin', verb], config.dataDir, isTerminal);
+  if (!isTerminal) {
+    return [
+      '  There is no administrator yet. For a link that makes one, run on this machine',
+      `  ${command('setup-link')}`,
+      `  or make one at once with: ${command('create')}`,
+    ];
+  }
+  const token = await setupLinks.createSetupLink();
+  return [
+    '  There is no administrator yet. Become one within 30 minutes at',
+    `  ${addresses.apiUrl}/setup?token=${token}`,
+    `  or at any time with: ${command('create')}`,
+  ];
+}
+
+/** To be copied: in full, unless who reads it is where it is short. */
+function commandLine(verb: readonly string[], dataDir: string, isTerminal: boolean): string {
+  const isHere = isTerminal && resolve() === resolve(ROOT);
+  const launcher = isHere ? 'bin/cloudlet' : join(ROOT, 'bin/cloudlet');
+  const where = isHere && dataDir === resolve('data') ? [] : ['--data-dir', dataDir];
+  return [launcher, ...verb, ...where].map(quoted).join(' ');
+}
+
+/** For a shell. */
+function quoted(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,95 @@
+/** What a start prints: to a person at a terminal, and to whatever keeps it. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { inTerminal, cannotOpenTerminal as skip } from '../harness/terminal.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'cloudlet-banner-'));
+after(() => rmSync(root, { recursive: true, force: true }));
+
+const NOBODY_YET = { CLOUDLET_ADMIN_KEY: '' };
+
+async function withCloud(
+  options: Parameters<typeof CloudProcess.start>[0],
+  work: (cloud: CloudProcess) => Promise<void>,
+): Promise<void> {
+  const cloud = await CloudProcess.start(options);
+  try {
+    await work(cloud);
+  } finally {
+    await cloud.stop();
+  }
+}
+
+/** As a person copies it, who is somewhere else. */
+function runPrinted(cloud: CloudProcess, verb: string): string {
+  const line = cloud.output.split('\n').find((candidate) => candidate.includes(verb)) ?? '';
+  const command = line.slice(line.search(/\S*bin\/cloudlet/)).trim();
+  assert.match(command, /^\//, cloud.output);
+  return execFileSync('/bin/sh', ['-c', command], {
+    cwd: '/',
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
+  });
+}
+
+async function makeAdministrator(cloud: CloudProcess, link: string): Promise<void> {
+  const token = new URL(link).searchParams.get('token');
+  const json = { token, username: 'chief', email: 'chief@example.org', password: 'correct horse battery' };
+  await (await CheckedClient.open(cloud.api)).expect(201, '/api/setup', { json });
+}
+
+describe('without an administrator', () => {
+  test('the link is printed on a terminal', { skip }, () =>
+    withCloud({ command: inTerminal('bin/cloudlet start'), env: NOBODY_YET }, async (cloud) => {
+      const [link = ''] = /http:\S+\/setup\?token=\S+/.exec(cloud.output) ?? [];
+      await makeAdministrator(cloud, link);
+      const dataDir = `--data-dir ${cloud.dataDir}`;
+      assert.ok(cloud.output.includes(`with: bin/cloudlet admin create ${dataDir}\r\n`), cloud.output);
+    }),
+  );
+
+  test('elsewhere no token is, but the commands, which work as they stand', () =>
+    withCloud({ dataDir: join(root, "the operator's data"), env: NOBODY_YET }, async (cloud) => {
+      assert.doesNotMatch(cloud.output, /token/);
+      const [link = ''] = /http:\S+\/setup\?token=\S+/.exec(runPrinted(cloud, 'admin setup-link')) ?? [];
+      assert.equal(new URL(link).origin, cloud.api);
+      assert.match(runPrinted(cloud, 'admin create'), /^Administrator admin /);
+    }));
+});
+
+describe('others on the network', () => {
+  const WARNING =
+    /Warning: other machines reach these ports, .*\n.*CLOUDLET_PUBLIC_URL and CLOUDLET_DATA_URL/;
+  const everywhere = { CLOUDLET_HOST: '0.0.0.0' };
+  const urls = (url: string) => ({ CLOUDLET_PUBLIC_URL: url, CLOUDLET_DATA_URL: url });
+
+  for (const [what, env, isWarned] of [
+    ['on loopback nobody is warned of them', {}, false],
+    ['beyond loopback without TLS', everywhere, true],
+    [
+      'beyond loopback with only the API behind TLS',
+      { ...everywhere, CLOUDLET_PUBLIC_URL: 'https://a.example' },
+      true,
+    ],
+    ['behind a proxy without TLS', { ...everywhere, ...urls('http://cloud.example') }, true],
+    ['behind a proxy with TLS nobody is warned', { ...everywhere, ...urls('https://cloud.example') }, false],
+    [
+      'in a container whose ports are published on loopback',
+      { ...everywhere, ...urls('http://127.0.0.1:8080') },
+      false,
+    ],
+  ] as const) {
+    test(what, () =>
+      withCloud({ env }, async ({ output }) => {
+        if (isWarned) assert.match(output, WARNING);
+        else assert.doesNotMatch(output, /Warning/);
+      }),
+    );
+  }
+});
