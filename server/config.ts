@@ -263,7 +263,7 @@ const SETTINGS = {
     'CLOUDLET_VM_NETWORK',
     'loopback',
     ['loopback', 'bridge'],
-    'bridge: machines have their addresses of CLOUDLET_VM_POOL themselves, on a bridge of this host; needs root, iproute2 and nftables',
+    'bridge: machines have their addresses of CLOUDLET_VM_POOL themselves, on a bridge of this host; needs root, iproute2, nftables and Perl',
   ),
   vmOutbound: oneOf(
     'CLOUDLET_VM_OUTBOUND',

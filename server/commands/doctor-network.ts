@@ -32,6 +32,8 @@ export async function checkVmNetwork({ vmNetwork, vmOutbound }: Config): Promise
     return refuse('nft may change nothing', "give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables");
   if (isBridge && (await versionOf('ip', '-V')) === undefined)
     return refuse('iproute2 is not installed', 'apt-get install iproute2');
+  if (isBridge && (await versionOf('perl', '-v')) === undefined)
+    return refuse('perl is not installed', 'apt-get install perl-base');
   const mustForward = isBridge && vmOutbound === 'on';
   if (mustForward && (await readFile(FORWARDING, 'utf8').catch(() => '')).trim() !== '1')
     return refuse('this host forwards no packets', 'sysctl -w net.ipv4.ip_forward=1');

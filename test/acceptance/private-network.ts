@@ -33,13 +33,15 @@ export function isInside(): boolean {
 
 /**
  * Runs the test file once more, in namespaces of network and mounts of its own where NEIGHBOUR is the name
- * server. Both go away with the last process in them. Resolves with the exit status and what was printed.
+ * server and only root may open the device of all taps, as on a host without udev. Both go away with the last
+ * process in them. Resolves with the exit status and what was printed.
  */
 export function runInside(file: string): { readonly status: number | null; readonly output: string } {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-net-'));
   const resolvConf = join(directory, 'resolv.conf');
   writeFileSync(resolvConf, `nameserver ${NEIGHBOUR}\n`);
-  const script = 'mount --bind "$0" /etc/resolv.conf && ip link set lo up && exec "$@"';
+  const tun = 'mount -t tmpfs none /dev/net && mknod -m 600 /dev/net/tun c 10 200';
+  const script = `mount --bind "$0" /etc/resolv.conf && ${tun} && ip link set lo up && exec "$@"`;
   const words = ['-n', '-m', 'sh', '-c', script, resolvConf, process.execPath, file, INSIDE];
   // A test that runs within another reports to that one, unless told that there is none.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;

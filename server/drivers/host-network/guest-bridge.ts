@@ -72,7 +72,8 @@ export class GuestBridge {
       await this.#makeBridge();
       const device = deviceOf(uid);
       await this.#remove(device);
-      await ip(['tuntap', 'add', 'dev', device, 'mode', 'tap', 'user', String(uid)]);
+      // Root's: the guest's process is handed its descriptor.
+      await ip(['tuntap', 'add', 'dev', device, 'mode', 'tap', 'user', '0']);
       quietIpv6(device);
       const direction = outbound && this.#deps.outbound ? 'out' : 'in';
       await ip(['link', 'set', 'dev', device, 'alias', `${mac} ${address} ${direction} ${ports.join(',')}`]);

@@ -1,4 +1,5 @@
 /** The command line of one guest, as a pure function. */
+import { TAP_FD } from './tap-descriptor.ts';
 
 /** A TCP port of the guest, and where on this host it answers. */
 export interface Forward {
@@ -125,8 +126,7 @@ function diskArguments({ boot, diskFormat }: Launch): string[] {
 }
 
 function networkBackend({ outbound, forwards, tap }: Launch): string {
-  // No script: the device is ready, and QEMU may start no program.
-  if (tap !== null) return `tap,id=net0,ifname=${tap},script=no,downscript=no`;
+  if (tap !== null) return `tap,id=net0,fd=${TAP_FD}`;
   const parts = ['user', 'id=net0', 'ipv6=off', `restrict=${outbound ? 'off' : 'on'}`];
   for (const { address, hostPort, guestPort } of forwards) {
     const isPort = (port: number) => Number.isInteger(port) && port > 0 && port < 65_536;

@@ -61,7 +61,7 @@ export class GuestLauncher {
       ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, ...wires },
     });
     const user = record.uid === null ? null : userOf(record.uid, accel);
-    const how = { program: program.path, args, folder, guestFolder: GUEST, log, user };
+    const how = { program: program.path, args, folder, guestFolder: GUEST, log, user, tap: wires.tap };
     const identity = await launch(shells, how).catch(async (error) => {
       await networks.disconnect(vmId);
       throw failedStart(lastLine(log), error);

@@ -20,7 +20,7 @@ export interface OutboundGuard {
 
 /** Where guests have their own addresses. Rejects with AppErrors that say what to do. */
 export interface GuestBridge {
-  /** Makes a device that only this user may open, closed to all that is not the guest's; gives its name. */
+  /** Makes a device that only root may open, closed to all that is not the guest's; gives its name. */
   plug(
     guest: Omit<GuestNetwork, 'address'> & { readonly address: string; readonly uid: number },
   ): Promise<string>;

@@ -9,6 +9,7 @@ import { tailOf } from './guest-files.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestShells } from './guest-shells.ts';
 import { identify, isThere, type ProcessIdentity, yieldMemoryFirst } from './processes.ts';
+import { withTap } from './tap-descriptor.ts';
 
 export interface LaunchOptions {
   readonly program: string;
@@ -21,6 +22,8 @@ export interface LaunchOptions {
   readonly log: string;
   /** The user and group it runs as; null: ours. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
+  /** A device of this host that the program is handed open; null: none. */
+  readonly tap: string | null;
 }
 
 const POLL_MS = 2;
@@ -36,11 +39,11 @@ const LOG_TAIL_BYTES = 4096;
  * does the shell that waits for it.
  */
 export async function launch(shells: GuestShells, options: LaunchOptions): Promise<ProcessIdentity> {
-  const { program, args, folder, guestFolder, log, user } = options;
+  const { program, args, folder, guestFolder, log, user, tap } = options;
   fs.rmSync(join(folder, ENDED), { force: true });
   fs.closeSync(fs.openSync(log, 'w', 0o600));
   const shell = await shells.take();
-  const words = [...asUser(user), program, ...args];
+  const words = [...(tap === null ? [] : withTap(tap)), ...asUser(user), program, ...args];
   const told = await shell.run(supervise({ folder: resolve(folder), guestFolder, log: resolve(log), words }));
   const identity = await becoming(Number(told), user?.uid ?? null);
   if (identity === null) {
@@ -76,9 +79,10 @@ function killGroup(leader: number): void {
 }
 
 function notRun(words: string | null): Error {
-  if (words === null || !words.includes('setpriv: not found')) return new Error('the process ended at once');
-  return new AppError('engine_unavailable', 'setpriv is not installed on this host', {
-    hint: 'install it: apt-get install util-linux',
+  const [, program] = /(setpriv|perl): not found/.exec(words ?? '') ?? [];
+  if (program === undefined) return new Error('the process ended at once');
+  return new AppError('engine_unavailable', `${program} is not installed on this host`, {
+    hint: `install it: apt-get install ${program === 'perl' ? 'perl-base' : 'util-linux'}`,
   });
 }
 
