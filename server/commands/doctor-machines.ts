@@ -2,10 +2,12 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import { moreMemory, neededForGuest } from '../drivers/qemu/admission.ts';
 import { findParent } from '../drivers/qemu/cgroups.ts';
 import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/qemu/kvm.ts';
 import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
+import { type HostMemory, readHostMemory } from '../system/host-memory.ts';
 import type { Finding } from './doctor.ts';
 
 const SLOWER = 'virtual machines run emulated, several times slower';
@@ -55,6 +57,20 @@ async function whyNotOpen(device: string): Promise<Finding | null> {
     const { fix } = noKvm();
     return warning({ accel: 'tcg', reason: `${device} cannot be opened (${code})`, fix });
   }
+}
+
+/** Whether there is enough for one more machine. A limit is that of where this very command runs. */
+export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
+  const { totalBytes, availableBytes, isLimited } = memory;
+  const needed = neededForGuest(memory);
+  const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
+  const whose = isLimited ? ' that this command, by its cgroup, may use' : '';
+  const detail = `${mib(availableBytes)} free of ${mib(totalBytes)}${whose}`;
+  if (availableBytes >= needed) return [{ level: 'ok', subject: 'memory', detail }];
+  const problem = `${detail}; ${mib(needed)} are needed to start a machine`;
+  return [
+    { level: 'warn', subject: 'memory', detail: problem, fix: `${moreMemory(memory)}, or stop machines` },
+  ];
 }
 
 /** By where this very command runs. A service has a place of its own; it logs at its first machine. */

@@ -22,7 +22,7 @@ import { AccelProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { runDoctor } from './doctor.ts';
 import { checkClock, checkDescriptors } from './doctor-host.ts';
-import { checkKvm } from './doctor-machines.ts';
+import { checkKvm, checkMemory } from './doctor-machines.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -76,6 +76,7 @@ describe('doctor', () => {
       ...subjects,
       'QEMU',
       'KVM',
+      'memory',
       'guest limits',
       'PostgreSQL',
       'MySQL/MariaDB',
@@ -184,6 +185,16 @@ describe('doctor', () => {
     if (process.platform !== 'linux') return;
     assert.equal(finding?.level, 'warn');
     assert.match(finding?.fix ?? '', /ulimit -n 3000000/);
+  });
+
+  test('memory: too little for a machine is a warning with the figures', () => {
+    const figures = { totalBytes: 960 * 2 ** 20, availableBytes: 480 * 2 ** 20, isLimited: false };
+    const [enough] = checkMemory(figures);
+    assert.deepEqual([enough?.level, enough?.detail], ['ok', '480 MiB free of 960 MiB']);
+    const [little] = checkMemory({ ...figures, availableBytes: 300 * 2 ** 20, isLimited: true });
+    assert.equal(little?.level, 'warn');
+    assert.match(little?.detail ?? '', /^300 MiB free of 960 MiB .*cgroup.*; 376 MiB are needed to start/);
+    assert.match(little?.fix ?? '', /^raise the memory limit/);
   });
 
   test('KVM: missing and not openable are told apart', async () => {

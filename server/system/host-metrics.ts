@@ -4,13 +4,14 @@
  */
 import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { cpus, freemem, totalmem } from 'node:os';
+import { cpus } from 'node:os';
 import type { Clock } from '../clock.ts';
+import { readHostMemory } from './host-memory.ts';
 
 export interface HostUsage {
   /** Share of all cores that was busy during the last ten seconds, 0–100, one decimal. */
   readonly cpu: number;
-  /** Memory that no program could get without swapping, 0–100, one decimal. */
+  /** Memory that no program could get without swapping or meeting a limit of ours, 0–100, one decimal. */
   readonly memory: number;
   /**
    * Of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null when it
@@ -70,9 +71,10 @@ export class HostMetrics {
   read(): HostUsage {
     const age =
       this.#disk === undefined ? Number.POSITIVE_INFINITY : this.#deps.clock.monotonic() - this.#disk.at;
+    const { totalBytes, availableBytes } = readHostMemory();
     return {
       cpu: this.#cpuPercent(),
-      memory: percent(totalmem() - freemem(), totalmem()),
+      memory: percent(totalBytes - availableBytes, totalBytes),
       disk: this.#disk !== undefined && age < DISK_STALE_MS ? this.#disk.percent : null,
     };
   }

@@ -83,15 +83,12 @@ test('without QEMU a machine is made and not started; once it is installed, it s
 test('a host without memory for one more says so; when there is some, it starts', {
   skip: skipHidden,
 }, async (t) => {
-  const figures = readFileSync('/proc/meminfo', 'utf8').replace(
-    /^MemAvailable:.*$/m,
-    'MemAvailable: 600000 kB',
-  );
-  const { user, uncover } = await cloudThatSees(t, '/proc/meminfo', figures);
+  const { user, uncover } = await cloudThatSees(t, '/proc/meminfo', meminfo(8192, 500));
   const vm = await newVm(user);
   const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
   const refusal = await user.refused(503, 'insufficient_capacity', start);
-  assert.match(refusal.hint, /stop a machine|later/);
+  assert.match(refusal.detail, /: 500 MiB of 8192 MiB are free, 768 MiB are needed$/);
+  assert.match(refusal.hint, /^no machine runs: give this host more memory/);
   const waiting = await user.expect(200, vm);
   assert.deepEqual([waiting.state, waiting.state_reason.code], ['created', 'insufficient_capacity']);
   uncover();
@@ -99,6 +96,21 @@ test('a host without memory for one more says so; when there is some, it starts'
   assert.equal(guestPids(vm_id).length, 1);
   await removeAll(user);
 });
+
+test('a server of 1 GB, with half of it free, starts a machine', { skip: skipHidden }, async (t) => {
+  const { user } = await cloudThatSees(t, '/proc/meminfo', meminfo(960, 480));
+  const vm = await newVm(user);
+  const { vm_id } = await user.expect(200, `${vm}/start`, { method: 'POST' });
+  assert.equal(guestPids(vm_id).length, 1);
+  await removeAll(user);
+});
+
+/** As /proc shows it, with these figures in MiB. */
+function meminfo(total: number, available: number): string {
+  return readFileSync('/proc/meminfo', 'utf8')
+    .replace(/^MemTotal:.*$/m, `MemTotal: ${total * 1024} kB`)
+    .replace(/^MemAvailable:.*$/m, `MemAvailable: ${available * 1024} kB`);
+}
 
 test('as an ordinary user: guests start, answer on 2222 and stop', { skip: skipPlain }, async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-plain-'));

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { FakeClock } from '../../clock.ts';
-import { isAppError } from '../../errors.ts';
+import { AppError, isAppError } from '../../errors.ts';
 import { admitGuest } from './admission.ts';
 import { GuestFolders } from './guest-folders.ts';
 import { GuestRuns } from './guest-runs.ts';
 import { readStat } from './processes.ts';
 
+const MIB = 1024 * 1024;
 const VM = 'vm-01hxn5c0000000000000000000';
 
 test('what guests that just began have not touched yet is counted, for a while', () => {
@@ -33,9 +34,31 @@ test('what guests that just began have not touched yet is counted, for a while',
 });
 
 test('a host without room says so, and when to ask again', () => {
-  const runs = { untouchedBytes: () => 0 };
+  const runs = { untouchedBytes: () => 0, live: () => [] };
   admitGuest(runs, 0);
   const isFull = (error: unknown) => isAppError(error, 'insufficient_capacity');
   assert.throws(() => admitGuest(runs, 1_000_000), isFull, 'so many are starting');
-  assert.throws(() => admitGuest({ untouchedBytes: () => 2 ** 50 }, 0), isFull);
+  assert.throws(() => admitGuest({ ...runs, untouchedBytes: () => 2 ** 50 }, 0), isFull);
+});
+
+test('what is kept for the host is a share of its memory', () => {
+  const runs = { untouchedBytes: () => 0, live: () => [] };
+  const memory = (total: number, available: number, isLimited = false) => ({
+    totalBytes: total * MIB,
+    availableBytes: available * MIB,
+    isLimited,
+  });
+  admitGuest(runs, 0, memory(960, 376));
+  const refusal = (...figures: Parameters<typeof memory>) => {
+    try {
+      admitGuest(runs, 0, memory(...figures));
+    } catch (error) {
+      assert.ok(error instanceof AppError);
+      return `${error.message}; ${error.hint}`;
+    }
+    return assert.fail('it was admitted');
+  };
+  assert.match(refusal(960, 375), /375 MiB of 960 MiB are free, 376 MiB are needed; no machine runs: give /);
+  assert.match(refusal(960, 375, true), /raise the memory limit of its container or service/);
+  assert.match(refusal(65_536, 767), /768 MiB are needed/, 'of a large host no more than 512 MiB are kept');
 });

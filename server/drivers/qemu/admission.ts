@@ -1,12 +1,19 @@
 /** Whether this host has memory for one more guest. */
 import { AppError } from '../../errors.ts';
+import { type HostMemory, readHostMemory } from '../../system/host-memory.ts';
 import type { GuestRuns } from './guest-runs.ts';
-import { availableMemory } from './processes.ts';
 
 const MIB = 1024 * 1024;
 /** What a guest takes while it boots; the rest of its memory comes when it is used. */
 const FIRST_TOUCH_BYTES = 256 * MIB;
-const HOST_KEEPS_BYTES = 512 * MIB;
+/** What is kept for the host: this share of its memory, and no more than that many bytes. */
+const HOST_KEEPS_SHARE = 1 / 8;
+const HOST_KEEPS_AT_MOST_BYTES = 512 * MIB;
+
+/** What must be available for one guest to start when no other is starting. */
+export function neededForGuest({ totalBytes }: Pick<HostMemory, 'totalBytes'>): number {
+  return FIRST_TOUCH_BYTES + Math.min(HOST_KEEPS_AT_MOST_BYTES, totalBytes * HOST_KEEPS_SHARE);
+}
 
 /**
  * Throws `insufficient_capacity` when the guest would take memory that the host has to keep.
@@ -17,11 +24,32 @@ const HOST_KEEPS_BYTES = 512 * MIB;
  * to start on a host smaller than itself. When promises are called in all at once, a guest ends, not Cloudlet
  * (the oom score).
  */
-export function admitGuest(runs: Pick<GuestRuns, 'untouchedBytes'>, starting: number): void {
+export function admitGuest(
+  runs: Pick<GuestRuns, 'untouchedBytes' | 'live'>,
+  starting: number,
+  memory = readHostMemory(),
+): void {
   const owed = starting * FIRST_TOUCH_BYTES + runs.untouchedBytes(FIRST_TOUCH_BYTES);
-  if (availableMemory() - owed - FIRST_TOUCH_BYTES >= HOST_KEEPS_BYTES) return;
-  throw new AppError('insufficient_capacity', 'this host has no memory left for another machine', {
-    hint: 'stop a machine, or try again later',
-    retryAfterSeconds: 30,
-  });
+  const available = Math.max(0, memory.availableBytes - owed);
+  const needed = neededForGuest(memory);
+  if (available >= needed) return;
+  const mib = (bytes: number) => `${Math.round(bytes / MIB)} MiB`;
+  const figures = `${mib(available)} of ${mib(memory.totalBytes)} are free, ${mib(needed)} are needed`;
+  const isEmpty = starting === 0 && runs.live().length === 0;
+  throw new AppError(
+    'insufficient_capacity',
+    `this host has no memory left for another machine: ${figures}`,
+    {
+      hint: isEmpty ? `no machine runs: ${moreMemory(memory)}` : 'stop a machine, or try again later',
+      retryAfterSeconds: 30,
+    },
+  );
+}
+
+/** What an operator can do. */
+export function moreMemory({ isLimited }: Pick<HostMemory, 'isLimited'>): string {
+  const more = isLimited
+    ? 'raise the memory limit of its container or service'
+    : 'give this host more memory';
+  return `${more}, or end other programs`;
 }

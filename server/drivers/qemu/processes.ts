@@ -54,12 +54,6 @@ export function residentBytes(pid: number): number | null {
   return match === null ? null : Number(match[1]) * 1024;
 }
 
-/** What programs can still be given without swapping, bytes. */
-export function availableMemory(): number {
-  const match = /^MemAvailable:\s+(\d+) kB/m.exec(readProc('meminfo') ?? '');
-  return match === null ? 0 : Number(match[1]) * 1024;
-}
-
 let bootId: string | null = null;
 
 /** Read once: it lasts as long as we do. */
