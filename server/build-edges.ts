@@ -33,7 +33,15 @@ export function buildEdges(
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
   const registrations = limitOf('registrations', config.registrationsPerWindow, 600);
   const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
-  const common = { ...deps, trustedProxies, hostNames };
+  const guard = new ConnectionGuard({
+    clock,
+    maxConnections: config.maxConnections,
+    maxPerAddress: config.maxConnectionsPerAddress,
+    trustedProxies,
+    slowSeconds: config.slowBodySeconds,
+  });
+  const isReserve = guard.isReserve.bind(guard);
+  const common = { ...deps, trustedProxies, hostNames, isReserve };
   const api = createEdge({
     ...common,
     limiter,
@@ -53,11 +61,6 @@ export function buildEdges(
     headers: { ...DATA_HEADERS, ...hsts },
     // Whoever has a link may read what it leads to.
     cors: { origins: ['*'], methods: ['GET', 'HEAD'] },
-  });
-  const guard = new ConnectionGuard({
-    clock,
-    maxConnections: config.maxConnections,
-    slowSeconds: config.slowBodySeconds,
   });
   guard.watch(api.server);
   guard.watch(data.server);

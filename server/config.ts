@@ -173,7 +173,14 @@ const SETTINGS = {
     4000,
     10,
     1e6,
-    'Open connections, of both ports together, before 503',
+    'Open connections, of both ports together; beyond, idle ones are closed, else new ones get 503',
+  ),
+  maxConnectionsPerAddress: integer(
+    'CLOUDLET_MAX_CONNECTIONS_PER_ADDRESS',
+    1000,
+    1,
+    1e6,
+    'Open connections of one address (IPv6: of a /64); those of CLOUDLET_TRUSTED_PROXIES have no such bound',
   ),
   fileReserve: integer(
     'CLOUDLET_FILE_RESERVE',

@@ -7,6 +7,7 @@ import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { FakeClock } from '../clock.ts';
 import { eventually } from '../testing/eventually.ts';
 import { ConnectionGuard } from './connection-guard.ts';
+import type { RoomDeps } from './connection-room.ts';
 import { sendContent } from './send-content.ts';
 
 const SLOW_SECONDS = 30;
@@ -21,10 +22,11 @@ interface House {
 }
 
 /** The guard on `server`, with a clock and a timer that obey. */
-async function guarded(t: TestContext, server: Server, maxConnections = 5000): Promise<House> {
+async function guarded(t: TestContext, server: Server, room: Partial<RoomDeps> = {}): Promise<House> {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = new FakeClock();
-  const guard = new ConnectionGuard({ clock, maxConnections, slowSeconds: SLOW_SECONDS });
+  const none = { maxConnections: 5000, maxPerAddress: 5000, trustedProxies: [] };
+  const guard = new ConnectionGuard({ clock, ...none, ...room, slowSeconds: SLOW_SECONDS });
   guard.watch(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -161,15 +163,17 @@ test('an idle connection between two requests is kept', async (t) => {
 
 test('connections beyond the limit get 503 and are closed, and a free place is given again', async (t) => {
   const { server } = reading();
-  const { port, guard } = await guarded(t, server, 3);
+  const { port, guard } = await guarded(t, server, { maxConnections: 3 });
   const held = await Promise.all([dial(port), dial(port), dial(port)]);
   await eventually(() => guard.connections === 3);
-  const fourth = await dial(port);
-  const refusal = await fourth.closed;
+  await dial(port); // the place that is kept for questions about health
+  await eventually(() => guard.connections === 4);
+  const fifth = await dial(port);
+  const refusal = await fifth.closed;
   assertProblem(refusal, 503, 'overloaded');
   assert.match(refusal, /\r\nretry-after: 2\r\n/);
   held[0]?.socket.destroy();
-  await eventually(() => guard.connections === 2);
+  await eventually(() => guard.connections === 3);
   const next = await dial(port);
   next.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await eventually(() => next.seen.text.endsWith('ok'));

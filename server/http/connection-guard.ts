@@ -5,20 +5,20 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../clock.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
 import { PROBLEM_TYPE, problemHeaders, toProblem } from './problem.ts';
 
-export interface GuardDeps {
-  readonly clock: Clock;
-  readonly maxConnections: number;
+export interface GuardDeps extends RoomDeps {
   /** A transfer under MIN_BYTES_PER_SECOND for this long is cut. */
   readonly slowSeconds: number;
 }
 
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1000;
+/** Of connections that are told why they are closed; beyond, they are closed without a word. */
+const MAX_TOLD = 200;
 
 /** The latest request of a connection, and how far it had come when last looked at. */
 interface Transfer {
@@ -31,16 +31,30 @@ interface Transfer {
 
 export class ConnectionGuard {
   readonly #deps: GuardDeps;
+  readonly #room: ConnectionRoom;
   readonly #transfers = new Map<Socket, Transfer>();
+  /** What still comes on them must have no effect: they were told so. */
+  readonly #turnedAway = new WeakSet<Socket>();
+  #told = 0;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
+    this.#room = new ConnectionRoom(deps, (socket, { reason, wasUsed }) => {
+      // Whoever was answered before takes what comes unasked for the next answer.
+      if (wasUsed) socket.destroy();
+      else this.#turnAway(socket, reason);
+    });
     this.#timer = setInterval(() => this.#cutSlow(), CHECK_MS).unref();
   }
 
   get connections(): number {
-    return this.#transfers.size;
+    return this.#room.size;
+  }
+
+  /** True for a connection on which only routes with RouteSpec.usesReserve are answered. */
+  isReserve(socket: Socket): boolean {
+    return this.#room.isReserve(socket) || this.#turnedAway.has(socket);
   }
 
   /** Puts the guard on a server. */
@@ -53,13 +67,20 @@ export class ConnectionGuard {
         bytes: 0,
         since: 0,
       });
-      socket.on('close', () => this.#transfers.delete(socket));
-      if (this.#transfers.size > this.#deps.maxConnections) {
-        const error = new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
-        socket.end(rawProblem(error, newId('req', this.#deps.clock)));
-      }
+      socket.on('close', () => {
+        this.#transfers.delete(socket);
+        this.#room.leave(socket);
+      });
+      const place = this.#room.enter(socket);
+      if (place.kind === 'none') this.#turnAway(socket, place.reason);
     });
+    // Without a listener of ours for it Node treats the request as an ordinary one, and must go on so.
+    if (server.listenerCount('upgrade') > 0) {
+      server.prependListener('upgrade', (_request, socket) => this.#room.busy(socket as Socket));
+    }
     server.on('request', (request, response) => {
+      this.#room.busy(request.socket);
+      response.once('close', () => this.#room.done(request.socket));
       const transfer = this.#transfers.get(request.socket);
       if (transfer === undefined) return;
       transfer.request = request;
@@ -74,6 +95,19 @@ export class ConnectionGuard {
 
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  #turnAway(socket: Socket, reason: string): void {
+    if (!socket.writable || this.#told >= MAX_TOLD) {
+      socket.destroy();
+      return;
+    }
+    this.#turnedAway.add(socket);
+    this.#told++;
+    socket.once('close', () => this.#told--);
+    const error = new AppError('overloaded', reason, { retryAfterSeconds: 2 });
+    socket.end(rawProblem(error, newId('req', this.#deps.clock)));
+    setTimeout(() => socket.destroy(), CHECK_MS).unref();
   }
 
   #cutSlow(): void {

@@ -3,7 +3,7 @@
  * credentials → rate limit → permission → end of the event loop's turn → body → validation → idempotency →
  * handler → answer or problem. No rules live here.
  */
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { NOBODY, type Permission, type Principal, permits } from '../accounts/principal.ts';
@@ -48,6 +48,8 @@ export interface EdgeDeps {
   readonly cors?: CorsRules | null;
   /** Names that a `Host` may have while the server listens on loopback only, besides its own. */
   readonly hostNames?: readonly string[];
+  /** As of ConnectionGuard. */
+  readonly isReserve?: (socket: Socket) => boolean;
 }
 
 declare module 'fastify' {
@@ -129,6 +131,11 @@ function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): voi
   request.address = addressOf(request);
   request.answerHeaders = { ...deps.headers, 'x-request-id': request.id };
   reply.raw.on('close', () => record(deps, request, reply));
+  if (deps.isReserve?.(request.raw.socket)) reply.raw.setHeader('connection', 'close');
+}
+
+function noRoom(): AppError {
+  return new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
 }
 
 /** What a trusted proxy forwards counts when it is an address; its own does otherwise. */
@@ -178,6 +185,10 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         return;
       }
       request.routeName = route.name;
+      if (route.usesReserve !== true && deps.isReserve?.(request.raw.socket)) {
+        sendProblem(deps, reply, noRoom());
+        return;
+      }
       let waiting: Promise<void> | undefined;
       try {
         waiting = gate(request);

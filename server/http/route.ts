@@ -65,6 +65,8 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
    * not in the body of the answer.
    */
   readonly isRepeatable?: boolean;
+  /** Answered also on the connections that are kept for it when there is no room for others. */
+  readonly usesReserve?: boolean;
   /** Afterwards the credential that asked is no longer one: nobody could look an operation up. */
   readonly endsCredential?: boolean;
   /** Beyond those every route may give (see COMMON_ERRORS in openapi.ts). */

@@ -40,6 +40,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
     defineRoute({
       ...common,
       path: '/healthz',
+      usesReserve: true,
       name: 'getHealth',
       summary: 'Answers while the process lives',
       responses: { 200: Health },
@@ -48,6 +49,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
     defineRoute({
       ...common,
       path: '/readyz',
+      usesReserve: true,
       name: 'getReadiness',
       summary: 'Answers 200 while reads and writes can be served',
       responses: { 200: Health },

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { test } from 'node:test';
+import { FakeClock } from '../clock.ts';
+import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
+
+function open(given: Partial<RoomDeps> = {}) {
+  const clock = new FakeClock();
+  const closed: { name: string; wasUsed: boolean }[] = [];
+  const names = new Map<Socket, string>();
+  const deps = { clock, maxConnections: 100, maxPerAddress: 100, trustedProxies: [], ...given };
+  const room = new ConnectionRoom(deps, (socket, { wasUsed }) =>
+    closed.push({ name: names.get(socket) ?? '', wasUsed }),
+  );
+  /** A connection from `remoteAddress`, and what came of it. */
+  const enter = (remoteAddress: string, name = '') => {
+    const socket = { remoteAddress } as Socket;
+    names.set(socket, name);
+    return { socket, place: room.enter(socket) };
+  };
+  const kind = (remoteAddress: string) => enter(remoteAddress).place.kind;
+  return { room, clock, closed, enter, kind };
+}
+
+test('an address has its share, whatever the others have; a /64 counts as one address', () => {
+  const { kind, room } = open({ maxPerAddress: 2, maxConnections: 400 });
+  for (const address of ['192.0.2.1', '::ffff:192.0.2.1', '2001:db8::1', '2001:db8::2']) {
+    assert.equal(kind(address), 'ordinary', address);
+  }
+  for (const address of ['192.0.2.1', '2001:db8::3']) assert.equal(kind(address), 'reserve', address);
+  for (const address of ['192.0.2.2', '2001:db8:0:1::1']) assert.equal(kind(address), 'ordinary', address);
+  assert.equal(room.size, 8);
+});
+
+test('a trusted proxy has no share, but the whole has its bound', () => {
+  const { kind } = open({
+    ...{ maxPerAddress: 1, maxConnections: 6 },
+    trustedProxies: ['192.0.2.1', '2001:db8::/32', 'not-an-address'],
+  });
+  for (const address of ['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '2001:db8:9::1', '2001:db8:9::1']) {
+    assert.equal(kind(address), 'ordinary', address);
+  }
+  assert.equal(kind('192.0.2.9'), 'ordinary');
+  assert.equal(kind('192.0.2.1'), 'reserve');
+});
+
+test('when there is no room, what has been idle longest is closed; what is busy is not', () => {
+  const { enter, room, clock, closed } = open({ maxConnections: 3 });
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => enter('192.0.2.1', name).socket) as [
+    Socket,
+    Socket,
+    Socket,
+  ];
+  room.busy(a);
+  room.busy(b);
+  clock.advance(500);
+  room.done(b);
+  clock.advance(999);
+  assert.equal(enter('192.0.2.2', 'd').place.kind, 'ordinary');
+  assert.deepEqual(closed, [{ name: 'c', wasUsed: false }], 'c was never used, for 1.5 s');
+  assert.equal(enter('192.0.2.2').place.kind, 'reserve', 'b is idle for 0.999 s');
+  clock.advance(1);
+  assert.equal(enter('192.0.2.2', 'e').place.kind, 'ordinary');
+  assert.deepEqual(closed.at(-1), { name: 'b', wasUsed: true });
+  clock.advance(60_000);
+  for (const name of ['f', 'g']) assert.equal(enter('192.0.2.2', name).place.kind, 'ordinary');
+  assert.deepEqual(
+    closed.slice(2).map(({ name }) => name),
+    ['d', 'e'],
+  );
+  assert.equal(room.size, 4);
+  for (const socket of [a, a, b, c]) room.leave(socket);
+  assert.equal(room.size, 3);
+});
+
+test('an address that has its share makes room among its own', () => {
+  const { enter, clock, closed } = open({ maxPerAddress: 2 });
+  enter('192.0.2.9', 'other');
+  enter('192.0.2.1', 'first');
+  enter('192.0.2.1', 'second');
+  clock.advance(1000);
+  assert.equal(enter('192.0.2.1').place.kind, 'ordinary');
+  assert.deepEqual(closed, [{ name: 'first', wasUsed: false }]);
+});
+
+test('pipelined requests keep a connection busy until the last is answered', () => {
+  const { enter, room, clock, closed } = open({ maxConnections: 1 });
+  const { socket } = enter('192.0.2.1', 'piped');
+  room.busy(socket);
+  room.busy(socket);
+  room.done(socket);
+  clock.advance(5000);
+  assert.equal(enter('192.0.2.1').place.kind, 'reserve');
+  room.done(socket);
+  clock.advance(5000);
+  assert.equal(enter('192.0.2.1').place.kind, 'ordinary');
+  assert.deepEqual(
+    closed.map(({ name }) => name),
+    ['piped'],
+  );
+});
+
+test('a reserve is left, of which nobody has more than a quarter and nobody keeps a place', () => {
+  const { enter, kind, room, clock, closed } = open({ maxConnections: 400 });
+  for (let i = 0; i < 400; i++) room.busy(enter(`10.0.${i % 200}.1`).socket);
+  assert.deepEqual([kind('192.0.2.1'), kind('192.0.2.1')], ['reserve', 'reserve']);
+  const third = enter('192.0.2.1').place;
+  assert.ok(third.kind === 'none' && /Too many/.test(third.reason));
+  const probe = enter('192.0.2.2', 'probe').socket;
+  assert.ok(room.isReserve(probe));
+  for (let i = 3; i < 8; i++) assert.equal(kind(`192.0.2.${i}`), 'reserve');
+  assert.equal(kind('192.0.2.99'), 'none');
+  clock.advance(1000);
+  assert.equal(kind('192.0.2.99'), 'reserve');
+  assert.equal(closed.length, 1);
+  room.leave(probe);
+  assert.ok(!room.isReserve(probe));
+  assert.equal(room.size, 407);
+});

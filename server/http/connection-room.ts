@@ -1,0 +1,190 @@
+/**
+ * Who may hold how many connections. One address has a share of them; when there is no room, a connection
+ * that waits between two requests makes it; and a few places are kept for asking whether Cloudlet is well.
+ */
+import type { Socket } from 'node:net';
+import { BlockList, isIP } from 'node:net';
+import { sourceOf } from '../accounts/caller-networks.ts';
+import type { Clock } from '../clock.ts';
+
+export interface RoomDeps {
+  readonly clock: Clock;
+  readonly maxConnections: number;
+  readonly maxPerAddress: number;
+  /** Addresses and networks that stand for many callers and have no share of their own. */
+  readonly trustedProxies: readonly string[];
+}
+
+export type Place =
+  | { readonly kind: 'ordinary' | 'reserve' }
+  /** Why there is none. */
+  | { readonly kind: 'none'; readonly reason: string };
+
+/** What another connection was closed for. */
+export type Closing = (socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }) => void;
+
+/** A connection that is younger, or became idle later, may be about to send. */
+const MIN_IDLE_MS = 1000;
+const MAX_RESERVE = 32;
+
+interface Held {
+  readonly source: string;
+  readonly hasShare: boolean;
+  readonly isReserve: boolean;
+  /** Requests that were not answered yet. */
+  open: number;
+  /** It was answered once. */
+  wasUsed: boolean;
+  /** When it was opened or became idle. */
+  since: number;
+}
+
+interface Source {
+  count: number;
+  /** Longest idle first, as #idle. */
+  readonly idle: Set<Socket>;
+}
+
+export class ConnectionRoom {
+  readonly #deps: RoomDeps;
+  readonly #close: Closing;
+  readonly #proxies: BlockList;
+  readonly #reservePlaces: number;
+  readonly #held = new Map<Socket, Held>();
+  readonly #sources = new Map<string, Source>();
+  readonly #idle = new Set<Socket>();
+  /** Oldest first. */
+  readonly #reserve = new Set<Socket>();
+
+  /** `close` is called for a connection that makes room; it counts no more. */
+  constructor(deps: RoomDeps, close: Closing) {
+    this.#deps = deps;
+    this.#close = close;
+    this.#proxies = blockListOf(deps.trustedProxies);
+    this.#reservePlaces = Math.min(MAX_RESERVE, Math.ceil(deps.maxConnections / 50));
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** True for a connection that is only there for questions about health. */
+  isReserve(socket: Socket): boolean {
+    return this.#reserve.has(socket);
+  }
+
+  /** Gives a new connection a place, which it has until leave(). */
+  enter(socket: Socket): Place {
+    const address = socket.remoteAddress ?? '';
+    const source = sourceOf(address);
+    const hasShare = !this.#isProxy(address);
+    const reason = this.#makeRoom(source, hasShare);
+    if (reason === undefined) {
+      this.#add(socket, { source, hasShare, isReserve: false });
+      return { kind: 'ordinary' };
+    }
+    if (!this.#makeReserve(source)) return { kind: 'none', reason };
+    this.#add(socket, { source, hasShare, isReserve: true });
+    return { kind: 'reserve' };
+  }
+
+  /** A request has begun on it. */
+  busy(socket: Socket): void {
+    const held = this.#held.get(socket);
+    if (held === undefined) return;
+    held.open++;
+    this.#idle.delete(socket);
+    this.#sources.get(held.source)?.idle.delete(socket);
+  }
+
+  /** A request of it was answered. */
+  done(socket: Socket): void {
+    const held = this.#held.get(socket);
+    if (held === undefined) return;
+    held.open--;
+    held.wasUsed = true;
+    if (held.open === 0) this.#rest(socket, held);
+  }
+
+  /** It was closed. Called again, it does nothing. */
+  leave(socket: Socket): void {
+    const held = this.#held.get(socket);
+    if (held === undefined) return;
+    this.#held.delete(socket);
+    this.#idle.delete(socket);
+    if (this.#reserve.delete(socket)) return;
+    const source = this.#sources.get(held.source) as Source;
+    source.idle.delete(socket);
+    if (--source.count === 0) this.#sources.delete(held.source);
+  }
+
+  /** Why there is no room even when an idle connection is closed, if so. */
+  #makeRoom(source: string, hasShare: boolean): string | undefined {
+    const { maxConnections, maxPerAddress } = this.#deps;
+    const own = this.#sources.get(source);
+    if (hasShare && own !== undefined && own.count >= maxPerAddress) {
+      const reason = `More than ${maxPerAddress} connections from one address are open`;
+      return this.#closeOldest(own.idle, reason) ? undefined : reason;
+    }
+    if (this.#held.size - this.#reserve.size < maxConnections) return undefined;
+    const reason = 'Too many connections are open';
+    return this.#closeOldest(this.#idle, reason) ? undefined : reason;
+  }
+
+  /** Nobody has more than a quarter of the reserve, or one that floods would have it all. */
+  #makeReserve(source: string): boolean {
+    const own = [...this.#reserve].filter((socket) => this.#held.get(socket)?.source === source);
+    const reason = 'This connection was only for questions about health';
+    if (own.length >= Math.ceil(this.#reservePlaces / 4)) return this.#closeOldest(own, reason);
+    return this.#reserve.size < this.#reservePlaces || this.#closeOldest(this.#reserve, reason);
+  }
+
+  #closeOldest(sockets: Iterable<Socket>, reason: string): boolean {
+    for (const socket of sockets) {
+      const held = this.#held.get(socket);
+      if (held === undefined || this.#deps.clock.monotonic() - held.since < MIN_IDLE_MS) return false;
+      this.leave(socket);
+      this.#close(socket, { reason, wasUsed: held.wasUsed });
+      return true;
+    }
+    return false;
+  }
+
+  #add(socket: Socket, kind: Pick<Held, 'source' | 'hasShare' | 'isReserve'>): void {
+    const held = { ...kind, open: 0, wasUsed: false, since: 0 };
+    this.#held.set(socket, held);
+    if (kind.isReserve) {
+      this.#reserve.add(socket);
+      held.since = this.#deps.clock.monotonic();
+      return;
+    }
+    const source = this.#sources.get(kind.source) ?? { count: 0, idle: new Set() };
+    source.count++;
+    this.#sources.set(kind.source, source);
+    this.#rest(socket, held);
+  }
+
+  #rest(socket: Socket, held: Held): void {
+    if (held.isReserve) return;
+    held.since = this.#deps.clock.monotonic();
+    this.#idle.add(socket);
+    if (held.hasShare) this.#sources.get(held.source)?.idle.add(socket);
+  }
+
+  #isProxy(address: string): boolean {
+    const plain = address.replace(/^::ffff:(?=\d+\.)/, '').replace(/%.*$/, '');
+    return isIP(plain) !== 0 && this.#proxies.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4');
+  }
+}
+
+function blockListOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.trim().split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (isIP(address) === 0) continue;
+    if (prefix === undefined) list.addAddress(address, family);
+    else if (/^\d+$/.test(prefix)) list.addSubnet(address, Number(prefix), family);
+  }
+  return list;
+}

@@ -1,0 +1,83 @@
+/** Nobody holds all connections: each address has a share, the idle make room, and health is always told. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { parseResponse, readToEnd } from '../harness/raw-http.ts';
+import { eventually } from '../harness/waiting.ts';
+
+const few = await CloudProcess.start({ env: { CLOUDLET_MAX_CONNECTIONS: '40' } });
+const shares = await CloudProcess.start({
+  env: { CLOUDLET_MAX_CONNECTIONS: '400', CLOUDLET_MAX_CONNECTIONS_PER_ADDRESS: '10' },
+});
+const held: Socket[] = [];
+after(async () => {
+  for (const socket of held) socket.destroy();
+  await few.stop();
+  await shares.stop();
+});
+const client = await CheckedClient.open(shares.api);
+
+/** A connection from an address of this machine's loopback. */
+async function dial(base: string, localAddress = '127.0.0.1'): Promise<Socket> {
+  const { hostname: host, port } = new URL(base);
+  const socket = connect({ host, port: Number(port), localAddress });
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** What a new connection is answered; null when it is closed without a word. */
+async function get(base: string, path: string, localAddress?: string) {
+  const socket = await dial(base, localAddress);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  const text = await Promise.race([
+    readToEnd(socket),
+    once(socket.setEncoding('utf8'), 'data').then(([data]) => String(data)),
+  ]);
+  socket.destroy();
+  return text === '' ? null : parseResponse(text);
+}
+
+test('idle connections make room, those idle longest first and no more than it takes', async () => {
+  for (let i = 0; i < 40; i++) {
+    const socket = await dial(few.api);
+    socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(socket, 'data');
+    held.push(socket);
+  }
+  // Soon, and not when the keep-alive of the first is over, 72 s later.
+  let isIn = false;
+  for (let tries = 0; tries < 80 && !isIn; tries++) {
+    await sleep(200);
+    isIn = (await get(few.api, '/api/account'))?.status === 401;
+  }
+  assert.ok(isIn);
+  assert.equal(held[0]?.closed, true);
+  assert.ok(held.filter(({ closed }) => !closed).length >= 20);
+});
+
+test('an address that uses all its connections leaves the others theirs, and is told its health', async () => {
+  const head = 'POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+  for (let i = 0; i < 10; i++) {
+    const socket = await dial(shares.api);
+    socket.write(`${head}Content-Length: 1000\r\n\r\n{`);
+    held.push(socket);
+  }
+  const refused = await eventually('its share is used', async () => {
+    const answer = await get(shares.api, '/api/account');
+    return answer?.status === 503 ? answer : undefined;
+  });
+  client.declaration.checkProblem('a connection beyond the share', refused);
+  assert.equal(refused.body.code, 'overloaded');
+  assert.equal(refused.headers.get('connection'), 'close');
+  for (const path of ['/healthz', '/readyz']) {
+    const answer = await get(shares.api, path);
+    assert.deepEqual([answer?.status, answer?.headers.get('connection')], [200, 'close'], path);
+  }
+  assert.equal((await get(shares.api, '/api/account', '127.0.0.2'))?.status, 401);
+  assert.equal((await get(shares.data, '/cdn/x/y'))?.status, 503, 'one share for both ports');
+});
