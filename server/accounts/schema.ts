@@ -186,18 +186,11 @@ export const RevokedAccessKey = Type.Object({ id: Type.String() });
 
 export const AccessKeyPath = Type.Object({ id: Type.String() });
 
+const { api_key: _, ...shown } = Account.properties;
 export const AdminAccount = Type.Object({
-  id: Type.Integer(),
-  username: Type.String(),
-  email: Type.String(),
-  plan: Type.String(),
-  credits: Type.Number(),
-  is_active: Type.Boolean(),
-  is_admin: Type.Boolean(),
+  ...shown,
   suspended_reason: Nullable('Why, while suspended'),
   storage_bytes: Type.Number({ description: 'Of all versions' }),
-  created_at: Time('Time of registration'),
-  last_login: Nullable('Time of the last login with the password'),
 });
 export type AdminAccount = Static<typeof AdminAccount>;
 

@@ -38,7 +38,9 @@ function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
       name: 'listInstanceTypes',
       tag: 'compute',
       summary: 'List what a virtual machine can be, and its price',
-      permission: 'compute:read',
+      description: 'With a key the prices are those of its plan, else the general ones.',
+      permission: 'public',
+      knowsCaller: true,
       responses: { 200: Type.Array(InstanceTypeEntry) },
       handler: async ({ principal }) => {
         const plan = await billing.planOf(principal.accountId);

@@ -223,7 +223,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
 
 /** Who, how often, and may they. Synchronous when the key is known already. */
 function admit(deps: EdgeDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
-  if (route.permission === 'public') {
+  if (route.permission === 'public' && route.knowsCaller !== true) {
     limit(deps, route, request);
     return undefined;
   }

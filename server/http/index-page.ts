@@ -2,7 +2,7 @@
 import { escapeHtml, PAGE_STYLE } from './page.ts';
 
 const STYLE = `${PAGE_STYLE}
-main { max-width: 46rem; } .notice { border-left: 4px solid var(--accent); background: var(--raised); padding: .6rem 1rem; }
+main { max-width: 52rem; } .notice { border-left: 4px solid var(--accent); background: var(--raised); padding: .6rem 1rem; }
 li { margin: .3rem 0; }
 `;
 
@@ -54,15 +54,19 @@ const JSON_HEADER = "-H 'Content-Type: application/json'";
 const KEY_HEADER = '-H "X-API-Key: $KEY"';
 
 function register(url: string): string {
-  const body = '{"username":"ada","email":"ada@example.com","password":"correct horse"}';
-  return `curl ${JSON_HEADER} -d '${body}' \\\n  ${url}/api/register\nKEY=clk_…   # the api_key of the answer`;
+  return [
+    `curl ${url}/api/register ${JSON_HEADER} \\`,
+    `  -d '{"username":"ada","email":"ada@example.com","password":"correct horse"}'`,
+    'KEY=clk_…   # the api_key of the answer',
+  ].join('\n');
 }
 
 function firstFile(url: string): string {
+  const buckets = `${url}/api/buckets`;
   return [
-    `curl ${KEY_HEADER} ${JSON_HEADER} -d '{"name":"photos"}' \\\n  ${url}/api/buckets`,
-    `echo hello > hello.txt`,
-    `curl ${KEY_HEADER} -F file=@hello.txt ${url}/api/buckets/photos/upload`,
-    `curl ${KEY_HEADER} ${url}/api/buckets/photos/files`,
+    `curl ${KEY_HEADER} ${buckets} \\\n  ${JSON_HEADER} -d '{"name":"photos"}'`,
+    'echo hello > hello.txt',
+    `curl ${KEY_HEADER} ${buckets}/photos/upload -F file=@hello.txt`,
+    `curl ${KEY_HEADER} ${buckets}/photos/files`,
   ].join('\n');
 }

@@ -5,12 +5,7 @@ import { OperationView, TAKEN } from './operation-view.ts';
 import { PROBLEM_SCHEMA } from './problem.ts';
 import { mayAnswerLater, type Route, takesIdempotencyKey } from './route.ts';
 
-const CREDENTIAL_ERRORS = [
-  'missing_api_key',
-  'invalid_api_key',
-  'invalid_session',
-  'account_suspended',
-] as const;
+const WRONG_CREDENTIAL = ['invalid_api_key', 'invalid_session', 'account_suspended'] as const;
 
 /** What any route may answer besides its own errors, by what it takes. */
 export function errorsOf(route: Route): ErrorCode[] {
@@ -20,7 +15,10 @@ export function errorsOf(route: Route): ErrorCode[] {
   errors.add('rate_limited');
   errors.add('internal_error');
   errors.add('shutting_down');
-  if (route.permission !== 'public') for (const code of CREDENTIAL_ERRORS) errors.add(code);
+  if (route.permission !== 'public') errors.add('missing_api_key');
+  if (route.permission !== 'public' || route.knowsCaller) {
+    for (const code of WRONG_CREDENTIAL) errors.add(code);
+  }
   if (route.permission !== 'public' && route.method !== 'GET') errors.add('cross_site_request');
   if (route.permission === 'admin') errors.add('admin_required');
   else if (!['public', 'authenticated'].includes(route.permission)) errors.add('scope_required');

@@ -38,6 +38,8 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
   readonly summary: string;
   readonly description?: string;
   readonly permission: Permission;
+  /** Of a public route: a credential that comes all the same is checked, and its holder known. */
+  readonly knowsCaller?: boolean;
   readonly params?: P;
   readonly query?: Q;
   /** JSON body. */

@@ -1,0 +1,58 @@
+/** What the examples of the docs page send. Every one of them is run by test/acceptance/docs.test.ts. */
+
+export interface CallSample {
+  /** The JSON body. */
+  readonly body?: object;
+  /** The fields of a form; `@name` is a file of the reader's. */
+  readonly form?: Readonly<Record<string, string>>;
+  /** With the question mark. */
+  readonly query?: string;
+  /** Further options of curl. */
+  readonly options?: string;
+  /** Of the path's parameters that are not ids. */
+  readonly path?: Readonly<Record<string, string>>;
+  /** Instead of an example: what to do where curl is of no use. */
+  readonly instead?: string;
+}
+
+const BUCKET = { path: { name: 'photos' } };
+const PLAN = { path: { name: 'pro' } };
+const ADA = { username: 'ada', email: 'ada@example.com', password: 'correct horse battery' };
+
+/** By operationId; a call without one needs neither body nor query. */
+export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
+  register: { body: ADA },
+  login: { body: { username: ADA.username, password: ADA.password } },
+  setUp: { body: { token: '$SETUP_TOKEN', ...ADA } },
+  updateAccount: { body: { email: 'ada@example.net' } },
+  rotateApiKey: { body: { overlap_seconds: 3600 } },
+  createAccessKey: { body: { name: 'backup', scopes: ['storage:read'] } },
+  createBucket: { body: { name: 'photos', versioning: true } },
+  getBucket: BUCKET,
+  changeBucket: { ...BUCKET, body: { versioning: true } },
+  deleteBucket: { ...BUCKET, query: '?force=true' },
+  uploadObject: { ...BUCKET, form: { file: '@photo.jpg', metadata: '{"camera":"X100"}' } },
+  listObjects: { ...BUCKET, query: '?limit=100' },
+  downloadObject: { options: '-o photo.jpg' },
+  getCdnUrl: { query: '?expires_in=3600' },
+  createVm: { body: { name: 'web', instance_type: 't2.micro' } },
+  openConsole: {
+    instead:
+      'A console is a WebSocket, which curl does not speak. Get a ticket (createConsoleTicket) and open the ' +
+      '`url` of its answer with a WebSocket client.',
+  },
+  adminAddImage: { body: { name: 'Debian 12', url: 'https://images.example.com/debian-12.qcow2' } },
+  adminUploadImage: { form: { file: '@debian-12.qcow2', name: 'Debian 12' } },
+  createWebhook: { body: { url: 'https://hooks.example.com/cloudlet', events: ['vm.stopped'] } },
+  changeWebhook: { body: { enabled: false } },
+  rotateWebhookSecret: { body: { overlap_seconds: 3600 } },
+  recoverWebhook: { body: { since: '2026-01-31 00:00:00' } },
+  adminCreateAccount: { body: { username: 'grace', email: 'grace@example.com' } },
+  adminAdjustCredits: { body: { amount: 50, reason: 'Welcome' } },
+  adminSuspendAccount: { body: { reason: 'Unpaid' } },
+  adminChangeAccount: { body: { plan: 'free' } },
+  adminCreatePlan: { body: { name: 'pro', monthly_credits: 100, quotas: { vms: 20 } } },
+  adminChangePlan: { ...PLAN, body: { monthly_credits: 200 } },
+  adminDeletePlan: PLAN,
+  adminSetPrice: { body: { meter: 'egress', price: 0.01 } },
+};

@@ -1,0 +1,161 @@
+/** One call on the docs page: what it takes, an example, what it answers, how it fails. */
+import { ERRORS, type ErrorCode } from '../errors.ts';
+import { CALL_SAMPLES } from './call-samples.ts';
+import { curlExample, variablesOf } from './curl-example.ts';
+import { escapeHtml } from './page.ts';
+import { describe, exampleOf, type Field, fieldsOf, type Schema, typeOf } from './schema-fields.ts';
+
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly 'x-permission': string;
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly description?: string;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+  readonly responses: Readonly<
+    Record<string, { description: string; content?: Readonly<Record<string, { schema: Schema }>> }>
+  >;
+}
+
+export interface Entry {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+/** Where ids come from, by the variable that stands for them. */
+const SOURCES: Readonly<Record<string, string>> = {
+  OBJECT_ID: 'listObjects',
+  VM_ID: 'listVms',
+  ACCESS_KEY_ID: 'listAccessKeys',
+  WEBHOOK_ID: 'listWebhooks',
+  DELIVERY_ID: 'listWebhookDeliveries',
+  IMAGE_ID: 'adminListImages',
+  ACCOUNT_ID: 'adminListAccounts',
+};
+
+/** `shown`: answers that were shown before, by their schema, with the call that has them. Added to. */
+export function renderOperation(entry: Entry, shown: Map<string, string>): string {
+  const { method, path, operation } = entry;
+  const { operationId: id, summary, description } = operation;
+  return `<details class="call" id="${id}"><summary><b>${method}</b><code>${escapeHtml(path)}</code>
+<span class="soft">${prose(summary)}</span></summary><div>
+${description ? `<p>${prose(description)}</p>` : ''}
+<p class="soft">${permissionWords(operation['x-permission'])}</p>
+${renderParameters(operation)}
+${renderExample(entry)}
+${renderAnswer(operation, shown)}
+${renderFailures(operation)}
+</div></details>`;
+}
+
+/** Text in which what stands between backticks is code. */
+export function prose(text: string): string {
+  return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
+}
+
+function permissionWords(permission: string): string {
+  if (permission === 'public') return 'Needs no key.';
+  if (permission === 'authenticated') return 'Needs a key.';
+  if (permission === 'admin') return "Needs an administrator's key.";
+  return `Needs a key with the scope <code>${permission}</code>.`;
+}
+
+function renderParameters({ parameters, requestBody }: Operation): string {
+  const media = Object.values(requestBody?.content ?? {})[0];
+  const given = parameters.filter((parameter) => parameter.in !== 'header');
+  const headers = parameters.filter((parameter) => parameter.in === 'header');
+  const rows = [
+    ...given.map(({ name, in: place, required, description, schema }) => {
+      const rules = description === undefined ? schema : { ...schema, description };
+      const field = { name, type: typeOf(schema), isRequired: required, description: describe(rules) };
+      return row(field, place === 'path' ? 'in the path' : 'in the query');
+    }),
+    ...(media === undefined ? [] : fieldsOf(media.schema)).map((field) => row(field, 'in the body')),
+  ];
+  const names = headers.map(({ name }) => `<code>${name}</code>`).join(' and ');
+  const more = names && `<p class="soft">Headers: <a href="#headers">${names}</a>.</p>`;
+  return `${rows.length === 0 ? '' : `<h4>Takes</h4><table>${rows.join('')}</table>`}${more}`;
+}
+
+/** `place`: where it is sent; undefined in an answer. */
+function row({ name, type, isRequired, description }: Field, place?: string): string {
+  const where = place === undefined ? '' : ` <i>${place}${isRequired ? '' : ', optional'}</i>`;
+  const cells = [`<code>${escapeHtml(name)}</code>${where}`, escapeHtml(type), prose(description)];
+  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
+}
+
+function renderExample({ method, path, operation }: Entry): string {
+  const { operationId, 'x-permission': permission } = operation;
+  const example = curlExample({ method, path, operationId, permission });
+  if (example === undefined)
+    return `<h4>Example</h4><p>${prose(CALL_SAMPLES[operationId]?.instead ?? '')}</p>`;
+  const sources = variablesOf(example).flatMap((name) => {
+    const source = SOURCES[name];
+    return source === undefined
+      ? []
+      : [`<code>${name}</code> is an id that <a href="#${source}">${source}</a> shows.`];
+  });
+  const note = sources.length === 0 ? '' : `<p class="soft">${sources.join(' ')}</p>`;
+  return `<h4>Example</h4>${note}<pre class="curl">${fillable(example)}</pre>`;
+}
+
+/** With places that the page's script fills with the reader's address and key. */
+function fillable(example: string): string {
+  return escapeHtml(example)
+    .replaceAll('$CLOUD', '<span class="cloud">$CLOUD</span>')
+    .replaceAll('$KEY', '<span class="key">$KEY</span>');
+}
+
+function renderAnswer({ operationId, responses }: Operation, shown: Map<string, string>): string {
+  const [status, answer] = Object.entries(responses)[0] ?? [];
+  const [media, content] = Object.entries(answer?.content ?? {})[0] ?? [];
+  if (status === undefined || content === undefined) return '';
+  const head = `<h4>Answers ${status}</h4>`;
+  if (media !== 'application/json') return `${head}<p>${escapeHtml(mediaWords(media ?? ''))}</p>`;
+  const list = content.schema.items;
+  const key = JSON.stringify(list ?? content.schema);
+  const before = shown.get(key);
+  if (before !== undefined && key.length > 500) {
+    return `${head}<p>${list ? 'A list of what' : 'What'} <a href="#${before}">${before}</a> answers.</p>`;
+  }
+  shown.set(key, before ?? operationId);
+  const rows = fieldsOf(content.schema).map((field) => row(field));
+  if (rows.length === 0) return `${head}<p>${escapeHtml(typeOf(content.schema))}</p>`;
+  const example = JSON.stringify(exampleOf(content.schema), null, 1);
+  return `${head}${list ? '<p>A list of:</p>' : ''}<table>${rows.join('')}</table><pre class="answer">${escapeHtml(example)}</pre>`;
+}
+
+function mediaWords(media: string): string {
+  if (media === '*/*') return 'The bytes, with the type that they were stored with.';
+  return media === 'text/html' ? 'A page.' : 'Text.';
+}
+
+/** Told once, because nearly every call may fail with them. */
+export const COMMON_FAILURES: readonly ErrorCode[] = [
+  ...(['invalid_request', 'invalid_json', 'unsupported_media_type', 'payload_too_large'] as const),
+  ...(['missing_api_key', 'invalid_api_key', 'invalid_session', 'account_suspended'] as const),
+  ...(['admin_required', 'scope_required', 'cross_site_request'] as const),
+  ...(['idempotency_in_flight', 'idempotency_mismatch'] as const),
+  ...(['rate_limited', 'internal_error', 'shutting_down'] as const),
+];
+
+/** Links to the rows of the table of errors. */
+export function errorLinks(codes: readonly ErrorCode[]): string {
+  return codes.map((code) => `<a href="#error-${code}">${code}</a> ${ERRORS[code].http}`).join(', ');
+}
+
+function renderFailures({ responses }: Operation): string {
+  const failures = Object.entries(responses).filter(([status]) => Number(status) >= 400);
+  const codes = failures.flatMap(([, { description }]) => description.split(', ') as ErrorCode[]);
+  const own = codes.filter((code) => !COMMON_FAILURES.includes(code));
+  const more = '<a href="#common">what all may fail with</a>';
+  return `<h4>Fails with</h4><p class="codes">${own.length === 0 ? '' : `${errorLinks(own)}, and `}${more}.</p>`;
+}

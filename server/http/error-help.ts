@@ -1,0 +1,150 @@
+/** Why each error code comes and what to do: for the docs page, to which the `type` of problems leads. */
+import type { ErrorCode } from '../errors.ts';
+
+interface Help {
+  readonly cause: string;
+  readonly fix: string;
+}
+
+const SEE_ERRORS = 'See `detail` and, field by field, `errors`.';
+const LATER = 'Send the same request again after the seconds of `Retry-After`.';
+const NOT_YOURS = 'It does not exist, no longer exists, or belongs to another account.';
+const help = (cause: string, fix: string): Help => ({ cause, fix });
+
+export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
+  invalid_request: help('A field, parameter or header breaks a rule.', SEE_ERRORS),
+  invalid_json: help(
+    'The body is not JSON, or nested too deep.',
+    '`detail` has the line and column. In a shell, put the body between single quotes.',
+  ),
+  invalid_multipart: help(
+    'The form is cut short or malformed.',
+    "Leave the `Content-Type` with its boundary to your HTTP client: curl's `-F`, `FormData` of a browser.",
+  ),
+  invalid_bucket_name: help('The name breaks the rules for buckets.', '`detail` has the rules.'),
+  invalid_object_name: help('The name is empty, too long or has control characters.', SEE_ERRORS),
+  invalid_cursor: help(
+    'The cursor is not one that this list gave.',
+    'Take it from the `Link` header of the page before, or begin without one.',
+  ),
+  bad_http: help('The request is not valid HTTP/1.1, or its path is not a URL.', 'Mend the client.'),
+  missing_api_key: help(
+    'The call needs a key and none was sent.',
+    'Send it as `X-API-Key` or `Authorization: Bearer`. Registering gives you one.',
+  ),
+  invalid_api_key: help(
+    'The key is mistyped, unknown, expired, rotated or revoked.',
+    'Copy it again, or log in to see the present one.',
+  ),
+  invalid_session: help('The session has expired or was ended.', 'Log in again.'),
+  invalid_ticket: help('The ticket was used, has expired or is for another machine.', 'Get a new one.'),
+  invalid_credentials: help(
+    'The user name or the password is wrong.',
+    'Try again. After some failures further ones are slowed.',
+  ),
+  insufficient_credits: help(
+    'The account has not the credits for that.',
+    'Ask an administrator for credits. What the account has stored can be read and deleted meanwhile.',
+  ),
+  admin_required: help("The key is not an administrator's, or is a limited one.", 'Use another key.'),
+  scope_required: help('The key lacks the scope, or is limited to other buckets.', 'Use a broader key.'),
+  quota_exceeded: help(
+    'The plan of the account allows no more of these.',
+    'Delete what is not needed, or ask an administrator for another plan.',
+  ),
+  account_suspended: help('An administrator suspended the account.', 'Ask an administrator.'),
+  cross_site_request: help(
+    'A session cookie came with a request that another site made.',
+    'Use an API key for calls from elsewhere.',
+  ),
+  invalid_link: help('The link was changed, was used, or has expired.', 'Ask its owner for a new one.'),
+  not_found: help('There is nothing at this path.', '`hint` has the path that was probably meant.'),
+  account_not_found: help('There is no such account, or it was closed.', 'List the accounts.'),
+  access_key_not_found: help(NOT_YOURS, 'List the access keys.'),
+  bucket_not_found: help(NOT_YOURS, 'List the buckets; make it first.'),
+  object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),
+  version_not_found: help('The object has no such version, or a delete marker.', 'List its versions.'),
+  vm_not_found: help(NOT_YOURS, 'List the virtual machines.'),
+  image_not_found: help('There is no such image.', 'List the images.'),
+  plan_not_found: help('There is no such plan.', 'List the plans.'),
+  webhook_not_found: help(NOT_YOURS, 'List the webhooks.'),
+  delivery_not_found: help('The log of this webhook has it not, or no longer.', 'List the deliveries.'),
+  operation_not_found: help(
+    'It was never begun, is older than 24 hours, or is of another key.',
+    'Begin anew.',
+  ),
+  method_not_allowed: help('The path is right, the method is not.', 'The `Allow` header has those it takes.'),
+  request_timeout: help('The request came too slowly.', 'Try again over a better line.'),
+  username_taken: help('Another account has the user name.', 'Choose another.'),
+  email_taken: help('Another account has the e-mail address.', 'Choose another, or log in.'),
+  bucket_exists: help('You have a bucket of that name.', 'Use it, or choose another name.'),
+  bucket_not_empty: help('The bucket still holds objects or versions.', 'Empty it, or add `?force=true`.'),
+  vm_not_stopped: help('Only a stopped machine can be deleted.', 'Stop it first.'),
+  vm_invalid_state: help('The state of the machine does not allow that.', '`state` in the answer has it.'),
+  vm_not_running: help('The machine does not run.', 'Start it first.'),
+  vm_locked: help('Another action works on the machine.', 'Wait for its end and try again.'),
+  image_not_ready: help('The image is being imported, or that failed.', '`state` in the answer says which.'),
+  image_in_use: help('Virtual machines are made of the image.', 'Delete them first.'),
+  no_free_address: help(
+    'Every address for virtual machines is taken.',
+    'Delete a machine. The operator can widen `CLOUDLET_VM_POOL`.',
+  ),
+  too_many_access_keys: help('The account has as many as it may.', 'Delete some that are not used.'),
+  too_many_webhooks: help('The account has as many as it may.', 'Delete some that are not used.'),
+  plan_exists: help('There is a plan of that name.', 'Change it, or choose another name.'),
+  plan_in_use: help('Accounts have the plan.', 'Give them another first.'),
+  transfer_exists: help('The `transfer_id` was used for another adjustment.', 'Choose a new one.'),
+  webhook_disabled: help('The webhook is disabled.', 'Enable it with PATCH first.'),
+  write_conflict: help('Another request changed the same thing meanwhile.', 'Send the request again.'),
+  idempotency_in_flight: help('The first request with this key still runs.', 'Send it again a little later.'),
+  job_running: help('It runs already.', 'Wait for its end; its GET tells how far it is.'),
+  precondition_failed: help(
+    'The object is not what `If-Match` or `If-Unmodified-Since` ask for.',
+    'Read it again and decide anew.',
+  ),
+  payload_too_large: help('The body or the file is larger than allowed.', '`detail` has the limit.'),
+  unsupported_media_type: help(
+    'The `Content-Type` is not what the call takes.',
+    "Send `Content-Type: application/json`; curl's `-d` alone says otherwise. Uploads are forms: `-F`.",
+  ),
+  range_not_satisfiable: help('The range begins after the end.', '`Content-Range` has the size.'),
+  misdirected_request: help(
+    'The `Host` is not one of this cloud, which listens on loopback only.',
+    'Call it by localhost, or let the operator set `CLOUDLET_PUBLIC_URL`.',
+  ),
+  idempotency_mismatch: help('The key was used for another request.', 'A new request needs a new key.'),
+  upgrade_required: help('The path is a WebSocket.', 'Use a WebSocket client.'),
+  rate_limited: help('Too many requests, or failed logins, in a short time.', LATER),
+  headers_too_large: help('The headers are larger than 16 KiB.', 'Send fewer or shorter ones.'),
+  internal_error: help(
+    'Something went wrong on our side.',
+    'Try again. The operator finds `request_id` in the log.',
+  ),
+  data_corrupted: help(
+    'Stored bytes are damaged. None that are wrong are sent.',
+    'Upload them again. The operator should look at the disk.',
+  ),
+  overloaded: help('The cloud is busier than it can bear.', LATER),
+  engine_unavailable: help('Something that machines need is missing on this host.', '`hint` has the fix.'),
+  insufficient_capacity: help(
+    'This host has no room for another machine.',
+    'Stop one, or take a smaller type.',
+  ),
+  read_only: help(
+    'The disk failed, and nothing is written any more. Reading goes on.',
+    'The operator should see to the disk and start Cloudlet again.',
+  ),
+  operation_interrupted: help(
+    'Cloudlet ended before the outcome was stored.',
+    'Look whether the call had its effect before you repeat it.',
+  ),
+  billing_inconsistent: help(
+    'A check found the ledger to be wrong, so nothing that costs is begun.',
+    'The operator finds the reason in the system status.',
+  ),
+  shutting_down: help('Cloudlet is being stopped.', LATER),
+  out_of_space: help(
+    'The disk of the cloud is full. Nothing was stored.',
+    'Delete something, or ask the operator.',
+  ),
+};

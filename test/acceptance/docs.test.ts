@@ -1,0 +1,240 @@
+/** The docs page: every example that it prints is run as it is printed, and a browser uses the page. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { notInstalled } from '../../scripts/installed.ts';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+import { cannotRunGuests, newVm, VM_SETTINGS } from './vms-kit.ts';
+
+const cloud = await CloudProcess.start({ env: VM_SETTINGS });
+after(() => cloud.stop());
+const anyone = await CheckedClient.open(cloud.api);
+const admin = anyone.as(ADMIN_KEY);
+const html = await (await fetch(`${cloud.api}/api/docs`)).text();
+
+/** Where the lines are run: with the files that they name, and a curl that says the status last. */
+const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+writeFileSync(join(folder, '.curlrc'), 'silent\nmax-time = 120\nwrite-out = "\\n%{http_code}"\n');
+for (const name of ['photo.jpg', 'debian-12.qcow2']) writeFileSync(join(folder, name), 'bytes');
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+/** What a reader sees of this piece of the page. */
+function textOf(markup: string): string {
+  return markup.replace(/<[^>]+>/g, '').replace(/&([a-z#\d]+);/g, (_, name: string) => ENTITIES[name] ?? '?');
+}
+
+interface Printed {
+  readonly id: string;
+  readonly curl: string | undefined;
+  /** The example of its answer; undefined when another call's is pointed at, or it is no JSON. */
+  readonly answer: string | undefined;
+}
+const printed: readonly Printed[] = html
+  .split('<details class="call" id="')
+  .slice(1)
+  .map((part) => {
+    const pre = (name: string) => new RegExp(`<pre class="${name}">([\\s\\S]*?)</pre>`).exec(part)?.[1];
+    const [curl, answer] = [pre('curl'), pre('answer')];
+    return {
+      id: part.slice(0, part.indexOf('"')),
+      curl: curl && textOf(curl),
+      answer: answer && textOf(answer),
+    };
+  });
+
+/** A line for bash with these variables: the status of its answer, and the answer. */
+async function run(line: string, variables: Readonly<Record<string, string>>) {
+  const env = { PATH: process.env.PATH, CURL_HOME: folder, CLOUD: cloud.api, ...variables };
+  const shell = spawn('bash', ['-euc', line], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.setEncoding('utf8').on('data', (text) => (output += text));
+  await new Promise((resolve) => shell.once('close', resolve));
+  const end = output.lastIndexOf('\n');
+  return { status: Number(output.slice(end + 1)), text: output.slice(0, end) };
+}
+
+/** The id of a new thing of the user's, by the variable that stands for it. */
+const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promise<string>>> = {
+  OBJECT_ID: async (user) => {
+    await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
+    return (await user.upload('photos', 'photo.jpg', 'bytes')).body.object_id;
+  },
+  VM_ID: async (user, id) => {
+    const path = await newVm(user);
+    if (id === 'deleteVm') {
+      for (const action of ['start', 'stop?force=true']) await user.expect(200, `${path}/${action}`, POST);
+    }
+    return path.split('/').at(-1) ?? '';
+  },
+  ACCESS_KEY_ID: async (user) => {
+    const json = { name: 'k', scopes: ['storage:read'] };
+    return (await user.expect(201, '/api/account/access-keys', { json })).id;
+  },
+  WEBHOOK_ID: async (user) => {
+    return (await user.expect(201, '/api/webhooks', { json: { url: 'https://hooks.invalid/' } })).id;
+  },
+  OPERATION_ID: async (user) => {
+    const call = { json: { name: 'later' }, headers: { prefer: 'respond-async' } };
+    return (await user.expect(202, '/api/buckets', call)).operation_id;
+  },
+  ACCOUNT_ID: async () => String((await anyone.register()).id),
+  IMAGE_ID: async () => {
+    const body = new FormData();
+    body.set('file', new Blob(['bytes']), 'x.qcow2');
+    const { image_id } = await admin.expect(201, '/api/admin/images/upload', { body });
+    await eventually('the import has ended', async () => {
+      const images: { image_id: string; state: string }[] = await admin.expect(200, '/api/admin/images');
+      return images.find((image) => image.image_id === image_id)?.state === 'failed';
+    });
+    return image_id;
+  },
+};
+const POST = { method: 'POST' };
+
+/** What the line presupposes, and the variables that it names. */
+async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise<Record<string, string>> {
+  const variables: Record<string, string> = { KEY: user.key ?? '' };
+  const named = new Set([...curl.matchAll(/\$([A-Z_]+)/g)].map(([, name]) => String(name)));
+  for (const name of named) {
+    const make = MAKERS[name];
+    if (make) variables[name] = await make(user, id);
+  }
+  if (named.has('DELIVERY_ID')) {
+    const { id: delivery } = await user.expect(201, `/api/webhooks/${variables.WEBHOOK_ID}/test`, POST);
+    variables.DELIVERY_ID = delivery;
+  }
+  if (curl.includes('/buckets/photos')) await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
+  if (curl.includes('/plans/pro')) await admin.call('/api/admin/plans', { json: { name: 'pro' } });
+  if (id === 'login') await run(printed.find((call) => call.id === 'register')?.curl ?? '', {});
+  return variables;
+}
+
+/** Types apart, the members that the page shows are those that came. */
+function sameMembers(shown: unknown, came: unknown): void {
+  const [a, b] = [shown, came].map((value) => (Array.isArray(value) ? value[0] : value));
+  if (a === undefined || b === undefined) return;
+  const missing = Object.keys(b).filter((name) => !Object.hasOwn(a, name));
+  assert.deepEqual(missing, [], 'the example of the answer has all that came');
+}
+
+describe('every example does what it says', () => {
+  const skipped = cannotRunGuests();
+  const needsGuest = new Set(['startVm', 'deleteVm', 'createConsoleTicket']);
+  for (const call of printed) {
+    const { curl, id, answer } = call;
+    if (curl === undefined || id === 'setUp') continue;
+    const skip = notInstalled('curl', 'bash') || (needsGuest.has(id) && skipped);
+    test(id, { skip }, async () => {
+      const { operation } =
+        anyone.declaration.operations.find((entry) => entry.operation.operationId === id) ?? {};
+      assert.ok(operation);
+      const isAdmin = operation['x-permission'] === 'admin';
+      const user = isAdmin ? admin : anyone.as((await anyone.register()).api_key);
+      const { status, text } = await run(curl, await prepare(call, user));
+      assert.equal(status, Number(Object.keys(operation.responses)[0]), `${curl}\n${text}`);
+      if (answer !== undefined) sameMembers(JSON.parse(answer), JSON.parse(text));
+    });
+  }
+
+  test('setUp', { skip: notInstalled('curl', 'bash') }, async () => {
+    const fresh = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
+    try {
+      const token = /setup\?token=([\w-]+)/.exec(fresh.output)?.[1] ?? '';
+      const line = printed.find(({ id }) => id === 'setUp')?.curl ?? '';
+      const { status, text } = await run(line, { CLOUD: fresh.api, SETUP_TOKEN: token });
+      assert.equal(status, 201, text);
+    } finally {
+      await fresh.stop();
+    }
+  });
+
+  test('each call has one, but for the console, which is no HTTP', () => {
+    const ids = anyone.declaration.operations.map(({ operation }) => operation.operationId);
+    assert.deepEqual(printed.map(({ id }) => id).sort(), ids.sort());
+    assert.deepEqual(
+      printed.filter(({ curl }) => curl === undefined).map(({ id }) => id),
+      ['openConsole'],
+    );
+  });
+});
+
+describe('in a browser', { skip: notInstalled('chromium') }, () => {
+  let browser: Browser;
+  let page: Page;
+  const complaints: string[] = [];
+  const asked: string[] = [];
+  before(async () => {
+    browser = await chromium.launch({
+      executablePath: '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-gpu'],
+    });
+    page = await browser.newPage();
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('request', (request) => asked.push(request.url()));
+    await page.goto(`${cloud.api}/api/docs`);
+  });
+  after(() => browser?.close());
+
+  test('the examples have the address of the reader, and the key once it is typed', async () => {
+    const example = page.locator('#createBucket pre.curl');
+    assert.ok((await example.textContent())?.includes(`"${cloud.api}/api/buckets"`));
+    assert.match((await example.textContent()) ?? '', /X-API-Key: \$KEY"/);
+    await page.fill('#key', 'clk_typed"$(x)`');
+    assert.ok((await example.textContent())?.includes('X-API-Key: clk_typed\\"\\$(x)\\`"'));
+    await page.fill('#key', '');
+    assert.match((await example.textContent()) ?? '', /X-API-Key: \$KEY"/);
+  });
+
+  test('a link to a call or an error opens and shows it', async () => {
+    await page.goto(`${cloud.api}/api/docs#startVm`);
+    assert.equal(await page.locator('#startVm').getAttribute('open'), '');
+    assert.equal(await page.locator('#stopVm').getAttribute('open'), null);
+    await page.click('nav a[href="#stopVm"]');
+    await page.locator('#stopVm[open] pre.curl').waitFor({ state: 'visible' });
+    await page.goto(`${cloud.api}/api/docs#error-vm_not_stopped`);
+    assert.ok(await page.locator('#error-vm_not_stopped').isVisible());
+  });
+
+  test('the search leaves what has all the words, and a link to what is hidden ends it', async () => {
+    await page.fill('#find', 'POST webhook');
+    const shown = await page
+      .locator('details.call:visible')
+      .evaluateAll((calls) => calls.map(({ id }) => id));
+    assert.ok(
+      shown.includes('testWebhook') && !shown.includes('getWebhook') && !shown.includes('createVm'),
+      `${shown}`,
+    );
+    assert.equal(await page.locator('nav li:visible').count(), shown.length);
+    await page.fill('#find', 'zzzz');
+    assert.ok(await page.locator('#none').isVisible());
+    await page.goto(`${cloud.api}/api/docs#createVm`);
+    await page.locator('#createVm[open]').waitFor({ state: 'visible' });
+    assert.equal(await page.inputValue('#find'), '');
+  });
+
+  test('nobody else was asked for anything, and nothing was against the policy', () => {
+    assert.deepEqual(complaints, []);
+    for (const url of asked) assert.ok(url.startsWith(cloud.api), url);
+  });
+});
+
+test('the page shows causes and fixes of every code, and no backticks', () => {
+  const body = html.replace(/<(style|script)>[\s\S]*?<\/\1>/g, '').replace(/<pre[\s\S]*?<\/pre>/g, '');
+  assert.ok(!body.includes('`'));
+  const rows = [...body.matchAll(/<tr id="error-(\w+)">(.*?)<\/tr>/g)];
+  assert.ok(rows.length > 60);
+  for (const [, code = '', row = ''] of rows) {
+    const cells = row.split('<td>').map(textOf);
+    assert.equal(cells.length, 5, code);
+    for (const cell of cells.slice(3)) assert.ok(cell.length > 8, `${code}: ${cell}`);
+  }
+});
