@@ -43,6 +43,11 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   },
   adminAddImage: { body: { name: 'Debian 12', url: 'https://images.example.com/debian-12.qcow2' } },
   adminUploadImage: { form: { file: '@debian-12.qcow2', name: 'Debian 12' } },
+  adminCreateSetupLink: {
+    instead:
+      'Only before there is an administrator, so without a key: run `bin/cloudlet admin setup-link` on the machine ' +
+      'itself.',
+  },
   createWebhook: { body: { url: 'https://hooks.example.com/cloudlet', events: ['vm.stopped'] } },
   changeWebhook: { body: { enabled: false } },
   rotateWebhookSecret: { body: { overlap_seconds: 3600 } },

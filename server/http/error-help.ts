@@ -79,6 +79,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   email_taken: help('Another account has the e-mail address.', 'Choose another, or log in.'),
   bucket_exists: help('You have a bucket of that name.', 'Use it, or choose another name.'),
   bucket_not_empty: help('The bucket still holds objects or versions.', 'Empty it, or add `?force=true`.'),
+  administrator_exists: help(
+    'There is an administrator already.',
+    'Ask that one, or run `bin/cloudlet admin create` on the machine itself.',
+  ),
   vm_not_stopped: help('Only a stopped machine can be deleted.', 'Stop it first.'),
   vm_invalid_state: help('The state of the machine does not allow that.', '`state` in the answer has it.'),
   vm_not_running: help('The machine does not run.', 'Start it first.'),

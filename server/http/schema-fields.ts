@@ -76,7 +76,7 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   ...{ etag: '926cad4bc1f756c726cb371cdcab6488', size: 15, size_formatted: '15.00 B' },
   ...{ mime_type: 'image/jpeg', storage_class: 'STANDARD', metadata: { camera: 'X100' } },
   ...{ bucket: 'photos', object_count: 1, version_count: 1, total_size: 15, is_latest: true },
-  ...{ ip_address: '127.80.0.1', instance_type: 't2.micro', image: 'tiny', ports: [22, 80, 443, 8080] },
+  ...{ ip_address: '127.80.0.1', instance_type: 't2.micro', image: 'tiny', port: 22, guest_port: 22 },
   ...{ vcpus: 1, memory_mb: 1024, disk_gb: 8, price_per_hour: 0.0116, price_per_month: 8.468 },
   ...{ tags: 'web,test', accel: 'kvm', min_disk_gb: 1, uptime_seconds: 60, version: '0.1.0' },
   ...{ cpu: 4.2, memory: 31.5, disk: 12.8, cpu_percent: 3.5, memory_percent: 12.1, memory_used_mb: 124 },
@@ -103,7 +103,7 @@ export function exampleOf(schema: Schema, name = ''): unknown {
   if (properties !== undefined) {
     return Object.fromEntries(Object.entries(properties).map(([each, of]) => [each, exampleOf(of, each)]));
   }
-  if (items !== undefined) return EXAMPLES[name] ?? [exampleOf(items, name)];
+  if (items !== undefined) return Array.isArray(EXAMPLES[name]) ? EXAMPLES[name] : [exampleOf(items, name)];
   if (anyOf !== undefined) return exampleOfChoice(anyOf, name);
   const known = EXAMPLES[name];
   if (known !== undefined && (type === undefined || fits(known, type))) return known;
