@@ -3,6 +3,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
+import { NO_GUEST_IMAGE } from './installed.ts';
 
 // By a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
 const { buildGuestImage } = await import(new URL('./guest-image.js', import.meta.url).href);
@@ -13,7 +14,7 @@ const isBuilt = existsSync(join(ROOT, 'build/guest/stamp'));
 after(() => rmSync(DIRECTORY, { recursive: true, force: true }));
 
 // What the image does when it boots: test/acceptance/vms-guest.test.ts.
-const skip = isBuilt ? false : 'the guest image is not built here; the set-up says why';
+const skip = isBuilt ? false : NO_GUEST_IMAGE;
 test('the image is not built again until an input changes', { skip }, () => {
   const root = join(DIRECTORY, 'repository');
   mkdirSync(root);

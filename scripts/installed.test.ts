@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { curablePackage, notInstalled } from './installed.ts';
+import { curablePackage, NO_GUEST_IMAGE, notInstalled } from './installed.ts';
 import PROGRAMS from './programs.json' with { type: 'json' };
 
 const ROOT = dirname(import.meta.dirname);
 /** What brings the set-up itself; and what is only asked for its version, to say what is not there. */
-const OTHERS = ['npm', 'node', 'apt-get', 'apt-cache', 'dpkg-deb', 'systemctl'];
+const OTHERS = ['npm', 'node', 'apt-get', 'apt-cache', 'dpkg-deb', 'systemctl', 'update-rc.d'];
 /** A literal program, as the first argument or as the first of a list of words that is handed over. */
 const CALL =
   /\b(?:spawn|execFile|runProgram|versionOf|answerOf)(?:Sync)?\(\s*(?:\.\.\.\w+\()?\[?'([\w./-]+)'/g;
@@ -35,7 +35,7 @@ test('the list names each program once, with a package, a purpose and a use', ()
   const names = PROGRAMS.map(({ program }) => program);
   assert.deepEqual(names, [...new Set(names)]);
   for (const entry of PROGRAMS) {
-    assert.match(entry.package, /^[a-z0-9][a-z0-9.+-]+$/);
+    assert.match(entry.package, /^[a-z0-9][a-z0-9.+-]+( [a-z0-9.+-]+)?$/);
     for (const purpose of entry.for.split(' ')) assert.match(purpose, /^(start|test|bench|long)$/);
     assert.match(entry.use, /^\S.*\S$/);
   }
@@ -58,5 +58,6 @@ test('a skip that a package would cure is told from others, where the set-up ins
   const reason = 'bash is not installed: apt-get install bash';
   assert.equal(curablePackage(reason), isAble ? 'bash' : undefined);
   assert.equal(curablePackage('x is not installed: apt-get install no-such-package-anywhere'), undefined);
+  if (!isAble) assert.equal(curablePackage(NO_GUEST_IMAGE), undefined);
   assert.equal(curablePackage('needs root'), undefined);
 });

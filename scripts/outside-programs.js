@@ -101,7 +101,11 @@ export function installPackages(packages) {
   return `done, but not ${absent.join(', ')}: ${problem}`;
 }
 
-/** What a package of ours enabled would start with the host from now on. */
+/** Takes back what packages did so that these services start with the host from now on. */
 export function disableServices(names) {
-  for (const name of names) run('systemctl', ['--quiet', 'disable', name], { SYSTEMD_OFFLINE: '1' });
+  for (const name of names) {
+    // The first where there is systemd, the second where there are scripts of SysV's kind.
+    run('systemctl', ['--quiet', 'disable', name], { SYSTEMD_OFFLINE: '1' });
+    run('update-rc.d', [name, 'disable']);
+  }
 }

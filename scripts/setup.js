@@ -249,7 +249,7 @@ function runtime(lock) {
 function outsidePrograms(purpose) {
   const missing = missingPrograms(purpose);
   if (missing.length === 0) return;
-  const packages = [...new Set(missing.map((entry) => entry.package))];
+  const packages = [...new Set(missing.flatMap((entry) => entry.package.split(' ')))];
   if (canInstallPackages()) {
     step(`installing Debian packages ${packages.join(', ')}`, () => installPackages(packages));
     disableServices(missing.flatMap(({ service }) => (service ? [service] : [])));

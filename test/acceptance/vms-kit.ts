@@ -2,7 +2,7 @@
 import { accessSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { notInstalled } from '../../scripts/installed.ts';
+import { NO_GUEST_IMAGE, notInstalled } from '../../scripts/installed.ts';
 import type { CheckedClient } from '../harness/checked-client.ts';
 import { eventually } from '../harness/waiting.ts';
 
@@ -12,7 +12,7 @@ const KERNEL = fileURLToPath(new URL('../../build/guest/tiny-kernel', import.met
 export function cannotRunGuests(): string | false {
   const missing = notInstalled('qemu-system-x86_64', 'qemu-img', 'setpriv');
   if (missing) return missing;
-  return existsSync(KERNEL) ? false : 'the guest image is not built; npm start builds it';
+  return existsSync(KERNEL) ? false : NO_GUEST_IMAGE;
 }
 
 export const NEW_VM = { name: 'web', instance_type: 't2.micro', region: 'us-east-1', tags: 'a,b' };

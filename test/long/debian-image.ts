@@ -37,7 +37,10 @@ system_info:
 /** Why it cannot be made here, or false. */
 export function cannotBuildDebian(): string | false {
   if (process.getuid?.() !== 0) return 'needs root';
-  return notInstalled(...TOOLS) || (fs.existsSync(BOOT_SECTOR) ? false : `${BOOT_SECTOR} is missing`);
+  return (
+    notInstalled(...TOOLS) ||
+    (fs.existsSync(BOOT_SECTOR) ? false : `${BOOT_SECTOR} is missing: apt-get install syslinux-common`)
+  );
 }
 
 /** Makes `disk.raw` in `folder` and returns its path. Takes minutes. */
