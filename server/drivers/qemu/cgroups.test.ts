@@ -76,6 +76,8 @@ test('the unit in deploy/ gives us what we look for', () => {
   assert.match(unit, /^Delegate=memory cpu pids$/m);
   assert.equal(/^DelegateSubgroup=(.*)$/m.exec(unit)?.[1], OWN_SUBGROUP);
   assert.match(unit, /^OOMPolicy=continue$/m, 'a guest out of memory does not end the service');
+  assert.match(unit, /^SystemCallFilter=.* seccomp( |$)/m, 'QEMU may lock itself in');
+  assert.doesNotMatch(unit, /^(ProtectControlGroups|MemoryDenyWriteExecute|PrivateDevices|UMask)=/m);
 });
 
 test('without systemd the root is ours', () => {
