@@ -134,6 +134,13 @@ export class GuestLauncher {
 /** `error` of a start as an AppError, with the last words of the process. */
 export function failedStart(words: string | null, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
+  if (['EMFILE', 'ENFILE', 'EAGAIN'].includes(String((cause as NodeJS.ErrnoException | null)?.code))) {
+    return new AppError('insufficient_capacity', 'this host can open no more files for another machine', {
+      hint: 'stop a machine, or try again later',
+      retryAfterSeconds: 30,
+      cause,
+    });
+  }
   const detail =
     words === null ? 'the virtual machine does not start' : `the virtual machine does not start: ${words}`;
   return new AppError('internal_error', detail, { cause });

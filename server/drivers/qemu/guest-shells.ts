@@ -3,8 +3,9 @@
  * and a shell that closes descriptors its own time, so one that is past all this is kept at hand: it waits
  * for what it is to run, and ends with us when nothing comes.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
+import { startProgram } from '../../child-process.ts';
 import { withoutOthers } from './own-descriptors.ts';
 import { isThere } from './processes.ts';
 
@@ -62,7 +63,8 @@ class KeptShell implements GuestShell {
 
   static async begin(onEnd: () => void = () => {}): Promise<KeptShell> {
     // It reads as much at once as there is, and does nothing before the last line of a script is there.
-    const child = spawn(...withoutOthers(['/bin/sh', '-s', NAME]), {
+    const [program, words] = withoutOthers(['/bin/sh', '-s', NAME]);
+    const child = await startProgram(program, words, {
       cwd: '/',
       env: {},
       detached: true,
@@ -71,10 +73,6 @@ class KeptShell implements GuestShell {
     child.once('exit', onEnd);
     // It may have ended; what it then does not say tells.
     child.stdin?.on('error', () => {});
-    await new Promise<void>((resolve, reject) => {
-      child.once('spawn', resolve);
-      child.once('error', reject);
-    });
     const shell = new KeptShell(child, child.pid ?? 0);
     shell.#letGo();
     return shell;

@@ -5,11 +5,11 @@
  * out is looked at again and kept as `<imageId>.qcow2`, read only. At most one conversion runs at a time;
  * compute sees to it.
  */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { startProgram } from '../../child-process.ts';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { isId } from '../../ids.ts';
@@ -219,7 +219,8 @@ interface RunOptions {
 async function runLimited(command: readonly string[], options: RunOptions): Promise<void> {
   const { folder, signal } = options;
   signal.throwIfAborted();
-  const child = spawn(...withoutOthers(command), {
+  const [program, args] = withoutOthers(command);
+  const child = await startProgram(program, args, {
     ...{ cwd: folder, env: { LANG: 'C', PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'ignore', 'pipe'] },
     ...{ signal, killSignal: 'SIGKILL' },
   });
@@ -227,8 +228,8 @@ async function runLimited(command: readonly string[], options: RunOptions): Prom
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     words = (words + text).slice(0, MAX_WORDS_BYTES);
   });
-  const closed = once(child, 'close').catch((error) => error);
-  const outcome: unknown = await closed;
+  // An abort does not wait for what the program may have left behind.
+  const outcome: unknown = await once(child, 'close').catch((error) => error);
   if (outcome instanceof Error) throw signal.aborted ? tookTooLong() : outcome;
   const [status, killed] = outcome as [number | null, string | null];
   if (status === 0) return;

@@ -63,11 +63,20 @@ function asUser(user: LaunchOptions['user']): string[] {
 /** Of a process that is about to become a guest's; null when it ended before it was, or does not. */
 async function becoming(pid: number, uid: number | null): Promise<ProcessIdentity | null> {
   for (let waited = 0; waited <= READY_MS && isThere(pid); waited += BECOMING_MS) {
-    const identity = identify(pid);
+    const identity = seen(pid);
     if (identity !== null) return { ...identity, uid };
     await sleep(BECOMING_MS);
   }
   return null;
+}
+
+/** null also when we may open no more files just now. */
+function seen(pid: number): ReturnType<typeof identify> {
+  try {
+    return identify(pid);
+  } catch {
+    return null;
+  }
 }
 
 function killGroup(leader: number): void {

@@ -2,10 +2,11 @@
  * Finds out whether KVM is of use here. That its device opens says little: there are hosts where it does and
  * every guest then crawls. So something is booted, emulated first and then with KVM, and timed.
  */
-import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startProgram } from '../../child-process.ts';
 import type { Clock } from '../../clock.ts';
 import {
   type Accel,
@@ -176,7 +177,6 @@ export class AccelProbe {
   ): Promise<Boot> {
     const { clock, uid, device } = this.#deps;
     const began = clock.monotonic();
-    const { promise, resolve, reject } = Promise.withResolvers<number | null>();
     const args = [
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-machine', program.machine, '-m', '32M'],
       ...['-accel', accel, '-cpu', accel === 'kvm' ? 'host' : 'max'],
@@ -185,7 +185,8 @@ export class AccelProbe {
       ...['-add-fd', `fd=${DISK_FD},set=1`, '-drive', 'file=/dev/fdset/1,format=raw,if=virtio,readonly=on'],
     ];
     // User and group are changed first: a change of them would undo the signal at our end.
-    const child = spawn(...withoutOthers([...WITH_US, program.path, ...args]), {
+    const [shell, words] = withoutOthers([...WITH_US, program.path, ...args]);
+    const child = await startProgram(shell, words, {
       cwd: '/',
       env: { LANG: 'C', PATH: PROGRAMS },
       stdio: ['ignore', 'ignore', 'pipe', disk],
@@ -194,13 +195,12 @@ export class AccelProbe {
       signal: this.#stop.signal,
       ...(uid === null ? {} : kvmUser(uid, device)),
     });
-    child.once('error', reject);
-    child.once('close', (status) => resolve(status));
     let text = '';
     child.stderr?.setEncoding('latin1').on('data', (piece: string) => {
       if (text.length < MAX_WORDS_BYTES) text += piece;
     });
-    return { status: await promise, ms: clock.monotonic() - began, words: firstWords(text) };
+    const [status] = (await once(child, 'close')) as [number | null];
+    return { status, ms: clock.monotonic() - began, words: firstWords(text) };
   }
 
   #write(cached: Cached): void {

@@ -26,11 +26,13 @@ export const MS_PER_TICK = 10;
 /** Between -1000 and 1000: when memory runs out a guest goes before the control plane. */
 const OOM_SCORE_ADJ = 500;
 
-/** Text of a file of /proc; null when the process is gone. */
+/** Text of a file of /proc; null when the process is gone. Throws when we may open no more files. */
 function readProc(path: string): string | null {
   try {
     return readFileSync(`/proc/${path}`, 'latin1');
-  } catch {
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['EMFILE', 'ENFILE', 'ENOMEM'].includes(code)) throw error;
     return null;
   }
 }
@@ -68,9 +70,13 @@ function guestUuid(pid: number): string | null {
   return at < 0 || !/qemu|kvm/.test(words[0] ?? '') ? null : (words[at + 1] ?? null);
 }
 
-/** Whether a process of that number runs, of whatever kind. */
+/** Whether a process of that number runs, of whatever kind; also when it cannot be looked into. */
 export function isThere(pid: number): boolean {
-  return readStat(pid)?.isDead === false;
+  try {
+    return readStat(pid)?.isDead === false;
+  } catch {
+    return userOf(pid) !== null;
+  }
 }
 
 /** The identity of a process that runs a guest now, by its own word; null when it is gone or runs none. */
@@ -83,9 +89,18 @@ export function identify(pid: number): Omit<ProcessIdentity, 'uid'> | null {
 
 /**
  * Whether that very process still runs. One that is dead and not yet buried does not. Its command line does
- * not matter: a guest that took over its process can write anything there.
+ * not matter: a guest that took over its process can write anything there. One that cannot be looked into,
+ * because we may open no more files, is taken to run on: nothing is told to be over, or begun in its place.
  */
-export function isAlive({ pid, startTime, bootId: ofBoot, uid }: ProcessIdentity): boolean {
+export function isAlive(identity: ProcessIdentity): boolean {
+  try {
+    return isThatVery(identity);
+  } catch {
+    return userOf(identity.pid) !== null;
+  }
+}
+
+function isThatVery({ pid, startTime, bootId: ofBoot, uid }: ProcessIdentity): boolean {
   const stat = readStat(pid);
   if (stat === null || stat.isDead || stat.startTime !== startTime || ofBoot !== hostBootId()) return false;
   return uid === null || userOf(pid) === uid;
@@ -93,8 +108,8 @@ export function isAlive({ pid, startTime, bootId: ofBoot, uid }: ProcessIdentity
 
 /** Sends a signal to that very process. False: it is gone, and nobody got one. */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  if (!isAlive(identity)) return false;
   try {
+    if (!isThatVery(identity)) return false;
     return process.kill(identity.pid, signal);
   } catch {
     return false;

@@ -251,6 +251,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
       const forced = house.open({
         accel: 'kvm',
         programDirectories: [qemu.folder],
+        firstSign: { withinCpuMs: 500, withinMs: 10_000 },
         notice: (_vmId, text) => void notices.push(text),
       });
       const ended: GuestEnd[] = [];

@@ -46,11 +46,13 @@ export interface QemuDeps {
   readonly bridge: GuestBridge | null;
   /** Of this host, with the directories above; without it: it is never full. */
   readonly disk?: HostDisk;
+  /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
+  readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
   /** Where to look for QEMU instead of the usual places. */
   readonly programDirectories?: readonly string[];
 }
 
-/** How long a guest under KVM may take to its first sign of life; one that works takes about a second. */
+/** A guest that works takes about a second. */
 const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
 const NO_SIGN = 'KVM passed its test, but this guest did nothing at all with it';
 const TURNED_OFF = 'KVM is turned off in the settings';
@@ -242,7 +244,8 @@ export class QemuHypervisor implements hv.Hypervisor {
     const { vmId } = run;
     const { signal } = this.#closing;
     const folder = this.#folders.guestPath(vmId);
-    if (await showsLife(run, { folder, logBytes, ...FIRST_SIGN, signal })) return;
+    const limits = this.#deps.firstSign ?? FIRST_SIGN;
+    if (await showsLife(run, { folder, logBytes, ...limits, signal })) return;
     await this.#locks.run(vmId, async () => {
       const record = this.#folders.find(vmId);
       if (signal.aborted || record === undefined || !run.isAlive || run.isStopping) return;

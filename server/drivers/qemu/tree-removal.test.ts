@@ -10,7 +10,7 @@ import { testUidBase } from '../../testing/own-ground.ts';
 import { removeTree } from './tree-removal.ts';
 
 const UID = testUidBase();
-const ROUNDS = 20;
+const ROUNDS = 10;
 const DEPTH = 1500;
 
 /** Names of files in the folder that is swapped, and elsewhere. */
