@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isAbsolute } from 'node:path';
 import { test } from 'node:test';
-import { loadConfig, poolThreads, renderSettings } from './config.ts';
+import { ignoredSettings, loadConfig, poolThreads, renderSettings } from './config.ts';
 
 test('without settings everything has its default, and nothing listens to the outside', () => {
   const config = loadConfig({});
@@ -71,6 +71,39 @@ test('a misspelt setting is refused, and the one that was meant is named', () =>
     () => loadConfig(unlike),
     /unknown setting CLOUDLET_COLOUR_OF_THE_SKY, CLOUDLET_LOGLEVEL \(did you mean CLOUDLET_LOG_LEVEL\?\);/,
   );
+});
+
+/** What Kubernetes makes for a Service named `cloudlet`, and for one named `cloudlet-data`. */
+const SERVICE_LINKS = {
+  CLOUDLET_PORT: 'tcp://10.96.0.7:8080',
+  CLOUDLET_PORT_8080_TCP: 'tcp://10.96.0.7:8080',
+  CLOUDLET_PORT_8080_TCP_ADDR: '10.96.0.7',
+  CLOUDLET_PORT_8080_TCP_PORT: '8080',
+  CLOUDLET_PORT_8080_TCP_PROTO: 'tcp',
+  CLOUDLET_SERVICE_HOST: '10.96.0.7',
+  CLOUDLET_SERVICE_PORT: '8080',
+  CLOUDLET_SERVICE_PORT_HTTP: '8080',
+  CLOUDLET_DATA_PORT: 'tcp://10.96.0.8:9000',
+  CLOUDLET_DATA_SERVICE_HOST: '10.96.0.8',
+};
+
+test("variables that Kubernetes makes for a Service are ignored, and others' mistakes still refused", () => {
+  const config = loadConfig({
+    ...SERVICE_LINKS,
+    CLOUDLET_HOST: '0.0.0.0',
+    KUBERNETES_PORT: 'tcp://10.96.0.1:443',
+  });
+  assert.deepEqual([config.host, config.port, config.dataPort], ['0.0.0.0', 8080, 9000]);
+  const line = ignoredSettings(SERVICE_LINKS) ?? '';
+  assert.match(line, / ignored: CLOUDLET_DATA_PORT and 9 more; CLOUDLET_PORT has its default 8080; /);
+  assert.match(line, /enableServiceLinks: false/);
+  assert.equal(ignoredSettings({ CLOUDLET_PORT: '80', KUBERNETES_PORT: 'tcp://10.96.0.1:443' }), null);
+  assert.throws(
+    () => loadConfig({ ...SERVICE_LINKS, CLOUDLET_SERVICE_HOTS: 'x' }),
+    /unknown setting CLOUDLET_SERV/,
+  );
+  for (const [env] of renderSettings().matchAll(/CLOUDLET_\w+/g))
+    assert.equal(ignoredSettings({ [env]: '1' }), null, env);
 });
 
 test('an option goes before its variable, and is named when it is wrong', () => {

@@ -1,6 +1,7 @@
 /** Every setting: name, environment variable, default and help. The only reader of process.env. */
 import { resolve } from 'node:path';
 import { didYouMean } from './did-you-mean.ts';
+import { isServiceLink } from './service-links.ts';
 
 interface Setting<T> {
   readonly env: string;
@@ -318,10 +319,13 @@ const OPTIONS: Texts = { CLOUDLET_DATA_DIR: 'data-dir', CLOUDLET_PORT: 'port' };
 
 /**
  * Reads the settings from `options` (by name, without dashes) and `environment`. `dataDir` becomes absolute.
+ * Variables that Kubernetes makes for a Service are left alone; see ignoredSettings().
  * Throws an Error naming the variable or option and the rule when one is invalid, or an unknown CLOUDLET_
  * variable is set.
  */
-export function loadConfig(environment: Texts = process.env, options: Texts = {}): Config {
+export function loadConfig(given: Texts = process.env, options: Texts = {}): Config {
+  const links = new Set(serviceLinks(given));
+  const environment = Object.fromEntries(Object.entries(given).filter(([name]) => !links.has(name)));
   refuseUnknown(environment);
   const values = Object.entries(SETTINGS).map(([key, setting]) => {
     const option = OPTIONS[setting.env] ?? '';
@@ -333,6 +337,23 @@ export function loadConfig(environment: Texts = process.env, options: Texts = {}
   if (config.port !== 0 && config.port === config.dataPort)
     throw new ConfigError(`CLOUDLET_PORT and CLOUDLET_DATA_PORT are both ${config.port}: they must differ`);
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
+}
+
+function serviceLinks(environment: Texts): string[] {
+  const isOurs = (name: string) => name.startsWith('CLOUDLET_');
+  return Object.keys(environment).filter((name) => isOurs(name) && isServiceLink(name, environment[name]));
+}
+
+/** A line on variables that look like settings, and are not; null when there are none. */
+export function ignoredSettings(environment: Texts = process.env): string | null {
+  const links = serviceLinks(environment);
+  if (links.length === 0) return null;
+  const [first, ...others] = links.sort();
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  const unset = Object.values(SETTINGS).filter(({ env }) => links.includes(env));
+  const defaults = unset.map(({ env, fallback }) => `; ${env} has its default ${fallback}`).join('');
+  const fix = 'set enableServiceLinks: false in the Pod to be rid of them';
+  return `variables that Kubernetes sets for a Service are ignored: ${first}${more}${defaults}; ${fix}`;
 }
 
 function read({ parse, fallback }: Setting<unknown>, name: string, given?: string): unknown {

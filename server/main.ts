@@ -1,7 +1,7 @@
 /** `cloudlet <command>`: finds the command and reports failures in one line. */
 import { parseArgs } from 'node:util';
 import { type Command, UsageError, type Words } from './commands/command.ts';
-import { ConfigError, loadConfig } from './config.ts';
+import { ConfigError, ignoredSettings, loadConfig } from './config.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { VERSION } from './version.ts';
 
@@ -59,6 +59,8 @@ async function main(args: string[]): Promise<number> {
     return 0;
   }
   const words = read(name.value, command, args.toSpliced(name.index, 1));
+  const ignored = ignoredSettings();
+  if (ignored !== null) console.error(`cloudlet: ${ignored}`);
   return command.run(loadConfig(undefined, words.values), words);
 }
 

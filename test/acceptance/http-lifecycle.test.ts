@@ -83,6 +83,16 @@ describe('a start is refused', () => {
     );
   });
 
+  test('but not for what Kubernetes sets for a Service named cloudlet, which it names', async () => {
+    const links = { CLOUDLET_SERVICE_HOST: '10.96.0.7', CLOUDLET_PORT_8080_TCP: 'tcp://10.96.0.7:8080' };
+    const cloud = await CloudProcess.start({ env: links });
+    await cloud.stop();
+    assert.match(
+      cloud.output,
+      /^cloudlet: .*Kubernetes.* ignored: CLOUDLET_\w+ and 1 more; set enableServiceLinks: false/m,
+    );
+  });
+
   test('on a data directory that another process has, which goes on', async () => {
     const cloud = await CloudProcess.start({ dataDir: directory('shared') });
     try {
