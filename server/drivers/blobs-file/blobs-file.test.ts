@@ -182,6 +182,18 @@ for (const dataKey of [null, randomSecret(32)]) {
   });
 }
 
+test('a thread is started when there is work for it, and no more than are allowed', async () => {
+  const { blobs, workers } = openNew();
+  assert.equal(workers.threads.length, 0);
+  const ref = await storeBlob(blobs, randomSecret(1000));
+  assert.equal(workers.threads.length, 1);
+  await readBlob(blobs, ref);
+  assert.equal(workers.threads.length, 1, 'one after the other needs no second');
+  await Promise.all(Array.from({ length: 8 }, () => storeBlob(blobs, randomSecret(2 ** 20))));
+  assert.equal(workers.threads.length, 2);
+  await blobs.close();
+});
+
 test('no file stays open after reads that end early or writes that are aborted', async () => {
   const { blobs, directory } = openNew();
   const ref = await storeBlob(blobs, randomSecret(4 * 2 ** 20));

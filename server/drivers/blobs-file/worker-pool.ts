@@ -131,6 +131,7 @@ function threadDied(): BlobFault {
 export interface WorkerPoolDeps {
   /** Where the blobs are. */
   readonly directory: string;
+  /** At most. */
   readonly threads: number;
   /** Of all threads together. */
   readonly directWrites: number;
@@ -140,11 +141,12 @@ export interface WorkerPoolDeps {
 export class WorkerPool {
   readonly #deps: WorkerPoolDeps;
   readonly #threads = new Set<BlobThread>();
+  /** Threads asked for; one that died is replaced. */
+  #wanted = 0;
   #closing = false;
 
   constructor(deps: WorkerPoolDeps) {
     this.#deps = deps;
-    for (let i = 0; i < deps.threads; i++) this.#start();
   }
 
   /** The threads alive. */
@@ -153,13 +155,18 @@ export class WorkerPool {
   }
 
   /**
-   * The least loaded thread, `other` only if there is no second one. Throws AppError `overloaded` when none
-   * is alive.
+   * The least loaded thread, `other` only if there is no second one. A thread takes 12 MB of memory: it is
+   * started once those before it have work. Throws AppError `overloaded` when none is alive.
    */
   pick(other?: BlobThread): BlobThread {
     let best: BlobThread | undefined;
     for (const thread of this.#threads) {
       if (thread !== other && (best === undefined || thread.load < best.load)) best = thread;
+    }
+    if ((best === undefined || best.load > 0) && this.#wanted < this.#deps.threads) {
+      this.#wanted++;
+      this.#start();
+      return this.pick(other);
     }
     best ??= other;
     if (best !== undefined) return best;
