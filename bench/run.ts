@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
 import { BILLING } from './rows/billing.ts';
 import { EMPTYING } from './rows/emptying.ts';
+import { IDLE } from './rows/idle.ts';
 import { LARGE_OBJECTS } from './rows/large-objects.ts';
 import { LISTING } from './rows/listing.ts';
 import { MACHINES } from './rows/machines.ts';
@@ -15,7 +16,7 @@ import { renderRow, skippedRow, TABLE_HEAD } from './table.ts';
 import { makeFolder } from './workshop.ts';
 
 const MEASUREMENTS = [
-  ...[...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...EMPTYING, ...MEMORY, ...START_UP],
+  ...[...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...EMPTYING, ...IDLE, ...MEMORY, ...START_UP],
   ...[...MACHINES, ...RUNNING_MACHINES, ...BILLING],
 ];
 

@@ -1,7 +1,8 @@
 /** Memory and event loop while 16 large uploads and 16 slow downloads run at once. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync, statfsSync } from 'node:fs';
+import { statfsSync } from 'node:fs';
 import { runChild, Server } from '../child.ts';
+import { statusBytes } from '../process-figures.ts';
 import { formatBytes, skippedRow } from '../table.ts';
 import {
   type Cloud,
@@ -20,13 +21,6 @@ const MOST_BYTES = 350 * 2 ** 20;
 const MOST_DELAY_MS = 50;
 const UPLOADER = new URL('../children/uploader.ts', import.meta.url);
 const SLOW_READERS = new URL('../children/slow-readers.ts', import.meta.url);
-
-/** The most resident memory the process ever had, as the kernel keeps it. */
-function peakBytes(pid: number): number {
-  const peak = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  if (peak === undefined) throw new Error('the kernel does not tell VmHWM');
-  return Number(peak) * 1024;
-}
 
 async function loopDelayMs(cloud: Cloud, name: string): Promise<number> {
   const { body } = await cloud.client.call('/metrics');
@@ -61,9 +55,9 @@ async function memory(options: RunOptions): Promise<Row[]> {
     return [skippedRow(work, `≤ ${formatBytes(MOST_BYTES)}`, 'too little room on this disk')];
   }
   return withCloud(options, async (cloud) => {
-    const idle = peakBytes(cloud.process.pid);
+    const idle = statusBytes(cloud.process.pid, 'VmHWM');
     const seconds = await load(cloud, bytes);
-    const peak = peakBytes(cloud.process.pid);
+    const peak = statusBytes(cloud.process.pid, 'VmHWM');
     const p99 = await loopDelayMs(cloud, 'p99');
     const max = await loopDelayMs(cloud, 'max');
     const speed = `${formatBytes((PARALLEL * bytes) / seconds)}/s in`;

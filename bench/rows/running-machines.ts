@@ -1,8 +1,8 @@
 /** Machines that run: what they cost the control plane, how fast they are listed, and their bytes. */
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BYTES_SCRIPT, fromGuest, type Place, RECEIVER_PORT, SENDER_PORT, toGuest } from '../guest-bytes.ts';
 import { banner, forwardOf, launchLineOf } from '../hand-launch.ts';
+import { cpuMs } from '../process-figures.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
 import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
@@ -17,7 +17,6 @@ const AT_ONCE = 20;
 const MOST_LIST_MS = 20;
 const LISTINGS = 21;
 const AT_LEAST = 0.6;
-const MS_PER_TICK = 10;
 
 async function call(cloud: Cloud, path: string, init: object) {
   const { status, body } = await cloud.client.call(path, init);
@@ -34,13 +33,6 @@ async function running(cloud: Cloud, more: object = {}): Promise<{ vmId: string;
 
 async function ended(cloud: Cloud, vmIds: readonly string[]): Promise<void> {
   for (const vmId of vmIds) await call(cloud, `/api/vms/${vmId}/stop?force=true`, { method: 'POST' });
-}
-
-/** Processor time of a process with all its threads, ms. */
-function cpuMs(pid: number): number {
-  const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
 async function idleCost(options: RunOptions, cloud: Cloud): Promise<Row> {
