@@ -1,7 +1,8 @@
 /** Endpoints for administrators and for the operator's command line. */
-import { Type } from 'typebox';
+
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import { accountNotFound } from './accounts.ts';
 import type { Administration } from './administration.ts';
 import * as shapes from './schema.ts';

@@ -1,5 +1,5 @@
 /** The account's own endpoints (contract §3). */
-import { Type } from 'typebox';
+
 import { AppError } from '../errors.ts';
 import { refuseCrossSite } from '../http/credentials.ts';
 import { invalidCursor, listPage } from '../http/list-page.ts';
@@ -7,6 +7,7 @@ import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { ENDED_LINK_PAGE, SETUP_PAGE } from '../http/setup-page.ts';
 import { isId } from '../ids.ts';
+import { Type } from '../json-schema.ts';
 import type { AccessKeys } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';

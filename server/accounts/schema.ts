@@ -1,5 +1,5 @@
 /** What accounts look like from outside (contract §3). */
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '../json-schema.ts';
 import {
   EMAIL_MAX_LENGTH,
   EMAIL_PATTERN,

@@ -1,8 +1,9 @@
 /** Billing for administrators: prices, statements, revenue, and whether the ledger is sound. */
-import { Type } from 'typebox';
+
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { Checks } from './checks.ts';
 import type { PriceList } from './price-list.ts';
 import type { LedgerReports } from './report-ledger.ts';

@@ -1,7 +1,8 @@
 /** Plans, who has which, and quotas over REST. */
-import { Type } from 'typebox';
+
 import { accountNotFound } from '../accounts/accounts.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import * as shapes from './plan-schema.ts';
 import type { Plans } from './plans.ts';
 

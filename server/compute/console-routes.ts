@@ -1,10 +1,11 @@
 /** Consoles and console logs of machines over REST and WebSocket. */
-import { Type } from 'typebox';
+
 import type { Principal } from '../accounts/principal.ts';
 import { formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
+import { Type } from '../json-schema.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { Consoles } from './console.ts';
 import type { ConsoleTickets } from './console-tickets.ts';

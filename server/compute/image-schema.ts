@@ -1,5 +1,5 @@
 /** What images look like from outside. */
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '../json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const integerOrNull = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });

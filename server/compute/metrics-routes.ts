@@ -1,6 +1,7 @@
 /** A machine's metrics over REST. */
-import { Type } from 'typebox';
+
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { Metrics } from './metrics.ts';
 import { MetricsQuery, VmMetrics } from './metrics-schema.ts';
 

@@ -1,5 +1,5 @@
 /** What machines look like from outside. */
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '../json-schema.ts';
 import { VM_STATES } from './transitions.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

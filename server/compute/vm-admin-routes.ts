@@ -1,7 +1,8 @@
 /** Machines of all accounts, for administrators. */
-import { Type } from 'typebox';
+
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { ListedVm } from './machines.ts';
 import { AdminVm, AdminVmsQuery, DeletedVm, StopQuery, Vm, VmPath } from './schema.ts';
 import { STOPPED_BY_ADMINISTRATOR } from './stop-causes.ts';

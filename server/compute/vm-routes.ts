@@ -1,7 +1,8 @@
 /** Machines over REST. */
-import { Type } from 'typebox';
+
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import { INSTANCE_TYPES } from './instance-types.ts';
 import type { Machines } from './machines.ts';
 import type { Power } from './power.ts';

@@ -1,7 +1,8 @@
 /** An operation as its caller sees it, in the 202 that begins it and when it is looked up. */
-import { Type } from 'typebox';
+
 import { formatTime, formatTimeOrNull } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { Type } from '../json-schema.ts';
 import type { Operation } from '../system/operations.ts';
 import { PROBLEM_SCHEMA, toProblem } from './problem.ts';
 

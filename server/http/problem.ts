@@ -1,6 +1,7 @@
 /** AppError → application/problem+json (RFC 9457) with the members of the contract §2. */
-import { Type } from 'typebox';
+
 import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../errors.ts';
+import { Type } from '../json-schema.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 

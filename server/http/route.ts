@@ -3,9 +3,9 @@
  * openapi.json, the docs page and the test that walks every permission.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Static, TSchema } from 'typebox';
 import type { Permission, Principal } from '../accounts/principal.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { Static, TSchema } from '../json-schema.ts';
 import type { Receipt } from '../metadata/receipt.ts';
 import type { MemberRules } from './validate.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Type } from 'typebox';
+import { Type } from '../json-schema.ts';
 import { declaredRoutes } from '../all-routes.ts';
 import { exampleOf, fieldsOf, type Schema, typeOf } from './schema-fields.ts';
 import { bodyCheck } from './validate.ts';

@@ -1,8 +1,9 @@
 /** Checks requests against TypeBox schemas, strictly: no coercion of JSON, all problems at once. */
-import type { TSchema } from 'typebox';
+
 // typebox/compile can convert besides, which nothing here does: 140 more files at every start.
 import { Compile } from 'typebox/schema';
 import { AppError, type ErrorCode, type FieldProblem } from '../errors.ts';
+import type { TSchema } from '../json-schema.ts';
 import { isOfChoice, ruleWords, type SchemaError } from './rule-words.ts';
 
 type Check = (value: unknown) => unknown;

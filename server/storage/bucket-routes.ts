@@ -1,7 +1,8 @@
 /** Buckets over REST. */
-import { Type } from 'typebox';
+
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { Buckets } from './buckets.ts';
 import type { Emptying } from './emptying.ts';
 import { requireBucketName } from './names.ts';

@@ -1,8 +1,9 @@
 /** Objects over REST: listed, described, deleted. */
-import { Type } from 'typebox';
+
 import { linkHeader } from '../http/link-header.ts';
 import { jsonTexts, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { Inspection } from './inspection.ts';
 import type { Listing } from './listing.ts';
 import type { Objects } from './objects.ts';

@@ -1,5 +1,5 @@
 /** What storage looks like from outside. */
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '../json-schema.ts';
 
 export const Bucket = Type.Object({
   name: Type.String(),

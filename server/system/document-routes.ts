@@ -1,9 +1,10 @@
 /** The API describing itself. */
-import { Type } from 'typebox';
+
 import { docsPage } from '../http/docs-page.ts';
 import { openApi } from '../http/openapi.ts';
 import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import { VERSION } from '../version.ts';
 
 /** `routes`: all others; these two are documented beside them. */

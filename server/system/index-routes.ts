@@ -1,9 +1,10 @@
 /** Where one begins who only knows the address: a page for people, an index for programs. */
-import { Type } from 'typebox';
+
 import { varyOn } from '../http/cors.ts';
 import { indexPage } from '../http/index-page.ts';
 import { sendPage } from '../http/page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import { VERSION } from '../version.ts';
 
 const Index = Type.Object({

@@ -1,7 +1,8 @@
 /** What became of a call that was answered before it had ended. */
-import { Type } from 'typebox';
+
 import { OperationView, presentOperation } from '../http/operation-view.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { Operations } from './operations.ts';
 
 const MAX_WAIT_SECONDS = 60;

@@ -1,7 +1,8 @@
 /** Status, health, metrics, and the operator's maintenance calls. */
-import { Type } from 'typebox';
+
 import { AppError } from '../errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { Meters } from './meters.ts';
 import { KeyRotation, ScrubReport, SystemStatus } from './schema.ts';
 import type { Status } from './status.ts';

@@ -1,5 +1,5 @@
 /** What the system tells of itself. */
-import { Type } from 'typebox';
+import { Type } from '../json-schema.ts';
 
 const Percent = Type.Number({ minimum: 0, maximum: 100 });
 const Time = Type.Union([Type.String(), Type.Null()]);

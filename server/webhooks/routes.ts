@@ -1,7 +1,8 @@
 /** Webhooks over REST. */
-import { Type } from 'typebox';
+
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
 import type { Deliveries } from './deliveries.ts';
 import {
   CreatedWebhook,

@@ -1,5 +1,5 @@
 /** What webhooks look like from outside. */
-import { type Static, Type } from 'typebox';
+import { type Static, Type } from '../json-schema.ts';
 import { ALL_EVENTS, EVENT_TYPES } from './event-types.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

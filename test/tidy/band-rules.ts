@@ -19,6 +19,11 @@ const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; re
     home: /^server\/(?:http|s3)\//,
     instead: 'declare the route with defineRoute (http/route.ts)',
   },
+  {
+    name: /^typebox$/,
+    home: /^server\/json-schema\.ts$/,
+    instead: 'take Type from json-schema.ts, which loads nothing',
+  },
 ];
 
 interface Place {
