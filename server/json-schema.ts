@@ -1,6 +1,6 @@
 /**
- * Makes JSON Schemas, with TypeBox's types. Its own builders say the same and load 373 files, which is 20 MB of
- * memory and a tenth of every start.
+ * Makes JSON Schemas, with TypeBox's types. TypeBox's own builders make the same and load 373 files, which is
+ * 5 MB of memory and a tenth of every start.
  */
 import type { Type as Builders, Static, TSchema } from 'typebox';
 

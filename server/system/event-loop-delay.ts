@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meters } from './meters.ts';
 
-/** Measures from start() to stop(). It costs nothing while nothing happens: no timer of it wakes the process. */
+/** Measures from start() to stop(). While nothing happens it costs nothing: it wakes nobody with a timer. */
 export class EventLoopDelay {
   readonly #histogram = monitorEventLoopDelay({ samplePerIteration: true });
 

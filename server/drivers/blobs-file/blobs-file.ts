@@ -47,7 +47,7 @@ export class FileBlobs implements Blobs {
     this.#workers = workers;
   }
 
-  /** Makes the directory durably; threads are started when there is work for them. Throws what the file system throws. */
+  /** Makes the directory durably. Throws what the file system throws. */
   static async open(deps: FileBlobsDeps): Promise<FileBlobs> {
     const created = await mkdir(deps.directory, { recursive: true, mode: 0o700 });
     if (created !== undefined) {
