@@ -4,7 +4,6 @@
  */
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProgram } from '../../child-process.ts';
 import type { Clock } from '../../clock.ts';
@@ -23,7 +22,7 @@ import { hostBootId } from './processes.ts';
 import type { QemuProgram } from './program.ts';
 
 export interface ProbeDeps {
-  /** For what it found. */
+  /** Ours, for what it found and what it boots from. */
   readonly directory: string;
   readonly clock: Clock;
   /** A user of its own, as guests have; null: our own. */
@@ -89,8 +88,8 @@ function readCache(directory: string): Cached | null {
 }
 
 /** The disk, open to be read. It has no name any more: whatever happens to us, nothing of it is left. */
-function openProbeDisk(): number {
-  const folder = fs.mkdtempSync(join(tmpdir(), 'cloudlet-probe-'));
+function openProbeDisk(directory: string): number {
+  const folder = fs.mkdtempSync(join(directory, 'probe-'));
   try {
     const path = join(folder, 'disk');
     fs.writeFileSync(path, probeDisk(), { mode: 0o600 });
@@ -161,7 +160,7 @@ export class AccelProbe {
 
   async #find(program: QemuProgram): Promise<Accel> {
     if (!fs.existsSync(this.#deps.device)) return noKvm();
-    const disk = openProbeDisk();
+    const disk = openProbeDisk(this.#deps.directory);
     try {
       const tcg = await this.#boot(program, { accel: 'tcg', disk, limitMs: TCG_LIMIT_MS });
       const kvm = await this.#boot(program, { accel: 'kvm', disk, limitMs: KVM_LIMIT_MS });
