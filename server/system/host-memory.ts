@@ -64,6 +64,11 @@ function hostFigures(root: string): { totalBytes: number; availableBytes: number
   };
 }
 
+/** Whether the host promises programs no more memory than it has (`vm.overcommit_memory=2`). */
+export function promisesLittle(root = '/'): boolean {
+  return read(join(root, 'proc/sys/vm/overcommit_memory')) === '2';
+}
+
 /** A group and all above it. In a container those above cannot be seen, and its own may be the root. */
 function withParents(group: string): string[] {
   return group === '/' ? ['/'] : [group, ...withParents(dirname(group))];

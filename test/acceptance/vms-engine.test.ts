@@ -105,6 +105,16 @@ test('a server of 1 GB, with half of it free, starts a machine', { skip: skipHid
   await removeAll(user);
 });
 
+test('a machine starts where the host promises no more memory than it has', {
+  skip: skipHidden,
+}, async (t) => {
+  const { user } = await cloudThatSees(t, '/proc/sys/vm/overcommit_memory', '2\n');
+  const vm = await newVm(user);
+  const { vm_id } = await user.expect(200, `${vm}/start`, { method: 'POST' });
+  assert.equal(guestPids(vm_id).length, 1);
+  await removeAll(user);
+});
+
 /** As /proc shows it, with these figures in MiB. */
 function meminfo(total: number, available: number): string {
   return readFileSync('/proc/meminfo', 'utf8')

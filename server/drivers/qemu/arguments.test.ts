@@ -10,6 +10,7 @@ const LAUNCH: Launch = {
   accel: 'tcg',
   vcpus: 2,
   memoryMb: 4096,
+  reserve: 'off',
   boot: 'disk',
   diskFormat: 'qcow2',
   mac: '52:54:00:00:00:01',

@@ -18,6 +18,11 @@ export interface Launch {
   readonly accel: 'kvm' | 'tcg';
   readonly vcpus: number;
   readonly memoryMb: number;
+  /**
+   * `off`: the host gives pages when they are touched, so a large guest starts on a smaller host. Where the
+   * host promises no more than it has, QEMU refuses that.
+   */
+  readonly reserve: 'on' | 'off';
   readonly boot: 'kernel' | 'disk';
   readonly diskFormat: 'raw' | 'qcow2';
   readonly mac: string;
@@ -57,6 +62,7 @@ const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
   ['accel', /^(?:kvm|tcg)$/],
   ['vcpus', /^[1-9]\d{0,2}$/],
   ['memoryMb', /^[1-9]\d{0,7}$/],
+  ['reserve', /^(?:on|off)$/],
   ['boot', /^(?:kernel|disk)$/],
   ['diskFormat', /^(?:raw|qcow2)$/],
   ['mac', /^52:54:00(?::[0-9a-f]{2}){3}$/],
@@ -88,14 +94,13 @@ export function qemuArguments(launch: Launch): string[] {
   ];
 }
 
-function machineArguments({ machine, accel, vcpus, memoryMb }: Launch): string[] {
+function machineArguments({ machine, accel, vcpus, memoryMb, reserve }: Launch): string[] {
   return [
     ...['-machine', `${machine},memory-backend=mem0`],
     ...['-accel', accel === 'kvm' ? 'kvm' : `tcg,thread=multi,tb-size=${TCG_CACHE_MB}`],
     ...['-cpu', accel === 'kvm' ? 'host' : 'max'],
     ...['-smp', `cpus=${vcpus}`, '-m', `size=${memoryMb}M`],
-    // reserve=off: the host gives pages when they are touched, so a large guest starts on a smaller host.
-    ...['-object', `memory-backend-ram,id=mem0,size=${memoryMb}M,reserve=off`],
+    ...['-object', `memory-backend-ram,id=mem0,size=${memoryMb}M,reserve=${reserve}`],
   ];
 }
 

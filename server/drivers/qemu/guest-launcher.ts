@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
+import { promisesLittle } from '../../system/host-memory.ts';
 import { FILES, qemuArguments } from './arguments.ts';
 import type { Cgroups } from './cgroups.ts';
 import { asDiskError, lendFile } from './disk.ts';
@@ -57,8 +58,10 @@ export class GuestLauncher {
     const { mac } = network;
     const machine = this.#machineOf(record, program);
     const { wires, guard } = await networks.connect(spec, record);
+    const reserve = promisesLittle() ? 'on' : 'off';
     const args = qemuArguments({
-      ...{ vmId, uuid, machine, accel, vcpus, memoryMb, boot, diskFormat, mac, ...wires },
+      ...{ vmId, uuid, machine, accel, vcpus, memoryMb, reserve, boot, diskFormat },
+      ...{ mac, ...wires },
     });
     const user = record.uid === null ? null : userOf(record.uid, accel);
     const how = { program: program.path, args, folder, guestFolder: GUEST, log, user, tap: wires.tap };
