@@ -4,7 +4,7 @@ import { AppError } from '../../errors.ts';
 import { type BridgeGuest, bridgeRules } from './bridge-rules.ts';
 import { HostToolError, ip, nft } from './host-tool.ts';
 import { INSTALL_NFT } from './outbound-guard.ts';
-import { readResolvers } from './resolvers.ts';
+import { routableResolvers } from './resolvers.ts';
 
 export interface GuestBridgeDeps {
   /** First of the user ids of this cloud's guests: the names of its devices are made from it. */
@@ -151,7 +151,7 @@ export class GuestBridge {
 
   #resolvers(): string[] {
     // A name server on this host's own loopback is none to a guest.
-    return readResolvers().filter((address) => !address.startsWith('127.'));
+    return routableResolvers();
   }
 }
 

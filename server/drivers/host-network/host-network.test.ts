@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { isAppError } from '../../errors.ts';
@@ -7,7 +10,7 @@ import { bridgeRules } from './bridge-rules.ts';
 import { GuestBridge } from './guest-bridge.ts';
 import { OutboundGuard } from './outbound-guard.ts';
 import { outboundRules } from './outbound-rules.ts';
-import { parseResolvers } from './resolvers.ts';
+import { parseResolvers, routableResolvers } from './resolvers.ts';
 
 const RULES = { letsOut: true, uidBase: 600_000_000, uidCount: 2 ** 20, resolvers: [], allowPrivate: false };
 const BRIDGE = { uidBase: 600_000_000, network: '10.80.4.9/22', outbound: true, allowPrivate: false };
@@ -17,6 +20,21 @@ test('name servers are read as the resolver reads them, IPv4 only, each once', (
   assert.deepEqual(parseResolvers(`${text}nameserver fe80::1%eth0\nnameserver 9.9.9.9; drop\n`), [
     '10.0.0.53',
   ]);
+});
+
+test("behind a name server of the host's own, those are found that it asks", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-resolvers-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const list = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const stub = list('stub', 'nameserver 127.0.0.53\noptions edns0\n');
+  const real = list('real', 'nameserver 192.0.2.53\nnameserver 192.0.2.54\n');
+  const missing = join(folder, 'missing');
+  assert.deepEqual(routableResolvers([stub, missing, real]), ['192.0.2.53', '192.0.2.54']);
+  assert.deepEqual(routableResolvers([real, stub]), ['192.0.2.53', '192.0.2.54']);
+  assert.deepEqual(routableResolvers([stub]), []);
 });
 
 test('the rules are for all users of guests and for nobody else', () => {

@@ -16,3 +16,19 @@ export function readResolvers(path = '/etc/resolv.conf'): string[] {
     return [];
   }
 }
+
+/** Where systemd-resolved and NetworkManager name the servers behind one of their own at 127.0.0.53. */
+const LISTS = [
+  '/etc/resolv.conf',
+  '/run/systemd/resolve/resolv.conf',
+  '/run/NetworkManager/no-stub-resolv.conf',
+] as const;
+
+/** Those that others than this host itself can ask, of the first list that has one. */
+export function routableResolvers(lists: readonly string[] = LISTS): string[] {
+  for (const path of lists) {
+    const found = readResolvers(path).filter((address) => !address.startsWith('127.'));
+    if (found.length > 0) return found;
+  }
+  return [];
+}
