@@ -19,9 +19,15 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cpioArchive } from './cpio-archive.js';
-import { DebianPackages, GuestImageError } from './guest-packages.js';
+import { COPY_IMAGE, DebianPackages, GuestImageError } from './guest-packages.js';
 
-const KERNEL = 'linux-image-cloud-amd64';
+/** Packages that name a kernel for virtual machines, of Debian and of Ubuntu; the first that there is. */
+const KERNELS = [
+  'linux-image-cloud-amd64',
+  'linux-image-virtual',
+  'linux-image-generic',
+  'linux-image-amd64',
+];
 /** Packages whose programs the guest has, and the programs. */
 const PROGRAMS = {
   'busybox-static': ['busybox'],
@@ -53,10 +59,11 @@ const EMPTY_DIRECTORIES = ['dev', 'proc', 'sys', 'run', 'mnt', 'tmp', 'root'];
  */
 export function buildGuestImage({ root, outsidePath }) {
   if (isGuestImageCurrent(root)) return false;
-  const { output, stampFile, results } = places(root);
+  const { output, stampFile, results, problemFile } = places(root);
   const stamp = inputsStamp(root);
   if (process.platform !== 'linux' || process.arch !== 'x64') {
-    throw new GuestImageError('the guest image tiny is built on Linux on x64 only');
+    const here = `${process.platform} on ${process.arch}`;
+    throw new GuestImageError(`the image is built on Linux on x64 only, and this is ${here}`, COPY_IMAGE);
   }
   mkdirSync(output, { recursive: true });
   const directory = mkdtempSync(join(output, 'work-'));
@@ -68,6 +75,7 @@ export function buildGuestImage({ root, outsidePath }) {
     rmSync(stampFile, { force: true });
     for (const path of results) renameSync(join(directory, basename(path)), path);
     writeFileSync(stampFile, stamp);
+    rmSync(problemFile, { force: true });
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -77,7 +85,14 @@ export function buildGuestImage({ root, outsidePath }) {
 function places(root) {
   const output = join(root, 'build', 'guest');
   const results = ['tiny-kernel', 'tiny-initrd'].map((name) => join(output, name));
-  return { output, results, stampFile: join(output, 'stamp') };
+  return { output, results, stampFile: join(output, 'stamp'), problemFile: join(output, 'problem.json') };
+}
+
+/** Writes down why there is no image, for the server (server/drivers/qemu/tiny-image.ts) to tell. */
+export function noteNoGuestImage(root, { message, fix }) {
+  const { output, problemFile } = places(root);
+  mkdirSync(output, { recursive: true });
+  writeFileSync(problemFile, `${JSON.stringify({ reason: message, fix })}\n`);
 }
 
 /** True when the image is there and was built from what is in the repository `root` now. */
@@ -108,12 +123,14 @@ function filesBelow(root, path) {
 }
 
 function assemble({ packages, root, stamp }) {
-  const kernelPackage = packages.candidates([KERNEL]) && packages.dependencies(KERNEL)[0];
-  if (kernelPackage === undefined) throw new GuestImageError(`${KERNEL} names no kernel`);
+  const newest = packages.firstKnown(KERNELS);
+  const kernelPackage = packages.dependencies(newest).find((name) => /^linux-image-\d/.test(name));
+  if (kernelPackage === undefined) throw new GuestImageError(`${newest} names no kernel`, COPY_IMAGE);
   const names = [kernelPackage, ...Object.keys(PROGRAMS)];
   for (const name of names) {
     for (const library of packages.dependencies(name)) {
-      if (/^(?:lib|zlib)/.test(library) && !names.includes(library)) names.push(library);
+      // Ubuntu keeps a kernel's modules in a package of their own.
+      if (/^(?:lib|zlib|linux-modules-)/.test(library) && !names.includes(library)) names.push(library);
     }
   }
   const versions = packages.candidates(names);
@@ -190,8 +207,8 @@ function applets(files, entries) {
 function modules(files, packages) {
   const byName = new Map();
   for (const path of files) {
-    const match = /\/([^/]+)\.ko(\.xz)?$/.exec(path);
-    if (match) byName.set(match[1].replaceAll('-', '_'), { path, isPacked: match[2] !== undefined });
+    const match = /\/([^/]+)\.ko(?:\.(xz|zst))?$/.exec(path);
+    if (match) byName.set(match[1].replaceAll('-', '_'), { path, form: match[2] });
   }
   const ordered = new Map();
   const add = (name) => {
@@ -199,7 +216,7 @@ function modules(files, packages) {
     // Not there: built into this kernel.
     if (found === undefined || ordered.has(name)) return;
     const raw = readFileSync(found.path);
-    const content = found.isPacked ? packages.unxz(raw) : raw;
+    const content = found.form === undefined ? raw : packages.unpackFile(raw, found.form);
     const depends = /\0depends=([^\0]*)\0/.exec(`\0${content.toString('latin1')}`);
     for (const other of depends ? depends[1].split(',') : []) add(other.replaceAll('-', '_'));
     ordered.set(name, content);

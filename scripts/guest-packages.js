@@ -3,8 +3,17 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Something about this host keeps the image from being built. Its message is one line for humans. */
-export class GuestImageError extends Error {}
+/** Something about this host keeps the image from being built. Message and fix are one line for humans. */
+export class GuestImageError extends Error {
+  constructor(message, fix = 'mend that, then run the set-up again (node scripts/setup.js start)') {
+    super(message);
+    this.fix = fix;
+  }
+}
+
+/** On a host that cannot build the image. It is the same on every host: nothing in it is of the host. */
+export const COPY_IMAGE =
+  'copy the folder build/guest from the same version of Cloudlet that was set up on Debian or Ubuntu on x64';
 
 /**
  * Fetches packages and unpacks them. `directory` is ours to fill, `path` the PATH on which apt-get and
@@ -22,16 +31,24 @@ export class DebianPackages {
 
   /** The packages' names and versions as apt knows them now: `{ name: version }`. Throws GuestImageError. */
   candidates(names) {
-    return this.#withLists(() => {
-      const shown = this.#run('apt-cache', ['show', '--no-all-versions', ...names]);
-      const found = {};
-      for (const record of shown.stdout.split(/\n\n+/)) {
-        const name = /^Package: (.+)$/m.exec(record);
-        const version = /^Version: (.+)$/m.exec(record);
-        if (name && version) found[name[1]] = version[1];
-      }
-      return names.every((name) => name in found) ? found : null;
-    });
+    return this.#withLists(() => this.#versions(names), names);
+  }
+
+  #versions(names) {
+    const shown = this.#run('apt-cache', ['show', '--no-all-versions', ...names]);
+    const found = {};
+    for (const record of shown.stdout.split(/\n\n+/)) {
+      const name = /^Package: (.+)$/m.exec(record);
+      const version = /^Version: (.+)$/m.exec(record);
+      if (name && version) found[name[1]] = version[1];
+    }
+    return names.every((name) => name in found) ? found : null;
+  }
+
+  /** The first of `names` that apt knows. Throws GuestImageError. */
+  firstKnown(names) {
+    const find = () => names.find((name) => this.#versions([name]) !== null) ?? null;
+    return this.#withLists(find, names);
   }
 
   /** The names that `name` depends on directly. */
@@ -56,7 +73,7 @@ export class DebianPackages {
   }
 
   /** Tries with the host's package lists, then with lists of our own that we fetch; these need no root. */
-  #withLists(attempt) {
+  #withLists(attempt, names) {
     const first = attempt();
     if (first !== null) return first;
     const lists = join(this.#directory, 'lists');
@@ -68,7 +85,10 @@ export class DebianPackages {
     const updated = this.#run('apt-get', ['update', '-qq']);
     const second = attempt();
     if (second !== null) return second;
-    throw new GuestImageError(`apt does not know the packages it takes${said(updated)}`);
+    throw new GuestImageError(
+      `apt does not know the packages it takes (${names.join(', ')})${said(updated)}`,
+      `let apt reach a mirror with them (Ubuntu: universe), then run the set-up again; or ${COPY_IMAGE}`,
+    );
   }
 
   #run(program, args, cwd = this.#directory) {
@@ -83,16 +103,19 @@ export class DebianPackages {
       env: { ...process.env, PATH: this.#path, LC_ALL: 'C' },
     });
     if (result.error?.code === 'ENOENT') {
-      throw new GuestImageError(`${program} was not found; the image is built on Debian and its descendants`);
+      throw new GuestImageError(
+        `${program} was not found; the image is built from packages of Debian or Ubuntu`,
+        COPY_IMAGE,
+      );
     }
     return result;
   }
 
   /**
-   * Decompresses `bytes` (a whole .xz file): Node cannot, and dpkg-deb does not mind what is in a package,
-   * so they are wrapped as one.
+   * Decompresses `bytes` (a whole file of that `form`, xz or zst): an old Node cannot, and dpkg-deb does not
+   * mind what is in a package, so they are wrapped as one.
    */
-  unxz(bytes) {
+  unpackFile(bytes, form) {
     const member = (name, content) => {
       const head = `${name.padEnd(16)}${'0'.padEnd(12)}${'0'.padEnd(6)}${'0'.padEnd(6)}${'100644'.padEnd(8)}`;
       const size = String(content.length).padEnd(10);
@@ -103,7 +126,7 @@ export class DebianPackages {
       Buffer.from('!<arch>\n'),
       ...member('debian-binary', Buffer.from('2.0\n')),
       ...member('control.tar', Buffer.alloc(1024)),
-      ...member('data.tar.xz', bytes),
+      ...member(`data.tar.${form}`, bytes),
     ];
     writeFileSync(file, Buffer.concat(parts));
     const result = spawnSync('dpkg-deb', ['--fsys-tarfile', file], {

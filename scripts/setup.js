@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildGuestImage, isGuestImageCurrent } from './guest-image.js';
+import { buildGuestImage, isGuestImageCurrent, noteNoGuestImage } from './guest-image.js';
 import { GuestImageError } from './guest-packages.js';
 import {
   canInstallPackages,
@@ -269,7 +269,8 @@ function guestImage() {
     });
   } catch (error) {
     if (!(error instanceof GuestImageError)) throw error;
-    console.log(`  no guest image: ${error.message}`);
+    console.log(`  no guest image: ${error.message}; ${error.fix}`);
+    noteNoGuestImage(ROOT, error);
   }
 }
 

@@ -1,6 +1,5 @@
 /** The part of the composition root that makes compute: engine, addresses, machines, console, metrics. */
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
 import { AddressPool } from './compute/addresses.ts';
@@ -22,6 +21,7 @@ import { OutboundGuard } from './drivers/host-network/outbound-guard.ts';
 import { LoopbackFront } from './drivers/loopback-front/loopback-front.ts';
 import { UIDS } from './drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from './drivers/qemu/qemu-hypervisor.ts';
+import { TINY_FOLDER, tinyIn } from './drivers/qemu/tiny-image.ts';
 import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
 import type { AppError } from './errors.ts';
 import type { Metadata } from './metadata/metadata.ts';
@@ -47,10 +47,7 @@ export interface ComputeDeps {
   readonly billing: VmBilling;
 }
 
-/** What set-up built; missing until it did. */
-const GUEST = fileURLToPath(new URL('../build/guest/', import.meta.url));
 const GIB = 2 ** 30;
-const TINY = { kernel: join(GUEST, 'tiny-kernel'), initrd: join(GUEST, 'tiny-initrd') };
 
 export type Compute = Awaited<ReturnType<typeof buildCompute>>;
 
@@ -63,7 +60,7 @@ export async function buildCompute(deps: ComputeDeps) {
   const hypervisor = new QemuHypervisor({
     vmsDirectory: join(config.dataDir, 'vms'),
     imagesDirectory: join(config.dataDir, 'images'),
-    tiny: TINY,
+    tiny: tinyIn(TINY_FOLDER),
     clock,
     uidBase: config.vmUidBase,
     accel: config.vmAccel,

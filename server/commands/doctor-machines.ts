@@ -7,6 +7,7 @@ import { findParent } from '../drivers/qemu/cgroups.ts';
 import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/qemu/kvm.ts';
 import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
+import { TINY_FOLDER, tinyIn, whyNoTinyImage } from '../drivers/qemu/tiny-image.ts';
 import { type HostMemory, readHostMemory } from '../system/host-memory.ts';
 import type { Finding } from './doctor.ts';
 
@@ -57,6 +58,12 @@ async function whyNotOpen(device: string): Promise<Finding | null> {
     const { fix } = noKvm();
     return warning({ accel: 'tcg', reason: `${device} cannot be opened (${code})`, fix });
   }
+}
+
+export function checkTinyImage(folder = TINY_FOLDER): Finding[] {
+  const missing = whyNoTinyImage(tinyIn(folder));
+  if (missing === null) return [{ level: 'ok', subject: 'guest image', detail: 'tiny is built' }];
+  return [{ level: 'warn', subject: 'guest image', detail: missing.problem, fix: missing.fix }];
 }
 
 /** Whether there is enough for one more machine. A limit is that of where this very command runs. */

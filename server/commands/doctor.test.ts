@@ -22,7 +22,7 @@ import { AccelProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { runDoctor } from './doctor.ts';
 import { checkClock, checkDescriptors } from './doctor-host.ts';
-import { checkKvm, checkMemory } from './doctor-machines.ts';
+import { checkKvm, checkMemory, checkTinyImage } from './doctor-machines.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -76,6 +76,7 @@ describe('doctor', () => {
       ...subjects,
       'QEMU',
       'KVM',
+      'guest image',
       'memory',
       'guest limits',
       'PostgreSQL',
@@ -185,6 +186,17 @@ describe('doctor', () => {
     if (process.platform !== 'linux') return;
     assert.equal(finding?.level, 'warn');
     assert.match(finding?.fix ?? '', /ulimit -n 3000000/);
+  });
+
+  test("a guest image that could not be built is a warning with the set-up's reason", () => {
+    const reason = { reason: 'apt-get was not found', fix: 'copy the folder build/guest' };
+    writeFileSync(join(dataDir, 'problem.json'), JSON.stringify(reason));
+    const [missing] = checkTinyImage(dataDir);
+    assert.equal(missing?.level, 'warn');
+    assert.match(missing?.detail ?? '', /has not been built: apt-get was not found$/);
+    assert.equal(missing?.fix, 'copy the folder build/guest');
+    for (const name of ['tiny-kernel', 'tiny-initrd']) writeFileSync(join(dataDir, name), '');
+    assert.equal(checkTinyImage(dataDir)[0]?.level, 'ok');
   });
 
   test('memory: too little for a machine is a warning with the figures', () => {

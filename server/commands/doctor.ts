@@ -10,7 +10,7 @@ import {
   checkPorts,
   checkRuntime,
 } from './doctor-host.ts';
-import { checkGuestLimits, checkKvm, checkMemory } from './doctor-machines.ts';
+import { checkGuestLimits, checkKvm, checkMemory, checkTinyImage } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
 
@@ -64,6 +64,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkQemu(),
     checkKvm(config),
     checkVmNetwork(config),
+    checkTinyImage(),
     checkMemory(),
     checkGuestLimits(),
     checkEngines(),

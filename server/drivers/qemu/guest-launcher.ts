@@ -16,6 +16,7 @@ import { type Accel, kvmUser } from './kvm.ts';
 import { bringUp, lastLine, launch } from './launch.ts';
 import { chooseMachine, type QemuProgram } from './program.ts';
 import { clearGuest, stopRun } from './stopping.ts';
+import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 
 export interface LauncherDeps {
   readonly folders: GuestFolders;
@@ -23,7 +24,7 @@ export interface LauncherDeps {
   readonly shells: GuestShells;
   readonly cgroups: Cgroups;
   /** Paths of what the built-in image starts from. */
-  readonly tiny: { readonly kernel: string; readonly initrd: string };
+  readonly tiny: TinyImage;
   readonly networks: GuestNetworks;
   readonly notice: (vmId: string, text: string) => void;
 }
@@ -126,8 +127,9 @@ export class GuestLauncher {
       lendFile(this.#deps.tiny.initrd, join(folder, FILES.initrd), uid);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asDiskError(error);
-      throw new AppError('engine_unavailable', 'the built-in image has not been built', {
-        hint: 'run the set-up again: it builds the image',
+      const why = whyNoTinyImage(this.#deps.tiny);
+      throw new AppError('engine_unavailable', why?.problem ?? 'the built-in image is being built', {
+        hint: why?.fix ?? 'try again',
         cause: error,
       });
     }

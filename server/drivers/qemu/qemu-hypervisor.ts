@@ -25,6 +25,7 @@ import { INSTALL_HINT, type QemuProgram, QemuPrograms } from './program.ts';
 import { type HostDisk, RoomWaits } from './room-waits.ts';
 import { sampleRun } from './sampling.ts';
 import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
+import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 
 export interface QemuDeps {
   /** Everything of every guest is in here. */
@@ -32,7 +33,7 @@ export interface QemuDeps {
   /** Images as `<imageId>.<format>`. */
   readonly imagesDirectory: string;
   /** Paths of what the built-in image starts from. */
-  readonly tiny: { readonly kernel: string; readonly initrd: string };
+  readonly tiny: TinyImage;
   readonly clock: Clock;
   /** As root every guest has a user of its own: this number plus one of a million. */
   readonly uidBase: number;
@@ -130,7 +131,9 @@ export class QemuHypervisor implements hv.Hypervisor {
     }
     const { accel, reason, fix } = this.#accel(program);
     const { message = '', hint = '' } = this.#networks.refusal ?? {};
-    const fine = { isUsable: true, problem: message, fix: hint };
+    const noTiny = whyNoTinyImage(this.#deps.tiny);
+    const told = noTiny === null || message !== '' ? { problem: message, fix: hint } : noTiny;
+    const fine = { isUsable: noTiny === null || this.#images.list().length > 0, ...told };
     return { ...fine, version: program.version, accel, accelReason: withFix(reason, fix) };
   }
 

@@ -1,0 +1,39 @@
+/** The built-in image, which the set-up builds; where it could not, it wrote down why. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export interface TinyImage {
+  readonly kernel: string;
+  readonly initrd: string;
+}
+
+interface NoTinyImage {
+  readonly problem: string;
+  readonly fix: string;
+}
+
+/** What set-up built; missing until it did. */
+export const TINY_FOLDER = fileURLToPath(new URL('../../../build/guest/', import.meta.url));
+const REASON = 'problem.json';
+const NOT_TRIED: NoTinyImage = {
+  problem: 'the built-in image has not been built',
+  fix: 'run the set-up again (node scripts/setup.js start): it builds the image',
+};
+
+export function tinyIn(folder: string): TinyImage {
+  return { kernel: join(folder, 'tiny-kernel'), initrd: join(folder, 'tiny-initrd') };
+}
+
+/** Why there is no built-in image, in the set-up's words; null: there is one. */
+export function whyNoTinyImage({ kernel, initrd }: TinyImage): NoTinyImage | null {
+  if (existsSync(kernel) && existsSync(initrd)) return null;
+  try {
+    const { reason, fix } = JSON.parse(readFileSync(join(kernel, '..', REASON), 'utf8'));
+    // Everyone may read it in the status; whence this host has its packages is not theirs to know.
+    const plain = String(reason).replace(/\S*:\/\/\S*/g, '…');
+    return { problem: `${NOT_TRIED.problem}: ${plain}`, fix: String(fix) };
+  } catch {
+    return NOT_TRIED;
+  }
+}
