@@ -13,6 +13,8 @@ export interface LaunchLine {
   readonly cwd: string;
   readonly uid: number;
   readonly gid: number;
+  /** Where QEMU's own forwards of the guest's ports listen. */
+  readonly forwards: Readonly<Record<number, { readonly host: string; readonly port: number }>>;
 }
 
 /** Reads it off the running guest of that machine. */
@@ -23,7 +25,9 @@ export function launchLineOf(vmId: string): LaunchLine {
       if (program?.includes('qemu-system') !== true || !args.some((arg) => arg.includes(vmId))) continue;
       const status = readFileSync(`/proc/${pid}/status`, 'utf8');
       const id = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
-      return { program, args, cwd: readlinkSync(`/proc/${pid}/cwd`), uid: id('Uid'), gid: id('Gid') };
+      const cwd = readlinkSync(`/proc/${pid}/cwd`);
+      const { forwards } = JSON.parse(readFileSync(join(cwd, '..', 'run.json'), 'utf8'));
+      return { program, args, cwd, uid: id('Uid'), gid: id('Gid'), forwards };
     } catch {
       // Another process that ended meanwhile.
     }
@@ -44,20 +48,31 @@ async function tryConnect(open: () => Socket): Promise<Socket> {
 }
 
 /** Says one QMP command and waits for its answer. */
-async function say(socket: Socket, command: string): Promise<string> {
+async function say(socket: Socket, command: string, words: object = {}): Promise<string> {
   const answer = once(socket, 'data');
-  socket.write(`${JSON.stringify({ execute: command })}\n`);
+  socket.write(`${JSON.stringify({ execute: command, arguments: words })}\n`);
   const [bytes] = await answer;
   return String(bytes);
 }
 
 /** Resolves when the processor runs. */
-export async function launchByHand({ program, args, cwd, uid, gid }: LaunchLine): Promise<ChildProcess> {
+export async function launchByHand({
+  program,
+  args,
+  cwd,
+  uid,
+  gid,
+  forwards,
+}: LaunchLine): Promise<ChildProcess> {
   for (const name of readdirSync(cwd)) if (name.endsWith('.sock')) rmSync(join(cwd, name));
   const child = spawn(program, args, { cwd, uid, gid, stdio: 'ignore' });
   const socket = await tryConnect(() => connect(join(cwd, 'qmp.sock')));
   await once(socket, 'data');
   await say(socket, 'qmp_capabilities');
+  for (const [guestPort, { host, port }] of Object.entries(forwards)) {
+    const line = `hostfwd_add net0 tcp:${host}:${port}-:${guestPort}`;
+    await say(socket, 'human-monitor-command', { 'command-line': line });
+  }
   await say(socket, 'cont');
   while (!(await say(socket, 'query-status')).includes('"running": true')) await sleep(1);
   socket.destroy();
@@ -65,10 +80,10 @@ export async function launchByHand({ program, args, cwd, uid, gid }: LaunchLine)
 }
 
 /** Where QEMU's own forward of a port of the guest listens. */
-export function forwardOf({ args }: LaunchLine, guestPort: number): { host: string; port: number } {
-  const form = new RegExp(`hostfwd=tcp:([\\d.]+):(\\d+)-:${guestPort}(?:,|\\s|$)`);
-  const [, host = '', port = ''] = form.exec(args.join(' ')) ?? [];
-  return { host, port: Number(port) };
+export function forwardOf({ forwards }: LaunchLine, guestPort: number): { host: string; port: number } {
+  const place = forwards[guestPort];
+  if (place === undefined) throw new Error(`nothing forwards port ${guestPort} of the guest`);
+  return place;
 }
 
 /** Resolves when SSH said its first word there. */

@@ -195,7 +195,7 @@ export interface Hypervisor {
   /** The newest `maxBytes` that the guest wrote to its serial console, across its last runs. */
   consoleLog(vmId: string, maxBytes: number): Promise<Uint8Array>;
 
-  /** Where this host reaches a TCP port of the guest, whether or not it runs now; null: it cannot. */
+  /** Where this host reaches a TCP port of the guest in its present run; null: it cannot. */
   endpoint(spec: Pick<GuestSpec, 'vmId' | 'network'>, port: number): GuestEndpoint | null;
 
   /** Guests that end by themselves, also those adopted. One listener. */

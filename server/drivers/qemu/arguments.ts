@@ -1,14 +1,6 @@
 /** The command line of one guest, as a pure function. */
 import { TAP_FD } from './tap-descriptor.ts';
 
-/** A TCP port of the guest, and where on this host it answers. */
-export interface Forward {
-  /** IPv4 text. Never empty: to QEMU an empty address means all of them. */
-  readonly address: string;
-  readonly hostPort: number;
-  readonly guestPort: number;
-}
-
 /** What is put into the command line. No text of a user: nothing here can hold one. */
 export interface Launch {
   readonly vmId: string;
@@ -29,7 +21,6 @@ export interface Launch {
   readonly outbound: boolean;
   /** A device of this host, in the place of QEMU's own network; null: that network. */
   readonly tap: string | null;
-  readonly forwards: readonly Forward[];
 }
 
 /** The files of a guest, by their names in its own directory, which is QEMU's working directory. */
@@ -130,15 +121,7 @@ function diskArguments({ boot, diskFormat }: Launch): string[] {
   ];
 }
 
-function networkBackend({ outbound, forwards, tap }: Launch): string {
+function networkBackend({ outbound, tap }: Launch): string {
   if (tap !== null) return `tap,id=net0,fd=${TAP_FD}`;
-  const parts = ['user', 'id=net0', 'ipv6=off', `restrict=${outbound ? 'off' : 'on'}`];
-  for (const { address, hostPort, guestPort } of forwards) {
-    const isPort = (port: number) => Number.isInteger(port) && port > 0 && port < 65_536;
-    if (!/^127(?:\.\d{1,3}){3}$/.test(address) || !isPort(hostPort) || !isPort(guestPort)) {
-      throw new Error('not a forward for a guest');
-    }
-    parts.push(`hostfwd=tcp:${address}:${hostPort}-:${guestPort}`);
-  }
-  return parts.join(',');
+  return `user,id=net0,ipv6=off,restrict=${outbound ? 'off' : 'on'}`;
 }

@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import { isId } from '../../ids.ts';
+import type { Forwards } from './forwards.ts';
 import { ENDED, type Ending, readEnding } from './guest-ending.ts';
 import { removeTree } from './tree-removal.ts';
 
@@ -33,6 +33,8 @@ export interface RunRecord {
   readonly accelReason: string;
   /** ms since 1970; null until the processor runs. */
   readonly runningSince: number | null;
+  /** Where its ports are reached; none until it can run, and none where it has an address of its own. */
+  readonly forwards: Forwards;
 }
 
 /** The folder that belongs to the guest, in ours. */
@@ -45,19 +47,10 @@ const GONE = '.gone-';
 export const SLOTS = 2 ** 20;
 /** User ids of a cloud: one of each guest, the test boot's, the one that images are converted under. */
 export const UIDS = { probe: SLOTS, images: SLOTS + 1, count: SLOTS + 2 };
-const PRIVILEGED_PORTS = 1024;
 
-/**
- * Where a guest's port is offered on this host: every guest has two loopback addresses of its own in
- * 127.96.0.0/11: one for its low ports (moved up, as ports below 1024 need privilege), one for the others.
- */
-export function guestEndpoint(slot: number, port: number): GuestEndpoint {
-  const isLow = port < PRIVILEGED_PORTS;
-  const second = (isLow ? 96 : 112) + (slot >> 16);
-  return {
-    host: `127.${second}.${(slot >> 8) & 255}.${slot & 255}`,
-    port: isLow ? port + 20_000 : port,
-  };
+/** A loopback address of this guest alone, in 127.96.0.0/12. */
+export function guestAddress(slot: number): string {
+  return `127.${96 + (slot >> 16)}.${(slot >> 8) & 255}.${slot & 255}`;
 }
 
 export class GuestFolders {

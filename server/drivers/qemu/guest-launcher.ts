@@ -6,6 +6,7 @@ import { promisesLittle } from '../../system/host-memory.ts';
 import { FILES, qemuArguments } from './arguments.ts';
 import type { Cgroups } from './cgroups.ts';
 import { asDiskError, lendFile } from './disk.ts';
+import type { Forwards } from './forwards.ts';
 import { trimLog } from './guest-console.ts';
 import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
 import type { GuestNetworks } from './guest-networks.ts';
@@ -76,8 +77,8 @@ export class GuestLauncher {
     // While the process gets ready, neither holds anybody up.
     const guarded = guard();
     shells.refill();
-    await this.bringUp(run, guarded);
-    runs.remember(run, { accel, accelReason: reason });
+    const forwards = await this.bringUp(run, spec, guarded);
+    runs.remember(run, { accel, accelReason: reason, forwards });
     return run;
   }
 
@@ -104,13 +105,17 @@ export class GuestLauncher {
     }
   }
 
-  /** Lets its processor run, once it is `guarded`. A failed start leaves no process, and is no GuestEnd. */
-  async bringUp(run: GuestRun, guarded = Promise.resolve()): Promise<void> {
+  /**
+   * Lets its processor run, once it is `guarded`, and resolves with where its ports are reached. A failed
+   * start leaves no process, and is no GuestEnd.
+   */
+  async bringUp(run: GuestRun, { network }: GuestSpec, guarded = Promise.resolve()): Promise<Forwards> {
     const wasStopping = run.isStopping;
     run.isStopping = true;
     try {
-      await bringUp(run, guarded);
+      const forwards = await bringUp(run, guarded, () => this.#deps.networks.forward(run, network.ports));
       run.isStopping = wasStopping;
+      return forwards;
     } catch (error) {
       if (run.isAlive) await stopRun(run, 0);
       this.#deps.runs.forget(run);

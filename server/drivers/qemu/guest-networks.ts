@@ -3,7 +3,9 @@ import type { GuestEndpoint, GuestNetwork, GuestSpec } from '../../compute/hyper
 import { AppError } from '../../errors.ts';
 import type { Launch } from './arguments.ts';
 import { writeSeed } from './disk.ts';
-import { type GuestFolders, type GuestRecord, guestEndpoint, SLOTS } from './guest-folders.ts';
+import { addForwards, type Forwards } from './forwards.ts';
+import { type GuestFolders, type GuestRecord, guestAddress, SLOTS } from './guest-folders.ts';
+import type { GuestRun } from './guest-run.ts';
 import type { StaticNetwork } from './seed.ts';
 
 /** What keeps this host closed to guests that may reach the outside. */
@@ -41,7 +43,7 @@ export interface GuestNetworksDeps {
 }
 
 interface Connection {
-  readonly wires: Pick<Launch, 'outbound' | 'tap' | 'forwards'>;
+  readonly wires: Pick<Launch, 'outbound' | 'tap'>;
   /**
    * To be called as soon as the process is there; before it has resolved no processor of the guest may run.
    * Rejects with `engine_unavailable` when the guest could reach this host.
@@ -70,16 +72,12 @@ export class GuestNetworks {
     const close = async () => outbound?.close();
     if (bridge !== null) return { wires: await this.#plug(bridge, spec, record), guard: close };
     const mayOut = outbound?.letsOut === true && spec.network.outbound;
-    const forwards = spec.network.ports.map((guestPort) => {
-      const { host, port } = guestEndpoint(record.slot, guestPort);
-      return { address: host, hostPort: port, guestPort };
-    });
     this.#seed(spec, record, null);
     const ensure = async () => {
       await outbound?.ensure();
       this.#userOf(record);
     };
-    return { wires: { outbound: mayOut, tap: null, forwards }, guard: mayOut ? ensure : close };
+    return { wires: { outbound: mayOut, tap: null }, guard: mayOut ? ensure : close };
   }
 
   async #plug(bridge: GuestBridge, spec: GuestSpec, record: GuestRecord): Promise<Connection['wires']> {
@@ -88,7 +86,7 @@ export class GuestNetworks {
     if (address === null || network === null) throw notOfThisNetwork(address);
     const tap = await bridge.plug({ ...spec.network, address, uid: this.#userOf(record) });
     this.#seed(spec, record, network);
-    return { outbound: false, tap, forwards: [] };
+    return { outbound: false, tap };
   }
 
   /** Written for each run: address and network may be others than when the disk was made. */
@@ -105,6 +103,13 @@ export class GuestNetworks {
     throw new AppError('engine_unavailable', detail, { hint });
   }
 
+  /** To be called before its processor runs. Resolves with where its ports are reached from now on. */
+  async forward(run: GuestRun, ports: readonly number[]): Promise<Forwards> {
+    const record = this.#deps.folders.find(run.vmId);
+    if (this.#deps.bridge !== null || record === undefined) return {};
+    return addForwards(run, guestAddress(record.slot), ports);
+  }
+
   /** Its process is gone. Never rejects: what cannot be taken away now is at the next start. */
   async disconnect(vmId: string): Promise<void> {
     const uid = this.#deps.folders.find(vmId)?.uid;
@@ -115,8 +120,8 @@ export class GuestNetworks {
   endpoint({ vmId, network }: Pick<GuestSpec, 'vmId' | 'network'>, port: number): GuestEndpoint | null {
     const record = this.#deps.folders.find(vmId);
     if (record === undefined || !network.ports.includes(port)) return null;
-    if (this.#deps.bridge === null) return guestEndpoint(record.slot, port);
-    return network.address === null ? null : { host: network.address, port };
+    if (this.#deps.bridge !== null) return network.address === null ? null : { host: network.address, port };
+    return this.#deps.folders.run(vmId)?.forwards[port] ?? null;
   }
 }
 

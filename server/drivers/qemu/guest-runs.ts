@@ -1,8 +1,9 @@
 /** The present run of each guest, by what is written down and by what really runs. */
 import type { Clock } from '../../clock.ts';
 import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
+import type { Forwards } from './forwards.ts';
 import { unwatchedEnd } from './guest-ending.ts';
-import type { GuestFolders } from './guest-folders.ts';
+import type { GuestFolders, RunRecord } from './guest-folders.ts';
 import { GuestRun } from './guest-run.ts';
 import { lastLine, runStatus } from './launch.ts';
 import {
@@ -44,7 +45,10 @@ export class GuestRuns {
   }
 
   /** Writes down the run, and since when it runs, unless that is known. */
-  remember(run: GuestRun, about: { accel: 'kvm' | 'tcg'; accelReason: string }): void {
+  remember(
+    run: GuestRun,
+    about: Pick<RunRecord, 'accel' | 'accelReason'> & { readonly forwards?: Forwards },
+  ): void {
     const before = this.#deps.folders.run(run.vmId);
     const isNew = before?.handle !== run.handle;
     const record = {
@@ -53,6 +57,7 @@ export class GuestRuns {
       accel: about.accel,
       accelReason: about.accelReason,
       runningSince: isNew ? null : (before.runningSince ?? this.#deps.clock.now()),
+      forwards: about.forwards ?? (isNew ? {} : before.forwards),
     };
     const isSame = !isNew && before.accel === about.accel && before.accelReason === about.accelReason;
     if (isSame) this.#deps.folders.completeRun(run.vmId, record);

@@ -96,11 +96,16 @@ function notRun(words: string | null): Error {
 }
 
 /**
- * Waits until both QMP sockets answer and the guest is `guarded`, sets what can only be set now, and lets the
- * processor run. Throws when the process ends, or is not there after 15 s, and what `guarded` does.
+ * Waits until both QMP sockets answer, `connect` is done and the guest is `guarded`, sets what can only be
+ * set now, and lets the processor run. Resolves with what `connect` did. Throws when the process ends, or is
+ * not there after 15 s, and what the two do.
  */
-export async function bringUp(run: GuestRun, guarded: Promise<void>): Promise<void> {
-  await Promise.all([connected(run), guarded]);
+export async function bringUp<T>(
+  run: GuestRun,
+  guarded: Promise<void>,
+  connect: () => Promise<T>,
+): Promise<T> {
+  const [result] = await Promise.all([connected(run).then(connect), guarded]);
   const interval = { property: 'guest-stats-polling-interval', value: STATS_SECONDS };
   const balloon = { path: `/machine/peripheral/${BALLOON_ID}`, ...interval };
   // Sent together, done in this order: the guest does not wait for us to hear each answer, and we do not wait
@@ -113,6 +118,7 @@ export async function bringUp(run: GuestRun, guarded: Promise<void>): Promise<vo
   // `paused`: it ran, and the disk of this host ran full just then.
   if (status !== 'running' && status !== 'paused')
     throw new AppError('internal_error', `the guest is ${status} after its start`);
+  return result;
 }
 
 async function connected(run: GuestRun): Promise<void> {

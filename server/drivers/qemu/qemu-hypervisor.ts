@@ -196,7 +196,8 @@ export class QemuHypervisor implements hv.Hypervisor {
       const program = await this.#programs.system();
       if (program === null) throw notInstalled();
       const existing = this.#runs.find(spec.vmId);
-      if (existing !== null && !(await this.#endUnguarded(existing, spec))) return this.#complete(existing);
+      if (existing !== null && !(await this.#endUnguarded(existing, spec)))
+        return this.#complete(existing, spec);
       const record = await this.#prepared(spec);
       admitGuest(this.#runs, this.#starting);
       this.#starting++;
@@ -218,15 +219,15 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   /** A guest that has a process already: it runs, or was left behind before its processor did. */
-  async #complete(run: GuestRun): Promise<hv.StartedGuest> {
+  async #complete(run: GuestRun, spec: hv.GuestSpec): Promise<hv.StartedGuest> {
     const before = this.#folders.run(run.vmId);
     const about = before ?? { accel: 'tcg', accelReason: '' };
     const isRunning = before?.handle === run.handle && before.runningSince !== null;
     if (!isRunning || (await runStatus(run, STATUS_MS).catch(() => 'running')) !== 'running') {
       this.#runs.remember(run, about);
-      await this.#launcher.bringUp(run);
+      const forwards = await this.#launcher.bringUp(run, spec);
+      this.#runs.remember(run, { ...about, forwards });
     }
-    this.#runs.remember(run, about);
     await run.watchPersistently();
     return this.#describe(run);
   }

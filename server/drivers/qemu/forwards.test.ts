@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { GuestSpec } from '../../compute/hypervisor.ts';
+import { isAppError } from '../../errors.ts';
+import { buildQemuHouse, noQemu } from '../../testing/qemu-house.ts';
+import { addForwards } from './forwards.ts';
+import type { RunRecord } from './guest-folders.ts';
+
+const HOST = '127.96.0.1';
+
+/** QEMU as far as forwards go: it can have each port but those. Keeps the lines it was given. */
+function scriptedQemu(isTaken: (port: number) => boolean) {
+  const lines: string[] = [];
+  const command = async (_name: string, args: Readonly<Record<string, unknown>> = {}) => {
+    const line = String(args['command-line']);
+    lines.push(line);
+    const port = Number(/:(\d+)-:/.exec(line)?.[1]);
+    return isTaken(port) ? `could not set up host forwarding rule '${line}'\r\n` : '';
+  };
+  return { lines, command };
+}
+
+test('each port of a guest gets one of its address, and what others have is passed over', async () => {
+  const qemu = scriptedQemu((port) => port === 20_000 || port === 20_002);
+  const forwards = await addForwards(qemu, HOST, [22, 80, 8080]);
+  assert.deepEqual(forwards, {
+    22: { host: HOST, port: 20_003 },
+    80: { host: HOST, port: 20_001 },
+    8080: { host: HOST, port: 20_004 },
+  });
+  assert.equal(qemu.lines[0], 'hostfwd_add net0 tcp:127.96.0.1:20000-:22');
+});
+
+test('a host that lets QEMU listen nowhere is told so; an address of others is never asked for', async () => {
+  const deaf = scriptedQemu(() => true);
+  await assert.rejects(addForwards(deaf, HOST, [22]), (error) => isAppError(error, 'engine_unavailable'));
+  for (const host of ['', '0.0.0.0', '10.0.0.1', '127.0.0.1,x', '127.0.0.1\n']) {
+    const { command, lines } = scriptedQemu(() => false);
+    await assert.rejects(addForwards({ command }, host, [22]), JSON.stringify(host));
+    assert.deepEqual(lines, []);
+  }
+});
+
+test('a guest starts beside programs that listen everywhere, and is found again', {
+  skip: noQemu,
+}, async () => {
+  const house = buildQemuHouse();
+  const made = house.newSpec();
+  // What many servers have, and what machines before this one would take at first.
+  const ports = [22, 80, 3000, 5432, 8080, 20_000, 20_001];
+  const spec: GuestSpec = { ...made, network: { ...made.network, ports } };
+  const programs: Server[] = [];
+  for (const port of ports) programs.push(await everywhere(port));
+  const hypervisor = house.open();
+  await hypervisor.start(spec);
+  const places = ports.map((port) => hypervisor.endpoint(spec, port));
+  for (const place of places) {
+    assert.ok(place !== null && !ports.includes(place.port), JSON.stringify(place));
+    const client = connect(place);
+    await once(client, 'connect');
+    client.destroy();
+  }
+  await hypervisor.close();
+  const path = join(house.deps.vmsDirectory, spec.vmId, 'run.json');
+  const written = JSON.parse(fs.readFileSync(path, 'utf8')) as RunRecord;
+  const second = house.open();
+  assert.deepEqual(
+    ports.map((port) => second.endpoint(spec, port)),
+    places,
+  );
+  // As if we had died after the forwards were made and before that was written down.
+  fs.writeFileSync(path, JSON.stringify({ ...written, runningSince: null, forwards: {} }));
+  await second.start(spec);
+  for (const port of ports) assert.notEqual(second.endpoint(spec, port), null);
+  await second.stop(spec.vmId, { graceMs: 0 });
+  await second.close();
+  for (const program of programs) program.close();
+  await house.remove();
+});
+
+/** Listens at all addresses, unless some other program of this host does. */
+async function everywhere(port: number): Promise<Server> {
+  const server = createServer();
+  await new Promise((resolve) => {
+    server.once('error', resolve).listen({ port, host: '0.0.0.0', exclusive: true }, () => resolve(null));
+  });
+  return server;
+}
