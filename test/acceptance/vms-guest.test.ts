@@ -156,6 +156,7 @@ test('what was written is there after a stop and a start, and the host key is th
   assert.equal((await post('/stop?grace=30')).state_reason.code, 'shut_down');
   assert.equal((await user.expect(200, `${vm}/metrics`)).cpu_percent, 0);
   await post('/start');
+  await sshBanner(address);
   const { output, code } = await ssh('cat ~/file ~/runs');
   assert.deepEqual([code, output], [0, 'kept\nonce\n']);
 });
