@@ -3,7 +3,9 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Config } from '../config.ts';
+import { bridgeOf } from '../drivers/host-network/guest-bridge.ts';
 import type { Finding } from './doctor.ts';
+import { forwardDrop } from './forward-drops.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 5000;
@@ -11,7 +13,7 @@ const ASK_MS = 5000;
 const ENV = { PATH: '/usr/sbin:/sbin:/usr/bin:/bin', LANG: 'C' };
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
-export async function checkVmNetwork({ vmNetwork, vmOutbound }: Config): Promise<Finding[]> {
+export async function checkVmNetwork({ vmNetwork, vmOutbound, vmUidBase }: Config): Promise<Finding[]> {
   const isBridge = vmNetwork === 'bridge';
   const subject = 'VM network';
   const isOpen = isBridge || vmOutbound === 'on';
@@ -37,6 +39,12 @@ export async function checkVmNetwork({ vmNetwork, vmOutbound }: Config): Promise
   const mustForward = isBridge && vmOutbound === 'on';
   if (mustForward && (await readFile(FORWARDING, 'utf8').catch(() => '')).trim() !== '1')
     return refuse('this host forwards no packets', 'sysctl -w net.ipv4.ip_forward=1');
+  const ruleset = mustForward ? await answerOf('nft', '-j', 'list', 'ruleset') : undefined;
+  const drop = ruleset === undefined ? null : forwardDrop(ruleset, bridgeOf(vmUidBase));
+  if (drop !== null) {
+    const detail = `rules of this host (${drop.chain}) drop what virtual machines send to the outside`;
+    return [{ level: 'warn', subject, detail, fix: drop.fix }];
+  }
   return [{ level: 'ok', subject, detail: `${vmNetwork}, outbound ${vmOutbound}, ${version}` }];
 }
 

@@ -41,7 +41,7 @@ export class GuestBridge {
 
   constructor(deps: GuestBridgeDeps) {
     this.#deps = deps;
-    this.#name = `clbr${deps.uidBase}`;
+    this.#name = bridgeOf(deps.uidBase);
   }
 
   /** This host's own address among its guests. */
@@ -153,6 +153,11 @@ export class GuestBridge {
     // A name server on this host's own loopback is none to a guest.
     return routableResolvers();
   }
+}
+
+/** The name of the bridge of the cloud with that first user id. */
+export function bridgeOf(uidBase: number): string {
+  return `clbr${uidBase}`;
 }
 
 function deviceOf(uid: number): string {
