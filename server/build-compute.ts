@@ -18,6 +18,7 @@ import type { Config } from './config.ts';
 import { BridgeFront } from './drivers/bridge-front/bridge-front.ts';
 import { GuestBridge } from './drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from './drivers/host-network/outbound-guard.ts';
+import { AddressGuard } from './drivers/loopback-front/address-guard.ts';
 import { LoopbackFront } from './drivers/loopback-front/loopback-front.ts';
 import { UIDS } from './drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from './drivers/qemu/qemu-hypervisor.ts';
@@ -71,7 +72,11 @@ export async function buildCompute(deps: ComputeDeps) {
   });
   room.beforeRelease(() => hypervisor.waits.haltAll());
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
-  const front = bridge === null ? new LoopbackFront({ clock, descriptors }) : new BridgeFront({ clock });
+  const addressGuard = new AddressGuard({ network: config.vmPool });
+  const front =
+    bridge === null
+      ? new LoopbackFront({ clock, descriptors, guard: addressGuard })
+      : new BridgeFront({ clock });
   const taken = await store.addresses();
   const addresses = new AddressPool({ network: config.vmPool, taken, host: front });
   if (bridge !== null) addresses.markTaken(bridge.gateway);
@@ -113,7 +118,7 @@ export async function buildCompute(deps: ComputeDeps) {
     alarms: deps.base.alarms,
     routes: { ...own, hypervisor, billing },
     countRunning: async () => (await store.listRunning()).length,
-    networks: bridge === null ? [guard] : [bridge, guard],
+    networks: bridge === null ? [guard, addressGuard] : [bridge, guard],
   };
 }
 

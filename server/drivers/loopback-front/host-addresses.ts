@@ -1,12 +1,9 @@
 /** Which addresses of this host are free for machines of this cloud. */
 import { createSocket, type Socket } from 'node:dgram';
-import { createServer } from 'node:net';
-import { closed, listenAt, type Place } from './listening.ts';
+import { NEUTRAL, type Place, refusal } from './listening.ts';
 
 /** A UDP port at a block's first address, which no machine has: whoever holds it has the block. */
 const CLAIM_PORT = 22_022;
-/** Of every host, and no machine's. What cannot be had here is taken at every address of the host. */
-const NEUTRAL = '127.1.0.0';
 
 /** `unknown`: the host does not let anybody hold it. */
 type Claim = Socket | 'unknown' | 'taken';
@@ -54,12 +51,4 @@ function hold({ address, port }: Place): Promise<Claim> {
       resolve(socket);
     });
   });
-}
-
-/** Why nobody of this process could listen there; undefined: it could. */
-async function refusal(place: Place): Promise<string | undefined> {
-  const server = createServer();
-  const error = await listenAt(server, place);
-  if (error === null) await closed(server);
-  return error?.code;
 }

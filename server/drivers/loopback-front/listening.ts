@@ -1,10 +1,13 @@
 /** Listens at an address of this host. */
-import type { Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 
 export interface Place {
   readonly address: string;
   readonly port: number;
 }
+
+/** Of every host, and no machine's. What cannot be had here is taken at every address of the host. */
+export const NEUTRAL = '127.1.0.0';
 
 /** Resolves with null once the server listens, else with the error. No later error ends the process. */
 export function listenAt(server: Server, { address, port }: Place): Promise<NodeJS.ErrnoException | null> {
@@ -19,4 +22,12 @@ export function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
   });
+}
+
+/** Why nobody of this process could listen there; undefined: it could. */
+export async function refusal(place: Place): Promise<string | undefined> {
+  const server = createServer();
+  const error = await listenAt(server, place);
+  if (error === null) await closed(server);
+  return error?.code;
 }

@@ -21,7 +21,7 @@ const guestSockets = new Set<Socket>();
 const endpoints = new Map<number, number>();
 
 beforeEach(() => {
-  front = new LoopbackFront({ clock: systemClock, timings, descriptors: ROOM });
+  front = new LoopbackFront({ clock: systemClock, timings, descriptors: ROOM, guard: null });
   signs = 0;
 });
 afterEach(async () => {
@@ -351,7 +351,7 @@ test('a port that another program has stays closed with the reason, and is opene
 test('when no more files may be opened ports stay closed, and clients are cut', async () => {
   let room = 1;
   const descriptors = { take: (more: number) => room >= more };
-  front = new LoopbackFront({ clock: systemClock, timings, descriptors });
+  front = new LoopbackFront({ clock: systemClock, timings, descriptors, guard: null });
   await guest(8080, echo);
   await open([8080]);
   front.begin(VM);

@@ -10,6 +10,7 @@ import {
   NOT_RUNNING,
   type PortState,
 } from '../../compute/front.ts';
+import type { AddressGuard } from './address-guard.ts';
 import type { FrontTimings } from './guest-run.ts';
 import { HostAddresses } from './host-addresses.ts';
 import { type Descriptors, frontPorts, MachineFront } from './machine-front.ts';
@@ -17,6 +18,8 @@ import { type Descriptors, frontPorts, MachineFront } from './machine-front.ts';
 export interface LoopbackFrontDeps {
   readonly clock: Clock;
   readonly descriptors: Descriptors;
+  /** null: machines listen at their own ports, and share them with whoever listens at every address. */
+  readonly guard: AddressGuard | null;
   /** For tests. */
   readonly timings?: Partial<FrontTimings>;
 }
@@ -40,8 +43,10 @@ export class LoopbackFront implements Front {
     this.#timings = { ...TIMINGS, ...deps.timings };
   }
 
-  claim(base: string): Promise<boolean> {
-    return this.#addresses.claim(base);
+  async claim(base: string): Promise<boolean> {
+    const isOurs = await this.#addresses.claim(base);
+    if (isOurs) await this.#deps.guard?.protect(base);
+    return isOurs;
   }
 
   isFree(address: string, guestPorts: readonly number[]): Promise<boolean> {
@@ -55,10 +60,18 @@ export class LoopbackFront implements Front {
     const { clock, descriptors } = this.#deps;
     let machine = this.#machines.get(exposure.vmId);
     if (machine === undefined) {
-      machine = new MachineFront({ clock, descriptors, timings: this.#timings, exposure });
+      const doors = (ports: readonly number[]) => this.#doors(exposure.address, ports);
+      machine = new MachineFront({ clock, descriptors, timings: this.#timings, exposure, doors });
       this.#machines.set(exposure.vmId, machine);
     }
     return machine.open();
+  }
+
+  async #doors(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const { guard } = this.#deps;
+    // Of another cloud, or of nobody any more: its rules, if there are any, are not ours to make.
+    if (guard === null || !(await this.#addresses.claim(guard.blockOf(address)))) return new Map();
+    return guard.doors(address, ports);
   }
 
   begin(vmId: string): void {
@@ -82,6 +95,8 @@ export class LoopbackFront implements Front {
 
   async closeAll(): Promise<void> {
     await Promise.all([...this.#machines.keys()].map((vmId) => this.close(vmId)));
+    // While the addresses are still ours.
+    await this.#deps.guard?.release();
     await this.#addresses.close();
   }
 }

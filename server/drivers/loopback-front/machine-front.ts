@@ -24,6 +24,8 @@ export interface MachineFrontDeps {
   readonly exposure: Exposure;
   readonly timings: FrontTimings;
   readonly descriptors: Descriptors;
+  /** Where to listen for ports of the address; one that is missing is listened on itself. */
+  readonly doors: (ports: readonly number[]) => Promise<ReadonlyMap<number, number>>;
 }
 
 interface Door extends FrontPort {
@@ -107,11 +109,12 @@ export class MachineFront {
   async #openClosed(): Promise<Door[]> {
     const shut = this.#doors.filter(({ server }) => server === null);
     const before = shut.map(({ reason }) => reason);
-    await Promise.all(shut.map((door) => this.#open(door)));
+    const places = await this.#deps.doors(shut.map(({ port }) => port));
+    await Promise.all(shut.map((door) => this.#open(door, places.get(door.port) ?? door.port)));
     return shut.filter(({ server, reason }, index) => server === null && reason !== before[index]);
   }
 
-  async #open(door: Door): Promise<void> {
+  async #open(door: Door, port: number): Promise<void> {
     const { exposure, descriptors } = this.#deps;
     if (!descriptors.take(1)) {
       door.reason = 'this cloud has too many files open';
@@ -121,7 +124,7 @@ export class MachineFront {
       ...{ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS },
     });
     server.on('connection', (client) => this.#accept(client, door));
-    const error = await listenAt(server, { address: exposure.address, port: door.port });
+    const error = await listenAt(server, { address: exposure.address, port });
     if (error === null) door.server = server;
     else door.reason = reasonOf(error);
   }
@@ -151,7 +154,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
     case 'EACCES':
       return 'ports below 1024 need root, CAP_NET_BIND_SERVICE or a lower net.ipv4.ip_unprivileged_port_start';
     case 'EADDRINUSE':
-      return 'another program of this host listens there, and it is the one that answers';
+      return 'another program of this host listens there, and answers; only root with nftables can lead past it';
     case 'EADDRNOTAVAIL':
       return 'this host does not have the address';
     default:

@@ -1,0 +1,131 @@
+/**
+ * Keeps connections to machines' addresses from other programs of this host. Where root may place rules, a
+ * machine listens on ports that nobody else wants, and the rules lead to them; a program that listens at
+ * every address, as sshd does, neither answers for a machine nor is kept from starting by one.
+ */
+import { AppError } from '../../errors.ts';
+import { nft } from '../host-network/host-tool.ts';
+import { addressRules, removalOf } from './address-rules.ts';
+import { NEUTRAL, refusal } from './listening.ts';
+
+export interface AddressGuardDeps {
+  /** Of all machines: `127.80.0.0/16`. */
+  readonly network: string;
+  readonly isRoot?: boolean;
+}
+
+/** Below the ports that the kernel gives to anybody. */
+const FIRST_DOOR = 24_000;
+const MAX_TAKEN = 1000;
+const BLOCK_PREFIX = 24;
+
+export class AddressGuard {
+  readonly #deps: AddressGuardDeps;
+  readonly #prefix: number;
+  readonly #blocks = new Set<string>();
+  /** Where machines listen instead, by the port that clients know. */
+  readonly #doors = new Map<number, number>();
+  #next = FIRST_DOOR;
+  /** Machines that listen at their own ports would be cut off by rules that come later. */
+  #isOff = false;
+  #queue: Promise<unknown> = Promise.resolve();
+  /** Of the last change. */
+  #problem: AppError | null = null;
+  #refusal: AppError | null = null;
+
+  constructor(deps: AddressGuardDeps) {
+    this.#deps = deps;
+    this.#prefix = Math.max(BLOCK_PREFIX, Number(deps.network.split('/')[1]));
+  }
+
+  /** What the last ensure() threw; null: the rules were in place then, or not needed. */
+  get refusal(): AppError | null {
+    return this.#refusal;
+  }
+
+  /** First address of the block that an address is in. */
+  blockOf(address: string): string {
+    const last = Number(address.split('.')[3]);
+    const size = 2 ** (32 - this.#prefix);
+    return address.replace(/\d+$/, String(last - (last % size)));
+  }
+
+  /**
+   * Where to listen at `address` for each of these ports, once connections are led there; a port that is
+   * missing is to be listened on itself. Whose block it is, must be ours. Never rejects.
+   */
+  async doors(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const base = this.blockOf(address);
+    await this.protect(base, ports);
+    return this.#blocks.has(base) ? this.#doors : new Map();
+  }
+
+  /** From now on nothing but machines answers at addresses of this block. Never rejects. */
+  protect(base: string, ports: readonly number[] = []): Promise<void> {
+    const { isRoot = process.getuid?.() === 0 } = this.#deps;
+    // Other addresses than the loopback's are reached by other hosts too, which these rules do not see.
+    if (!isRoot || !base.startsWith('127.')) return Promise.resolve();
+    return this.#inTurn(async () => {
+      if (this.#isOff) return;
+      const unknown = ports.filter((port) => !this.#doors.has(port));
+      if (this.#blocks.has(base) && unknown.length === 0) return;
+      const doors = new Map(this.#doors);
+      for (const port of unknown) doors.set(port, await this.#freeDoor());
+      const blocks = unknown.length === 0 ? [base] : new Set([...this.#blocks, base]);
+      this.#isOff = !(await this.#place([...blocks], doors));
+      if (this.#isOff) return;
+      this.#blocks.add(base);
+      for (const [port, door] of doors) this.#doors.set(port, door);
+    });
+  }
+
+  /** Places the rules again, which another program may have removed. Throws when that cannot be done. */
+  async ensure(): Promise<void> {
+    await this.#inTurn(() => this.#place([...this.#blocks], this.#doors));
+    this.#refusal = this.#problem;
+    if (this.#refusal !== null) throw this.#refusal;
+  }
+
+  /** Takes the rules away. Never rejects. */
+  release(): Promise<void> {
+    return this.#inTurn(async () => {
+      const removals = [...this.#blocks].map((base) => removalOf(base));
+      this.#blocks.clear();
+      if (removals.length > 0) await nft(removals.join('')).catch(() => undefined);
+    });
+  }
+
+  /** One that no program has which listens at every address. */
+  async #freeDoor(): Promise<number> {
+    for (let tries = 0; tries < MAX_TAKEN; tries++) {
+      const port = this.#next++;
+      if ((await refusal({ address: NEUTRAL, port })) === undefined) return port;
+    }
+    return this.#next++;
+  }
+
+  async #place(blocks: readonly string[], doors: ReadonlyMap<number, number>): Promise<boolean> {
+    if (blocks.length === 0) return true;
+    try {
+      await nft(blocks.map((base) => addressRules({ base, prefix: this.#prefix, doors })).join(''));
+      this.#problem = null;
+    } catch (error) {
+      this.#problem = asRefusal(error);
+    }
+    return this.#problem === null;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+}
+
+function asRefusal(cause: unknown): AppError {
+  const problem = cause instanceof Error ? cause.message : String(cause);
+  const detail = `programs of this host that listen at every address answer for machines: ${problem}`;
+  const hint =
+    "apt-get install nftables, and give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables; then restart it";
+  return new AppError('engine_unavailable', detail, { hint, cause });
+}
