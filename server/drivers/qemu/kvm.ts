@@ -69,12 +69,14 @@ export function barredKvm(device: string): Accel {
   const { uid = 0, gid = 0, mode = 0 } = look(device) ?? {};
   const about = `it is of user ${uid} and group ${gid}, mode ${(mode & 0o777).toString(8)}`;
   const isRoot = process.getuid?.() === 0;
+  const open = `chgrp kvm ${device} && chmod 660 ${device}`;
+  const openFirst = isBarred(device) ? `, as root ${open}` : '';
   return {
     accel: 'tcg',
     reason: `${isRoot ? 'virtual machines' : "Cloudlet's user"} may not open ${device}: ${about}`,
     fix: isRoot
-      ? `chgrp kvm ${device} && chmod 660 ${device} (groupadd -r kvm makes the group)`
-      : 'usermod -aG kvm <user of Cloudlet>, log in anew and start Cloudlet again',
+      ? `${open} (groupadd -r kvm makes the group)`
+      : `usermod -aG kvm <user of Cloudlet>${openFirst}, log in anew and start Cloudlet again`,
   };
 }
 
