@@ -218,7 +218,7 @@ const SETTINGS = {
     2,
     1,
     64,
-    'Threads that hash, encrypt and verify object bytes',
+    'Threads that hash, encrypt and verify object bytes, at most; each is started when there is work for it',
   ),
   scrubDays: integer(
     'CLOUDLET_SCRUB_DAYS',
