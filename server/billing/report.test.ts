@@ -162,6 +162,28 @@ test('a report has the open window, days without use, and a bucket by its name',
   await assert.rejects(reports.usage(99, period), /no such account/);
 });
 
+test('days that are over are read in turns of the event loop of their own', async (t) => {
+  const house = await openBillingHouse();
+  t.after(house.close);
+  const { reports, store } = open(house);
+  let turn = 0;
+  let counting = setImmediate(function count() {
+    turn++;
+    counting = setImmediate(count);
+  });
+  t.after(() => clearImmediate(counting));
+  const turns: number[] = [];
+  const usedOf = store.usedOf.bind(store);
+  store.usedOf = (accountId, period) => {
+    turns.push(turn);
+    return usedOf(accountId, period);
+  };
+  house.clock.advance(3 * 24 * 3_600_000);
+  await reports.usage(1, readPeriod({}, house.clock.now()));
+  assert.equal(turns.length, 4);
+  assert.equal(new Set(turns).size, 4);
+});
+
 test('a month of much storage is beyond 64 bits and still exact', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 2n ** 53n });
   t.after(house.close);

@@ -4,6 +4,7 @@
  */
 import { type Clock, formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
+import { endOfTurn } from '../turns.ts';
 import { METERS, type MeterName, SERVICES, type Service } from './meters.ts';
 import { creditsOf, type Figure, priceOfNano, quantityOf } from './report-figures.ts';
 import { DAY_MS, type Period } from './report-period.ts';
@@ -64,10 +65,18 @@ export class Reports {
     const { store, clock, settle } = this.#deps;
     await settle(accountId, clock.now() - FRESH_MS);
     const now = clock.now();
-    // In one turn of the event loop, and so of one state.
-    const [used, totals] = await Promise.all([store.usedOf(accountId, period), store.totalsOf(accountId)]);
+    const usage = new UsageSums(period, now);
+    // Many buckets have many rows: days that are over are read one by one, and other requests come between.
+    const today = Math.max(period.from, Math.min(period.to, dayOf(now)));
+    for (let from = period.from; from < today; from = dayOf(from) + DAY_MS) {
+      usage.add(await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) }));
+      await endOfTurn();
+    }
+    // What may still be charged comes last, in one turn of the event loop with the totals, and so of one state.
+    const open = { from: today, to: period.to };
+    const [used, totals] = await Promise.all([store.usedOf(accountId, open), store.totalsOf(accountId)]);
     if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');
-    const total = used.reduce((sum, item) => sum + BigInt(item.cost_micro), 0n);
+    usage.add(used);
     return {
       account_id: accountId,
       plan: totals.plan,
@@ -75,9 +84,9 @@ export class Reports {
       period: { from: formatTime(period.from), to: formatTime(period.to) },
       as_of: formatTime(now),
       credits: describeCredits(totals),
-      total_cost: creditsOf(total),
-      items: describeItems(used),
-      daily: describeDays(used, { from: period.from, to: Math.min(period.to, now + 1) }),
+      total_cost: creditsOf(usage.total),
+      items: usage.items(),
+      daily: usage.daily(),
     };
   }
 }
@@ -97,41 +106,68 @@ function describeCredits(totals: TotalsRow): UsageReport['credits'] {
   };
 }
 
-function describeItems(rows: readonly UsedRow[]): ReportItem[] {
-  const sums = new Map<string, { row: UsedRow; id: string; quantity: bigint; cost: bigint }>();
-  for (const row of rows) {
-    const { resourceType } = METERS[row.meter];
-    // A bucket is known by its name, also one that was deleted and made again.
-    const id = resourceType === 'bucket' ? row.name : row.resource_id;
-    const key = JSON.stringify([row.meter, id, String(row.price_nano)]);
-    const sum = sums.get(key) ?? { row, id, quantity: 0n, cost: 0n };
-    sum.quantity += (BigInt(row.high) << LOW_BITS) + BigInt(row.low);
-    sum.cost += BigInt(row.cost_micro);
-    sums.set(key, sum);
-  }
-  return [...sums.values()].map(({ row, id, quantity, cost }) => ({
-    resource_type: METERS[row.meter].resourceType,
-    resource_id: id,
-    name: row.name,
-    meter: row.meter,
-    quantity: quantityOf(row.meter, quantity),
-    unit: METERS[row.meter].unit,
-    unit_price: priceOfNano(BigInt(row.price_nano)),
-    cost: creditsOf(cost),
-  }));
+interface ItemSum {
+  readonly row: UsedRow;
+  readonly id: string;
+  quantity: bigint;
+  cost: bigint;
 }
 
-/** Every day of the period up to now, also those on which nothing was used. */
-function describeDays(rows: readonly UsedRow[], { from, to }: Period): ReportDay[] {
-  const days = new Map<number, Map<Service, bigint>>();
-  for (let day = Math.floor(from / DAY_MS); day * DAY_MS < to; day++) days.set(day, new Map());
-  for (const { day, meter, cost_micro } of rows) {
-    const costs = days.get(day) ?? new Map<Service, bigint>();
-    const { service } = METERS[meter];
-    costs.set(service, (costs.get(service) ?? 0n) + BigInt(cost_micro));
-    days.set(day, costs);
+/** What was used, added up by resource and by day. */
+class UsageSums {
+  total = 0n;
+  readonly #items = new Map<string, ItemSum>();
+  readonly #days = new Map<number, Map<Service, bigint>>();
+
+  /** Every day of the period up to now is told, also those on which nothing was used. */
+  constructor({ from, to }: Period, now: number) {
+    const end = Math.min(to, now + 1);
+    for (let day = Math.floor(from / DAY_MS); day * DAY_MS < end; day++) this.#days.set(day, new Map());
   }
-  return [...days].sort(([a], [b]) => a - b).map(([day, costs]) => describeDay(day, costs));
+
+  add(rows: readonly UsedRow[]): void {
+    for (const row of rows) {
+      const cost = BigInt(row.cost_micro);
+      this.total += cost;
+      this.#addItem(row, cost);
+      const { service } = METERS[row.meter];
+      const costs = this.#days.get(row.day) ?? new Map<Service, bigint>();
+      costs.set(service, (costs.get(service) ?? 0n) + cost);
+      this.#days.set(row.day, costs);
+    }
+  }
+
+  items(): ReportItem[] {
+    return [...this.#items.values()].map(({ row, id, quantity, cost }) => ({
+      resource_type: METERS[row.meter].resourceType,
+      resource_id: id,
+      name: row.name,
+      meter: row.meter,
+      quantity: quantityOf(row.meter, quantity),
+      unit: METERS[row.meter].unit,
+      unit_price: priceOfNano(BigInt(row.price_nano)),
+      cost: creditsOf(cost),
+    }));
+  }
+
+  daily(): ReportDay[] {
+    return [...this.#days].sort(([a], [b]) => a - b).map(([day, costs]) => describeDay(day, costs));
+  }
+
+  #addItem(row: UsedRow, cost: bigint): void {
+    // A bucket is known by its name, also one that was deleted and made again.
+    const id = METERS[row.meter].resourceType === 'bucket' ? row.name : row.resource_id;
+    const key = JSON.stringify([row.meter, id, String(row.price_nano)]);
+    const sum = this.#items.get(key) ?? { row, id, quantity: 0n, cost: 0n };
+    sum.quantity += (BigInt(row.high) << LOW_BITS) + BigInt(row.low);
+    sum.cost += cost;
+    this.#items.set(key, sum);
+  }
+}
+
+/** When the day of `ms` began, UTC. */
+function dayOf(ms: number): number {
+  return ms - (ms % DAY_MS);
 }
 
 function describeDay(day: number, costs: ReadonlyMap<Service, bigint>): ReportDay {
