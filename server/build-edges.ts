@@ -19,9 +19,11 @@ export function buildEdges(
     apiRoutes: EdgeDeps['routes'];
     dataRoutes: EdgeDeps['routes'];
     sockets: readonly SocketRoute[];
+    /** How many connections the process has files for. */
+    connections: number;
   },
 ) {
-  const { clock } = deps;
+  const { clock, log } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
   const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
   const limitOf = (name: string, requests: number, windowSeconds: number) =>
@@ -33,10 +35,14 @@ export function buildEdges(
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
   const registrations = limitOf('registrations', config.registrationsPerWindow, 600);
   const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
+  const share = Math.min(1, deps.connections / config.maxConnections);
+  const maxConnections = Math.floor(config.maxConnections * share);
+  if (share < 1)
+    log.warn({ maxConnections }, 'fewer connections than set: too few files may be open (ulimit -n)');
   const guard = new ConnectionGuard({
     clock,
-    maxConnections: config.maxConnections,
-    maxPerAddress: config.maxConnectionsPerAddress,
+    maxConnections,
+    maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
     trustedProxies,
     slowSeconds: config.slowBodySeconds,
   });

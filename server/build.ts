@@ -109,6 +109,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     apiRoutes: routes,
     dataRoutes: dataRoutes(storage),
     sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl })],
+    connections: compute.descriptors.connections,
   });
   gaugeHealth(meters, { guard: edges.guard, alarms: base.alarms });
   const loopDelay = gaugeLoopDelay(meters);

@@ -72,7 +72,7 @@ export class Reports {
       usage.add(await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) }));
       await endOfTurn();
     }
-    // What may still be charged comes last, in one turn of the event loop with the totals, and so of one state.
+    // What may still be charged comes last, in one turn of the event loop with the totals: of one state.
     const open = { from: today, to: period.to };
     const [used, totals] = await Promise.all([store.usedOf(accountId, open), store.totalsOf(accountId)]);
     if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');

@@ -34,6 +34,11 @@ export class Descriptors {
     this.#reserve = Math.min(reserve, Math.floor(limit / RESERVE_SHARE));
   }
 
+  /** How many connections to the API's ports there may be at most, so that the reserve is left. */
+  get connections(): number {
+    return Math.max(1, this.limit - this.#reserve);
+  }
+
   /** Whether `more` can be opened and the reserve is left. */
   hasRoom(more: number): boolean {
     if (this.#clock.monotonic() - this.#countedAt >= COUNT_MS) this.#recount();

@@ -40,6 +40,7 @@ export class HostMetrics {
   readonly #deps: HostMetricsDeps;
   readonly #samples: CpuSample[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #ticks: CpuTicks = { busy: 0, total: 0 };
   #disk: { readonly percent: number; readonly at: number } | undefined;
   #diskAskedAt = Number.NEGATIVE_INFINITY;
   #diskAnswer: Promise<void> | undefined;
@@ -88,7 +89,12 @@ export class HostMetrics {
   }
 
   #readCpu(): CpuSample {
-    return { at: this.#deps.clock.monotonic(), ...readCpuTicks() };
+    try {
+      this.#ticks = readCpuTicks();
+    } catch {
+      // As it was: while no file can be opened there is no newer figure.
+    }
+    return { at: this.#deps.clock.monotonic(), ...this.#ticks };
   }
 
   #cpuPercent(): number {

@@ -81,3 +81,30 @@ test('an address that uses all its connections leaves the others theirs, and is 
   assert.equal((await get(shares.api, '/api/account', '127.0.0.2'))?.status, 401);
   assert.equal((await get(shares.data, '/cdn/x/y'))?.status, 503, 'one share for both ports');
 });
+
+test('more connections than the process may open files neither end it nor keep others out', async (t) => {
+  const cloud = await CloudProcess.start({ wrapper: ['sh', '-c', 'ulimit -n 400 && exec "$0" "$@"'] });
+  t.after(() => cloud.stop());
+  const dialled: Socket[] = [];
+  t.after(() => dialled.forEach((socket) => void socket.destroy()));
+  const { hostname: host, port } = new URL(cloud.api);
+  for (let i = 0; i < 600; i++) {
+    const socket = connect({ host, port: Number(port), localAddress: `127.0.2.${1 + (i % 20)}` });
+    socket.on('error', () => {});
+    dialled.push(socket);
+  }
+  await eventually('all were taken or refused', () => dialled.every(({ connecting }) => !connecting));
+  // One that finds no room may be cut off before it has read why.
+  const askStatus = () => get(cloud.api, '/api/system/status', '127.0.3.1').catch(() => null);
+  // The processor is looked at once a second, by opening a file.
+  for (let i = 0; i < 15; i++) {
+    await sleep(200);
+    await askStatus();
+  }
+  for (const socket of dialled) socket.destroy();
+  const status = await eventually('the status', async () => {
+    const answer = await askStatus();
+    return answer?.status === 200 ? answer : undefined;
+  });
+  assert.equal(status.body.components.metadata.status, 'ok');
+});

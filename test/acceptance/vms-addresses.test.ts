@@ -110,7 +110,10 @@ test('with few files left machines are refused, the API goes on, and they are ma
   t.after(() => idle.forEach((socket) => void socket.destroy()));
   const create = { json: { name: 'web', instance_type: 't2.micro' } };
   const refusal = await eventually('the refusal', async () => {
-    const more = Array.from({ length: 20 }, () => connect({ host: hostname, port: Number(port) }));
+    // One address has only its share of connections.
+    const more = Array.from({ length: 20 }, (_, i) =>
+      connect({ host: hostname, port: Number(port), localAddress: `127.0.1.${i + 1}` }),
+    );
     for (const socket of more) socket.on('error', () => undefined);
     await Promise.all(more.map((socket) => once(socket, 'connect')));
     idle.push(...more);
