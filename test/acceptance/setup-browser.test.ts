@@ -112,7 +112,7 @@ test('the administrator gets the key, a copy of it, and commands that work', {
   assert.match(key, /^clk_[0-9A-Za-z]{38}$/);
   const read = () => page.evaluate('navigator.clipboard.readText()');
   await page.click('#copy');
-  await page.waitForFunction("document.querySelector('#copied').textContent === 'Copied'");
+  await page.locator('#copied', { hasText: /^Copied$/ }).waitFor();
   assert.equal(await read(), key);
   assert.doesNotMatch(page.url(), /token/);
   assert.match(await textOf('#done'), /admin key --username chief/);
@@ -148,7 +148,7 @@ test('without the clipboard of https the key is copied all the same', { skip }, 
     await page.waitForSelector('#done:not([hidden])');
     const key = await textOf('#key');
     await page.click('#copy');
-    await page.waitForFunction("document.querySelector('#copied').textContent === 'Copied'");
+    await page.locator('#copied', { hasText: /^Copied$/ }).waitFor();
     await page.goto(`${cloud.api}/setup`);
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), key);
   } finally {
