@@ -178,7 +178,7 @@ test('what the real tools write is taken or refused as it should be', { skip: no
       '--object',
       'secret,id=s,data=abc',
       '-o',
-      'encrypt.format=luks,encrypt.iter-time=10,encrypt.key-secret=s',
+      'encrypt.format=luks,encrypt.iter-time=200,encrypt.key-secret=s',
     ];
     assert.throws(
       () => look('locked', 'create', '-q', '-f', 'qcow2', ...secret, 'locked', '1G'),
