@@ -42,7 +42,9 @@ export function vmAdminRoutes({ machines, power, removal }: VmRoutesDeps): Route
       errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
       handler: ({ params, query, receipt }) =>
         power.stop('administrator', params.vm_id, {
-          ...{ graceMs: graceMsOf(query), receipt, reason: STOPPED_BY_ADMINISTRATOR },
+          graceMs: graceMsOf(query),
+          receipt,
+          reason: STOPPED_BY_ADMINISTRATOR,
         }),
     }),
     defineRoute({

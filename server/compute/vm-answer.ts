@@ -47,7 +47,10 @@ export class VmAnswers {
       ...vm,
       state_reason,
       ports: ports.map(({ port, guestPort, reason }) => ({
-        ...{ port, guest_port: guestPort, open: reason === null, reason },
+        port,
+        guest_port: guestPort,
+        open: reason === null,
+        reason,
       })),
       ssh_command: sshCommand(row.address, ports),
       outbound: vm.outbound && outbound,
