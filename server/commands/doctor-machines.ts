@@ -2,8 +2,8 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import { findParent } from '../drivers/host-process/cgroups.ts';
 import { moreMemory, neededForGuest } from '../drivers/qemu/admission.ts';
-import { findParent } from '../drivers/qemu/cgroups.ts';
 import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/qemu/kvm.ts';
 import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';

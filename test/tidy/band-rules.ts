@@ -7,6 +7,9 @@ const EDGES_IN = ['http', 's3'];
 /** Files directly in server/ that put the folders together. */
 const COMPOSITION = /^server\/(?:main|build(?:-[a-z]+)?|all-routes)\.ts$/;
 
+/** Runs what other drivers start, whatever it is. */
+const PROCESS_ROOM = 'server/drivers/host-process/';
+
 /** Packages that only some folder may know, so that what stands behind it can be exchanged. */
 const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; readonly instead: string }[] = [
   {
@@ -77,6 +80,9 @@ function complaint(from: Place, to: Place): string | undefined {
     (EDGES_IN.includes(to.folder) || /\/(?:routes|schema)\.ts$/.test(to.path))
   ) {
     return 'a driver knows only the interface it implements';
+  }
+  if (from.path.startsWith(PROCESS_ROOM) && to.folder === 'drivers' && !to.path.startsWith(PROCESS_ROOM)) {
+    return 'the room for foreign processes serves other drivers and knows none';
   }
   if (from.folder === 'metadata' && (DOMAINS.includes(to.folder) || EDGES_IN.includes(to.folder))) {
     return 'metadata/ serves every domain and knows none';

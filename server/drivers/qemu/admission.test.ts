@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FakeClock } from '../../clock.ts';
 import { AppError, isAppError } from '../../errors.ts';
+import { readStat } from '../host-process/process-identity.ts';
 import { admitGuest } from './admission.ts';
 import { GuestFolders } from './guest-folders.ts';
 import { GuestRuns } from './guest-runs.ts';
-import { readStat } from './processes.ts';
 
 const MIB = 1024 * 1024;
 const VM = 'vm-01hxn5c0000000000000000000';

@@ -4,8 +4,8 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../errors.ts';
+import { removeName } from '../host-process/foreign-files.ts';
 import { FILES } from './arguments.ts';
-import { removeName } from './guest-files.ts';
 import { type SeedSpec, seedImage } from './seed.ts';
 
 const run = promisify(execFile);

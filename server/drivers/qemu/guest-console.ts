@@ -3,8 +3,8 @@ import * as fs from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { GuestConsole } from '../../compute/hypervisor.ts';
+import { openOwn, tailOf } from '../host-process/foreign-files.ts';
 import { FILES } from './arguments.ts';
-import { openOwn, tailOf } from './guest-files.ts';
 
 /** Beyond this a log is cut to its newest part, while the guest runs: a guest can write without end. */
 const LOG_LIMIT_BYTES = 8 * 1024 * 1024;

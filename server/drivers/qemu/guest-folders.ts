@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isId } from '../../ids.ts';
+import { ENDED, type Ending, readEnding } from '../host-process/ending-note.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
 import type { Forwards } from './forwards.ts';
-import { ENDED, type Ending, readEnding } from './guest-ending.ts';
-import { removeTree } from './tree-removal.ts';
 
 /** What never changes between prepare() and discard(), once it is known. */
 export interface GuestRecord {

@@ -7,9 +7,10 @@ import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError, isAppError } from '../../errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
+import { isThere } from '../host-process/process-identity.ts';
 import type { RunRecord } from './guest-folders.ts';
 import type { OutboundGuard } from './guest-networks.ts';
-import { identify, isThere } from './processes.ts';
+import { identifyGuest } from './guest-processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 const asRoot = process.getuid?.() === 0;
@@ -62,7 +63,7 @@ describe('a guest that is to be let out', {
     const spec = newSpec();
     const started = hypervisor.start(spec);
     const pid = await waiting(spec.vmId);
-    assert.equal(identify(pid)?.uuid, spec.uuid);
+    assert.equal(identifyGuest(pid)?.uuid, spec.uuid);
     assert.equal((await hypervisor.inspect(spec.vmId)).running, false);
     assert.equal((await hypervisor.consoleLog(spec.vmId, 100)).length, 0);
     answer.resolve();

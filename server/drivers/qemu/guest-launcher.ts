@@ -3,18 +3,20 @@ import { join } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { promisesLittle } from '../../system/host-memory.ts';
+import type { Cgroups } from '../host-process/cgroups.ts';
+import { lastLine } from '../host-process/foreign-files.ts';
+import type { KeptShells } from '../host-process/kept-shells.ts';
 import { FILES, qemuArguments } from './arguments.ts';
-import type { Cgroups } from './cgroups.ts';
 import { asDiskError, lendFile } from './disk.ts';
 import type { Forwards } from './forwards.ts';
 import { trimLog } from './guest-console.ts';
 import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
+import { limitsOf } from './guest-limits.ts';
 import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
-import type { GuestShells } from './guest-shells.ts';
 import { type Accel, kvmUser } from './kvm.ts';
-import { bringUp, lastLine, launch } from './launch.ts';
+import { bringUp, launch } from './launch.ts';
 import { chooseMachine, type QemuProgram } from './program.ts';
 import { clearGuest, stopRun } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
@@ -22,7 +24,7 @@ import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 export interface LauncherDeps {
   readonly folders: GuestFolders;
   readonly runs: GuestRuns;
-  readonly shells: GuestShells;
+  readonly shells: KeptShells;
   readonly cgroups: Cgroups;
   /** Paths of what the built-in image starts from. */
   readonly tiny: TinyImage;
@@ -66,7 +68,7 @@ export class GuestLauncher {
       ...{ mac, ...wires },
     });
     const user = record.uid === null ? null : userOf(record.uid, accel);
-    const how = { program: program.path, args, folder, guestFolder: GUEST, log, user, tap: wires.tap };
+    const how = { program: program.path, args, folder, workFolder: GUEST, log, user, tap: wires.tap };
     const identity = await launch(shells, how).catch(async (error) => {
       await networks.disconnect(vmId);
       throw failedStart(lastLine(log), error);
@@ -99,7 +101,7 @@ export class GuestLauncher {
       if (problem !== '' && !this.#hasTold)
         this.#deps.notice('', `machines have no cgroup limits: ${problem}`);
       this.#hasTold = true;
-      this.#deps.cgroups.place(run.vmId, run.identity.pid, size);
+      this.#deps.cgroups.place(run.vmId, run.identity.pid, limitsOf(size));
     } catch (error) {
       this.#deps.notice(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);
     }

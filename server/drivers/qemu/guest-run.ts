@@ -1,15 +1,17 @@
 /** One run of one guest: its process, the two QMP connections to it, and how it ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
+import { type Ending, endingText } from '../host-process/ending-note.ts';
+import { connectIn } from '../host-process/owned-socket.ts';
+import { isAlive } from '../host-process/process-identity.ts';
 import { FILES } from './arguments.ts';
-import { type Ending, endingText, unwatchedEnd } from './guest-ending.ts';
-import { connectIn } from './guest-socket.ts';
-import { handleOf, isAlive, type ProcessIdentity } from './processes.ts';
+import { unwatchedEnd } from './guest-ending.ts';
+import { type GuestIdentity, handleOf } from './guest-processes.ts';
 import { QmpClient, QmpError, type QmpEvent } from './qmp.ts';
 
 export interface RunDeps {
   readonly vmId: string;
-  readonly identity: ProcessIdentity;
+  readonly identity: GuestIdentity;
   /** With the guest's sockets. */
   readonly folder: string;
   /** Last words of the process, for humans; null: none. */
@@ -38,7 +40,7 @@ const NOTE_POLL_MS = 2;
 
 export class GuestRun {
   readonly vmId: string;
-  readonly identity: ProcessIdentity;
+  readonly identity: GuestIdentity;
   readonly handle: string;
   /** It was told to stop: its end is no news. */
   isStopping = false;

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FakeClock } from '../../clock.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { hostBootId, readStat } from '../host-process/process-identity.ts';
 import { GuestFolders } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns } from './guest-runs.ts';
-import { hostBootId, readStat } from './processes.ts';
 
 const OLD = 'vm-01k0000000000000000000000a';
 const KEPT = 'vm-01k0000000000000000000000b';

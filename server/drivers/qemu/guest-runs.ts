@@ -1,20 +1,14 @@
 /** The present run of each guest, by what is written down and by what really runs. */
 import type { Clock } from '../../clock.ts';
 import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
+import { lastLine } from '../host-process/foreign-files.ts';
+import { isAlive, residentBytes } from '../host-process/process-identity.ts';
 import type { Forwards } from './forwards.ts';
 import { unwatchedEnd } from './guest-ending.ts';
 import type { GuestFolders, RunRecord } from './guest-folders.ts';
+import { findGuests, type GuestIdentity, handleOf, identityOf, isOfEarlierBoot } from './guest-processes.ts';
 import { GuestRun } from './guest-run.ts';
-import { lastLine, runStatus } from './launch.ts';
-import {
-  findGuests,
-  handleOf,
-  identityOf,
-  isAlive,
-  isOfEarlierBoot,
-  type ProcessIdentity,
-  residentBytes,
-} from './processes.ts';
+import { runStatus } from './launch.ts';
 
 export interface RunsDeps {
   readonly folders: GuestFolders;
@@ -94,7 +88,7 @@ export class GuestRuns {
   }
 
   /** The run of that process: the one known already, or a new one that nothing watches yet. */
-  attach(vmId: string, identity: ProcessIdentity): GuestRun {
+  attach(vmId: string, identity: GuestIdentity): GuestRun {
     const known = this.#runs.get(vmId);
     if (known?.handle === handleOf(identity)) return known;
     known?.close();

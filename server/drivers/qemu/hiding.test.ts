@@ -8,10 +8,10 @@ import { after, before, describe, test } from 'node:test';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
+import { readStat } from '../host-process/process-identity.ts';
+import { userOf } from '../host-process/user-processes.ts';
 import type { GuestRecord, RunRecord } from './guest-folders.ts';
-import { readStat } from './processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
-import { userOf } from './user-processes.ts';
 
 const HOUSE = new URL('../../testing/qemu-house.ts', import.meta.url).href;
 /** Of x86-64, for Perl, which every Debian has: it does what QEMU could, once it obeys its guest. */

@@ -10,8 +10,8 @@ import { newId, randomSecret } from '../../ids.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
+import { withoutNetwork } from '../host-process/no-network.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './images.ts';
-import { withoutNetwork } from './no-network.ts';
 
 const GIB = 2 ** 30;
 const isRoot = process.getuid?.() === 0;

@@ -13,13 +13,13 @@ import { startProgram } from '../../child-process.ts';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { isId } from '../../ids.ts';
+import { withoutNetwork } from '../host-process/no-network.ts';
+import { withoutOthers } from '../host-process/own-descriptors.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import { endProcessesOf } from '../host-process/user-processes.ts';
 import { asDiskError } from './disk.ts';
 import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from './image-header.ts';
-import { withoutNetwork } from './no-network.ts';
-import { withoutOthers } from './own-descriptors.ts';
 import { INSTALL_HINT } from './program.ts';
-import { removeTree } from './tree-removal.ts';
-import { endProcessesOf } from './user-processes.ts';
 
 export interface ImageLibraryDeps {
   readonly directory: string;

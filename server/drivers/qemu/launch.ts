@@ -3,12 +3,13 @@ import * as fs from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
+import { ENDED, supervise } from '../host-process/ending-note.ts';
+import { lastLine } from '../host-process/foreign-files.ts';
+import type { KeptShells } from '../host-process/kept-shells.ts';
+import { isThere, yieldMemoryFirst } from '../host-process/process-identity.ts';
 import { BALLOON_ID } from './arguments.ts';
-import { ENDED, supervise } from './guest-ending.ts';
-import { tailOf } from './guest-files.ts';
+import { type GuestIdentity, identifyGuest } from './guest-processes.ts';
 import type { GuestRun } from './guest-run.ts';
-import type { GuestShells } from './guest-shells.ts';
-import { identify, isThere, type ProcessIdentity, yieldMemoryFirst } from './processes.ts';
 import { withTap } from './tap-descriptor.ts';
 
 export interface LaunchOptions {
@@ -17,7 +18,7 @@ export interface LaunchOptions {
   /** Ours; the end of the process will be written down in it. */
   readonly folder: string;
   /** In it: the working directory of the process, in which all its files are. */
-  readonly guestFolder: string;
+  readonly workFolder: string;
   /** Takes what it says, path. */
   readonly log: string;
   /** The user and group it runs as; null: ours. */
@@ -31,20 +32,19 @@ const POLL_MS = 2;
 const BECOMING_MS = 1;
 const READY_MS = 15_000;
 const STATS_SECONDS = 5;
-const LOG_TAIL_BYTES = 4096;
 
 /**
  * Resolves when the program runs. User and group are changed before it begins, because its sandbox forbids it
  * to do so itself; it gets nothing of our environment, and a session of its own, so that it outlives us, as
  * does the shell that waits for it.
  */
-export async function launch(shells: GuestShells, options: LaunchOptions): Promise<ProcessIdentity> {
-  const { program, args, folder, guestFolder, log, user, tap } = options;
+export async function launch(shells: KeptShells, options: LaunchOptions): Promise<GuestIdentity> {
+  const { program, args, folder, workFolder, log, user, tap } = options;
   fs.rmSync(join(folder, ENDED), { force: true });
   fs.closeSync(fs.openSync(log, 'w', 0o600));
   const shell = await shells.take();
   const words = [...(tap === null ? [] : withTap(tap)), ...asUser(user), program, ...args];
-  const told = await shell.run(supervise({ folder: resolve(folder), guestFolder, log: resolve(log), words }));
+  const told = await shell.run(supervise({ folder: resolve(folder), workFolder, log: resolve(log), words }));
   const identity = await becoming(Number(told), user?.uid ?? null);
   if (identity === null) {
     // One that runs, and is no guest's, is nobody's.
@@ -61,7 +61,7 @@ function asUser(user: LaunchOptions['user']): string[] {
 }
 
 /** Of a process that is about to become a guest's; null when it ended before it was, or does not. */
-async function becoming(pid: number, uid: number | null): Promise<ProcessIdentity | null> {
+async function becoming(pid: number, uid: number | null): Promise<GuestIdentity | null> {
   for (let waited = 0; waited <= READY_MS && isThere(pid); waited += BECOMING_MS) {
     const identity = seen(pid);
     if (identity !== null) return { ...identity, uid };
@@ -71,9 +71,9 @@ async function becoming(pid: number, uid: number | null): Promise<ProcessIdentit
 }
 
 /** null also when we may open no more files just now. */
-function seen(pid: number): ReturnType<typeof identify> {
+function seen(pid: number): ReturnType<typeof identifyGuest> {
   try {
-    return identify(pid);
+    return identifyGuest(pid);
   } catch {
     return null;
   }
@@ -137,25 +137,4 @@ async function connected(run: GuestRun): Promise<void> {
 export async function runStatus(run: GuestRun, timeoutMs?: number): Promise<string> {
   const answer = (await run.command('query-status', {}, timeoutMs)) as { status?: unknown } | null;
   return String(answer?.status);
-}
-
-function endOf(log: string): string {
-  try {
-    const fd = fs.openSync(log, 'r');
-    try {
-      return tailOf(fd, LOG_TAIL_BYTES).toString();
-    } finally {
-      fs.closeSync(fd);
-    }
-  } catch {
-    return '';
-  }
-}
-
-/** The last line of a log, without anything that is a path; null when it is empty. */
-export function lastLine(log: string): string | null {
-  const text = endOf(log);
-  const line = text.trim().split('\n').at(-1) ?? '';
-  const plain = line.replace(/\S*\/\S*/g, '…').slice(0, 300);
-  return plain === '' ? null : plain;
 }

@@ -9,11 +9,11 @@ const from = (name: string) => JSON.stringify(new URL(name, import.meta.url).hre
 const SCRIPT = `
   import { spawn } from 'node:child_process';
   import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
-  import { GuestShells } from ${from('./guest-shells.ts')};
+  import { KeptShells } from ${from('../host-process/kept-shells.ts')};
   import { AccelProbe } from ${from('./probe.ts')};
   import { ImageLibrary } from ${from('./images.ts')};
   import { QemuPrograms } from ${from('./program.ts')};
-  import { handleOf, hostBootId, isAlive, readStat, signalProcess } from ${from('./processes.ts')};
+  import { hostBootId, isAlive, readStat, signalProcess } from ${from('../host-process/process-identity.ts')};
   import { systemClock } from ${from('../../clock.ts')};
   import { newId } from ${from('../../ids.ts')};
   const directory = mkdtempSync('/tmp/cloudlet-none-');
@@ -23,11 +23,11 @@ const SCRIPT = `
   const probe = new AccelProbe({ directory, clock: systemClock, uid: null, device: '/dev/null' });
   const sleeper = spawn('/bin/sleep', ['600'], { stdio: 'ignore' });
   const identity = {
-    pid: sleeper.pid, startTime: readStat(sleeper.pid).startTime, bootId: hostBootId(), uuid: '', uid: null };
+    pid: sleeper.pid, startTime: readStat(sleeper.pid).startTime, bootId: hostBootId(), uid: null };
   const options = { maxVirtualBytes: 2 ** 30, signal: new AbortController().signal };
   const seen = { alive: [], signalled: [], shells: 0, probed: '' };
   async function everything() {
-    const shells = new GuestShells();
+    const shells = new KeptShells();
     await shells.take().then((shell) => { seen.shells++; shell.dismiss(); }, () => {});
     probe.current(program);
     await probe.settled();

@@ -17,8 +17,8 @@ import { systemClock } from '../../clock.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { testUidBase } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
+import { readStat } from '../host-process/process-identity.ts';
 import { AccelProbe, readProbe } from './probe.ts';
-import { readStat } from './processes.ts';
 import { chooseMachine, QemuPrograms, versionedMachines } from './program.ts';
 
 test('the newest versioned q35 is chosen, by number', () => {

@@ -7,6 +7,8 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { startProgram } from '../../child-process.ts';
 import type { Clock } from '../../clock.ts';
+import { withoutOthers } from '../host-process/own-descriptors.ts';
+import { hostBootId } from '../host-process/process-identity.ts';
 import {
   type Accel,
   type Boot,
@@ -17,8 +19,6 @@ import {
   kvmUser,
   noKvm,
 } from './kvm.ts';
-import { withoutOthers } from './own-descriptors.ts';
-import { hostBootId } from './processes.ts';
 import type { QemuProgram } from './program.ts';
 
 export interface ProbeDeps {

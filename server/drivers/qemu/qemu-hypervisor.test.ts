@@ -9,11 +9,12 @@ import { eventually } from '../../testing/eventually.ts';
 import { testHypervisor } from '../../testing/hypervisor.conformance.ts';
 import { spinningQemu } from '../../testing/kvm-hosts.ts';
 import { buildQemuHouse, noQemu, type QemuHouse, testSpec } from '../../testing/qemu-house.ts';
+import { isAlive, signalProcess } from '../host-process/process-identity.ts';
+import { userOf } from '../host-process/user-processes.ts';
 import { FILES } from './arguments.ts';
 import type { RunRecord } from './guest-folders.ts';
-import { findGuests, handleOf, identify, identityOf, isAlive, signalProcess } from './processes.ts';
+import { findGuests, handleOf, identifyGuest, identityOf } from './guest-processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
-import { userOf } from './user-processes.ts';
 
 if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuHouse());
 
@@ -37,7 +38,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   const processesOf = ({ uuid }: GuestSpec) => {
     const found: number[] = [];
     for (const name of fs.readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-      if (identify(Number(name))?.uuid === uuid) found.push(Number(name));
+      if (identifyGuest(Number(name))?.uuid === uuid) found.push(Number(name));
     }
     return found;
   };
@@ -169,7 +170,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
     const identity = identityOf(handle, userOf(pid));
     assert.ok(isAlive(identity));
     assert.equal(handleOf(identity), handle);
-    assert.deepEqual(identity, { ...identify(pid), uid: userOf(pid) });
+    assert.deepEqual(identity, { ...identifyGuest(pid), uid: userOf(pid) });
     for (const wrong of [{ startTime: 1 }, { bootId: 'other' }, { uid: 12_345 }]) {
       assert.equal(isAlive({ ...identity, ...wrong }), false);
       assert.equal(signalProcess({ ...identity, ...wrong }, 'SIGKILL'), false);

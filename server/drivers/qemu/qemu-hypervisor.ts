@@ -4,19 +4,20 @@ import type { Clock } from '../../clock.ts';
 import type * as hv from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
+import { Cgroups } from '../host-process/cgroups.ts';
+import { KeptShells } from '../host-process/kept-shells.ts';
+import { connectIn } from '../host-process/owned-socket.ts';
 import { admitGuest } from './admission.ts';
 import { FILES } from './arguments.ts';
-import { Cgroups } from './cgroups.ts';
 import { asDiskError, createOverlay, createRawDisk, writeSeed } from './disk.ts';
 import { showsLife } from './first-sign.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
 import { failedStart, GuestLauncher, type LaunchMeans } from './guest-launcher.ts';
+import { CGROUPS } from './guest-limits.ts';
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
-import { GuestShells } from './guest-shells.ts';
-import { connectIn } from './guest-socket.ts';
 import { ImageLibrary } from './images.ts';
 import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { runStatus } from './launch.ts';
@@ -73,7 +74,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #consoles = new Map<string, SocketConsole>();
   readonly #launcher: GuestLauncher;
   readonly #networks: GuestNetworks;
-  readonly #shells = new GuestShells();
+  readonly #shells = new KeptShells();
   readonly #waits: RoomWaits;
   readonly #closing = new AbortController();
   #starting = 0;
@@ -82,7 +83,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   /** Reads which guests there are; touches none of them. */
   constructor(deps: QemuDeps) {
     this.#deps = deps;
-    const cgroups = new Cgroups();
+    const cgroups = new Cgroups(CGROUPS);
     const isRoot = process.getuid?.() === 0;
     this.#folders = new GuestFolders(deps.vmsDirectory, isRoot ? deps.uidBase : null);
     this.#runs = new GuestRuns({

@@ -1,8 +1,8 @@
 /** Readings of a run: of the guest where it tells, of its process for the rest. */
 import type { GuestSample } from '../../compute/hypervisor.ts';
+import { MS_PER_TICK, readStat, residentBytes } from '../host-process/process-identity.ts';
 import { BALLOON_ID, DISK_ID } from './arguments.ts';
 import type { GuestRun } from './guest-run.ts';
-import { MS_PER_TICK, readStat, residentBytes } from './processes.ts';
 
 const QMP_MS = 2000;
 

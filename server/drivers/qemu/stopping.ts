@@ -1,11 +1,11 @@
 /** Ends a run, from gentle to hard. */
 import type { StopMeans } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
+import { signalProcess } from '../host-process/process-identity.ts';
+import { endProcessesOf, killProcessesOf } from '../host-process/user-processes.ts';
 import type { GuestFolders } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
 import { runStatus } from './launch.ts';
-import { signalProcess } from './processes.ts';
-import { endProcessesOf, killProcessesOf } from './user-processes.ts';
 
 /** A guest that still boots misses the button, so it is pressed again. */
 const PRESS_AGAIN_MS = 3000;

@@ -4,11 +4,13 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { Cgroups, findParent, limitsOf, OWN_SUBGROUP } from './cgroups.ts';
+import { Cgroups, findParent, OWN_SUBGROUP } from './cgroups.ts';
 
-const VM = 'vm-01234567890123456789012345';
+const GROUP = 'cloudlet-cgroups-test';
+const NAME = 'one';
+const LIMITS = { 'memory.max': '67108864', 'pids.max': '129' };
 const DELEGATED = '/system.slice/cloudlet.service';
-const real = new Cgroups();
+const real = new Cgroups(GROUP);
 
 let root: string;
 beforeEach(() => {
@@ -28,28 +30,19 @@ function places(own: string, { controllers = 'cpuset cpu io memory pids', system
   return { mount, self: join(root, 'self'), systemd: join(root, 'systemd') };
 }
 
-test('a guest may take its memory and what QEMU needs, its processors, and so many threads', () => {
-  assert.deepEqual(limitsOf({ vcpus: 2, memoryMb: 1024 }), {
-    'memory.max': String((1024 + 512 + 16) * 2 ** 20),
-    'memory.oom.group': '1',
-    'cpu.max': '225000 100000',
-    'pids.max': '130',
-  });
-});
-
 test('groups are made beside our own where systemd gave us a part of the tree', () => {
   const deps = places(`${DELEGATED}/cloudlet-control`);
-  const cgroups = new Cgroups(deps);
+  const cgroups = new Cgroups(GROUP, deps);
   const parent = join(deps.mount, DELEGATED);
-  assert.deepEqual(fs.readdirSync(parent), ['cgroup.controllers'], 'nothing before the first guest');
-  cgroups.place(VM, 4711, { vcpus: 1, memoryMb: 64 });
+  assert.deepEqual(fs.readdirSync(parent), ['cgroup.controllers'], 'nothing before the first process');
+  cgroups.place(NAME, 4711, LIMITS);
   assert.equal(cgroups.problem, '');
-  for (const folder of [parent, join(parent, 'cloudlet-machines')]) {
+  for (const folder of [parent, join(parent, GROUP)]) {
     assert.equal(fs.readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '+memory +cpu +pids');
   }
-  const written = (name: string) => fs.readFileSync(join(parent, 'cloudlet-machines', VM, name), 'utf8');
+  const written = (name: string) => fs.readFileSync(join(parent, GROUP, NAME, name), 'utf8');
   assert.equal(written('cgroup.procs'), '4711');
-  for (const [name, value] of Object.entries(limitsOf({ vcpus: 1, memoryMb: 64 }))) {
+  for (const [name, value] of Object.entries(LIMITS)) {
     assert.equal(written(name), value);
   }
 });
@@ -57,9 +50,9 @@ test('groups are made beside our own where systemd gave us a part of the tree', 
 test('elsewhere nothing is made, and it is said why', () => {
   const refused = (deps: ReturnType<typeof places>) => {
     const before = fs.readdirSync(root, { recursive: true });
-    new Cgroups(deps).place(VM, 4711, { vcpus: 1, memoryMb: 64 });
+    new Cgroups(GROUP, deps).place(NAME, 4711, LIMITS);
     assert.deepEqual(fs.readdirSync(root, { recursive: true }), before);
-    return new Cgroups(deps).problem;
+    return new Cgroups(GROUP, deps).problem;
   };
   assert.match(refused(places(DELEGATED)), /systemd gave Cloudlet no cgroups of its own/);
   assert.match(refused(places('/')), /systemd gave/, 'the root is the part of systemd');
@@ -75,7 +68,7 @@ test('the unit in deploy/ gives us what we look for', () => {
   const unit = fs.readFileSync(new URL('../../../deploy/cloudlet.service', import.meta.url), 'utf8');
   assert.match(unit, /^Delegate=memory cpu pids$/m);
   assert.equal(/^DelegateSubgroup=(.*)$/m.exec(unit)?.[1], OWN_SUBGROUP);
-  assert.match(unit, /^OOMPolicy=continue$/m, 'a guest out of memory does not end the service');
+  assert.match(unit, /^OOMPolicy=continue$/m, 'a process out of memory does not end the service');
   assert.match(unit, /^SystemCallFilter=.* seccomp( |$)/m, 'QEMU may lock itself in');
   assert.doesNotMatch(unit, /^(ProtectControlGroups|MemoryDenyWriteExecute|PrivateDevices|UMask)=/m);
 });
@@ -88,15 +81,15 @@ test('without systemd the root is ours', () => {
 test('a kernel keeps the limits', { skip: real.problem }, async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   try {
-    real.place(VM, child.pid ?? 0, { vcpus: 1, memoryMb: 64 });
+    real.place(NAME, child.pid ?? 0, LIMITS);
     const own = /^0::(.*)$/m.exec(fs.readFileSync(`/proc/${child.pid}/cgroup`, 'utf8'))?.[1] ?? '';
-    assert.ok(own.endsWith(`cloudlet-machines/${VM}`), own);
+    assert.ok(own.endsWith(`${GROUP}/${NAME}`), own);
     const folder = join('/sys/fs/cgroup', own);
     assert.equal(fs.readFileSync(join(folder, 'pids.max'), 'utf8').trim(), '129');
     const gone = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await gone;
-    await real.remove(VM);
+    await real.remove(NAME);
     assert.ok(!fs.existsSync(folder));
   } finally {
     child.kill('SIGKILL');

@@ -1,10 +1,10 @@
 /**
- * Limits that the kernel keeps for each guest, by a control group (version 2) of its own, where this host
- * lets us make some. Guests are good without them; then nothing but their own size bounds what they take.
+ * Limits that the kernel keeps for each foreign process and its children, by a control group (version 2) of
+ * its own, where this host lets us make some. `problem` says why it does not.
  *
  * Where: beside us in the part of the tree that systemd gave us (deploy/cloudlet.service: Delegate=, and we
  * in a subgroup), never in our own group, which may hold no processes and limited children at once; without
- * systemd in the root. Elsewhere the tree is someone else's. The groups outlive us as the guests do.
+ * systemd in the root. Elsewhere the tree is someone else's. The groups outlive us as the processes do.
  */
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -19,11 +19,6 @@ export interface CgroupPlaces {
   readonly systemd: string;
 }
 
-export interface GuestSize {
-  readonly vcpus: number;
-  readonly memoryMb: number;
-}
-
 const PLACES: CgroupPlaces = {
   mount: '/sys/fs/cgroup',
   self: '/proc/self/cgroup',
@@ -31,73 +26,54 @@ const PLACES: CgroupPlaces = {
 };
 /** DelegateSubgroup= of deploy/cloudlet.service. */
 export const OWN_SUBGROUP = 'cloudlet-control';
-const GUESTS = 'cloudlet-machines';
 const CONTROLLERS = ['memory', 'cpu', 'pids'] as const;
-const MIB = 1024 * 1024;
-/** Of QEMU itself: 150 MiB were seen, with half of its cache of translated code in use; and room to spare. */
-const OVERHEAD_BYTES = 512 * MIB;
-/** Page tables and the like, which grow with the guest. */
-const OVERHEAD_SHARE = 1 / 64;
-const PERIOD_US = 100_000;
-/** For the threads that do a guest's input and output: of one processor. */
-const IO_SHARE = 0.25;
-/** QEMU takes up to 64 threads for disks, and some of its own. */
-const OTHER_THREADS = 128;
 /** A group can be removed a little after its last process. */
 const REMOVE_TRIES = 10;
 const REMOVE_STEP_MS = 50;
 
-/** What is written into which file of a guest's group. */
-export function limitsOf({ vcpus, memoryMb }: GuestSize): Readonly<Record<string, string>> {
-  const memory = memoryMb * MIB;
-  return {
-    'memory.max': String(memory + OVERHEAD_BYTES + Math.ceil(memory * OVERHEAD_SHARE)),
-    // Half of a guest is no guest.
-    'memory.oom.group': '1',
-    'cpu.max': `${Math.round((vcpus + IO_SHARE) * PERIOD_US)} ${PERIOD_US}`,
-    'pids.max': String(vcpus + OTHER_THREADS),
-  };
-}
-
 export class Cgroups {
+  readonly #group: string;
   readonly #places: CgroupPlaces;
   #found: { readonly folder: string; readonly problem: string } | null = null;
 
-  constructor(places: Partial<CgroupPlaces> = {}) {
+  /** `group` holds those that are made here: `cloudlet-machines`. */
+  constructor(group: string, places: Partial<CgroupPlaces> = {}) {
+    this.#group = group;
     this.#places = { ...PLACES, ...places };
   }
 
-  /** Why guests have no limits here, for humans; empty when they have. */
+  /** Why processes have no limits here, for humans; empty when they have. */
   get problem(): string {
     return this.#parent().problem;
   }
 
-  /** The group that holds those of all guests; made when it is first asked for. */
+  /** The group that holds all; made when it is first asked for. */
   #parent(): { readonly folder: string; readonly problem: string } {
-    this.#found ??= prepare(findParent(this.#places));
+    this.#found ??= prepare(findParent(this.#places), this.#group);
     return this.#found;
   }
 
   /**
-   * Puts a process, which has not done anything yet, with all its threads under the guest's limits. Throws
-   * when the kernel refuses; does nothing where there are no limits.
+   * Puts a process, which has not done anything yet, with all its threads into the group `name`, whose
+   * `limits` are texts by name of a control file. Throws when the kernel refuses; does nothing where there
+   * are no limits.
    */
-  place(vmId: string, pid: number, size: GuestSize): void {
+  place(name: string, pid: number, limits: Readonly<Record<string, string>>): void {
     const parent = this.#parent();
     if (parent.problem !== '') return;
-    const folder = join(parent.folder, vmId);
+    const folder = join(parent.folder, name);
     fs.mkdirSync(folder, { recursive: true });
-    for (const [name, value] of Object.entries(limitsOf(size))) fs.writeFileSync(join(folder, name), value);
+    for (const [file, value] of Object.entries(limits)) fs.writeFileSync(join(folder, file), value);
     fs.writeFileSync(join(folder, 'cgroup.procs'), String(pid));
   }
 
-  /** Removes the group of a guest whose process is gone; one that cannot go stays for its next run. */
-  async remove(vmId: string): Promise<void> {
+  /** Removes the group of a process that is gone; one that cannot go stays for its next run. */
+  async remove(name: string): Promise<void> {
     const parent = this.#parent();
     if (parent.problem !== '') return;
     for (let tries = 0; tries < REMOVE_TRIES; tries++) {
       try {
-        fs.rmdirSync(join(parent.folder, vmId));
+        fs.rmdirSync(join(parent.folder, name));
         return;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return;
@@ -142,9 +118,12 @@ function read(path: string): string {
 }
 
 /** Hands the controllers down, through both levels. */
-function prepare(parent: { readonly folder: string; readonly problem: string }): typeof parent {
+function prepare(
+  parent: { readonly folder: string; readonly problem: string },
+  group: string,
+): typeof parent {
   if (parent.problem !== '') return parent;
-  const folder = join(parent.folder, GUESTS);
+  const folder = join(parent.folder, group);
   const enabled = CONTROLLERS.map((name) => `+${name}`).join(' ');
   try {
     fs.writeFileSync(join(parent.folder, 'cgroup.subtree_control'), enabled);

@@ -1,5 +1,5 @@
 /**
- * The shells that wait for guests' processes. To make a process takes us the longer the more memory we have,
+ * The shells that wait for foreign processes. To make a process takes us the longer the more memory we have,
  * and a shell that closes descriptors its own time, so one that is past all this is kept at hand: it waits
  * for what it is to run, and ends with us when nothing comes.
  */
@@ -7,12 +7,12 @@ import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { startProgram } from '../../child-process.ts';
 import { withoutOthers } from './own-descriptors.ts';
-import { isThere } from './processes.ts';
+import { isThere } from './process-identity.ts';
 
 /** What others see in a list of processes; the shell takes no other words. */
-const NAME = 'guest-keeper';
+const NAME = 'cloudlet-keeper';
 
-export interface GuestShell {
+export interface Shell {
   /** Of the shell, which leads a process group of its own. */
   readonly pid: number;
   /** Whether it runs. */
@@ -21,7 +21,7 @@ export interface GuestShell {
   run(script: string): Promise<string>;
 }
 
-export class GuestShells {
+export class KeptShells {
   #spare: Promise<KeptShell | null> | null = null;
   #isClosed = false;
 
@@ -35,7 +35,7 @@ export class GuestShells {
   }
 
   /** The one at hand, or a new one. Rejects with what the host says when it can be made no more. */
-  async take(): Promise<GuestShell> {
+  async take(): Promise<Shell> {
     const spare = this.#spare;
     this.#spare = null;
     const shell = (await spare) ?? null;
@@ -50,7 +50,7 @@ export class GuestShells {
   }
 }
 
-class KeptShell implements GuestShell {
+class KeptShell implements Shell {
   readonly #child: ChildProcess;
   readonly #told: Readable;
   readonly pid: number;

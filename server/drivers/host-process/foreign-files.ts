@@ -1,10 +1,12 @@
 /**
- * What we do with files in a folder that belongs to a guest. Its process is not trusted: it can put a link,
+ * What we do with files in a folder that belongs to a foreign process. It is not trusted: it can put a link,
  * a pipe or somebody else's file in the place of its own at any moment. So a name is only ever opened here,
  * made anew or taken away; what was opened is then known by its descriptor, never by its name again.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+
+const LOG_TAIL_BYTES = 4096;
 
 /**
  * Opens a plain file that belongs to the owner of its folder and has no other name. Throws for all else, and
@@ -33,4 +35,25 @@ export function removeName(path: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
+}
+
+function endOf(log: string): string {
+  try {
+    const fd = fs.openSync(log, 'r');
+    try {
+      return tailOf(fd, LOG_TAIL_BYTES).toString();
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch {
+    return '';
+  }
+}
+
+/** The last line of a log, without anything that is a path; null when it is empty. */
+export function lastLine(log: string): string | null {
+  const text = endOf(log);
+  const line = text.trim().split('\n').at(-1) ?? '';
+  const plain = line.replace(/\S*\/\S*/g, '…').slice(0, 300);
+  return plain === '' ? null : plain;
 }

@@ -1,6 +1,6 @@
 /**
- * Processes by the user they run as. A guest has one of its own and cannot change it, whereas command line
- * and name are for the process to say.
+ * Processes by the user they run as. A foreign process has one of its own and cannot change it, whereas
+ * command line and name are for the process to say.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +21,8 @@ export function userOf(pid: number | string): number | null {
  * was only about to be made by one of them is not among them: ask again until there is none.
  */
 export function killProcessesOf(uid: number): boolean {
-  if (uid === 0 || uid === process.getuid?.()) throw new Error('a user of a guest is nobody else');
+  if (uid === 0 || uid === process.getuid?.())
+    throw new Error('the user of a foreign process must be nobody else');
   let isAny = false;
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name) || userOf(name) !== uid || isDead(name)) continue;

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '../../testing/eventually.ts';
-import { ENDED, readEnding, supervise } from './guest-ending.ts';
-import { GuestShells } from './guest-shells.ts';
-import { isThere } from './processes.ts';
+import { ENDED, readEnding, supervise } from './ending-note.ts';
+import { KeptShells } from './kept-shells.ts';
+import { isThere } from './process-identity.ts';
 
-const SHELLS = new URL('./guest-shells.ts', import.meta.url).href;
+const SHELLS = new URL('./kept-shells.ts', import.meta.url).href;
 const AWKWARD = ["it's", '', 'two  words', '$HOME `id` \\', '"', 'a\nb', '*', 'é', "''", '#no', '-n'];
 
-describe('the shells of guests', () => {
+describe('the shells that wait for processes', () => {
   let root: string;
   let folder: string;
   let log: string;
@@ -21,13 +21,13 @@ describe('the shells of guests', () => {
     root = mkdtempSync(join(tmpdir(), "cloudlet-shell's "));
     folder = join(root, "it's $HOME");
     log = join(folder, 'log');
-    mkdirSync(join(folder, 'guest'), { recursive: true });
+    mkdirSync(join(folder, 'work'), { recursive: true });
   });
   after(() => rmSync(root, { recursive: true, force: true }));
-  const scriptOf = (...words: string[]) => supervise({ folder, guestFolder: 'guest', log, words });
+  const scriptOf = (...words: string[]) => supervise({ folder, workFolder: 'work', log, words });
 
   test('the one at hand is taken; of one that died meanwhile nobody hears', async () => {
-    const shells = new GuestShells();
+    const shells = new KeptShells();
     try {
       shells.refill();
       shells.refill();
@@ -46,7 +46,7 @@ describe('the shells of guests', () => {
   });
 
   test('what it runs gets its words as they are, its folder, one variable, and an end that is noted', async () => {
-    const shells = new GuestShells();
+    const shells = new KeptShells();
     shells.refill();
     try {
       const look = 'pwd; tr "\\0" "\\n" </proc/$$/environ; ls /proc/$$/fd; printf "%s|" "$@"; exit 7';
@@ -54,7 +54,7 @@ describe('the shells of guests', () => {
       const ending = await eventually(() => readEnding(join(folder, ENDED)));
       assert.deepEqual([`${ending.pid}\n`, ending.status], [told, 7]);
       const [where, environment, ...rest] = readFileSync(log, 'utf8').split('\n');
-      assert.deepEqual([where, environment], [join(folder, 'guest'), 'LANG=C']);
+      assert.deepEqual([where, environment], [join(folder, 'work'), 'LANG=C']);
       assert.equal(rest.join('\n'), `0\n1\n2\n${AWKWARD.join('|')}|`);
     } finally {
       shells.close();
@@ -76,8 +76,8 @@ describe('the shells of guests', () => {
   test('the one at hand ends when we do, however we end, and does not keep us', async () => {
     for (const way of ['process.kill(process.pid, "SIGKILL")', 'process.exit()', '']) {
       const script = `
-        import { GuestShells } from ${JSON.stringify(SHELLS)};
-        const shells = new GuestShells();
+        import { KeptShells } from ${JSON.stringify(SHELLS)};
+        const shells = new KeptShells();
         shells.refill();
         process.stdin.once('data', () => { process.stdin.destroy(); ${way} });`;
       const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
@@ -91,7 +91,7 @@ describe('the shells of guests', () => {
   });
 
   test('none is kept after the close', async () => {
-    const shells = new GuestShells();
+    const shells = new KeptShells();
     shells.refill();
     await eventually(() => keepersOf(process.pid).length === 1);
     shells.close();

@@ -1,4 +1,4 @@
-/** Connects to the unix sockets that a guest's process listens on. */
+/** Connects to the unix sockets that a foreign process listens on. */
 import * as fs from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';

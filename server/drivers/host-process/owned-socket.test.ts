@@ -1,4 +1,4 @@
-/** A guest that took over its process and swaps what is in its folder while we connect to it. */
+/** A program that turned on us and swaps what is in its folder while we connect to it. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { testUidBase } from '../../testing/own-ground.ts';
-import { connectIn } from './guest-socket.ts';
+import { connectIn } from './owned-socket.ts';
 
 const UID = testUidBase();
 const NAME = 'console.sock';
@@ -26,14 +26,14 @@ const SWAPPING = `
     symlink $elsewhere, 'b'; rename 'b', $name;
   }`;
 
-describe('the sockets of a guest', () => {
+describe('the sockets of a foreign process', () => {
   let root: string;
   let folder: string;
   let victim: Server;
   let reached = 0;
   before(async () => {
     root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-socket-'));
-    folder = join(root, 'guest');
+    folder = join(root, 'work');
     fs.mkdirSync(folder, { mode: 0o700 });
     victim = createServer((socket) => {
       reached++;
@@ -86,20 +86,20 @@ describe('the sockets of a guest', () => {
   });
 
   test('a link that is put there in the very moment of the connection leads nowhere', {
-    skip: process.getuid?.() === 0 ? false : 'only root gives guests users of their own',
+    skip: process.getuid?.() === 0 ? false : 'only root gives processes users of their own',
   }, async () => {
     fs.chmodSync(root, 0o711);
     fs.chownSync(folder, UID, UID);
     const words = ['-e', SWAPPING, NAME, join(root, 'control.sock')];
     const options = { cwd: folder, uid: UID, gid: UID, detached: true } as const;
-    const guest: ChildProcess = spawn('/usr/bin/perl', words, options);
+    const foreign: ChildProcess = spawn('/usr/bin/perl', words, options);
     const seen = { connected: 0, refused: 0 };
     try {
-      assert.ok(guest.stdout);
-      await once(guest.stdout, 'data');
+      assert.ok(foreign.stdout);
+      await once(foreign.stdout, 'data');
       while (seen.connected < TIMES_EACH || seen.refused < TIMES_EACH) seen[await outcome()]++;
     } finally {
-      process.kill(-(guest.pid ?? 0), 'SIGKILL');
+      process.kill(-(foreign.pid ?? 0), 'SIGKILL');
     }
     assert.equal(reached, 0, `led elsewhere ${reached} times, and ${JSON.stringify(seen)}`);
   });

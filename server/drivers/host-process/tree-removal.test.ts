@@ -1,4 +1,4 @@
-/** Folders that hold what a taken-over guest could make, also while it is at it. */
+/** Folders that hold what a hostile process could make, also while it is at it. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,21 +41,21 @@ describe('removal of a tree', () => {
     tree = join(root, 'tree');
     fs.mkdirSync(victim);
     for (const name of FILES) fs.writeFileSync(join(victim, name), 'keep');
-    fs.mkdirSync(join(tree, 'guest'), { recursive: true });
+    fs.mkdirSync(join(tree, 'work'), { recursive: true });
   });
   // Also what a build that cannot remove deep trees leaves.
   afterEach(() => execFileSync('rm', ['-rf', root]));
   const left = () => fs.readdirSync(root).filter((name) => name !== 'victim');
 
   test('all goes, whatever it is and is called, and nothing it leads to', async () => {
-    const guest = join(tree, 'guest');
-    fs.symlinkSync(victim, join(guest, 'link'));
-    fs.symlinkSync('/nowhere', join(guest, 'broken'));
-    fs.mkdirSync(join(guest, 'one/two/three'), { recursive: true });
-    fs.symlinkSync(victim, join(guest, 'one/two/link'));
-    fs.mkdirSync(Buffer.from(`${guest}/\xff\xfe`, 'latin1'));
-    fs.writeFileSync(Buffer.from(`${guest}/\xff\xfe/\xfd`, 'latin1'), '');
-    execFileSync('mkfifo', [join(guest, 'one/pipe')]);
+    const work = join(tree, 'work');
+    fs.symlinkSync(victim, join(work, 'link'));
+    fs.symlinkSync('/nowhere', join(work, 'broken'));
+    fs.mkdirSync(join(work, 'one/two/three'), { recursive: true });
+    fs.symlinkSync(victim, join(work, 'one/two/link'));
+    fs.mkdirSync(Buffer.from(`${work}/\xff\xfe`, 'latin1'));
+    fs.writeFileSync(Buffer.from(`${work}/\xff\xfe/\xfd`, 'latin1'), '');
+    execFileSync('mkfifo', [join(work, 'one/pipe')]);
     await removeTree(tree);
     assert.deepEqual(left(), []);
     await removeTree(tree);
@@ -64,20 +64,20 @@ describe('removal of a tree', () => {
 
   test('a tree that is deeper than any path goes too', async () => {
     const script = `for (1 .. ${DEPTH}) { mkdir 'folder'; chdir 'folder' or die } mkdir 'last'`;
-    execFileSync('/usr/bin/perl', ['-e', script], { cwd: join(tree, 'guest') });
+    execFileSync('/usr/bin/perl', ['-e', script], { cwd: join(tree, 'work') });
     await removeTree(tree);
     assert.deepEqual(left(), []);
   });
 
   test('while its owner swaps folders for links, nothing elsewhere is removed', {
-    skip: process.getuid?.() === 0 ? false : 'only root gives guests users of their own',
+    skip: process.getuid?.() === 0 ? false : 'only root gives processes users of their own',
   }, async () => {
     fs.chmodSync(root, 0o711);
     for (let round = 0; round < ROUNDS; round++) {
-      const guest = join(tree, 'guest');
-      fs.mkdirSync(guest, { recursive: true, mode: 0o700 });
-      fs.chownSync(guest, UID, UID);
-      const options = { cwd: guest, uid: UID, gid: UID } as const;
+      const work = join(tree, 'work');
+      fs.mkdirSync(work, { recursive: true, mode: 0o700 });
+      fs.chownSync(work, UID, UID);
+      const options = { cwd: work, uid: UID, gid: UID } as const;
       const owner: ChildProcess = spawn('/usr/bin/perl', ['-e', SWAPPING, victim, ...FILES], options);
       try {
         assert.ok(owner.stdout);

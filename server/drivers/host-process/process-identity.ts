@@ -1,15 +1,13 @@
-/** Processes of guests, told apart from all others: a number alone may by now be someone else's. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** Processes told apart from all others: a number alone may by now be someone else's. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { hostBootId as readBootId } from '../../system/host-boot.ts';
 import { isOver, userOf } from './user-processes.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Of /proc: clock ticks since the host booted. */
+  /** As in /proc: clock ticks from the boot of the host to the start of the process. */
   readonly startTime: number;
   readonly bootId: string;
-  /** The guest's. Of a process that is not known yet it is in the command line. */
-  readonly uuid: string;
   /** Under which it runs; null: ours, or whoever we were when it began. */
   readonly uid: number | null;
 }
@@ -23,11 +21,11 @@ interface ProcessStat {
 
 /** Linux shows times to programs in hundredths of a second, whatever its own tick is. */
 export const MS_PER_TICK = 10;
-/** Between -1000 and 1000: when memory runs out a guest goes before the control plane. */
+/** Between -1000 and 1000: when memory runs out a foreign process goes before the control plane. */
 const OOM_SCORE_ADJ = 500;
 
 /** Text of a file of /proc; null when the process is gone. Throws when we may open no more files. */
-function readProc(path: string): string | null {
+export function readProc(path: string): string | null {
   try {
     return readFileSync(`/proc/${path}`, 'latin1');
   } catch (error) {
@@ -37,7 +35,7 @@ function readProc(path: string): string | null {
   }
 }
 
-/** Of `<pid>` or `<pid>/task/<tid>`. */
+/** What the kernel says of `<pid>` or `<pid>/task/<tid>`. */
 export function readStat(path: string | number): ProcessStat | null {
   const text = readProc(`${path}/stat`);
   if (text === null) return null;
@@ -64,12 +62,6 @@ export function hostBootId(): string {
   return bootId;
 }
 
-function guestUuid(pid: number): string | null {
-  const words = (readProc(`${pid}/cmdline`) ?? '').split('\0');
-  const at = words.indexOf('-uuid');
-  return at < 0 || !/qemu|kvm/.test(words[0] ?? '') ? null : (words[at + 1] ?? null);
-}
-
 /** Whether a process of that number runs, of whatever kind; also when it cannot be looked into. */
 export function isThere(pid: number): boolean {
   try {
@@ -79,18 +71,17 @@ export function isThere(pid: number): boolean {
   }
 }
 
-/** The identity of a process that runs a guest now, by its own word; null when it is gone or runs none. */
+/** The identity of the process that has that number now; null when there is none. */
 export function identify(pid: number): Omit<ProcessIdentity, 'uid'> | null {
   const stat = readStat(pid);
   if (stat === null || stat.isDead) return null;
-  const uuid = guestUuid(pid);
-  return uuid === null ? null : { pid, startTime: stat.startTime, bootId: hostBootId(), uuid };
+  return { pid, startTime: stat.startTime, bootId: hostBootId() };
 }
 
 /**
  * Whether that very process still runs. One that is dead and not yet buried does not. Its command line does
- * not matter: a guest that took over its process can write anything there. One that cannot be looked into,
- * because we may open no more files, is taken to run on: nothing is told to be over, or begun in its place.
+ * not matter: whoever took over a process can write anything there. One that cannot be looked into, because
+ * we may open no more files, is taken to run on: nothing is told to be over, or begun in its place.
  */
 export function isAlive(identity: ProcessIdentity): boolean {
   try {
@@ -116,43 +107,11 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
   }
 }
 
-/**
- * Processes that run guests, by the guest's uuid. `ownerOf` names the user that a guest's process must have,
- * undefined for guests that are not ours: anyone may write anything into a command line.
- */
-export function findGuests(
-  ownerOf: (uuid: string) => number | undefined,
-): Map<string, Omit<ProcessIdentity, 'uid'>> {
-  const found = new Map<string, Omit<ProcessIdentity, 'uid'>>();
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const identity = identify(Number(name));
-    if (identity === null || ownerOf(identity.uuid) !== userOf(name)) continue;
-    found.set(identity.uuid, identity);
-  }
-  return found;
-}
-
 /** Makes the process the first to go when the host runs out of memory, where that is allowed. */
 export function yieldMemoryFirst(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, String(OOM_SCORE_ADJ));
   } catch {
-    // Some containers do not let us; the guest is none the worse for it.
+    // Some containers do not let us; the process is none the worse for it.
   }
-}
-
-export function handleOf({ pid, startTime, bootId, uuid }: Omit<ProcessIdentity, 'uid'>): string {
-  return `${pid}.${startTime}.${bootId}.${uuid}`;
-}
-
-/** What handleOf() made the handle of. */
-export function identityOf(handle: string, uid: number | null): ProcessIdentity {
-  const [pid, startTime, bootId = '', uuid = ''] = handle.split('.');
-  return { pid: Number(pid), startTime: Number(startTime), bootId, uuid, uid };
-}
-
-/** Whether the process of that handle was before the host's present boot, and so is gone for sure. */
-export function isOfEarlierBoot(handle: string): boolean {
-  return identityOf(handle, null).bootId !== hostBootId();
 }
