@@ -174,7 +174,7 @@ test('what the real tools write is taken or refused as it should be', { skip: no
     const convert = ['convert', '-c', '-f', 'raw', '-O', 'qcow2', 'disk.raw', 'packed'];
     assert.equal(look('packed', ...convert).virtualBytes, testGuestDisk().length);
     assert.throws(() => create('apart', 'data_file=data'), /another file/);
-    // The older of its two encryptions: for LUKS, qemu-img times the processor first, which fails on some hosts.
+    // Not LUKS: for that, qemu-img times the processor first, which fails on some hosts.
     const secret = ['--object', 'secret,id=s,data=abc', '-o', 'encrypt.format=aes,encrypt.key-secret=s'];
     assert.throws(
       () => look('locked', 'create', '-q', '-f', 'qcow2', ...secret, 'locked', '1G'),
