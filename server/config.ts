@@ -1,5 +1,5 @@
 /** Every setting: name, environment variable, default and help. The only reader of process.env. */
-import { resolve } from 'node:path';
+import { delimiter, isAbsolute, resolve } from 'node:path';
 import { didYouMean } from './did-you-mean.ts';
 import { isServiceLink } from './service-links.ts';
 
@@ -381,6 +381,11 @@ function withGuess(name: string, known: Iterable<string>): string {
 /** Threads of libuv's pool, which reads the same variable; `bin/cloudlet` sets it. */
 export function poolThreads(environment: Texts = process.env): number {
   return Number.parseInt(environment['UV_THREADPOOL_SIZE'] ?? '4', 10) || 1;
+}
+
+/** The folders of PATH, in its order, without those that depend on where we are. */
+export function pathFolders(environment: Texts = process.env): string[] {
+  return (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
 }
 
 /** The settings as a Markdown table, for README. */

@@ -4,13 +4,12 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Config } from '../config.ts';
 import { bridgeOf } from '../drivers/host-network/guest-bridge.ts';
+import { hostPath } from '../host-programs.ts';
 import type { Finding } from './doctor.ts';
 import { forwardDrop } from './forward-drops.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 5000;
-/** A user's PATH may lack the places of programs for root. */
-const ENV = { PATH: '/usr/sbin:/sbin:/usr/bin:/bin', LANG: 'C' };
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
 export async function checkVmNetwork({ vmNetwork, vmOutbound, vmUidBase }: Config): Promise<Finding[]> {
@@ -55,7 +54,7 @@ async function versionOf(program: string, word: string): Promise<string | undefi
 /** What it prints; undefined: it is not there, or fails. */
 async function answerOf(program: string, ...words: string[]): Promise<string | undefined> {
   try {
-    return (await run(program, words, { timeout: ASK_MS, env: ENV })).stdout;
+    return (await run(program, words, { timeout: ASK_MS, env: { LANG: 'C', PATH: hostPath() } })).stdout;
   } catch {
     return undefined;
   }

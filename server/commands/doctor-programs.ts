@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
 
 const run = promisify(execFile);
@@ -31,10 +32,11 @@ async function firstVersion(programs: readonly string[]): Promise<string | undef
 
 export async function checkQemu(): Promise<Finding[]> {
   const subject = 'QEMU';
-  const version = await firstVersion(['qemu-system-x86_64', '/usr/bin/qemu-system-x86_64']);
-  if (version !== undefined) return [{ level: 'ok', subject, detail: version }];
-  const fix = 'apt-get install qemu-system-x86 qemu-utils';
-  return [{ level: 'warn', subject, detail: 'not found: virtual machines cannot start', fix }];
+  const found = await new QemuPrograms().look();
+  if ('path' in found) return [{ level: 'ok', subject, detail: `${found.version}, ${found.path}` }];
+  return [
+    { level: 'warn', subject, detail: `${found.problem}: virtual machines cannot start`, fix: found.fix },
+  ];
 }
 
 interface Engine {

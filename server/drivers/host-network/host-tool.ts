@@ -1,9 +1,8 @@
 /** Runs the two programs that change the network of this host: `ip` and `nft`. */
 import { once } from 'node:events';
 import { startProgram } from '../../child-process.ts';
+import { hostPath } from '../../host-programs.ts';
 
-/** Where Debian keeps them; the PATH of a service or a user may lack the first two. */
-const PATH = '/usr/sbin:/sbin:/usr/bin:/bin';
 const LIMIT_MS = 10_000;
 const MAX_OUTPUT = 1024 * 1024;
 
@@ -28,7 +27,7 @@ export function ip(words: readonly string[]): Promise<string> {
 }
 
 async function run(program: string, words: readonly string[], input: string): Promise<string> {
-  const env = { PATH, LANG: 'C' };
+  const env = { PATH: hostPath(), LANG: 'C' };
   const options = { env, timeout: LIMIT_MS, killSignal: 'SIGKILL' } as const;
   const child = await startProgram(program, words, options).catch((error: NodeJS.ErrnoException) => {
     const isMissing = error.code === 'ENOENT';

@@ -1,10 +1,10 @@
 /** Programs that are run without any network: not even this host's own addresses are there. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { hostPath, hostProgram } from '../../host-programs.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 5000;
-const ENV = { LANG: 'C', PATH: '/usr/bin:/bin' };
 
 let asked: Promise<readonly string[]> | undefined;
 
@@ -21,9 +21,10 @@ async function ask(): Promise<readonly string[]> {
   // Only root may do it outright; others within a namespace of users, where the host has those for all.
   const ways = process.getuid?.() === 0 ? [[]] : [['--user', '--map-current-user']];
   for (const more of ways) {
-    const [program = '', ...words] = ['unshare', ...more, '--net', '--'];
+    const words = [...more, '--net', '--'];
     try {
-      await run(program, [...words, 'true'], { timeout: ASK_MS, env: ENV });
+      const program = hostProgram('unshare');
+      await run(program, [...words, 'true'], { timeout: ASK_MS, env: { LANG: 'C', PATH: hostPath() } });
       return [program, ...words];
     } catch {
       // The next way, or none.

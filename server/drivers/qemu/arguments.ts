@@ -49,7 +49,7 @@ const SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecont
 const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
   ['vmId', /^vm-[0-9a-z]{26}$/],
   ['uuid', /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/],
-  ['machine', /^pc-q35-\d+\.\d+$/],
+  ['machine', /^pc-q35-(?:rhel)?\d+(?:\.\d+){1,2}$/],
   ['accel', /^(?:kvm|tcg)$/],
   ['vcpus', /^[1-9]\d{0,2}$/],
   ['memoryMb', /^[1-9]\d{0,7}$/],

@@ -12,6 +12,7 @@ import { basename, join } from 'node:path';
 import { startProgram } from '../../child-process.ts';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
+import { hostProgram } from '../../host-programs.ts';
 import { isId } from '../../ids.ts';
 import { withoutNetwork } from '../host-process/no-network.ts';
 import { withoutOthers } from '../host-process/own-descriptors.ts';
@@ -19,7 +20,7 @@ import { removeTree } from '../host-process/tree-removal.ts';
 import { endProcessesOf } from '../host-process/user-processes.ts';
 import { asDiskError } from './disk.ts';
 import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from './image-header.ts';
-import { INSTALL_HINT } from './program.ts';
+import { noQemuImg } from './program.ts';
 
 export interface ImageLibraryDeps {
   readonly directory: string;
@@ -99,9 +100,7 @@ export class ImageLibrary {
   async #requireProgram(): Promise<string> {
     const program = await this.#deps.program();
     if (program !== null) return program;
-    throw new AppError('engine_unavailable', 'qemu-img is not installed on this host', {
-      hint: INSTALL_HINT,
-    });
+    throw noQemuImg();
   }
 
   async #convert(folder: string, { format, virtualBytes }: RecognizedImage, signal: AbortSignal) {
@@ -116,16 +115,12 @@ export class ImageLibrary {
     const fileBytes = virtualBytes + TABLES_BYTES;
     const limits = [`--as=${memoryBytes}`, `--cpu=${cpuSeconds}`, `--fsize=${fileBytes}`];
     const convert = ['convert', '-q', '-f', format, '-O', 'qcow2', SOURCE, RESULT];
-    const become = uid === null ? [] : asUser(uid);
-    const words = [...become, '--pdeathsig', 'KILL', '--no-new-privs', '--', 'prlimit', ...limits];
+    const become = [...(uid === null ? [] : asUser(uid)), '--pdeathsig', 'KILL', '--no-new-privs', '--'];
+    const confine = [hostProgram('setpriv'), ...become, hostProgram('prlimit'), ...limits];
     const alone = await withoutNetwork();
     try {
-      await runLimited(
-        [...alone, 'setpriv', ...words, '--core=0', '--nofile=64', '--', program, ...convert],
-        {
-          ...{ folder, signal: AbortSignal.any([signal, AbortSignal.timeout(totalMs)]) },
-        },
-      );
+      const command = [...alone, ...confine, '--core=0', '--nofile=64', '--', program, ...convert];
+      await runLimited(command, { folder, signal: AbortSignal.any([signal, AbortSignal.timeout(totalMs)]) });
     } finally {
       // Whatever it may have left behind, so that nobody writes to the result any more; nor has anyone but
       // us a say in what the names in the folder stand for.
@@ -221,7 +216,7 @@ async function runLimited(command: readonly string[], options: RunOptions): Prom
   signal.throwIfAborted();
   const [program, args] = withoutOthers(command);
   const child = await startProgram(program, args, {
-    ...{ cwd: folder, env: { LANG: 'C', PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'ignore', 'pipe'] },
+    ...{ cwd: folder, env: {}, stdio: ['ignore', 'ignore', 'pipe'] },
     ...{ signal, killSignal: 'SIGKILL' },
   });
   let words = '';
@@ -233,7 +228,6 @@ async function runLimited(command: readonly string[], options: RunOptions): Prom
   if (outcome instanceof Error) throw signal.aborted ? tookTooLong() : outcome;
   const [status, killed] = outcome as [number | null, string | null];
   if (status === 0) return;
-  if (words.includes('setpriv: not found')) throw noSetpriv();
   if (/No space left|quota/i.test(words)) throw Object.assign(new Error(words), { code: 'ENOSPC' });
   const reason = killed === null ? lastWords(words) : `its conversion met a limit (${killed})`;
   throw new ImageRefused(reason);
@@ -245,12 +239,6 @@ async function clear(uid: number): Promise<void> {
 
 function tookTooLong(): ImageRefused {
   return new ImageRefused('its conversion took too long');
-}
-
-function noSetpriv(): AppError {
-  return new AppError('engine_unavailable', 'setpriv is not installed on this host', {
-    hint: 'install it: apt-get install util-linux',
-  });
 }
 
 /** The last line, without anything that is a path. */

@@ -3,8 +3,8 @@ import * as fs from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
+import { hostProgram } from '../../host-programs.ts';
 import { ENDED, supervise } from '../host-process/ending-note.ts';
-import { lastLine } from '../host-process/foreign-files.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';
 import { isThere, yieldMemoryFirst } from '../host-process/process-identity.ts';
 import { BALLOON_ID } from './arguments.ts';
@@ -40,16 +40,16 @@ const STATS_SECONDS = 5;
  */
 export async function launch(shells: KeptShells, options: LaunchOptions): Promise<GuestIdentity> {
   const { program, args, folder, workFolder, log, user, tap } = options;
+  const words = [...(tap === null ? [] : withTap(tap)), ...asUser(user), program, ...args];
   fs.rmSync(join(folder, ENDED), { force: true });
   fs.closeSync(fs.openSync(log, 'w', 0o600));
   const shell = await shells.take();
-  const words = [...(tap === null ? [] : withTap(tap)), ...asUser(user), program, ...args];
   const told = await shell.run(supervise({ folder: resolve(folder), workFolder, log: resolve(log), words }));
   const identity = await becoming(Number(told), user?.uid ?? null);
   if (identity === null) {
     // One that runs, and is no guest's, is nobody's.
     if (shell.isAlive) killGroup(shell.pid);
-    throw notRun(lastLine(log));
+    throw new Error('the process ended at once');
   }
   yieldMemoryFirst(identity.pid);
   return identity;
@@ -57,7 +57,8 @@ export async function launch(shells: KeptShells, options: LaunchOptions): Promis
 
 function asUser(user: LaunchOptions['user']): string[] {
   if (user === null) return [];
-  return ['setpriv', '--reuid', String(user.uid), '--regid', String(user.gid), '--clear-groups', '--'];
+  const ids = ['--reuid', String(user.uid), '--regid', String(user.gid)];
+  return [hostProgram('setpriv'), ...ids, '--clear-groups', '--'];
 }
 
 /** Of a process that is about to become a guest's; null when it ended before it was, or does not. */
@@ -85,14 +86,6 @@ function killGroup(leader: number): void {
   } catch {
     // It ended meanwhile.
   }
-}
-
-function notRun(words: string | null): Error {
-  const [, program] = /(setpriv|perl): not found/.exec(words ?? '') ?? [];
-  if (program === undefined) return new Error('the process ended at once');
-  return new AppError('engine_unavailable', `${program} is not installed on this host`, {
-    hint: `install it: apt-get install ${program === 'perl' ? 'perl-base' : 'util-linux'}`,
-  });
 }
 
 /**

@@ -19,21 +19,7 @@ import { testUidBase } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { readStat } from '../host-process/process-identity.ts';
 import { AccelProbe, readProbe } from './probe.ts';
-import { chooseMachine, QemuPrograms, versionedMachines } from './program.ts';
-
-test('the newest versioned q35 is chosen, by number', () => {
-  const help = 'q35  alias of pc-q35-10.0\npc-q35-9.2   x\npc-q35-10.0  x\npc-i440fx-11.0 x\npc-q35-2.4 x\n';
-  assert.deepEqual(versionedMachines(help), ['pc-q35-10.0', 'pc-q35-9.2', 'pc-q35-2.4']);
-  assert.deepEqual(versionedMachines('none   empty machine\n'), []);
-});
-
-test('a guest stays what it was, as long as QEMU knows it', () => {
-  const machines = ['pc-q35-9.2', 'pc-q35-7.2'];
-  const program = { path: '/qemu', version: '9.2', machine: 'pc-q35-9.2', machines };
-  assert.equal(chooseMachine('pc-q35-7.2', program), 'pc-q35-7.2');
-  assert.equal(chooseMachine('pc-q35-2.4', program), 'pc-q35-9.2');
-  assert.equal(chooseMachine(undefined, program), 'pc-q35-9.2');
-});
+import { QemuPrograms } from './program.ts';
 
 /** Runs a probe whose QEMU, the program given, does not end. */
 const HANGING = `

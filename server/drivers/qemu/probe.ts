@@ -7,6 +7,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { startProgram } from '../../child-process.ts';
 import type { Clock } from '../../clock.ts';
+import { hostProgram } from '../../host-programs.ts';
 import { withoutOthers } from '../host-process/own-descriptors.ts';
 import { hostBootId } from '../host-process/process-identity.ts';
 import {
@@ -46,9 +47,8 @@ export interface PastProbe extends Accel {
 const CACHE = 'accel-probe.json';
 /** The descriptor under which QEMU inherits the disk. */
 const DISK_FD = 3;
-/** Ends the program together with us, however we end; of util-linux, which every Debian has. */
-const WITH_US = ['setpriv', '--pdeathsig', 'KILL', '--'] as const;
-const PROGRAMS = '/usr/sbin:/usr/bin:/sbin:/bin';
+/** Words for `setpriv`: ends the program together with us, however we end. */
+const WITH_US = ['--pdeathsig', 'KILL', '--'] as const;
 const EXIT_PORT = 0xf4;
 /** mov dx, EXIT_PORT; mov al, EXIT_VALUE; out dx, al; hlt; jmp to hlt */
 const CODE = [0xba, EXIT_PORT, 0x00, 0xb0, EXIT_VALUE, 0xee, 0xf4, 0xeb, 0xfd];
@@ -184,10 +184,10 @@ export class AccelProbe {
       ...['-add-fd', `fd=${DISK_FD},set=1`, '-drive', 'file=/dev/fdset/1,format=raw,if=virtio,readonly=on'],
     ];
     // User and group are changed first: a change of them would undo the signal at our end.
-    const [shell, words] = withoutOthers([...WITH_US, program.path, ...args]);
+    const [shell, words] = withoutOthers([hostProgram('setpriv'), ...WITH_US, program.path, ...args]);
     const child = await startProgram(shell, words, {
       cwd: '/',
-      env: { LANG: 'C', PATH: PROGRAMS },
+      env: {},
       stdio: ['ignore', 'ignore', 'pipe', disk],
       timeout: limitMs,
       killSignal: 'SIGKILL',

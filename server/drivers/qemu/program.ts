@@ -1,13 +1,21 @@
 /** Finds QEMU on this host and what it can do. */
 import { execFile } from 'node:child_process';
-import { stat } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { AppError } from '../../errors.ts';
+import { hostPath } from '../../host-programs.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;
-const DEFAULT_DIRECTORIES: readonly string[] = ['/usr/bin', '/usr/local/bin', '/opt/qemu/bin'];
-export const INSTALL_HINT = 'install it: apt-get install qemu-system-x86 qemu-utils';
+/** Beside those where programs usually are; the last one is RHEL's. */
+const QEMU_FOLDERS = ['/usr/local/bin', '/opt/qemu/bin', '/usr/libexec'];
+/** RHEL and its relatives call it `qemu-kvm`. */
+const NAMES = ['qemu-system-x86_64', 'qemu-kvm'];
+/** The first that takes all of our arguments: `reserve` of a guest's memory. */
+const OLDEST = [6, 1] as const;
+const INSTALL_HINT =
+  'install it: apt-get install qemu-system-x86 qemu-utils (RHEL, Fedora: dnf install qemu-kvm qemu-img)';
 
 export interface QemuProgram {
   readonly path: string;
@@ -19,13 +27,21 @@ export interface QemuProgram {
   readonly machines: readonly string[];
 }
 
-/** The versioned q35 machines in the output of `-machine help`, newest first. */
+/** Why there is none of use here, and what the operator can do. */
+export interface NoQemu {
+  readonly problem: string;
+  readonly fix: string;
+}
+
+const NOT_INSTALLED: NoQemu = { problem: 'QEMU is not installed on this host', fix: INSTALL_HINT };
+
+/** The versioned q35 machines in the output of `-machine help`, newest first; RHEL has names of its own. */
 export function versionedMachines(help: string): string[] {
-  const versions = [...help.matchAll(/^pc-q35-(\d+)\.(\d+)\s/gm)].map(
-    ([, major, minor]) => [Number(major), Number(minor)] as const,
+  const found = [...help.matchAll(/^(pc-q35-(?:rhel)?(\d+)\.(\d+)(?:\.\d+)?)\s/gm)].map(
+    ([, name = '', major, minor]) => ({ name, major: Number(major), minor: Number(minor) }),
   );
-  versions.sort(([a, b], [c, d]) => c - a || d - b);
-  return versions.map((version) => `pc-q35-${version.join('.')}`);
+  found.sort((a, b) => b.major - a.major || b.minor - a.minor);
+  return found.map(({ name }) => name);
 }
 
 /** What a guest that was `before` is started as: the same, or the newest when this QEMU does not know it. */
@@ -33,55 +49,103 @@ export function chooseMachine(before: string | undefined, { machine, machines }:
   return before !== undefined && machines.includes(before) ? before : machine;
 }
 
-async function fileStamp(path: string): Promise<string | null> {
-  const found = await stat(path).catch(() => null);
-  return found?.isFile() ? `${path} ${found.ino} ${found.size} ${found.mtimeMs}` : null;
+/** Another one whenever the program may be; null: there is none. */
+async function programStamp(path: string): Promise<string | null> {
+  try {
+    const found = await stat(path);
+    if (!found.isFile()) return null;
+    await access(path, constants.X_OK);
+    return `${path} ${found.ino} ${found.size} ${found.mtimeMs}`;
+  } catch {
+    return null;
+  }
 }
 
 export class QemuPrograms {
-  readonly #directories: readonly string[];
-  #stamp = '';
-  #known: Promise<QemuProgram | null> = Promise.resolve(null);
+  readonly #folders: readonly string[] | undefined;
+  /** By stamp. */
+  readonly #known = new Map<string, Promise<QemuProgram | NoQemu>>();
 
-  constructor(directories: readonly string[] = DEFAULT_DIRECTORIES) {
-    this.#directories = directories;
+  /** `folders`: where to look in the place of the usual ones and the PATH. */
+  constructor(folders?: readonly string[]) {
+    this.#folders = folders;
   }
 
-  /** QEMU as it is installed now; null: it is not, or does not run. Asked anew when the file changed. */
-  async system(): Promise<QemuProgram | null> {
-    for (const directory of this.#directories) {
-      const path = join(directory, 'qemu-system-x86_64');
-      const stamp = await fileStamp(path);
+  #paths(name: string): string[] {
+    const folders = this.#folders ?? [...hostPath().split(':'), ...QEMU_FOLDERS];
+    return [...new Set(folders)].map((folder) => join(folder, name));
+  }
+
+  /** The first QEMU of use, as it is installed now; else what is wrong with the first there is. */
+  async look(): Promise<QemuProgram | NoQemu> {
+    let problem: NoQemu | null = null;
+    for (const path of NAMES.flatMap((name) => this.#paths(name))) {
+      const stamp = await programStamp(path);
       if (stamp === null) continue;
-      if (stamp !== this.#stamp) {
-        this.#stamp = stamp;
-        this.#known = describe(path);
-      }
-      return this.#known;
+      const known = this.#known.get(stamp) ?? describe(path);
+      this.#known.set(stamp, known);
+      const found = await known;
+      if ('path' in found) return found;
+      problem ??= found;
     }
-    return null;
+    return problem ?? NOT_INSTALLED;
+  }
+
+  /** As look(); null: there is none of use. */
+  async system(): Promise<QemuProgram | null> {
+    const found = await this.look();
+    return 'path' in found ? found : null;
   }
 
   /** Path of `qemu-img`, or null. */
   async image(): Promise<string | null> {
-    for (const directory of this.#directories) {
-      const path = join(directory, 'qemu-img');
-      if ((await fileStamp(path)) !== null) return path;
-    }
+    for (const path of this.#paths('qemu-img')) if ((await programStamp(path)) !== null) return path;
     return null;
   }
 }
 
-async function describe(path: string): Promise<QemuProgram | null> {
+async function describe(path: string): Promise<QemuProgram | NoQemu> {
   const ask = async (...words: string[]) =>
     (await run(path, words, { timeout: ASK_MS, env: { LANG: 'C' } })).stdout;
   try {
     const [about, help] = await Promise.all([ask('--version'), ask('-machine', 'help')]);
     const version = /version (\d+(?:\.\d+)*)/.exec(about)?.[1];
+    if (version === undefined) return doesNotRun(path);
+    if (isTooOld(version)) return tooOld(version);
     const machines = versionedMachines(help);
     const [machine] = machines;
-    return version === undefined || machine === undefined ? null : { path, version, machine, machines };
+    if (machine === undefined) return withoutQ35(version);
+    return { path, version, machine, machines };
   } catch {
-    return null;
+    return doesNotRun(path);
   }
+}
+
+function isTooOld(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST;
+  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
+}
+
+function tooOld(version: string): NoQemu {
+  return {
+    problem: `QEMU ${version} of this host is too old: machines need QEMU ${OLDEST.join('.')} or newer`,
+    fix: 'install a newer QEMU on the PATH, or update the system: Debian 12, Ubuntu 22.04 and RHEL 9 have one',
+  };
+}
+
+function withoutQ35(version: string): NoQemu {
+  const problem = `QEMU ${version} of this host has no machine type q35`;
+  return { problem, fix: 'install the QEMU of the distribution, which has it' };
+}
+
+function doesNotRun(path: string): NoQemu {
+  const name = path.split('/').at(-1);
+  const problem = 'QEMU is installed on this host, but does not run';
+  return { problem, fix: `${name} --version says why; else install it anew: ${INSTALL_HINT}` };
+}
+
+/** What is told where images cannot be used for want of `qemu-img`. */
+export function noQemuImg(): AppError {
+  return new AppError('engine_unavailable', 'qemu-img is not installed on this host', { hint: INSTALL_HINT });
 }

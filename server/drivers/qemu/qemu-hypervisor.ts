@@ -22,7 +22,7 @@ import { ImageLibrary } from './images.ts';
 import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { runStatus } from './launch.ts';
 import { AccelProbe } from './probe.ts';
-import { INSTALL_HINT, type QemuProgram, QemuPrograms } from './program.ts';
+import { noQemuImg, type QemuProgram, QemuPrograms } from './program.ts';
 import { type HostDisk, RoomWaits } from './room-waits.ts';
 import { sampleRun } from './sampling.ts';
 import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
@@ -59,7 +59,6 @@ const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
 const NO_SIGN = 'KVM passed its test, but this guest did nothing at all with it';
 const TURNED_OFF = 'KVM is turned off in the settings';
 const ENDLESS: HostDisk = { isLow: () => false, isOut: () => false };
-const NOT_INSTALLED = 'QEMU is not installed on this host';
 
 export class QemuHypervisor implements hv.Hypervisor {
   readonly name = 'qemu';
@@ -125,11 +124,8 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   async readiness(): Promise<hv.Readiness> {
-    const program = await this.#programs.system();
-    if (program === null) {
-      const problem = { isUsable: false, problem: NOT_INSTALLED, fix: INSTALL_HINT };
-      return { ...problem, version: '', accel: '', accelReason: '' };
-    }
+    const program = await this.#programs.look();
+    if ('problem' in program) return { isUsable: false, ...program, version: '', accel: '', accelReason: '' };
     const { accel, reason, fix } = this.#accel(program);
     const { message = '', hint = '' } = this.#networks.refusal ?? {};
     const noTiny = whyNoTinyImage(this.#deps.tiny);
@@ -176,7 +172,7 @@ export class QemuHypervisor implements hv.Hypervisor {
           writeSeed(folder, spec, uid);
           if (image.boot === 'kernel') return createRawDisk(folder, spec.diskGb, uid);
           const qemuImg = await this.#programs.image();
-          if (qemuImg === null) throw notInstalled();
+          if (qemuImg === null) throw noQemuImg();
           const base = join(this.#deps.imagesDirectory, `${image.imageId}.${image.format}`);
           await createOverlay(folder, {
             base,
@@ -194,8 +190,9 @@ export class QemuHypervisor implements hv.Hypervisor {
 
   start(spec: hv.GuestSpec): Promise<hv.StartedGuest> {
     return this.#locks.run(spec.vmId, async () => {
-      const program = await this.#programs.system();
-      if (program === null) throw notInstalled();
+      const program = await this.#programs.look();
+      if ('problem' in program)
+        throw new AppError('engine_unavailable', program.problem, { hint: program.fix });
       const existing = this.#runs.find(spec.vmId);
       if (existing !== null && !(await this.#endUnguarded(existing, spec)))
         return this.#complete(existing, spec);
@@ -389,8 +386,4 @@ export class QemuHypervisor implements hv.Hypervisor {
 
 function withFix(reason: string, fix: string): string {
   return fix === '' ? reason : `${reason}. Fix: ${fix}`;
-}
-
-function notInstalled(): AppError {
-  return new AppError('engine_unavailable', NOT_INSTALLED, { hint: INSTALL_HINT });
 }

@@ -3,6 +3,7 @@
  * them, and a guest's process needs no more than its own. Attaching to one is an ioctl, which Node does not
  * have; Perl does, and every Debian has Perl.
  */
+import { hostProgram } from '../../host-programs.ts';
 
 /** The descriptor under which the program has it. */
 export const TAP_FD = 3;
@@ -14,7 +15,10 @@ fileno $tap == ${TAP_FD} or die "the tap device has another descriptor\\n";
 ioctl $tap, 0x400454ca, pack 'Z16 S x22', shift, 0x5002 or die "the tap device cannot be taken: $!\\n";
 exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";`;
 
-/** What is put before the words of a program, to be run as root with descriptor TAP_FD closed. */
+/**
+ * What is put before the words of a program, to be run as root with descriptor TAP_FD closed. Throws
+ * `engine_unavailable` where there is no Perl.
+ */
 export function withTap(device: string): string[] {
-  return ['perl', '-e', HAND_OVER, device];
+  return [hostProgram('perl'), '-e', HAND_OVER, device];
 }
