@@ -31,6 +31,7 @@ import { Descriptors } from './system/descriptors.ts';
 import type { DiskRoom } from './system/disk-room.ts';
 import type { Jobs } from './system/jobs.ts';
 import type { Meters } from './system/meters.ts';
+import { type NoOtherUsers, whyNoOtherUsers } from './system/other-users.ts';
 import { eventStatements } from './webhooks/events.ts';
 
 export interface ComputeDeps {
@@ -57,13 +58,15 @@ export async function buildCompute(deps: ComputeDeps) {
   const { config, clock, log, meters, billing } = deps;
   const { metadata, assertRoom, room } = deps.base;
   const store = new VmStore(metadata);
-  const { guard, bridge } = buildNetwork(config);
+  const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
+  const { guard, bridge } = buildNetwork(config, noUsers);
   const hypervisor = new QemuHypervisor({
     vmsDirectory: join(config.dataDir, 'vms'),
     imagesDirectory: join(config.dataDir, 'images'),
     tiny: tinyIn(TINY_FOLDER),
     clock,
     uidBase: config.vmUidBase,
+    noUsers,
     accel: config.vmAccel,
     notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
     disk: room,
@@ -123,9 +126,12 @@ export async function buildCompute(deps: ComputeDeps) {
 }
 
 /** What connects guests, and keeps this host closed to them. On a bridge no process of theirs connects. */
-function buildNetwork(config: Config): { guard: OutboundGuard; bridge: GuestBridge | null } {
+function buildNetwork(
+  config: Config,
+  noUsers: NoOtherUsers | null,
+): { guard: OutboundGuard; bridge: GuestBridge | null } {
   const { vmUidBase: uidBase, vmPool: network } = config;
-  const users = { uidBase, uidCount: UIDS.count };
+  const users = { uidBase, uidCount: UIDS.count, noUsers };
   const outbound = config.vmOutbound === 'on';
   const allowPrivate = config.vmOutboundPrivate === 'on';
   if (config.vmNetwork === 'bridge') {

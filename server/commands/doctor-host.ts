@@ -39,7 +39,7 @@ function messageOf(error: unknown): string {
 }
 
 /** The directory itself, or the nearest one above it that exists: that is where it would be made. */
-async function existingDirectory(path: string): Promise<string> {
+export async function existingDirectory(path: string): Promise<string> {
   try {
     await access(path);
     return path;

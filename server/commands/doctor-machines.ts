@@ -16,10 +16,11 @@ const subject = 'KVM';
 
 /**
  * What Cloudlet found out by booting something with it. Here the device is only opened: one that opens can
- * still hang every guest.
+ * still hang every guest. `shared`: machines run as the user of Cloudlet.
  */
 export async function checkKvm(
   { dataDir, vmAccel }: Pick<Config, 'dataDir' | 'vmAccel'>,
+  shared: boolean,
   device = KVM_DEVICE,
 ): Promise<Finding[]> {
   if (vmAccel === 'tcg') {
@@ -34,7 +35,7 @@ export async function checkKvm(
   if (past !== null) {
     return [warning(past, when)];
   }
-  const problem = await whyNotOpen(device);
+  const problem = await whyNotOpen(device, shared);
   if (problem !== null) return [problem];
   const detail = `${device} opens; whether guests boot with it is not known yet`;
   return [{ level: 'ok', subject, detail: `${detail}: Cloudlet tests it when it starts` }];
@@ -45,16 +46,16 @@ function warning({ reason, fix }: Accel, when = ''): Finding {
   return { level: 'warn', subject, detail, ...(fix === '' ? {} : { fix }) };
 }
 
-async function whyNotOpen(device: string): Promise<Finding | null> {
+async function whyNotOpen(device: string, shared: boolean): Promise<Finding | null> {
   // Root may open what the users of guests may not.
-  if (process.getuid?.() === 0 && isBarred(device)) return warning(barredKvm(device));
+  if (!shared && isBarred(device)) return warning(barredKvm(device, shared));
   try {
     await (await open(device, 'r+')).close();
     return null;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return warning(noKvm());
-    if (code === 'EACCES') return warning(barredKvm(device));
+    if (code === 'EACCES') return warning(barredKvm(device, shared));
     const { fix } = noKvm();
     return warning({ accel: 'tcg', reason: `${device} cannot be opened (${code})`, fix });
   }

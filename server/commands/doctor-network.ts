@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { Config } from '../config.ts';
 import { bridgeOf } from '../drivers/host-network/guest-bridge.ts';
 import { hostPath } from '../host-programs.ts';
+import type { NoOtherUsers } from '../system/other-users.ts';
 import type { Finding } from './doctor.ts';
 import { forwardDrop } from './forward-drops.ts';
 
@@ -12,7 +13,10 @@ const run = promisify(execFile);
 const ASK_MS = 5000;
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
-export async function checkVmNetwork({ vmNetwork, vmOutbound, vmUidBase }: Config): Promise<Finding[]> {
+export async function checkVmNetwork(
+  { vmNetwork, vmOutbound, vmUidBase }: Config,
+  noUsers: NoOtherUsers | null,
+): Promise<Finding[]> {
   const isBridge = vmNetwork === 'bridge';
   const subject = 'VM network';
   const isOpen = isBridge || vmOutbound === 'on';
@@ -25,8 +29,7 @@ export async function checkVmNetwork({ vmNetwork, vmOutbound, vmUidBase }: Confi
     const detail = `${problem}: a virtual machine whose process was taken over could reach this host's ports`;
     return [{ level: 'warn', subject, detail, fix: mend }];
   };
-  if (process.getuid?.() !== 0)
-    return refuse(isOpen ? 'it needs root' : 'rules need root', 'run Cloudlet as root');
+  if (noUsers !== null) return refuse(noUsers.problem, noUsers.fix);
   const version = await versionOf('nft', '--version');
   if (version === undefined) return refuse('nftables is not installed', 'apt-get install nftables');
   if ((await answerOf('nft', 'list', 'tables')) === undefined)

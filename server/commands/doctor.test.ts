@@ -23,6 +23,7 @@ import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { runDoctor } from './doctor.ts';
 import { checkClock, checkDescriptors } from './doctor-host.ts';
 import { checkKvm, checkMemory, checkTinyImage } from './doctor-machines.ts';
+import { checkVmNetwork } from './doctor-network.ts';
 
 let dataDir: string;
 beforeEach(() => {
@@ -209,23 +210,39 @@ describe('doctor', () => {
     assert.match(little?.fix ?? '', /^raise the memory limit/);
   });
 
+  test('machines without users of their own are a warning with the reason', async () => {
+    const noUsers = { problem: 'users are shared', fix: 'run it elsewhere' };
+    const about = async (settings: Record<string, string>) =>
+      (await checkVmNetwork(loadConfig(settings), noUsers))[0];
+    const closed = await about({});
+    assert.match(closed?.detail ?? '', /^users are shared: .* could reach this host's ports$/);
+    assert.deepEqual([closed?.level, closed?.fix], ['warn', 'run it elsewhere']);
+    const open = await about({ CLOUDLET_VM_OUTBOUND: 'on' });
+    assert.equal(open?.detail, 'users are shared: virtual machines cannot start');
+    assert.equal(open?.fix, 'run it elsewhere, or set CLOUDLET_VM_OUTBOUND=off');
+  });
+
   test('KVM: missing and not openable are told apart', async () => {
     const auto = { dataDir, vmAccel: 'auto' } as const;
     const detail = async (...asked: Parameters<typeof checkKvm>) =>
       (await checkKvm(...asked))[0]?.detail ?? '';
-    assert.match(await detail(auto, '/dev/no-such-device'), /^this host offers no KVM: virtual machines/);
-    assert.match(await detail(auto, dataDir), /may not open|cannot be opened \(EISDIR\)/);
+    assert.match(
+      await detail(auto, false, '/dev/no-such-device'),
+      /^this host offers no KVM: virtual machines/,
+    );
+    assert.match(await detail(auto, false, dataDir), /may not open|cannot be opened \(EISDIR\)/);
     const barred = join(dataDir, 'kvm');
     writeFileSync(barred, '', { mode: 0 });
-    const [finding] = await checkKvm(auto, barred);
+    const [finding] = await checkKvm(auto, false, barred);
     assert.match(finding?.detail ?? '', /may not open \S+: it is of user \d+ and group \d+, mode 0: virtual/);
-    assert.match(finding?.fix ?? '', process.getuid?.() === 0 ? /^chgrp kvm/ : /^usermod -aG kvm/);
-    assert.match(await detail({ dataDir, vmAccel: 'tcg' }), /turned off by CLOUDLET_VM_ACCEL/);
+    assert.match(finding?.fix ?? '', /^chgrp kvm/);
+    assert.match((await checkKvm(auto, true, dataDir))[0]?.detail ?? '', /cannot be opened \(EISDIR\)/);
+    assert.match(await detail({ dataDir, vmAccel: 'tcg' }, false), /turned off by CLOUDLET_VM_ACCEL/);
   });
 
   test('KVM: what the test boot found is told with its time, and not before it is known', async () => {
     const auto = { dataDir, vmAccel: 'auto' } as const;
-    const ask = async (device = join(dataDir, 'no-kvm')) => (await checkKvm(auto, device))[0];
+    const ask = async (device = join(dataDir, 'no-kvm')) => (await checkKvm(auto, false, device))[0];
     assert.match((await ask('/dev/null'))?.detail ?? '', /not known yet: Cloudlet tests it when it starts/);
     const program = await new QemuPrograms().system();
     if (program === null) return;

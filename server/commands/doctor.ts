@@ -1,6 +1,8 @@
 /** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
 import { type Clock, systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { UIDS } from '../drivers/qemu/guest-folders.ts';
+import { whyNoOtherUsers } from '../system/other-users.ts';
 import { type Command, UsageError } from './command.ts';
 import {
   checkClock,
@@ -9,6 +11,7 @@ import {
   checkExposure,
   checkPorts,
   checkRuntime,
+  existingDirectory,
 } from './doctor-host.ts';
 import { checkGuestLimits, checkKvm, checkMemory, checkTinyImage } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
@@ -54,6 +57,8 @@ export interface DoctorDeps {
  * Resolves with the exit code: 1 when something failed, else 0.
  */
 export async function runDoctor({ config, print, clock = systemClock }: DoctorDeps): Promise<number> {
+  const users = { first: config.vmUidBase, count: UIDS.count };
+  const noUsers = whyNoOtherUsers(users, await existingDirectory(config.dataDir));
   const groups = await Promise.all([
     checkRuntime(),
     checkDataDirectory(config),
@@ -62,8 +67,8 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkClock(clock),
     checkDescriptors(config),
     checkQemu(),
-    checkKvm(config),
-    checkVmNetwork(config),
+    checkKvm(config, noUsers !== null),
+    checkVmNetwork(config, noUsers),
     checkTinyImage(),
     checkMemory(),
     checkGuestLimits(),

@@ -2,6 +2,8 @@
  * What tests take of the host, by the number of their process, so that neither tests that run at the same
  * time nor clouds that have nothing to do with them come into each other's way.
  */
+import { tmpdir } from 'node:os';
+import { whyNoOtherUsers } from '../system/other-users.ts';
 
 const NETWORKS = 7680;
 const USER_RANGES = 1000;
@@ -15,6 +17,11 @@ export function testPool(): string {
   const network = process.pid % NETWORKS;
   return `127.${128 + (network >> 6)}.${(network & 63) * 4}.0/22`;
 }
+
+/** Why guests of tests run under our own user; null: each has its own. */
+export const noUsers = whyNoOtherUsers({ first: testUidBase(), count: USERS_EACH }, tmpdir());
+/** The same for the `skip` of tests. */
+export const noGuestUsers = noUsers?.problem ?? false;
 
 /** First of the user ids for guests. */
 export function testUidBase(pid = process.pid): number {

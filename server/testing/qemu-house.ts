@@ -8,7 +8,7 @@ import type { GuestSpec } from '../compute/hypervisor.ts';
 import { type QemuDeps, QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
 import { newId, randomSecret } from '../ids.ts';
 import type { HypervisorHouse } from './hypervisor.conformance.ts';
-import { testUidBase } from './own-ground.ts';
+import { noUsers, testUidBase } from './own-ground.ts';
 import { testGuestDisk, testUuid } from './test-guest.ts';
 
 /** Why real guests cannot be tested here, or false. */
@@ -27,6 +27,7 @@ export function buildQemuHouse(): QemuHouse {
     tiny: { kernel: join(root, 'no-kernel'), initrd: join(root, 'no-initrd') },
     clock: systemClock,
     uidBase: testUidBase(),
+    noUsers,
     accel: 'tcg',
     outbound: null,
     bridge: null,

@@ -65,7 +65,8 @@ test('private networks are closed unless the operator opens them; this host alwa
 });
 
 test('without root no guest is let out, and the refusal says what to do', async () => {
-  const deps = { uidBase: 1000, uidCount: 1, allowPrivate: false, isRoot: false };
+  const noUsers = { problem: 'users are shared', fix: 'run Cloudlet as root' };
+  const deps = { uidBase: 1000, uidCount: 1, allowPrivate: false, noUsers };
   const guard = new OutboundGuard({ ...deps, letsOut: true });
   await assert.rejects(guard.ensure(), (error: unknown) => {
     assert.ok(isAppError(error, 'engine_unavailable'));

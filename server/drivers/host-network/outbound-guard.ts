@@ -1,5 +1,6 @@
 /** Keeps the rules in place that close this host to the processes of guests. */
 import { AppError } from '../../errors.ts';
+import type { NoOtherUsers } from '../../system/other-users.ts';
 import { HostToolError, nft } from './host-tool.ts';
 import { outboundRules } from './outbound-rules.ts';
 import { readResolvers } from './resolvers.ts';
@@ -11,7 +12,8 @@ export interface OutboundGuardDeps {
   readonly uidBase: number;
   readonly uidCount: number;
   readonly allowPrivate: boolean;
-  readonly isRoot?: boolean;
+  /** Why guests have no users of their own, by which rules tell them apart from us; null: they have. */
+  readonly noUsers: NoOtherUsers | null;
   /** For tests. */
   readonly resolvConf?: string;
 }
@@ -59,9 +61,8 @@ export class OutboundGuard {
   }
 
   async #place(): Promise<AppError | null> {
-    const { isRoot = process.getuid?.() === 0, resolvConf, ...rules } = this.#deps;
-    // Without root all guests share our own user, which no rule can tell apart from us.
-    if (!isRoot) return this.#refuse('only root can close this host to them', 'run Cloudlet as root');
+    const { noUsers, resolvConf, ...rules } = this.#deps;
+    if (noUsers !== null) return this.#refuse(noUsers.problem, noUsers.fix);
     try {
       await nft(outboundRules({ ...rules, resolvers: readResolvers(resolvConf) }));
       return null;

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError, isAppError } from '../../errors.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { noGuestUsers } from '../../testing/own-ground.ts';
 import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
 import { isThere } from '../host-process/process-identity.ts';
 import type { RunRecord } from './guest-folders.ts';
@@ -13,12 +14,10 @@ import type { OutboundGuard } from './guest-networks.ts';
 import { identifyGuest } from './guest-processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
-const asRoot = process.getuid?.() === 0;
-
 const letOut = (spec: GuestSpec): GuestSpec => ({ ...spec, network: { ...spec.network, outbound: true } });
 
 describe('a guest that is to be let out', {
-  skip: noQemu || (asRoot ? false : 'only root gives guests users of their own'),
+  skip: noQemu || noGuestUsers,
 }, () => {
   let house: QemuHouse;
   let hypervisor: QemuHypervisor;

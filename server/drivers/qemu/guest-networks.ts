@@ -1,6 +1,7 @@
 /** How guests are connected: QEMU's own network behind this host, or a device on a bridge of it. */
 import type { GuestEndpoint, GuestNetwork, GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
+import type { NoOtherUsers } from '../../system/other-users.ts';
 import type { Launch } from './arguments.ts';
 import { writeSeed } from './disk.ts';
 import { addForwards, type Forwards } from './forwards.ts';
@@ -36,6 +37,8 @@ export interface GuestBridge {
 export interface GuestNetworksDeps {
   readonly folders: GuestFolders;
   readonly uidBase: number;
+  /** Why guests are not given users of their own; null: they are. */
+  readonly noUsers: NoOtherUsers | null;
   /** null: there are no rules, and no guest is let out. */
   readonly outbound: OutboundGuard | null;
   /** null: QEMU's own network. */
@@ -94,8 +97,17 @@ export class GuestNetworks {
     writeSeed(this.#deps.folders.guestPath(spec.vmId), { ...spec, staticNetwork: network }, uid);
   }
 
+  /** Throws where guests are given no users, which one that was made with its own cannot start without. */
+  assertUsers(): void {
+    const { noUsers } = this.#deps;
+    if (noUsers === null) return;
+    const detail = `this machine needs a user of its own, and ${noUsers.problem}`;
+    throw new AppError('engine_unavailable', detail, { hint: noUsers.fix });
+  }
+
   /** Throws for a guest made without root, or under another setting: no rule knows its user. */
   #userOf({ uid }: GuestRecord): number {
+    this.assertUsers();
     const { uidBase } = this.#deps;
     if (uid !== null && uid >= uidBase && uid < uidBase + SLOTS) return uid;
     const detail = 'this machine was made under another user, which the rules of this host do not know';

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { noGuestUsers } from '../../testing/own-ground.ts';
 import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
 import { readStat } from '../host-process/process-identity.ts';
 import { userOf } from '../host-process/user-processes.ts';
@@ -31,8 +32,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
   let hypervisor: QemuHypervisor;
   const ends: GuestEnd[] = [];
   const helpers: ChildProcess[] = [];
-  const isRoot = process.getuid?.() === 0;
-  const asRoot = { skip: isRoot ? false : 'only root gives guests users of their own' };
+  const asRoot = { skip: noGuestUsers };
   before(() => {
     house = buildQemuHouse();
     hypervisor = house.open();

@@ -8,13 +8,13 @@ import { systemClock } from '../../clock.ts';
 import { isAppError } from '../../errors.ts';
 import { newId, randomSecret } from '../../ids.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { noGuestUsers, noUsers } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
 import { withoutNetwork } from '../host-process/no-network.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './images.ts';
 
 const GIB = 2 ** 30;
-const isRoot = process.getuid?.() === 0;
 /** Apart from those of every cloud that may run here. */
 const UID = 2_100_000_000;
 
@@ -35,7 +35,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
   const library = (changes: Partial<ImageLibraryDeps> = {}) =>
     new ImageLibrary({
       directory: directory(),
-      uid: isRoot ? UID : null,
+      uid: noUsers === null ? UID : null,
       program: async () => '/usr/bin/qemu-img',
       ...changes,
     });
@@ -79,12 +79,12 @@ describe('ImageLibrary', { skip: noQemu }, () => {
       tr -s '\\t\\n' '  ' < words >&2; exit 1`;
     const images = await stage(testGuestDisk(), library(program(script)));
     // Not every host lets ordinary users have namespaces.
-    const networks = (await withoutNetwork()).length > 0 ? '1 1' : '\\d+ \\d+';
+    const networks = (await withoutNetwork(noUsers === null)).length > 0 ? '1 1' : '\\d+ \\d+';
     const words = new RegExp(`NoNewPrivs: 1 PWD 2097152 3600 0 ${networks} ?$`);
     const user = new RegExp(`Uid: ${UID} ${UID} ${UID} ${UID} CapEff: 0+ NoNewPrivs: 1 `);
     await assert.rejects(images.import(imageId, options), (error) => {
       assert.ok(refused(words)(error), String(error));
-      return !isRoot || refused(user)(error);
+      return noUsers !== null || refused(user)(error);
     });
     removeProgram();
   });
@@ -134,7 +134,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
   });
 
   test('an abort ends the converter and what it left behind', {
-    skip: isRoot ? false : 'needs root',
+    skip: noGuestUsers,
   }, async () => {
     const mark = String(randomSecret(3).readUIntBE(0, 3) + 10_000);
     const images = await stage(

@@ -14,6 +14,7 @@ import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hyp
 import { AppError } from '../../errors.ts';
 import { hostProgram } from '../../host-programs.ts';
 import { isId } from '../../ids.ts';
+import { withoutPowers } from '../../system/other-users.ts';
 import { withoutNetwork } from '../host-process/no-network.ts';
 import { withoutOthers } from '../host-process/own-descriptors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
@@ -115,9 +116,10 @@ export class ImageLibrary {
     const fileBytes = virtualBytes + TABLES_BYTES;
     const limits = [`--as=${memoryBytes}`, `--cpu=${cpuSeconds}`, `--fsize=${fileBytes}`];
     const convert = ['convert', '-q', '-f', format, '-O', 'qcow2', SOURCE, RESULT];
-    const become = [...(uid === null ? [] : asUser(uid)), '--pdeathsig', 'KILL', '--no-new-privs', '--'];
-    const confine = [hostProgram('setpriv'), ...become, hostProgram('prlimit'), ...limits];
-    const alone = await withoutNetwork();
+    const become = uid === null ? withoutPowers() : asUser(uid);
+    const words = [...become, '--pdeathsig', 'KILL', '--no-new-privs', '--'];
+    const confine = [hostProgram('setpriv'), ...words, hostProgram('prlimit'), ...limits];
+    const alone = await withoutNetwork(uid !== null);
     try {
       const command = [...alone, ...confine, '--core=0', '--nofile=64', '--', program, ...convert];
       await runLimited(command, { folder, signal: AbortSignal.any([signal, AbortSignal.timeout(totalMs)]) });

@@ -3,32 +3,38 @@ import { test } from 'node:test';
 import { noDevices, onHostWith } from '../../testing/kvm-hosts.ts';
 import { testUidBase } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
-import { type Accel, judgeKvm } from './kvm.ts';
+import { type Accel, type Boot, judgeKvm } from './kvm.ts';
 
 const good = (ms: number) => ({ status: 33, ms, words: '' });
+const judged = (tcg: Boot, kvm: Boot, shared = false) => judgeKvm({ tcg, kvm }, '/dev/null', shared);
 const KVM_GID = 700_123;
 
 test('KVM is taken only when it boots, in under 2 s and in under four times the emulation', () => {
-  assert.deepEqual(judgeKvm(good(160), good(100)), { accel: 'kvm', reason: '', fix: '' });
-  assert.equal(judgeKvm(good(160), good(639)).accel, 'kvm');
-  assert.match(judgeKvm(good(160), good(640)).reason, /takes 0\.64 s; emulated it takes 0\.16 s/);
-  assert.equal(judgeKvm(good(1000), good(2000)).accel, 'tcg');
+  assert.deepEqual(judged(good(160), good(100)), { accel: 'kvm', reason: '', fix: '' });
+  assert.equal(judged(good(160), good(639)).accel, 'kvm');
+  assert.match(judged(good(160), good(640)).reason, /takes 0\.64 s; emulated it takes 0\.16 s/);
+  assert.equal(judged(good(1000), good(2000)).accel, 'tcg');
 });
 
 test('hanging, failing and not being openable are told apart, each with its fix', () => {
-  const judge = (kvm: Parameters<typeof judgeKvm>[1]) => judgeKvm(good(160), kvm, '/dev/null');
+  const judge = (kvm: Boot, shared?: boolean) => judged(good(160), kvm, shared);
   const hangs = judge({ status: null, ms: 2001, words: '' });
   assert.match(hangs.reason, /^KVM opens, but a test boot hangs 2\.00 s/);
   assert.match(hangs.fix, /nested virtualisation of its own host/);
   const fails = judge({ status: 134, ms: 20, words: 'error: failed to set MSR 0x10a' });
   assert.equal(fails.reason, 'a test boot with KVM fails: error: failed to set MSR 0x10a');
   assert.ok(fails.fix);
-  const barred = judge({ status: 1, ms: 9, words: 'Could not access KVM kernel module: Permission denied' });
-  assert.match(barred.reason, /may not open \/dev\/null: it is of user 0 and group 0, mode 666/);
-  assert.match(barred.fix, process.getuid?.() === 0 ? /chgrp kvm/ : /usermod -aG kvm/);
+  const denied = { status: 1, ms: 9, words: 'Could not access KVM kernel module: Permission denied' };
+  const barred = judge(denied);
+  assert.match(
+    barred.reason,
+    /^virtual machines may not open \/dev\/null: it is of user 0 and group 0, mode 666/,
+  );
+  assert.match(barred.fix, /chgrp kvm/);
+  assert.match(judge(denied, true).fix, /usermod -aG kvm/);
   const absent = judge({ status: 1, ms: 9, words: 'Could not access KVM kernel module: No such device' });
   assert.match(absent.fix, /modprobe kvm_intel/);
-  assert.match(judgeKvm({ status: 1, ms: 20, words: 'no' }, good(10)).reason, /fails emulated, too: no$/);
+  assert.match(judged({ status: 1, ms: 20, words: 'no' }, good(10)).reason, /fails emulated, too: no$/);
 });
 
 const HOST = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);

@@ -18,6 +18,11 @@ export interface Boot {
   readonly words: string;
 }
 
+export interface Boots {
+  readonly tcg: Boot;
+  readonly kvm: Boot;
+}
+
 /** QEMU opens this one, and can be given no other. */
 export const KVM_DEVICE = '/dev/kvm';
 /** The program that boots says this when it is done; QEMU exits with twice the value plus one. */
@@ -64,19 +69,18 @@ export function noKvm(): Accel {
   return { accel: 'tcg', reason: 'this host offers no KVM', fix: OFFER_IT };
 }
 
-/** Of a device that the processes of guests may not open. */
-export function barredKvm(device: string): Accel {
+/** Of a device that the processes of guests may not open. `shared`: they run as our own user. */
+export function barredKvm(device: string, shared: boolean): Accel {
   const { uid = 0, gid = 0, mode = 0 } = look(device) ?? {};
   const about = `it is of user ${uid} and group ${gid}, mode ${(mode & 0o777).toString(8)}`;
-  const isRoot = process.getuid?.() === 0;
   const open = `chgrp kvm ${device} && chmod 660 ${device}`;
   const openFirst = isBarred(device) ? `, as root ${open}` : '';
   return {
     accel: 'tcg',
-    reason: `${isRoot ? 'virtual machines' : "Cloudlet's user"} may not open ${device}: ${about}`,
-    fix: isRoot
-      ? `${open} (groupadd -r kvm makes the group)`
-      : `usermod -aG kvm <user of Cloudlet>${openFirst}, log in anew and start Cloudlet again`,
+    reason: `${shared ? "Cloudlet's user" : 'virtual machines'} may not open ${device}: ${about}`,
+    fix: shared
+      ? `usermod -aG kvm <user of Cloudlet>${openFirst}, log in anew and start Cloudlet again`
+      : `${open} (groupadd -r kvm makes the group)`,
   };
 }
 
@@ -86,8 +90,8 @@ export function isBarred(device: string): boolean {
   return found !== undefined && !isFor(found, ALL_MAY) && !(found.gid !== 0 && isFor(found, GROUP_MAY));
 }
 
-/** What the two boots mean. */
-export function judgeKvm(tcg: Boot, kvm: Boot, device = KVM_DEVICE): Accel {
+/** What the two boots mean. `shared`: as for barredKvm(). */
+export function judgeKvm({ tcg, kvm }: Boots, device: string, shared: boolean): Accel {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
   const refused = (reason: string, fix = OTHER_HOST): Accel => ({ accel: 'tcg', reason, fix });
   const said = ({ words }: Boot) => (words === '' ? '' : `: ${words}`);
@@ -96,7 +100,7 @@ export function judgeKvm(tcg: Boot, kvm: Boot, device = KVM_DEVICE): Accel {
   const compared = `emulated it takes ${seconds(tcg.ms)}`;
   if (kvm.status === null) return refused(`KVM opens, but a test boot hangs ${seconds(kvm.ms)}; ${compared}`);
   if (kvm.status !== GOOD_STATUS) {
-    if (/Permission denied|Operation not permitted/.test(kvm.words)) return barredKvm(device);
+    if (/Permission denied|Operation not permitted/.test(kvm.words)) return barredKvm(device, shared);
     const isUnknown = /No such (?:device|file)/.test(kvm.words);
     return refused(`a test boot with KVM fails${said(kvm)}`, isUnknown ? OFFER_IT : OTHER_HOST);
   }

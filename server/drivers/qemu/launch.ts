@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { hostProgram } from '../../host-programs.ts';
+import { withoutPowers } from '../../system/other-users.ts';
 import { ENDED, supervise } from '../host-process/ending-note.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';
 import { isThere, yieldMemoryFirst } from '../host-process/process-identity.ts';
@@ -56,9 +57,11 @@ export async function launch(shells: KeptShells, options: LaunchOptions): Promis
 }
 
 function asUser(user: LaunchOptions['user']): string[] {
-  if (user === null) return [];
-  const ids = ['--reuid', String(user.uid), '--regid', String(user.gid)];
-  return [hostProgram('setpriv'), ...ids, '--clear-groups', '--'];
+  const options =
+    user === null
+      ? withoutPowers()
+      : ['--reuid', String(user.uid), '--regid', String(user.gid), '--clear-groups'];
+  return options.length === 0 ? [] : [hostProgram('setpriv'), ...options, '--'];
 }
 
 /** Of a process that is about to become a guest's; null when it ended before it was, or does not. */

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../clock.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { testUidBase } from '../../testing/own-ground.ts';
+import { noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { readStat } from '../host-process/process-identity.ts';
 import { AccelProbe, readProbe } from './probe.ts';
@@ -26,7 +26,7 @@ const HANGING = `
   const [probe, clock, directory, path] = process.argv.slice(1);
   const { AccelProbe } = await import(probe);
   const { systemClock } = await import(clock);
-  const uid = process.getuid() === 0 ? ${testUidBase()} : null;
+  const uid = ${noUsers === null ? testUidBase() : null};
   new AccelProbe({ directory, clock: systemClock, uid, device: '/dev/null' })
     .current({ path, version: '1', machine: 'none', machines: [] });`;
 

@@ -164,7 +164,7 @@ export class AccelProbe {
     try {
       const tcg = await this.#boot(program, { accel: 'tcg', disk, limitMs: TCG_LIMIT_MS });
       const kvm = await this.#boot(program, { accel: 'kvm', disk, limitMs: KVM_LIMIT_MS });
-      return judgeKvm(tcg, kvm, this.#deps.device);
+      return judgeKvm({ tcg, kvm }, this.#deps.device, this.#deps.uid === null);
     } finally {
       fs.closeSync(disk);
     }

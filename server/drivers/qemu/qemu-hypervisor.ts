@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type * as hv from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
+import type { NoOtherUsers } from '../../system/other-users.ts';
 import { Cgroups } from '../host-process/cgroups.ts';
 import { KeptShells } from '../host-process/kept-shells.ts';
 import { connectIn } from '../host-process/owned-socket.ts';
@@ -36,8 +37,10 @@ export interface QemuDeps {
   /** Paths of what the built-in image starts from. */
   readonly tiny: TinyImage;
   readonly clock: Clock;
-  /** As root every guest has a user of its own: this number plus one of a million. */
+  /** Every guest has a user of its own: this number plus one of a million. */
   readonly uidBase: number;
+  /** Why guests run under our own user instead; null: they do not. */
+  readonly noUsers: NoOtherUsers | null;
   /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
   readonly accel: 'auto' | 'tcg' | 'kvm';
   /** Told what an operator should know of a guest (`''`: of all); no path, no secret. */
@@ -83,8 +86,8 @@ export class QemuHypervisor implements hv.Hypervisor {
   constructor(deps: QemuDeps) {
     this.#deps = deps;
     const cgroups = new Cgroups(CGROUPS);
-    const isRoot = process.getuid?.() === 0;
-    this.#folders = new GuestFolders(deps.vmsDirectory, isRoot ? deps.uidBase : null);
+    const uidBase = deps.noUsers === null ? deps.uidBase : null;
+    this.#folders = new GuestFolders(deps.vmsDirectory, uidBase);
     this.#runs = new GuestRuns({
       folders: this.#folders,
       clock: deps.clock,
@@ -112,13 +115,13 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#programs = new QemuPrograms(deps.programDirectories);
     this.#images = new ImageLibrary({
       directory: deps.imagesDirectory,
-      uid: isRoot ? deps.uidBase + UIDS.images : null,
+      uid: uidBase === null ? null : uidBase + UIDS.images,
       program: () => this.#programs.image(),
     });
     this.#probe = new AccelProbe({
       directory: deps.vmsDirectory,
       clock: deps.clock,
-      uid: isRoot ? deps.uidBase + UIDS.probe : null,
+      uid: uidBase === null ? null : uidBase + UIDS.probe,
       device: KVM_DEVICE,
     });
   }
@@ -197,6 +200,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       if (existing !== null && !(await this.#endUnguarded(existing, spec)))
         return this.#complete(existing, spec);
       const record = await this.#prepared(spec);
+      if (record.uid !== null) this.#networks.assertUsers();
       admitGuest(this.#runs, this.#starting);
       this.#starting++;
       try {
