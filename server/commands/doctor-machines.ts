@@ -8,7 +8,7 @@ import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/q
 import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { TINY_FOLDER, tinyIn, whyNoTinyImage } from '../drivers/qemu/tiny-image.ts';
-import { type HostMemory, readHostMemory } from '../system/host-memory.ts';
+import { ALLOW_PROMISES, type HostMemory, promisableBytes, readHostMemory } from '../system/host-memory.ts';
 import type { Finding } from './doctor.ts';
 
 const SLOWER = 'virtual machines run emulated, several times slower';
@@ -79,6 +79,14 @@ export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
   return [
     { level: 'warn', subject: 'memory', detail: problem, fix: `${moreMemory(memory)}, or stop machines` },
   ];
+}
+
+/** Where the host promises no more memory than it has, a machine takes its whole size when it starts. */
+export function checkPromises(left = promisableBytes()): Finding[] {
+  if (left === null) return [];
+  const size = `${Math.floor(left / 2 ** 20)} MiB are left`;
+  const detail = `vm.overcommit_memory=2: a machine needs its whole size at its start, and ${size}`;
+  return [{ level: 'warn', subject: 'promised memory', detail, fix: ALLOW_PROMISES }];
 }
 
 /** By where this very command runs. A service has a place of its own; it logs at its first machine. */

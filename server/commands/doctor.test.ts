@@ -22,7 +22,7 @@ import { AccelProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { runDoctor } from './doctor.ts';
 import { checkClock, checkDescriptors } from './doctor-host.ts';
-import { checkKvm, checkMemory, checkTinyImage } from './doctor-machines.ts';
+import { checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
 
 let dataDir: string;
@@ -220,6 +220,14 @@ describe('doctor', () => {
     const open = await about({ CLOUDLET_VM_OUTBOUND: 'on' });
     assert.equal(open?.detail, 'users are shared: virtual machines cannot start');
     assert.equal(open?.fix, 'run it elsewhere, or set CLOUDLET_VM_OUTBOUND=off');
+  });
+
+  test('a host that promises no more memory than it has is a warning with what is left', () => {
+    assert.deepEqual(checkPromises(null), []);
+    const [finding] = checkPromises(900 * 2 ** 20);
+    assert.equal(finding?.level, 'warn');
+    assert.match(finding?.detail ?? '', /^vm\.overcommit_memory=2: .* 900 MiB are left$/);
+    assert.equal(finding?.fix, 'sysctl -w vm.overcommit_memory=0');
   });
 
   test('KVM: missing and not openable are told apart', async () => {

@@ -13,7 +13,7 @@ import {
   checkRuntime,
   existingDirectory,
 } from './doctor-host.ts';
-import { checkGuestLimits, checkKvm, checkMemory, checkTinyImage } from './doctor-machines.ts';
+import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
 
@@ -71,6 +71,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkVmNetwork(config, noUsers),
     checkTinyImage(),
     checkMemory(),
+    checkPromises(),
     checkGuestLimits(),
     checkEngines(),
   ]);

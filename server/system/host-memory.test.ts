@@ -4,13 +4,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { readHostMemory } from './host-memory.ts';
+import { promisableBytes, readHostMemory } from './host-memory.ts';
 
 const MIB = 1024 * 1024;
 const MEMINFO = 'MemTotal:       8388608 kB\nMemFree:  100 kB\nMemAvailable:    6291456 kB\n';
 
-/** The figures, in MiB, of a host with 8 GiB of which 6 can be given, and with these files. */
-function memoryOf(t: TestContext, files: Readonly<Record<string, string>>) {
+/** A host with 8 GiB of which 6 can be given, and with these files: its root. */
+function hostWith(t: TestContext, files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(tmpdir(), 'cloudlet-memory-'));
   t.after(() => rmSync(root, { recursive: true }));
   for (const [name, text] of Object.entries({ 'proc/meminfo': MEMINFO, ...files })) {
@@ -18,7 +18,12 @@ function memoryOf(t: TestContext, files: Readonly<Record<string, string>>) {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, `${text}\n`);
   }
-  const { totalBytes, availableBytes, isLimited } = readHostMemory(root);
+  return root;
+}
+
+/** Its figures, in MiB. */
+function memoryOf(t: TestContext, files: Readonly<Record<string, string>>) {
+  const { totalBytes, availableBytes, isLimited } = readHostMemory(hostWith(t, files));
   return [totalBytes / MIB, availableBytes / MIB, isLimited];
 }
 
@@ -32,6 +37,20 @@ test('without a limit it is what /proc/meminfo says', (t) => {
     }),
     [8192, 6144, false],
   );
+});
+
+test('what is left of promises counts only where the host promises no more than it has', (t) => {
+  const left = (mode: string, limit: number, given: number) =>
+    promisableBytes(
+      hostWith(t, {
+        'proc/sys/vm/overcommit_memory': mode,
+        'proc/meminfo': `CommitLimit:    ${limit} kB\nCommitted_AS:     ${given} kB`,
+      }),
+    );
+  assert.equal(left('0', 4096, 1024), null);
+  assert.equal(left('1', 4096, 1024), null);
+  assert.equal(left('2', 4096, 1024), 3 * MIB);
+  assert.equal(left('2', 4096, 8192), 0);
 });
 
 test('a limit of version 2 counts, less what is used and cannot be dropped', (t) => {

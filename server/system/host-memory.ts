@@ -53,20 +53,33 @@ export function readHostMemory(root = '/'): HostMemory {
 }
 
 function hostFigures(root: string): { totalBytes: number; availableBytes: number } {
-  const text = read(join(root, 'proc/meminfo'));
-  const bytes = (name: string) => {
-    const kib = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1];
-    return kib === undefined ? undefined : Number(kib) * 1024;
-  };
+  const figures = meminfo(root);
   return {
-    totalBytes: bytes('MemTotal') ?? totalmem(),
-    availableBytes: bytes('MemAvailable') ?? freemem(),
+    totalBytes: figures('MemTotal') ?? totalmem(),
+    availableBytes: figures('MemAvailable') ?? freemem(),
   };
 }
 
-/** Whether the host promises programs no more memory than it has (`vm.overcommit_memory=2`). */
-export function promisesLittle(root = '/'): boolean {
-  return read(join(root, 'proc/sys/vm/overcommit_memory')) === '2';
+/** Its figures by name, bytes. */
+function meminfo(root: string): (name: string) => number | undefined {
+  const text = read(join(root, 'proc/meminfo'));
+  return (name) => {
+    const kib = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1];
+    return kib === undefined ? undefined : Number(kib) * 1024;
+  };
+}
+
+/** Has the host promise programs more memory than it has, as most hosts do. */
+export const ALLOW_PROMISES = 'sysctl -w vm.overcommit_memory=0';
+
+/**
+ * What the host still promises to programs, where it promises no more than it has
+ * (`vm.overcommit_memory=2`); null where it promises more.
+ */
+export function promisableBytes(root = '/'): number | null {
+  if (read(join(root, 'proc/sys/vm/overcommit_memory')) !== '2') return null;
+  const figures = meminfo(root);
+  return Math.max(0, (figures('CommitLimit') ?? 0) - (figures('Committed_AS') ?? 0));
 }
 
 /** A group and all above it. In a container those above cannot be seen, and its own may be the root. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
-import { promisesLittle } from '../../system/host-memory.ts';
+import { ALLOW_PROMISES, promisableBytes } from '../../system/host-memory.ts';
 import type { Cgroups } from '../host-process/cgroups.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';
@@ -62,7 +62,7 @@ export class GuestLauncher {
     const { mac } = network;
     const machine = this.#machineOf(record, program);
     const { wires, guard } = await networks.connect(spec, record);
-    const reserve = promisesLittle() ? 'on' : 'off';
+    const reserve = promisableBytes() === null ? 'off' : 'on';
     const args = qemuArguments({
       ...{ vmId, uuid, machine, accel, vcpus, memoryMb, reserve, boot, diskFormat },
       ...{ mac, ...wires },
@@ -143,6 +143,23 @@ export class GuestLauncher {
   }
 }
 
+/** What QEMU and Node say when the kernel gives no more. */
+const NO_MEMORY = /Cannot allocate memory|ENOMEM/;
+
+function noMemory(cause: unknown): AppError {
+  const left = promisableBytes();
+  const mib = Math.floor((left ?? 0) / 2 ** 20);
+  const [why, mend] =
+    left === null
+      ? ['this host has not the memory for a machine of that size', '']
+      : [`this host promises no more memory than it has: ${mib} MiB are left`, `, or: ${ALLOW_PROMISES}`];
+  return new AppError('insufficient_capacity', why, {
+    hint: `choose a smaller instance type, or stop a machine${mend}`,
+    retryAfterSeconds: 30,
+    cause,
+  });
+}
+
 /** `error` of a start as an AppError, with the last words of the process. */
 export function failedStart(words: string | null, cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
@@ -153,6 +170,7 @@ export function failedStart(words: string | null, cause: unknown): AppError {
       cause,
     });
   }
+  if (NO_MEMORY.test(`${words} ${cause}`)) return noMemory(cause);
   const detail =
     words === null ? 'the virtual machine does not start' : `the virtual machine does not start: ${words}`;
   return new AppError('internal_error', detail, { cause });
