@@ -6,6 +6,8 @@
  * Reads are typed Awaitable because SQLite answers at once, on the calling thread, while an engine
  * behind a socket cannot: callers always `await`.
  */
+import { AppError } from '../errors.ts';
+
 export type Awaitable<T> = T | Promise<T>;
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -55,6 +57,20 @@ export class CommitRejected extends Error {
   }
 }
 
+/**
+ * The disk failed under a commit: it may be stored or not, and no later one is taken until a restart. What it
+ * would make visible must neither be removed nor be called done.
+ */
+export class CommitOutcomeUnknown extends AppError {
+  constructor(detail: string) {
+    super('read_only', 'The store is read-only after a disk error', {
+      hint: 'Check the disk, then restart Cloudlet',
+      cause: new Error(detail),
+    });
+    this.name = 'CommitOutcomeUnknown';
+  }
+}
+
 /** Rows may be shared with other callers: nobody changes them. */
 export interface Reads {
   get<T>(sql: string, ...params: SqlValue[]): Awaitable<T | undefined>;
@@ -82,8 +98,8 @@ export interface Metadata extends Reads {
   /**
    * Stores all statements in one transaction, or none. Resolves once they are on disk.
    * Rejects with CommitRejected (a rule refused; other commits are unaffected), AppError `out_of_space`
-   * (nothing stored; recovers by itself when there is room), or AppError `read_only` after an I/O or
-   * fsync error (outcome of the failing batch unknown; every later commit is refused until restart).
+   * (nothing stored; recovers by itself when there is room), CommitOutcomeUnknown after an I/O or fsync error,
+   * and from then until a restart AppError `read_only` (nothing stored).
    */
   commit(statements: readonly Statement[]): Promise<StatementResult[]>;
   /** Waits for commits under way, then closes. A later call of anything throws. */

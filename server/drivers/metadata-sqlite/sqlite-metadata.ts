@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import { AppError } from '../../errors.ts';
 import type { Metadata, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
-import { CommitRejected } from '../../metadata/metadata.ts';
+import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
 import type { Alarms } from '../../system/alarms.ts';
 import type { BatchFailure, WriterReply, WriterRequest } from './batch.ts';
 import { packBatch, SqlNumbers } from './batch.ts';
@@ -294,7 +294,7 @@ export class SqliteMetadata implements Metadata {
     this.#inFlight = [];
     this.#queue = [];
     this.#queuedBytes = 0;
-    for (const waiting of lost) waiting.reject(readOnly(detail));
+    for (const waiting of lost) waiting.reject(new CommitOutcomeUnknown(detail));
     this.#onIdle?.();
   }
 

@@ -1,0 +1,189 @@
+/**
+ * What the databases domain needs of an engine. One object per kind: SQLite files, a PostgreSQL server, …
+ *
+ * Every step is idempotent: done again after a crash, or twice at once by mistake, it leaves what doing it
+ * once leaves. A step that fails throws AppError (`engine_unavailable` when the engine cannot be had now,
+ * with the fix as `hint`; `out_of_space`) or an Error, and leaves what was there.
+ *
+ * The suite testing/engine.conformance.ts is this contract as tests, through the users' own driver.
+ */
+import type { Readable } from 'node:stream';
+
+export const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
+export type EngineName = (typeof ENGINES)[number];
+
+/** One database as its engine knows it. Names are opaque and random: they tell a neighbour nothing. */
+export interface EngineDatabase {
+  readonly databaseId: string;
+  /** Row id: small, never used again, for engines that need a number (a uid). */
+  readonly number: number;
+  /** Its name inside the engine, `d_` and 16 of a-z0-9. */
+  readonly database: string;
+  /** Its user inside the engine, `u_` and 16 of a-z0-9. */
+  readonly username: string;
+  readonly sizeLimitBytes: number;
+  readonly limits: EngineLimits;
+}
+
+/** What each database may take at most. An engine holds a tenant to them, whatever the tenant sets. */
+export interface EngineLimits {
+  readonly connections: number;
+  readonly statementMs: number;
+}
+
+export interface Readiness {
+  readonly available: boolean;
+  /** Of the engine; null when it is not known. */
+  readonly version: string | null;
+  readonly source: 'built-in' | 'managed' | 'external';
+  /** Why it is not available, or a limitation to know of; null: nothing to say. */
+  readonly reason: string | null;
+  /** What the operator can do about it. */
+  readonly fix: string | null;
+}
+
+/** Where a driver connects. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  /** The certificate to trust (PEM), when it is one of ours. */
+  readonly ca: string | null;
+  /** For the driver; `password` is put in as it is, URL-safe. */
+  uri(password: string): string;
+}
+
+/**
+ * `full`; `read_only`: no growth, deleting goes on where the engine can tell; `none`: sessions end and nobody
+ * logs in.
+ */
+export type Access = 'full' | 'read_only' | 'none';
+
+export interface Measured {
+  readonly sizeBytes: number;
+  /** Sessions, or statements under way, now; null where the engine does not tell, here and below. */
+  readonly connections: number | null;
+  /** Since the engine began to count; falls back to 0 when it starts anew. */
+  readonly statements: number | null;
+  readonly rowsReturned: number | null;
+  readonly rowsWritten: number | null;
+}
+
+export interface Query {
+  /** SQL with `?` or `$1` as the engine has them, or, for MongoDB, one command in Extended JSON. */
+  readonly statement: string | Readonly<Record<string, unknown>>;
+  readonly params: readonly unknown[];
+  readonly readOnly: boolean;
+  readonly maxRows: number;
+  /** Of the rows as JSON. */
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  /** Aborts when the caller has left. */
+  readonly signal: AbortSignal;
+}
+
+export interface QueryResult {
+  readonly columns: readonly { readonly name: string; readonly type: string | null }[];
+  /** As JSON can say it: what it cannot (64-bit integers beyond 2^53, bytes) as text. */
+  readonly rows: readonly (readonly unknown[])[];
+  /** Rows that the statement changed; null when it changes none. */
+  readonly affected: number | null;
+  readonly truncated: boolean;
+}
+
+export interface Table {
+  readonly name: string;
+  /** Of the table; null where the engine has none. */
+  readonly schema: string | null;
+  readonly type: 'table' | 'view' | 'collection';
+  readonly columns: readonly {
+    readonly name: string;
+    readonly type: string | null;
+    readonly nullable: boolean;
+    readonly default: string | null;
+    readonly primary_key: boolean;
+  }[];
+  readonly indexes: readonly {
+    readonly name: string;
+    readonly columns: readonly string[];
+    readonly unique: boolean;
+  }[];
+  readonly foreign_keys: readonly {
+    readonly columns: readonly string[];
+    readonly references: { readonly table: string; readonly columns: readonly string[] };
+  }[];
+  /** Null where counting would be a scan. */
+  readonly estimated_rows: number | null;
+  readonly size_bytes: number | null;
+}
+
+export interface Dump {
+  readonly contentType: string;
+  /** Without the dot. */
+  readonly extension: string;
+  /** Null: not known before its end. */
+  readonly sizeBytes: number | null;
+  /** Destroying it ends the dump. */
+  readonly stream: Readable;
+}
+
+export interface Engine {
+  readonly name: EngineName;
+  /** Formats of dump(), the usual one first. What load() takes: the usual one. */
+  readonly dumpFormats: readonly string[];
+  /** Does nothing that takes seconds: status asks it. */
+  readiness(): Promise<Readiness>;
+  /** Has the engine up, starting its server where it has one. */
+  prepare(): Promise<void>;
+  /** Makes the database, empty and open to its user with that password. */
+  provision(database: EngineDatabase, password: string): Promise<void>;
+  /** From now on only this password is good; sessions of the old one end. */
+  rotate(database: EngineDatabase, password: string): Promise<void>;
+  /** Takes the limits of `database` and that access into force, also for sessions there are. */
+  restrict(database: EngineDatabase, access: Access): Promise<void>;
+  endpoint(database: EngineDatabase): Promise<Endpoint>;
+  /** Cheap: asked every five seconds of databases that are in use. */
+  measure(database: EngineDatabase): Promise<Measured>;
+  /** Databases that were used since the last call. */
+  takeActive(): readonly string[];
+  /** Throws QueryFailed, AppError `query_timeout`. */
+  query(database: EngineDatabase, query: Query): Promise<QueryResult>;
+  tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
+  /** As of one moment, while others write. */
+  dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump>;
+  /**
+   * Replaces everything in the database by what a dump holds, once all of it was read and found good; else
+   * leaves what is there and throws LoadFailed.
+   */
+  load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
+  /** Fills `to`, which was provisioned, with what `from` holds now; sessions of `from` go on. */
+  fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void>;
+  /** Ends its sessions and removes the database and its user; fine when there is none. */
+  drop(database: EngineDatabase): Promise<void>;
+  /** Names (`database`) of all there are, for the sweeper: one without a row is removed. */
+  list(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** The engine refused a statement: its own error, for the tenant. */
+export class QueryFailed extends Error {
+  /** The engine's own: `SQLITE_ERROR`, `42601`. */
+  readonly engineCode: string;
+  /** Of the first wrong character in the statement, from 1; null where the engine does not tell. */
+  readonly position: number | null;
+
+  constructor(message: string, engineCode: string, position: number | null = null) {
+    super(message);
+    this.name = 'QueryFailed';
+    this.engineCode = engineCode;
+    this.position = position;
+  }
+}
+
+/** A dump that cannot be loaded, and why, for the tenant. */
+export class LoadFailed extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'LoadFailed';
+  }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../clock.ts';
+import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { Alarms } from '../system/alarms.ts';
+import { Changes, UNASKED } from './change.ts';
+import { CommitOutcomeUnknown, CommitRejected, type Metadata, type Statement } from './metadata.ts';
+
+const insert = (name: string, value: number): Statement => ({
+  sql: 'INSERT INTO secrets (name, sealed) VALUES (?, ?)',
+  params: [name, Buffer.from([value])],
+});
+const update = (name: string, from: number, to: number): Statement => ({
+  sql: 'UPDATE secrets SET sealed = ? WHERE name = ? AND sealed = ?',
+  params: [Buffer.from([to]), name, Buffer.from([from])],
+});
+
+describe('a change', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'cloudlet-change-'));
+  let metadata: Metadata;
+  let changes: Changes;
+  const valueOf = async (name: string) =>
+    (await metadata.get<{ sealed: Uint8Array }>('SELECT sealed FROM secrets WHERE name = ?', name))
+      ?.sealed[0];
+
+  before(async () => {
+    metadata = await SqliteMetadata.open({ directory, clock: systemClock, alarms: new Alarms(systemClock) });
+    changes = new Changes({ metadata });
+  });
+  after(async () => {
+    await metadata.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  test('stores its statements and the record of the answer in one commit, then runs its hooks', async () => {
+    const seen: unknown[] = [];
+    const recorder = { receipt: (answer: unknown) => [insert(`answer ${answer}`, 1)] };
+    const answer = await changes.run(recorder, (change) => {
+      change.add(insert('one', 1));
+      change.after(() => seen.push('stored'));
+      return 'of one';
+    });
+    assert.equal(answer, 'of one');
+    assert.deepEqual(seen, ['stored']);
+    assert.equal(await valueOf('one'), 1);
+    assert.equal(await valueOf('answer of one'), 1);
+  });
+
+  test('tells the caller what the statement that refused names; nothing is stored and no hook runs', async () => {
+    const told = async (name: string) =>
+      changes
+        .run(UNASKED, (change) => {
+          change.add(insert('before', 1));
+          change.add(insert(name, 1), (reason) => new Error(`there is one (${reason})`));
+          change.expect(update('nobody', 1, 2), () => new Error('there is none'));
+          change.after(() => assert.fail('it was not stored'));
+        })
+        .then(
+          () => 'stored',
+          (error: Error) => error.message,
+        );
+    assert.equal(await told('one'), 'there is one (unique)');
+    assert.equal(await told('another'), 'there is none');
+    assert.equal(await valueOf('before'), undefined);
+  });
+
+  test('is built anew when somebody was faster', async () => {
+    await changes.run(UNASKED, (change) => void change.add(insert('count', 0)));
+    const bump = () =>
+      changes.run(UNASKED, async (change) => {
+        const value = (await valueOf('count')) ?? 0;
+        change.expect(update('count', value, value + 1), 'retry');
+      });
+    await Promise.all(Array.from({ length: 20 }, bump));
+    assert.equal(await valueOf('count'), 20);
+  });
+
+  test('gives up in the end, and says what refused', async () => {
+    let builds = 0;
+    const work = changes.run(UNASKED, (change) => {
+      builds++;
+      change.expect(update('nobody', 1, 2), 'retry');
+    });
+    await assert.rejects(work, CommitRejected);
+    assert.equal(builds, 50);
+  });
+
+  test('runs its hooks when nobody knows whether it is stored', async () => {
+    const failing: Pick<Metadata, 'commit'> = {
+      commit: () => Promise.reject(new CommitOutcomeUnknown('EIO')),
+    };
+    let isForgotten = false;
+    const work = new Changes({ metadata: failing as Metadata }).run(UNASKED, (change) => {
+      change.add(insert('two', 2));
+      change.after(() => {
+        isForgotten = true;
+      });
+    });
+    await assert.rejects(work, { code: 'read_only' });
+    assert.equal(isForgotten, true);
+  });
+});

@@ -1,0 +1,92 @@
+/**
+ * One unit of work: what a request changes, which rule may refuse it, what follows from it, and what the
+ * caller is answered. All of it is one commit: effect, refusals and the answer under the caller's
+ * Idempotency-Key or operation (decisions/0020).
+ */
+import {
+  CommitOutcomeUnknown,
+  CommitRejected,
+  type Metadata,
+  type RowIdOf,
+  type Statement,
+} from './metadata.ts';
+import { noReceipt, type Receipt } from './receipt.ts';
+
+type Reason = CommitRejected['reason'];
+
+/** `retry`: somebody was faster, so build the change anew. Else what the caller is told. */
+export type Refusal = 'retry' | ((reason: Reason) => Error | Promise<Error>);
+
+/** Whoever asked: the answer is recorded for them in the commit that has the effect. */
+export interface Recorder {
+  readonly receipt: Receipt;
+}
+
+/** For work that nobody waits for: what a timer or a start of Cloudlet finds to do. */
+export const UNASKED: Recorder = { receipt: noReceipt };
+
+/** Times a change is built anew because others were faster, before we give up. */
+const MAX_TRIES = 50;
+
+/** What `build` fills. It may run several times, so it has no effect of its own. */
+export class Change {
+  readonly statements: Statement[] = [];
+  readonly refusals: (Refusal | undefined)[] = [];
+  readonly hooks: (() => void)[] = [];
+
+  /** Adds a statement. The result stands for the row id that it will be given. */
+  add(statement: Statement, refused?: Refusal): RowIdOf {
+    this.refusals.push(refused);
+    return { rowIdOf: this.statements.push(statement) - 1 };
+  }
+
+  /** Adds statements that say themselves what they expect, as those of billing do. */
+  addAll(statements: readonly Statement[], refused?: Refusal): void {
+    for (const statement of statements) this.add(statement, refused);
+  }
+
+  /** Adds a statement that must change exactly one row. */
+  expect(statement: Statement, refused: Refusal): void {
+    this.add({ ...statement, expectChanges: 1 }, refused);
+  }
+
+  /**
+   * Runs `work` once the change is stored, before the caller is answered, and also when nobody knows whether
+   * it is: to forget what is cached, to tell who waits. It must not throw.
+   */
+  after(work: () => void): void {
+    this.hooks.push(work);
+  }
+}
+
+export class Changes {
+  readonly #metadata: Metadata;
+
+  constructor(deps: { readonly metadata: Metadata }) {
+    this.#metadata = deps.metadata;
+  }
+
+  /**
+   * Builds a change and commits it with the answer, which is what `build` returns. Rejects with what a
+   * refusal names, with CommitRejected when a statement without one refuses or others are faster again and
+   * again, and with what Metadata.commit() rejects with.
+   */
+  async run<T>(recorder: Recorder, build: (change: Change) => T | Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const change = new Change();
+      const answer = await build(change);
+      const { statements, refusals, hooks } = change;
+      try {
+        await this.#metadata.commit([...statements, ...recorder.receipt(answer)]);
+      } catch (error) {
+        if (error instanceof CommitOutcomeUnknown) for (const hook of hooks) hook();
+        if (!(error instanceof CommitRejected)) throw error;
+        const refusal = refusals[error.index];
+        if (refusal === 'retry' && tries < MAX_TRIES) continue;
+        throw typeof refusal === 'function' ? await refusal(error.reason) : error;
+      }
+      for (const hook of hooks) hook();
+      return answer;
+    }
+  }
+}
