@@ -5,6 +5,7 @@ import { type BillingAdminRoutesDeps, billingAdminRoutes } from './billing/admin
 import { type PlanRoutesDeps, planRoutes } from './billing/plan-routes.ts';
 import { type BillingRoutesDeps, billingRoutes } from './billing/routes.ts';
 import { type ComputeRoutesDeps, computeRoutes } from './compute/routes.ts';
+import { type DatabaseRoutesDeps, databaseRoutes } from './databases/routes.ts';
 import type { Route } from './http/route.ts';
 import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
@@ -19,6 +20,7 @@ export interface ApiDeps {
   readonly administration: AdminRoutesDeps;
   readonly storage: StorageRoutesDeps;
   readonly compute: ComputeRoutesDeps;
+  readonly databases: DatabaseRoutesDeps;
   readonly billing: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
   readonly webhooks: WebhookRoutesDeps;
   readonly system: SystemRoutesDeps;
@@ -32,6 +34,7 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...accountRoutes(deps.accounts),
     ...storageRoutes(deps.storage),
     ...computeRoutes(deps.compute),
+    ...databaseRoutes(deps.databases),
     ...billingRoutes(deps.billing),
     ...webhookRoutes(deps.webhooks),
     ...operationRoutes(deps.operations),
@@ -57,6 +60,7 @@ export function declaredRoutes(): Route[] {
     administration: nothing,
     storage: nothing,
     compute: nothing,
+    databases: nothing,
     billing: nothing,
     webhooks: nothing,
     system: nothing,

@@ -6,6 +6,7 @@ import { CheckStore } from './billing/checks-store.ts';
 import { ClockStore } from './billing/clock-store.ts';
 import { Credit } from './billing/credit.ts';
 import { CreditStore } from './billing/credit-store.ts';
+import { DatabaseCharges } from './billing/database-charges.ts';
 import { HoldStore } from './billing/hold-store.ts';
 import { Holds } from './billing/holds.ts';
 import { Monthly } from './billing/monthly.ts';
@@ -89,6 +90,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   return {
     ...{ clock, log, metadata, accounts, steady, prices, usageStore, settlement, holds, quotas, checks },
     vmCharges: new VmCharges(charges),
+    databaseCharges: new DatabaseCharges(charges),
     storageCharges: new StorageCharges(charges),
     /** Writes the charged time down. */
     flush: () => metadata.commit([clockStore.put(steady.reanchor())]),

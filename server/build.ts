@@ -8,6 +8,7 @@ import { apiRoutes, dataRoutes } from './all-routes.ts';
 import { type AccountParts, buildAccounts } from './build-accounts.ts';
 import { buildBilling, buildCredits, startBilling } from './build-billing.ts';
 import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
+import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
 import { buildEdges } from './build-edges.ts';
 import { buildReports } from './build-reports.ts';
 import { buildStorage, type Storage } from './build-storage.ts';
@@ -96,7 +97,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const meters = new Meters();
   const jobs = new Jobs(log);
   const parts = await buildDomains(options, { base, meters });
-  const { billing, storage, compute, credits, accounts, webhooks } = parts;
+  const { billing, storage, compute, databases, credits, accounts, webhooks } = parts;
   const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
   const idempotency = buildIdempotency(base, answers);
   const operations = buildOperations(base, answers);
@@ -124,6 +125,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await base.threads.close();
     await billing.checks.close();
     await webhooks.dispatcher.close();
+    await closeDatabases(databases);
     await closeCompute(compute);
     loopDelay.stop();
     await flushAll(log, [storage.egress, storage.accessTimes, accounts.authenticator, billing]);
@@ -136,6 +138,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     countRunning: () => compute.countRunning(),
     serve: () => {
       startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
+      startDatabases(databases, jobs);
       startWebhooks(webhooks, jobs);
       startBilling(billing, credits, jobs);
     },
@@ -152,11 +155,19 @@ async function buildDomains(
   const billing = await buildBilling({ clock, log, base });
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
+  const databases = buildDatabases({
+    config,
+    clock,
+    log,
+    base,
+    billing: billing.databaseCharges,
+    engines: [],
+  });
   const credits = buildCredits(billing, compute.accountStops, config.creditGraceSeconds * 1000);
   const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
   const webhooks = buildWebhooks({ config, clock, log, base });
   const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });
-  return { billing, storage: { ...storage, links }, compute, credits, accounts, webhooks };
+  return { billing, storage: { ...storage, links }, compute, databases, credits, accounts, webhooks };
 }
 
 interface RouteParts {
@@ -169,7 +180,7 @@ interface RouteParts {
 
 function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
   const { parts, base, meters, operations, addresses } = from;
-  const { billing, storage, compute, credits, accounts, webhooks } = parts;
+  const { billing, storage, compute, databases, credits, accounts, webhooks } = parts;
   const status = new Status({
     ...{ clock, alarms: base.alarms, version: VERSION },
     metrics: () => base.hostMetrics.read(),
@@ -185,6 +196,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     administration: { administration: accounts.administration },
     storage: { ...storage, dataUrl: () => addresses.dataUrl },
     compute: { ...compute.routes, publicUrl: config.publicUrl },
+    databases: databases.routes,
     billing: { ...buildReports(billing), plans: credits.plans },
     webhooks,
     operations: { operations },

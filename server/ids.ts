@@ -98,6 +98,11 @@ export function randomBase62(length: number): string {
   return text;
 }
 
+/** `length` characters of lower-case base32 from the CSPRNG: a name that tells nothing. */
+export function randomName(length: number): string {
+  return Array.from(randomBytes(length), (byte) => ALPHABET.charAt(byte & 31)).join('');
+}
+
 /** `count` bytes from the CSPRNG. */
 export function randomSecret(count: number): Buffer {
   return randomBytes(count);

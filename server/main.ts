@@ -1,8 +1,9 @@
 /** `cloudlet <command>`: finds the command and reports failures in one line. */
 import { parseArgs } from 'node:util';
 import { type Command, UsageError, type Words } from './commands/command.ts';
-import { ConfigError, ignoredSettings, loadConfig } from './config.ts';
+import { ignoredSettings, loadConfig } from './config.ts';
 import { didYouMean } from './did-you-mean.ts';
+import { ConfigError } from './settings.ts';
 import { VERSION } from './version.ts';
 
 const HELP = `Usage: cloudlet <command>

@@ -1,4 +1,5 @@
 /** Who is calling and what they may do. Edges make one per request; domains ask it. */
+import type { Receipt } from '../metadata/receipt.ts';
 
 /** `*`, `<area>:*` or `<area>:read|write`. */
 export const SCOPES = [
@@ -61,6 +62,12 @@ export interface Principal {
   readonly keyExpiresAt: number | null;
   /** Stable name of the credential, for rate limits and logs; never the secret. */
   readonly credentialId: string;
+}
+
+/** Who calls, and what records their answer in the commit that has the effect: see metadata/change.ts. */
+export interface Call {
+  readonly principal: Principal;
+  readonly receipt: Receipt;
 }
 
 export const NOBODY: Principal = {

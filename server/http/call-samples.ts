@@ -48,6 +48,11 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
       'Only before there is an administrator, so without a key: run `bin/cloudlet admin setup-link` on the machine ' +
       'itself.',
   },
+  createDatabase: { body: { name: 'shop' } },
+  changeDatabase: { body: { size_limit_mb: 2048 } },
+  queryDatabase: { body: { statement: 'SELECT 1 AS one' } },
+  dumpDatabase: { options: '-o shop.db' },
+  loadDatabase: { form: { file: '@shop.db' } },
   createWebhook: { body: { url: 'https://hooks.example.com/cloudlet', events: ['vm.stopped'] } },
   changeWebhook: { body: { enabled: false } },
   rotateWebhookSecret: { body: { overlap_seconds: 3600 } },

@@ -27,6 +27,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The cursor is not one that this list gave.',
     'Take it from the `Link` header of the page before, or begin without one.',
   ),
+  query_failed: help(
+    'The engine refused the statement.',
+    '`detail` is what it says; `engine_code` and `position` too.',
+  ),
+  load_failed: help(
+    'The file is no dump of this engine, or breaks one of its rules; the database is as it was.',
+    '`detail` says what is wrong with it.',
+  ),
   bad_http: help('The request is not valid HTTP/1.1, or its path is not a URL.', 'Mend the client.'),
   missing_api_key: help(
     'The call needs a key and none was sent.',
@@ -66,6 +74,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   version_not_found: help('The object has no such version, or a delete marker.', 'List its versions.'),
   vm_not_found: help(NOT_YOURS, 'List the virtual machines.'),
   image_not_found: help('There is no such image.', 'List the images.'),
+  database_not_found: help(NOT_YOURS, 'List the databases.'),
   plan_not_found: help('There is no such plan.', 'List the plans.'),
   webhook_not_found: help(NOT_YOURS, 'List the webhooks.'),
   delivery_not_found: help('The log of this webhook has it not, or no longer.', 'List the deliveries.'),
@@ -74,9 +83,22 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Begin anew.',
   ),
   method_not_allowed: help('The path is right, the method is not.', 'The `Allow` header has those it takes.'),
+  query_timeout: help(
+    'The statement ran longer than it may.',
+    'Make it cheaper (an index, a LIMIT), or run it through a driver.',
+  ),
   request_timeout: help('The request came too slowly.', 'Try again over a better line.'),
   username_taken: help('Another account has the user name.', 'Choose another.'),
   email_taken: help('Another account has the e-mail address.', 'Choose another, or log in.'),
+  database_exists: help('You have a database of that name.', 'Use it, or choose another name.'),
+  database_not_ready: help(
+    'The database is being made, suspended, deleted or in error.',
+    'Read it: `state` and `state_reason` say which.',
+  ),
+  delete_protected: help(
+    'The database is protected against deletion.',
+    'Set `delete_protection` to false first.',
+  ),
   bucket_exists: help('You have a bucket of that name.', 'Use it, or choose another name.'),
   bucket_not_empty: help('The bucket still holds objects or versions.', 'Empty it, or add `?force=true`.'),
   administrator_exists: help(
@@ -129,7 +151,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Upload them again. The operator should look at the disk.',
   ),
   overloaded: help('The cloud is busier than it can bear.', LATER),
-  engine_unavailable: help('Something that machines need is missing on this host.', '`hint` has the fix.'),
+  engine_unavailable: help(
+    'Something that machines or databases need is missing on this host.',
+    '`hint` has the fix.',
+  ),
   insufficient_capacity: help(
     'This host has no room for another machine.',
     'Stop one, or take a smaller type.',

@@ -34,7 +34,15 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
   readonly path: string;
   /** Unique lower-camel name: the operationId. */
   readonly name: string;
-  readonly tag: 'accounts' | 'storage' | 'compute' | 'billing' | 'webhooks' | 'system' | 'admin';
+  readonly tag:
+    | 'accounts'
+    | 'storage'
+    | 'compute'
+    | 'databases'
+    | 'billing'
+    | 'webhooks'
+    | 'system'
+    | 'admin';
   readonly summary: string;
   readonly description?: string;
   readonly permission: Permission;

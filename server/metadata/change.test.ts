@@ -22,7 +22,7 @@ describe('a change', () => {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-change-'));
   let metadata: Metadata;
   let changes: Changes;
-  const valueOf = async (name: string) =>
+  const valueIn = async (name: string) =>
     (await metadata.get<{ sealed: Uint8Array }>('SELECT sealed FROM secrets WHERE name = ?', name))
       ?.sealed[0];
 
@@ -45,8 +45,8 @@ describe('a change', () => {
     });
     assert.equal(answer, 'of one');
     assert.deepEqual(seen, ['stored']);
-    assert.equal(await valueOf('one'), 1);
-    assert.equal(await valueOf('answer of one'), 1);
+    assert.equal(await valueIn('one'), 1);
+    assert.equal(await valueIn('answer of one'), 1);
   });
 
   test('tells the caller what the statement that refused names; nothing is stored and no hook runs', async () => {
@@ -64,18 +64,18 @@ describe('a change', () => {
         );
     assert.equal(await told('one'), 'there is one (unique)');
     assert.equal(await told('another'), 'there is none');
-    assert.equal(await valueOf('before'), undefined);
+    assert.equal(await valueIn('before'), undefined);
   });
 
   test('is built anew when somebody was faster', async () => {
     await changes.run(UNASKED, (change) => void change.add(insert('count', 0)));
     const bump = () =>
       changes.run(UNASKED, async (change) => {
-        const value = (await valueOf('count')) ?? 0;
+        const value = (await valueIn('count')) ?? 0;
         change.expect(update('count', value, value + 1), 'retry');
       });
     await Promise.all(Array.from({ length: 20 }, bump));
-    assert.equal(await valueOf('count'), 20);
+    assert.equal(await valueIn('count'), 20);
   });
 
   test('gives up in the end, and says what refused', async () => {

@@ -98,8 +98,8 @@ export interface Metadata extends Reads {
   /**
    * Stores all statements in one transaction, or none. Resolves once they are on disk.
    * Rejects with CommitRejected (a rule refused; other commits are unaffected), AppError `out_of_space`
-   * (nothing stored; recovers by itself when there is room), CommitOutcomeUnknown after an I/O or fsync error,
-   * and from then until a restart AppError `read_only` (nothing stored).
+   * (nothing stored; recovers by itself when there is room), CommitOutcomeUnknown after an I/O or fsync
+   * error, and from then until a restart AppError `read_only` (nothing stored).
    */
   commit(statements: readonly Statement[]): Promise<StatementResult[]>;
   /** Waits for commits under way, then closes. A later call of anything throws. */

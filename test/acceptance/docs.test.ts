@@ -77,6 +77,8 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     const json = { name: 'k', scopes: ['storage:read'] };
     return (await user.expect(201, '/api/account/access-keys', { json })).id;
   },
+  DATABASE_ID: async (user) =>
+    (await user.expect(201, '/api/databases', { json: { name: 'd' } })).database_id,
   WEBHOOK_ID: async (user) => {
     return (await user.expect(201, '/api/webhooks', { json: { url: 'https://hooks.invalid/' } })).id;
   },

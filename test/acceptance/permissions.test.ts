@@ -12,6 +12,7 @@ const PUBLIC: Readonly<Record<string, string>> = {
   logout: 'clears the cookie of a session that may be over',
   setUp: 'the link is the permission',
   getSystemStatus: 'seed §5.6',
+  listDatabaseEngines: 'what one could have, before one registers',
   listInstanceTypes: 'what one could have, before one registers',
   getStart: 'where one begins',
   getIndex: 'where one begins',
@@ -73,6 +74,17 @@ const CASES: Readonly<Record<string, Case>> = {
   adminAddImage: { json: { name: 'i', url: 'http://127.0.0.1/' } },
   adminUploadImage: { form: true },
   adminDeleteImage: {},
+  createDatabase: { json: { name: 'd' } },
+  listDatabases: {},
+  getDatabase: { foreign: 'database_not_found' },
+  changeDatabase: { json: { name: 'e' }, foreign: 'database_not_found' },
+  deleteDatabase: { foreign: 'database_not_found' },
+  getDatabaseCredentials: { foreign: 'database_not_found' },
+  rotateDatabaseCredentials: { foreign: 'database_not_found' },
+  queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
+  listDatabaseTables: { foreign: 'database_not_found' },
+  dumpDatabase: { foreign: 'database_not_found' },
+  loadDatabase: { form: true, foreign: 'database_not_found' },
   createVm: { json: { name: 'm', instance_type: 't2.micro' } },
   listVms: {},
   getVm: { foreign: 'vm_not_found' },
@@ -118,6 +130,7 @@ interface Property {
   readonly accessKey: string;
   readonly account: number;
   readonly vm: string;
+  readonly database: string;
   readonly webhook: string;
   readonly delivery: string;
   readonly operation: string;
@@ -150,6 +163,7 @@ before(async () => {
     accessKey: key.id,
     account: account.id,
     vm: vm.vm_id,
+    database: `db-${'0'.repeat(26)}`,
     webhook: webhook.id,
     delivery: delivery.id,
     operation: operation_id,
@@ -172,6 +186,7 @@ function callOf({ method, path, operation }: Entry): [string, Call] {
     .replace('{name}', owned.bucket)
     .replace('{id}', id)
     .replace('{vm_id}', owned.vm)
+    .replace('{database_id}', owned.database)
     .replace('{delivery_id}', owned.delivery);
   const { json, form } = CASES[operation.operationId] ?? {};
   if (!form) return [url, { method, json }];

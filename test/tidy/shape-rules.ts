@@ -80,9 +80,9 @@ export function checkFunctionLength(
 
 /** May take more parameters, and why. Add none. */
 const MANY_PARAMETERS: Readonly<Record<string, string>> = {
-  'server/config.ts#text': 'one row of the table of settings',
-  'server/config.ts#integer': 'one row of the table of settings',
-  'server/config.ts#oneOf': 'one row of the table of settings',
+  'server/settings.ts#text': 'one row of the table of settings',
+  'server/settings.ts#integer': 'one row of the table of settings',
+  'server/settings.ts#oneOf': 'one row of the table of settings',
   'test/harness/client.ts#upload': 'bucket, name and content read by themselves; the form fields are rare',
 };
 

@@ -9,6 +9,7 @@ import { operations } from './0007-operations.ts';
 import { versionAccess } from './0008-version-access.ts';
 import { keptAnswers } from './0009-kept-answers.ts';
 import { freePlan } from './0010-free-plan.ts';
+import { databases } from './0011-databases.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   { number: 8, name: 'version access', sql: versionAccess },
   { number: 9, name: 'kept answers', sql: keptAnswers },
   { number: 10, name: 'free plan', sql: freePlan },
+  { number: 11, name: 'databases', sql: databases },
 ];

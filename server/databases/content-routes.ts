@@ -1,0 +1,142 @@
+/** What is in a database, over REST: statements, tables, dumps. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { contentDisposition } from '../http/content-disposition.ts';
+import { readForm } from '../http/multipart.ts';
+import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
+import type { Dumps } from './dumps.ts';
+import type { Queries } from './queries.ts';
+import { DumpQuery, LoadForm, NewQuery, QueryAnswer, TableEntry } from './query-schema.ts';
+import { Database, DatabasePath } from './schema.ts';
+
+export interface DatabaseContentRoutesDeps {
+  readonly queries: Queries;
+  readonly dumps: Dumps;
+}
+
+const DATABASE = '/api/databases/{database_id}';
+
+export function databaseContentRoutes(deps: DatabaseContentRoutesDeps): Route[] {
+  return [...queryRoutes(deps), ...dumpRoutes(deps)];
+}
+
+function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: `${DATABASE}/query`,
+      name: 'queryDatabase',
+      tag: 'databases',
+      summary: 'Run one statement',
+      description: 'Read-only unless asked otherwise; at most 1,000 rows, 4 MiB and 10 seconds.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      body: NewQuery,
+      responses: { 200: QueryAnswer },
+      errors: [
+        ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),
+        ...(['engine_unavailable', 'out_of_space'] as const),
+      ],
+      handler: ({ principal, params, body: input, request }) =>
+        queries.run(principal, params.database_id, { input, signal: leaving(request) }),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: `${DATABASE}/tables`,
+      name: 'listDatabaseTables',
+      tag: 'databases',
+      summary: 'List tables, views or collections, with their columns and indexes',
+      permission: 'databases:read',
+      params: DatabasePath,
+      responses: { 200: Type.Array(TableEntry) },
+      errors: ['database_not_found', 'database_not_ready', 'engine_unavailable'],
+      handler: ({ principal, params, request }) =>
+        queries.tables(principal, params.database_id, leaving(request)),
+    }),
+  ];
+}
+
+function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: `${DATABASE}/dump`,
+      name: 'dumpDatabase',
+      tag: 'databases',
+      summary: 'Download the whole database',
+      description: 'As of one moment, while others go on to use it.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      query: DumpQuery,
+      produces: 'bytes',
+      responses: { 200: Type.String({ format: 'binary' }) },
+      errors: ['database_not_found', 'database_not_ready', 'engine_unavailable', 'out_of_space'],
+      handler: (input) => send(dumps, input),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${DATABASE}/load`,
+      name: 'loadDatabase',
+      tag: 'databases',
+      summary: 'Replace the whole database by a dump',
+      description: 'A file that cannot be loaded leaves the database as it was.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      consumes: 'multipart',
+      body: LoadForm,
+      responses: { 200: Database },
+      errors: [
+        ...(['database_not_found', 'database_not_ready', 'load_failed', 'invalid_multipart'] as const),
+        ...(['engine_unavailable', 'out_of_space', 'write_conflict'] as const),
+      ],
+      handler: (input) => receive(dumps, input),
+    }),
+  ];
+}
+
+type Input<Q = unknown> = RouteInput<{ database_id: string }, Q, unknown>;
+
+/** Aborts when the caller goes away before the answer. */
+function leaving({ raw }: Input['request']): AbortSignal {
+  const controller = new AbortController();
+  raw.socket.once('close', () => controller.abort());
+  return controller.signal;
+}
+
+async function send(dumps: Dumps, { principal, params, query, request, reply }: Input<{ format?: string }>) {
+  const signal = leaving(request);
+  const dump = await dumps.dump(principal, params.database_id, { format: query.format, signal });
+  const headers = request.answerHeaders;
+  headers['content-type'] = dump.contentType;
+  headers['content-disposition'] = contentDisposition('attachment', dump.fileName);
+  headers['cache-control'] = 'no-store';
+  if (dump.sizeBytes !== null) headers['content-length'] = String(dump.sizeBytes);
+  reply.hijack();
+  reply.raw.writeHead(200, headers);
+  // Cut short, the answer ends without its last chunk: no client takes it for whole.
+  await pipeline(dump.stream, reply.raw).catch(() => reply.raw.destroy());
+}
+
+/** The engine sees the end of the file only when the form was whole and the call is known. */
+async function receive(dumps: Dumps, { principal, params, request, identify }: Input) {
+  const stream = new PassThrough();
+  const hash = createHash('sha256');
+  const load = dumps.load(principal, params.database_id, { dump: stream, signal: leaving(request) });
+  const form = readForm(request.raw, {
+    write: (chunk) => {
+      hash.update(chunk);
+      return stream.write(Buffer.from(chunk)) ? undefined : once(stream, 'drain').then(() => {});
+    },
+  }).then(() => {
+    identify(hash.digest('hex'));
+    stream.end();
+  });
+  form.catch((error: Error) => stream.destroy(error));
+  // Whoever refuses first is heard; a load that has failed takes no more of the form.
+  load.catch((error: Error) => stream.destroy(error));
+  await Promise.race([form, load]);
+  return load;
+}

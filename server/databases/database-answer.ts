@@ -1,0 +1,61 @@
+/** A database's row as its owner sees it. */
+import { formatTime, formatTimeOrNull } from '../clock.ts';
+import type { DatabaseBilling } from './database-billing.ts';
+import type { EngineDatabase } from './engine.ts';
+import type { Engines } from './engines.ts';
+import type { Connection, Database } from './schema.ts';
+import type { DatabaseRow } from './store.ts';
+
+export const MIB = 2 ** 20;
+const HIDDEN = '***';
+
+export interface DatabaseAnswersDeps {
+  readonly engines: Engines;
+  readonly billing: Pick<DatabaseBilling, 'pricePerHour'>;
+  readonly inEngine: (row: DatabaseRow) => EngineDatabase;
+}
+
+export class DatabaseAnswers {
+  readonly #deps: DatabaseAnswersDeps;
+
+  constructor(deps: DatabaseAnswersDeps) {
+    this.#deps = deps;
+  }
+
+  /** `password`: shown when given. */
+  async present(row: DatabaseRow, password?: string): Promise<Database> {
+    const { billing } = this.#deps;
+    const { reason_code: code, reason_message: message } = row;
+    return {
+      database_id: row.database_id,
+      name: row.name,
+      engine: row.engine,
+      version: row.version,
+      state: row.state,
+      state_reason: code === null ? null : { code, message: message ?? '' },
+      region: row.region,
+      size_bytes: row.size_bytes,
+      size_limit_mb: Math.floor(row.size_limit_bytes / MIB),
+      delete_protection: row.is_protected === 1,
+      price_per_hour: billing.pricePerHour(row.plan, row.size_bytes),
+      connection: await this.connection(row, password),
+      created_at: formatTime(row.created_at),
+      deletes_at: formatTimeOrNull(row.deletes_at),
+    };
+  }
+
+  /** Where a driver connects, also while the engine is away. */
+  async connection(row: DatabaseRow, password?: string): Promise<Connection> {
+    const { engines, inEngine } = this.#deps;
+    const endpoint = await engines.get(row.engine).endpoint(inEngine(row));
+    return {
+      uri: endpoint.uri(password ?? HIDDEN),
+      host: endpoint.host,
+      port: endpoint.port,
+      database: row.engine_database,
+      username: row.username,
+      ...(password === undefined ? {} : { password }),
+      tls: endpoint.tls,
+    };
+  }
+}

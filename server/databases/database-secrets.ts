@@ -1,0 +1,30 @@
+/** Passwords of databases: kept sealed, because credentials can be read again. */
+import type { Sealer } from '../accounts/sealer.ts';
+import { randomBase62 } from '../ids.ts';
+
+/** About 190 bits, and nothing that a URL, a shell or SQL would take for its own. */
+const PASSWORD_CHARACTERS = 32;
+
+export class DatabaseSecrets {
+  readonly #sealer: Sealer;
+
+  constructor(deps: { readonly sealer: Sealer }) {
+    this.#sealer = deps.sealer;
+  }
+
+  newPassword(): string {
+    return randomBase62(PASSWORD_CHARACTERS);
+  }
+
+  seal(databaseId: string, password: string): Buffer {
+    return this.#sealer.seal(Buffer.from(password, 'utf8'), contextOf(databaseId));
+  }
+
+  unseal(databaseId: string, sealed: Uint8Array): string {
+    return this.#sealer.unseal(sealed, contextOf(databaseId)).toString('utf8');
+  }
+}
+
+function contextOf(databaseId: string): string {
+  return `database-password:${databaseId}`;
+}

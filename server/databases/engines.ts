@@ -1,0 +1,58 @@
+/** The engines of this cloud, by name. */
+import { AppError } from '../errors.ts';
+import { ENGINES, type Engine, type EngineName, type Readiness } from './engine.ts';
+
+export const DEFAULT_ENGINE: EngineName = 'sqlite';
+
+export type NamedReadiness = Readiness & { readonly engine: EngineName };
+
+/** Of an engine that this version of Cloudlet does not have yet. */
+const MISSING: Readiness = {
+  available: false,
+  version: null,
+  source: 'managed',
+  reason: 'This version of Cloudlet does not have this engine yet',
+  fix: `Use ${DEFAULT_ENGINE}`,
+};
+
+export class Engines {
+  readonly #engines: ReadonlyMap<EngineName, Engine>;
+
+  constructor(engines: readonly Engine[]) {
+    this.#engines = new Map(engines.map((engine) => [engine.name, engine]));
+  }
+
+  /** All that could be, in the order of ENGINES. */
+  readiness(): Promise<NamedReadiness[]> {
+    return Promise.all(
+      ENGINES.map(async (engine) => ({
+        engine,
+        ...((await this.#engines.get(engine)?.readiness()) ?? MISSING),
+      })),
+    );
+  }
+
+  all(): Iterable<Engine> {
+    return this.#engines.values();
+  }
+
+  /** Throws `engine_unavailable` when this cloud has none of that name. */
+  get(name: EngineName): Engine {
+    const engine = this.#engines.get(name);
+    if (engine === undefined) throw unavailable(name, MISSING);
+    return engine;
+  }
+
+  /** One that can make a database now. Throws `engine_unavailable`. */
+  async require(name: EngineName): Promise<{ readonly engine: Engine; readonly version: string | null }> {
+    const engine = this.get(name);
+    const readiness = await engine.readiness();
+    if (!readiness.available) throw unavailable(name, readiness);
+    return { engine, version: readiness.version };
+  }
+}
+
+function unavailable(name: EngineName, { reason, fix }: Readiness): AppError {
+  const detail = `Databases of the engine ${name} cannot be had on this host: ${reason ?? 'it does not run'}`;
+  return new AppError('engine_unavailable', detail, fix === null ? {} : { hint: fix });
+}

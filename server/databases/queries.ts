@@ -1,0 +1,89 @@
+/** Statements and tables of a database, for a console: few rows, and read-only unless asked otherwise. */
+import type { Principal } from '../accounts/principal.ts';
+import type { Clock } from '../clock.ts';
+import { AppError, invalidField } from '../errors.ts';
+import type { Databases } from './databases.ts';
+import { type Query, QueryFailed, type Table } from './engine.ts';
+import type { Engines } from './engines.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import type { NewQuery, QueryAnswer } from './query-schema.ts';
+import { requireReadable, requireReady } from './states.ts';
+import type { DatabaseRow } from './store.ts';
+
+const MAX_ROWS = 1000;
+/** Of the rows, as JSON. */
+const MAX_BYTES = 4 * 2 ** 20;
+const TIMEOUT_MS = 10_000;
+
+export interface QueriesDeps {
+  readonly databases: Pick<Databases, 'findLive'>;
+  readonly engines: Engines;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  readonly clock: Clock;
+}
+
+export class Queries {
+  readonly #deps: QueriesDeps;
+
+  constructor(deps: QueriesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `query_failed` with the engine's own error, `query_timeout`, `database_not_ready`. */
+  async run(
+    principal: Principal,
+    databaseId: string,
+    { input, signal }: { readonly input: NewQuery; readonly signal: AbortSignal },
+  ): Promise<QueryAnswer> {
+    const { databases, engines, lifecycle, clock } = this.#deps;
+    const row = await databases.findLive(principal, databaseId);
+    const readOnly = input.read_only ?? true;
+    if (readOnly) requireReadable(row);
+    else requireReady(row);
+    const query: Query = {
+      statement: statementOf(row, input),
+      params: input.params ?? [],
+      readOnly,
+      maxRows: input.max_rows ?? MAX_ROWS,
+      maxBytes: MAX_BYTES,
+      timeoutMs: TIMEOUT_MS,
+      signal,
+    };
+    const began = clock.monotonic();
+    try {
+      const { columns, rows, affected, truncated } = await engines
+        .get(row.engine)
+        .query(lifecycle.inEngine(row), query);
+      const elapsed = Math.round((clock.monotonic() - began) * 10) / 10;
+      return {
+        columns: [...columns],
+        rows: rows.map((one) => [...one]),
+        row_count: rows.length,
+        affected,
+        truncated,
+        elapsed_ms: elapsed,
+      };
+    } catch (error) {
+      throw error instanceof QueryFailed ? queryFailed(error) : error;
+    }
+  }
+
+  async tables(principal: Principal, databaseId: string, signal: AbortSignal): Promise<readonly Table[]> {
+    const { databases, engines, lifecycle } = this.#deps;
+    const row = await databases.findLive(principal, databaseId);
+    requireReadable(row);
+    return engines.get(row.engine).tables(lifecycle.inEngine(row), signal);
+  }
+}
+
+function statementOf(row: DatabaseRow, { statement, command }: NewQuery): Query['statement'] {
+  const isMongo = row.engine === 'mongodb';
+  if (isMongo && command !== undefined) return command as Readonly<Record<string, unknown>>;
+  if (!isMongo && statement !== undefined) return statement;
+  throw invalidField(isMongo ? 'command' : 'statement', `is needed for ${row.engine}`);
+}
+
+function queryFailed(error: QueryFailed): AppError {
+  const extra = { engine_code: error.engineCode, position: error.position };
+  return new AppError('query_failed', error.message, { extra });
+}

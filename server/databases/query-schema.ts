@@ -1,0 +1,71 @@
+/** What statements of a database, their results and its tables look like from outside. */
+import { type Static, Type } from '../json-schema.ts';
+
+const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+const names = () => Type.Array(Type.String());
+
+export const NewQuery = Type.Object({
+  statement: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100_000, description: 'One SQL statement' }),
+  ),
+  command: Type.Optional(
+    Type.Object({}, { additionalProperties: true, description: 'MongoDB: one command in Extended JSON' }),
+  ),
+  params: Type.Optional(
+    Type.Array(Type.Unknown(), {
+      maxItems: 1000,
+      description: 'For the placeholders of the statement, in order',
+    }),
+  ),
+  read_only: Type.Optional(Type.Boolean({ default: true, description: 'Whether writing is refused' })),
+  max_rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 1000 })),
+});
+export type NewQuery = Static<typeof NewQuery>;
+
+export const QueryAnswer = Type.Object({
+  columns: Type.Array(
+    Type.Object({ name: Type.String(), type: textOrNull('null: the engine does not tell') }),
+  ),
+  rows: Type.Array(Type.Array(Type.Unknown()), {
+    description: 'What JSON cannot hold is text: integers beyond 2^53, bytes (base64)',
+  }),
+  row_count: Type.Integer(),
+  affected: Type.Union([Type.Integer(), Type.Null()], { description: 'Rows that the statement changed' }),
+  truncated: Type.Boolean({ description: 'Whether there were more rows, or more bytes, than are shown' }),
+  elapsed_ms: Type.Number(),
+});
+export type QueryAnswer = Static<typeof QueryAnswer>;
+
+export const TableEntry = Type.Object({
+  name: Type.String(),
+  schema: textOrNull('null: the engine has none'),
+  type: Type.String({ enum: ['table', 'view', 'collection'] }),
+  columns: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      type: textOrNull('As declared'),
+      nullable: Type.Boolean(),
+      default: textOrNull('As SQL'),
+      primary_key: Type.Boolean(),
+    }),
+  ),
+  indexes: Type.Array(Type.Object({ name: Type.String(), columns: names(), unique: Type.Boolean() })),
+  foreign_keys: Type.Array(
+    Type.Object({
+      columns: names(),
+      references: Type.Object({ table: Type.String(), columns: names() }),
+    }),
+  ),
+  estimated_rows: Type.Union([Type.Integer(), Type.Null()], { description: 'null: only a scan would tell' }),
+  size_bytes: Type.Union([Type.Integer(), Type.Null()]),
+});
+
+export const DumpQuery = Type.Object({
+  format: Type.Optional(
+    Type.String({ description: "One of the engine's own; by default the one that load takes" }),
+  ),
+});
+
+export const LoadForm = Type.Object({
+  file: Type.String({ format: 'binary', description: 'A dump, as GET …/dump gives it' }),
+});

@@ -1,0 +1,161 @@
+/** Databases over REST. */
+import { listPage, rowIdCursor } from '../http/list-page.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { Type } from '../json-schema.ts';
+import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
+import type { Databases } from './databases.ts';
+import type { EngineLimits } from './engine.ts';
+import { DEFAULT_ENGINE, type Engines } from './engines.ts';
+import {
+  Credentials,
+  Database,
+  DatabaseChange,
+  DatabasePath,
+  DatabasesQuery,
+  EngineEntry,
+  NewDatabase,
+} from './schema.ts';
+
+export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps {
+  readonly databases: Databases;
+  readonly engines: Engines;
+  readonly limits: EngineLimits;
+  readonly maxSizeMb: number;
+}
+
+const DATABASE = '/api/databases/{database_id}';
+
+export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
+  return [...engineRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps), ...databaseContentRoutes(deps)];
+}
+
+function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/database-engines',
+      name: 'listDatabaseEngines',
+      tag: 'databases',
+      summary: 'List what a database can be, and what is missing for the others',
+      permission: 'public',
+      responses: { 200: Type.Array(EngineEntry) },
+      handler: async () =>
+        (await engines.readiness()).map((entry) => ({
+          ...entry,
+          default: entry.engine === DEFAULT_ENGINE,
+          limits: {
+            size_mb: maxSizeMb,
+            connections: limits.connections,
+            statement_seconds: Math.ceil(limits.statementMs / 1000),
+          },
+        })),
+    }),
+  ];
+}
+
+function findRoutes({ databases }: DatabaseRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/databases',
+      name: 'createDatabase',
+      tag: 'databases',
+      summary: 'Create a database',
+      description: 'Answers when a driver can connect; the answer has the password.',
+      permission: 'databases:write',
+      body: NewDatabase,
+      responses: { 201: Database },
+      errors: [
+        ...(['database_exists', 'insufficient_credits', 'quota_exceeded', 'engine_unavailable'] as const),
+        ...(['insufficient_capacity', 'out_of_space', 'write_conflict'] as const),
+      ],
+      handler: (call) => databases.create(call, call.body),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/databases',
+      name: 'listDatabases',
+      tag: 'databases',
+      summary: 'List your databases, oldest first',
+      permission: 'databases:read',
+      query: DatabasesQuery,
+      responses: { 200: Type.Array(Database) },
+      errors: ['invalid_cursor'],
+      produces: 'list',
+      handler: ({ principal, query, request }) => {
+        const { limit, cursor, deleted = false } = query;
+        const page = { after: rowIdCursor(cursor), limit: limit === undefined ? Infinity : limit + 1 };
+        const entries = databases.list(principal, deleted, page);
+        return listPage({ request, limit, entries, cursorOf: ({ id }) => String(id) });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: DATABASE,
+      name: 'getDatabase',
+      tag: 'databases',
+      summary: 'Read a database',
+      permission: 'databases:read',
+      params: DatabasePath,
+      responses: { 200: Database },
+      errors: ['database_not_found'],
+      handler: ({ principal, params }) => databases.describe(principal, params.database_id),
+    }),
+  ];
+}
+
+function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'PATCH',
+      path: DATABASE,
+      name: 'changeDatabase',
+      tag: 'databases',
+      summary: 'Rename a database, change its size limit or its protection',
+      permission: 'databases:write',
+      params: DatabasePath,
+      body: DatabaseChange,
+      responses: { 200: Database },
+      errors: ['database_not_found', 'database_exists', 'write_conflict', 'engine_unavailable'],
+      handler: ({ principal, params, body }) => databases.change(principal, params.database_id, body),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: DATABASE,
+      name: 'deleteDatabase',
+      tag: 'databases',
+      summary: 'Delete a database',
+      description: 'Its sessions end at once.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      responses: { 200: Database },
+      errors: ['database_not_found', 'database_not_ready', 'delete_protected', 'write_conflict'],
+      handler: ({ principal, params }) => databases.remove(principal, params.database_id),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: `${DATABASE}/credentials`,
+      name: 'getDatabaseCredentials',
+      tag: 'databases',
+      summary: 'Read how to connect, with the password',
+      permission: 'databases:write',
+      params: DatabasePath,
+      responses: { 200: Credentials },
+      errors: ['database_not_found', 'database_not_ready'],
+      handler: ({ principal, params }) => databases.credentials(principal, params.database_id),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${DATABASE}/credentials/rotate`,
+      name: 'rotateDatabaseCredentials',
+      tag: 'databases',
+      summary: 'Give a database another password',
+      description: 'The old password and its sessions end at once.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      responses: { 200: Credentials },
+      errors: ['database_not_found', 'database_not_ready', 'write_conflict', 'engine_unavailable'],
+      handler: (call) => databases.rotate(call, call.params.database_id),
+    }),
+  ];
+}

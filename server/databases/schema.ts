@@ -1,0 +1,110 @@
+/** What databases look like from outside. */
+import { type Static, Type } from '../json-schema.ts';
+import { ENGINES } from './engine.ts';
+import { DATABASE_STATES } from './states.ts';
+
+const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+const NAME = {
+  pattern: '^[a-z][a-z0-9_-]{0,62}$',
+  'x-rule': 'must begin with a letter and have 1 to 63 of a-z, 0-9, "_" and "-"',
+};
+
+export const Connection = Type.Object({
+  uri: Type.String({
+    description: 'For the driver; the password in it is *** unless you ask for credentials',
+  }),
+  host: Type.String(),
+  port: Type.Integer(),
+  database: Type.String(),
+  username: Type.String(),
+  password: Type.Optional(Type.String()),
+  tls: Type.Boolean({ description: 'Whether the connection is encrypted' }),
+});
+export type Connection = Static<typeof Connection>;
+
+export const Database = Type.Object({
+  database_id: Type.String(),
+  name: Type.String(),
+  engine: Type.String({ enum: [...ENGINES] }),
+  version: textOrNull('Of the engine'),
+  state: Type.String({ enum: [...DATABASE_STATES] }),
+  state_reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+    description: 'Why it is in this state, when that was not simply asked for',
+  }),
+  region: Type.String(),
+  size_bytes: Type.Integer({ description: 'As last measured' }),
+  size_limit_mb: Type.Integer(),
+  delete_protection: Type.Boolean(),
+  price_per_hour: Type.Number({ description: 'Credits, for its present size' }),
+  connection: Connection,
+  created_at: Type.String(),
+  deletes_at: textOrNull('When a deleted database is gone for good; until then undelete brings it back'),
+});
+export type Database = Static<typeof Database>;
+
+const sizeLimit = Type.Integer({
+  minimum: 1,
+  description: 'Megabytes (1,048,576 bytes) it may have at most; beyond, it takes no more data',
+});
+
+export const NewDatabase = Type.Object({
+  name: Type.String({ ...NAME, description: 'Yours alone: unique among your databases' }),
+  engine: Type.Optional(
+    Type.String({ enum: [...ENGINES], default: 'sqlite', description: 'One of GET /api/database-engines' }),
+  ),
+  size_limit_mb: Type.Optional(sizeLimit),
+  region: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9-]{1,32}$',
+      'x-rule': 'must have 1 to 32 of a-z, 0-9 and "-"',
+      default: 'us-east-1',
+    }),
+  ),
+});
+export type NewDatabase = Static<typeof NewDatabase>;
+
+export const DatabaseChange = Type.Object({
+  name: Type.Optional(Type.String(NAME)),
+  size_limit_mb: Type.Optional(sizeLimit),
+  delete_protection: Type.Optional(
+    Type.Boolean({ description: 'While true, the database cannot be deleted' }),
+  ),
+});
+export type DatabaseChange = Static<typeof DatabaseChange>;
+
+export const DatabasePath = Type.Object({ database_id: Type.String() });
+
+export const Credentials = Type.Object({
+  connection: Connection,
+  ca: textOrNull('The certificate to trust (PEM), where the connection is encrypted with one of ours'),
+});
+export type Credentials = Static<typeof Credentials>;
+
+export const EngineEntry = Type.Object({
+  engine: Type.String({ enum: [...ENGINES] }),
+  available: Type.Boolean(),
+  version: textOrNull('null: not known'),
+  source: Type.String({
+    enum: ['built-in', 'managed', 'external'],
+    description: 'Part of Cloudlet, a server that Cloudlet runs, or one that the operator named',
+  }),
+  reason: textOrNull('Why it is not available, or a limitation to know of'),
+  fix: textOrNull('What the operator can do about it'),
+  default: Type.Boolean({ description: 'Taken when a new database names no engine' }),
+  limits: Type.Object({
+    size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),
+    connections: Type.Integer({ description: 'At a time, of one database' }),
+    statement_seconds: Type.Integer({ description: 'After which a statement is stopped' }),
+  }),
+});
+export type EngineEntry = Static<typeof EngineEntry>;
+
+export const DatabasesQuery = Type.Object({
+  deleted: Type.Optional(
+    Type.Boolean({ default: false, description: 'Instead those that were deleted and can be had back' }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
+  ),
+});

@@ -1,0 +1,131 @@
+/** SQL of databases. */
+import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+import type { EngineName } from './engine.ts';
+import type { DatabaseState } from './states.ts';
+
+export interface DatabaseRow {
+  /** Row id. */
+  readonly id: number;
+  readonly database_id: string;
+  readonly account_id: number;
+  readonly name: string;
+  readonly engine: EngineName;
+  readonly version: string | null;
+  readonly region: string;
+  readonly state: DatabaseState;
+  readonly reason_code: string | null;
+  readonly reason_message: string | null;
+  readonly generation: number;
+  readonly applied: number;
+  readonly engine_database: string;
+  readonly username: string;
+  readonly sealed_password: Uint8Array;
+  readonly sealed_next_password: Uint8Array | null;
+  readonly size_limit_bytes: number;
+  readonly size_bytes: number;
+  readonly is_protected: number;
+  readonly created_at: number;
+  readonly state_changed_at: number;
+  readonly deletes_at: number | null;
+  readonly is_dropped: number;
+  readonly kept_dump_bytes: number | null;
+  /** Of the account. */
+  readonly plan: string;
+}
+
+const OWN = `id, database_id, account_id, name, engine, version, region, state, reason_code, reason_message,
+  generation, applied, engine_database, username, sealed_password, sealed_next_password, size_limit_bytes,
+  size_bytes, is_protected, created_at, state_changed_at, deletes_at, is_dropped, kept_dump_bytes`;
+const COLUMNS = `${OWN}, (SELECT plan FROM accounts WHERE accounts.id = databases.account_id) AS plan`;
+
+/** Those that still have to be deleted for good are listed apart. */
+const LIVE = `(state <> 'deleting')`;
+const KEPT = `(state = 'deleting' AND deletes_at IS NOT NULL)`;
+
+interface Page {
+  /** A row id. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+export class DatabaseStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(databaseId: string): Awaitable<DatabaseRow | undefined> {
+    return this.#reads.get(`SELECT ${COLUMNS} FROM databases WHERE database_id = ?`, databaseId);
+  }
+
+  /** Of an account, oldest first, those after row id `after`; `kept`: deleted ones that can be had back. */
+  listOf(accountId: number, kept: boolean, { after, limit }: Page): Awaitable<DatabaseRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND id > ? AND ${kept ? KEPT : LIVE}
+       ORDER BY id LIMIT ?`,
+      accountId,
+      after,
+      limit,
+    );
+  }
+
+  /** Whose engine is not yet, or perhaps not, as the row says. */
+  listUnsettled(): Awaitable<DatabaseRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM databases
+       WHERE applied <> generation OR state IN ('creating', 'deleting') ORDER BY id`,
+    );
+  }
+
+  /** Names inside an engine that rows know. */
+  async engineDatabases(engine: EngineName): Promise<Set<string>> {
+    const rows = await this.#reads.all<{ name: string }>(
+      'SELECT engine_database AS name FROM databases WHERE engine = ? AND is_dropped = 0',
+      engine,
+    );
+    return new Set(rows.map(({ name }) => name));
+  }
+
+  insert(row: Omit<DatabaseRow, 'id' | 'plan'>): Statement {
+    return {
+      sql: `INSERT INTO databases (database_id, account_id, name, engine, version, region, state, generation,
+              applied, engine_database, username, sealed_password, size_limit_bytes, is_protected, created_at,
+              state_changed_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.database_id, row.account_id, row.name, row.engine, row.version, row.region, row.state],
+        ...[row.generation, row.applied, row.engine_database, row.username, row.sealed_password],
+        ...[row.size_limit_bytes, row.is_protected, row.created_at, row.state_changed_at],
+      ],
+    };
+  }
+
+  /** Replaces all that may change. Refuses when the row is no longer of the generation before `row`'s. */
+  update(row: DatabaseRow): Statement {
+    return {
+      sql: `UPDATE databases SET name = ?, version = ?, state = ?, reason_code = ?, reason_message = ?,
+              generation = ?, applied = ?, sealed_password = ?, sealed_next_password = ?, size_limit_bytes = ?,
+              is_protected = ?, state_changed_at = ?, deletes_at = ?, is_dropped = ?, kept_dump_bytes = ?
+            WHERE id = ? AND generation = ?`,
+      params: [
+        ...[row.name, row.version, row.state, row.reason_code, row.reason_message, row.generation],
+        ...[row.applied, row.sealed_password, row.sealed_next_password, row.size_limit_bytes],
+        ...[row.is_protected, row.state_changed_at, row.deletes_at, row.is_dropped, row.kept_dump_bytes],
+        ...[row.id, row.generation - 1],
+      ],
+      expectChanges: 1,
+    };
+  }
+
+  /** Refuses when the row has changed since. */
+  delete({ id, generation }: DatabaseRow): Statement {
+    const sql = `DELETE FROM databases WHERE id = ? AND generation = ? AND state = 'deleting'`;
+    return { sql, params: [id, generation], expectChanges: 1 };
+  }
+
+  /** Does nothing to one that is gone. */
+  setSize(id: number | RowIdOf, sizeBytes: number): Statement {
+    return { sql: 'UPDATE databases SET size_bytes = ? WHERE id = ?', params: [sizeBytes, id] };
+  }
+}
