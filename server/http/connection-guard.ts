@@ -40,10 +40,13 @@ export class ConnectionGuard {
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
-    this.#room = new ConnectionRoom(deps, (socket, { reason, wasUsed }) => {
-      // Whoever was answered before takes what comes unasked for the next answer.
-      if (wasUsed) socket.destroy();
-      else this.#turnAway(socket, reason);
+    this.#room = new ConnectionRoom(deps, {
+      close: (socket, { reason, wasUsed }) => {
+        // Whoever was answered before takes what comes unasked for the next answer.
+        if (wasUsed || this.#isReceiving(socket)) socket.destroy();
+        else this.#turnAway(socket, reason);
+      },
+      isReceiving: (socket) => this.#isReceiving(socket),
     });
     this.#timer = setInterval(() => this.#cutSlow(), CHECK_MS).unref();
   }
@@ -95,6 +98,11 @@ export class ConnectionGuard {
 
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  #isReceiving(socket: Socket): boolean {
+    const { request, response } = this.#transfers.get(socket) ?? {};
+    return request?.complete === false && response?.headersSent === false;
   }
 
   #turnAway(socket: Socket, reason: string): void {

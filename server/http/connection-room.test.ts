@@ -9,9 +9,11 @@ function open(given: Partial<RoomDeps> = {}) {
   const closed: { name: string; wasUsed: boolean }[] = [];
   const names = new Map<Socket, string>();
   const deps = { clock, maxConnections: 100, maxPerAddress: 100, trustedProxies: [], ...given };
-  const room = new ConnectionRoom(deps, (socket, { wasUsed }) =>
-    closed.push({ name: names.get(socket) ?? '', wasUsed }),
-  );
+  const receiving = new Set<Socket>();
+  const room = new ConnectionRoom(deps, {
+    close: (socket, { wasUsed }) => closed.push({ name: names.get(socket) ?? '', wasUsed }),
+    isReceiving: (socket) => receiving.has(socket),
+  });
   /** A connection from `remoteAddress`, and what came of it. */
   const enter = (remoteAddress: string, name = '') => {
     const socket = { remoteAddress } as Socket;
@@ -19,7 +21,7 @@ function open(given: Partial<RoomDeps> = {}) {
     return { socket, place: room.enter(socket) };
   };
   const kind = (remoteAddress: string) => enter(remoteAddress).place.kind;
-  return { room, clock, closed, enter, kind };
+  return { room, clock, closed, enter, kind, receiving };
 }
 
 test('an address has its share, whatever the others have; a /64 counts as one address', () => {
@@ -116,4 +118,21 @@ test('a reserve is left, of which nobody has more than a quarter and nobody keep
   room.leave(probe);
   assert.ok(!room.isReserve(probe));
   assert.equal(room.size, 407);
+});
+
+test('where nothing is idle, the address with most connections gives up one that still sends', () => {
+  const { enter, room, clock, closed, receiving, kind } = open({ maxConnections: 4, maxPerAddress: 3 });
+  const take = (address: string, name: string, isReceiving: boolean) => {
+    const { socket } = enter(address, name);
+    room.busy(socket);
+    if (isReceiving) receiving.add(socket);
+  };
+  take('192.0.2.1', 'answered', false);
+  take('192.0.2.1', 'slow', true);
+  take('192.0.2.1', 'slower', true);
+  take('192.0.2.2', 'other', true);
+  clock.advance(2000);
+  assert.equal(enter('192.0.2.3', 'new').place.kind, 'ordinary');
+  assert.deepEqual(closed, [{ name: 'slow', wasUsed: false }]);
+  assert.equal(kind('192.0.2.3'), 'reserve', 'nobody has more than one beyond what it would have then');
 });

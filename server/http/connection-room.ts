@@ -1,6 +1,7 @@
 /**
  * Who may hold how many connections. One address has a share of them; when there is no room, a connection
- * that waits between two requests makes it; and a few places are kept for asking whether Cloudlet is well.
+ * that waits between two requests makes it, else one on which the address with the most still sends one;
+ * and a few places are kept for asking whether Cloudlet is well.
  */
 import type { Socket } from 'node:net';
 import { BlockList, isIP } from 'node:net';
@@ -20,8 +21,12 @@ export type Place =
   /** Why there is none. */
   | { readonly kind: 'none'; readonly reason: string };
 
-/** What another connection was closed for. */
-export type Closing = (socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }) => void;
+export interface Sockets {
+  /** Closes a connection that makes room; it counts no more. */
+  close(socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }): void;
+  /** Whether we wait for the rest of a request on it. */
+  isReceiving(socket: Socket): boolean;
+}
 
 /** A connection that is younger, or became idle later, may be about to send. */
 const MIN_IDLE_MS = 1000;
@@ -40,14 +45,15 @@ interface Held {
 }
 
 interface Source {
-  count: number;
+  /** Oldest first. */
+  readonly all: Set<Socket>;
   /** Longest idle first, as #idle. */
   readonly idle: Set<Socket>;
 }
 
 export class ConnectionRoom {
   readonly #deps: RoomDeps;
-  readonly #close: Closing;
+  readonly #control: Sockets;
   readonly #proxies: BlockList;
   readonly #reservePlaces: number;
   readonly #held = new Map<Socket, Held>();
@@ -56,10 +62,9 @@ export class ConnectionRoom {
   /** Oldest first. */
   readonly #reserve = new Set<Socket>();
 
-  /** `close` is called for a connection that makes room; it counts no more. */
-  constructor(deps: RoomDeps, close: Closing) {
+  constructor(deps: RoomDeps, control: Sockets) {
     this.#deps = deps;
-    this.#close = close;
+    this.#control = control;
     this.#proxies = blockListOf(deps.trustedProxies);
     this.#reservePlaces = Math.min(MAX_RESERVE, Math.ceil(deps.maxConnections / 50));
   }
@@ -115,20 +120,34 @@ export class ConnectionRoom {
     if (this.#reserve.delete(socket)) return;
     const source = this.#sources.get(held.source) as Source;
     source.idle.delete(socket);
-    if (--source.count === 0) this.#sources.delete(held.source);
+    source.all.delete(socket);
+    if (source.all.size === 0) this.#sources.delete(held.source);
   }
 
   /** Why there is no room even when an idle connection is closed, if so. */
   #makeRoom(source: string, hasShare: boolean): string | undefined {
     const { maxConnections, maxPerAddress } = this.#deps;
     const own = this.#sources.get(source);
-    if (hasShare && own !== undefined && own.count >= maxPerAddress) {
+    if (hasShare && own !== undefined && own.all.size >= maxPerAddress) {
       const reason = `More than ${maxPerAddress} connections from one address are open`;
       return this.#closeOldest(own.idle, reason) ? undefined : reason;
     }
     if (this.#held.size - this.#reserve.size < maxConnections) return undefined;
     const reason = 'Too many connections are open';
-    return this.#closeOldest(this.#idle, reason) ? undefined : reason;
+    if (this.#closeOldest(this.#idle, reason)) return undefined;
+    return hasShare && this.#closeReceiving(own?.all.size ?? 0, reason) ? undefined : reason;
+  }
+
+  /** Slow senders from a few addresses must not have all places: whoever has most of them gives one up. */
+  #closeReceiving(ownCount: number, reason: string): boolean {
+    let largest: Source | undefined;
+    for (const source of this.#sources.values()) {
+      if (source.all.size > (largest?.all.size ?? ownCount + 1)) largest = source;
+    }
+    const isGiven = (socket: Socket) =>
+      this.#held.get(socket)?.hasShare === true && this.#control.isReceiving(socket);
+    const given = largest && [...largest.all].filter(isGiven);
+    return given !== undefined && this.#closeOldest(given, reason);
   }
 
   /** Nobody has more than a quarter of the reserve, or one that floods would have it all. */
@@ -144,7 +163,7 @@ export class ConnectionRoom {
       const held = this.#held.get(socket);
       if (held === undefined || this.#deps.clock.monotonic() - held.since < MIN_IDLE_MS) return false;
       this.leave(socket);
-      this.#close(socket, { reason, wasUsed: held.wasUsed });
+      this.#control.close(socket, { reason, wasUsed: held.wasUsed });
       return true;
     }
     return false;
@@ -158,8 +177,8 @@ export class ConnectionRoom {
       held.since = this.#deps.clock.monotonic();
       return;
     }
-    const source = this.#sources.get(kind.source) ?? { count: 0, idle: new Set() };
-    source.count++;
+    const source = this.#sources.get(kind.source) ?? { all: new Set(), idle: new Set() };
+    source.all.add(socket);
     this.#sources.set(kind.source, source);
     this.#rest(socket, held);
   }
