@@ -152,7 +152,10 @@ function stateOf({ port, guestPort, server, reason }: Door): PortState {
 function reasonOf(error: NodeJS.ErrnoException): string {
   switch (error.code) {
     case 'EACCES':
-      return 'ports below 1024 need root, CAP_NET_BIND_SERVICE or a lower net.ipv4.ip_unprivileged_port_start';
+      return (
+        'ports below 1024 need root, CAP_NET_BIND_SERVICE or a lower net.ipv4.ip_unprivileged_port_start; ' +
+        'what answers there is not the machine'
+      );
     case 'EADDRINUSE':
       return 'another program of this host listens there, and answers; only root with nftables can lead past it';
     case 'EADDRNOTAVAIL':
