@@ -186,6 +186,7 @@ export class Databases {
     const { input, version, sizeLimitBytes, password } = wish;
     const now = clock.now();
     const databaseId = newId('db', clock);
+    const nameInEngine = randomName(16);
     const row = {
       database_id: databaseId,
       account_id: principal.accountId,
@@ -198,8 +199,8 @@ export class Databases {
       reason_message: null,
       generation: 0,
       applied: -1,
-      engine_database: `d_${randomName(16)}`,
-      username: `u_${randomName(16)}`,
+      engine_database: `d_${nameInEngine}`,
+      username: `u_${nameInEngine}`,
       sealed_password: secrets.seal(databaseId, password),
       sealed_next_password: null,
       size_limit_bytes: sizeLimitBytes,

@@ -19,7 +19,7 @@ export interface EngineDatabase {
   readonly number: number;
   /** Its name inside the engine, `d_` and 16 of a-z0-9. */
   readonly database: string;
-  /** Its user inside the engine, `u_` and 16 of a-z0-9. */
+  /** Its user inside the engine: as `database`, with `u_` for `d_`. */
   readonly username: string;
   readonly sizeLimitBytes: number;
   readonly limits: EngineLimits;
@@ -158,8 +158,11 @@ export interface Engine {
   load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
   /** Fills `to`, which was provisioned, with what `from` holds now; sessions of `from` go on. */
   fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void>;
-  /** Ends its sessions and removes the database and its user; fine when there is none. */
-  drop(database: EngineDatabase): Promise<void>;
+  /**
+   * Ends the sessions of the database of that name (`database`) and removes it and its user; fine when there
+   * is none.
+   */
+  drop(database: string): Promise<void>;
   /** Names (`database`) of all there are, for the sweeper: one without a row is removed. */
   list(): Promise<readonly string[]>;
   close(): Promise<void>;

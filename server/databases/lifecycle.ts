@@ -160,7 +160,7 @@ export class Lifecycle {
 
   async #finishDeletion(row: DatabaseRow): Promise<void> {
     const { engines, changes, store } = this.#deps;
-    await engines.get(row.engine).drop(this.inEngine(row));
+    await engines.get(row.engine).drop(row.engine_database);
     await changes.run(UNASKED, (change) => change.expect(store.delete(row), writeConflict));
   }
 }
