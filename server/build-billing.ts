@@ -26,6 +26,7 @@ import { UsageStore } from './billing/usage-store.ts';
 import { VmCharges } from './billing/vm-charges.ts';
 import type { Clock } from './clock.ts';
 import { INSTANCE_TYPES } from './compute/instance-types.ts';
+import { ENGINES } from './databases/engine.ts';
 import { isAppError } from './errors.ts';
 import type { Metadata, ReadingThreads } from './metadata/metadata.ts';
 import type { Alarms } from './system/alarms.ts';
@@ -54,6 +55,7 @@ const BUILT_IN: readonly BuiltInPrice[] = [
   ...INSTANCE_TYPES.map(({ name }) => ({ meter: 'vm.disk' as const, variant: name, priceNano: 0 })),
   { meter: 'storage', variant: '', priceNano: 0 },
   { meter: 'egress', variant: '', priceNano: 0 },
+  ...ENGINES.map((variant) => ({ meter: 'database.storage' as const, variant, priceNano: 0 })),
 ];
 
 export type Billing = Awaited<ReturnType<typeof buildBilling>>;

@@ -1,16 +1,16 @@
 /** What is measured and charged. */
 
-export type MeterName = 'vm.time' | 'vm.disk' | 'storage' | 'egress';
+export type MeterName = 'vm.time' | 'vm.disk' | 'storage' | 'egress' | 'database.storage';
 
 /** Where the ledger books it: `system:revenue-<service>`. */
-export const SERVICES = ['compute', 'storage', 'egress'] as const;
+export const SERVICES = ['compute', 'storage', 'egress', 'databases'] as const;
 export type Service = (typeof SERVICES)[number];
 
 export interface Meter {
   readonly name: MeterName;
   readonly service: Service;
   /** Of the resource, in reports. */
-  readonly resourceType: 'vm' | 'bucket';
+  readonly resourceType: 'vm' | 'bucket' | 'database';
   /** What a price is for. */
   readonly unit: 'hour' | 'GB-hour' | 'GB';
   /** Length of a tick of its lines, ms: the finest that keeps a petabyte for hours inside 64 bits. */
@@ -43,6 +43,22 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
     ...{ name: 'egress', service: 'egress', resourceType: 'bucket', unit: 'GB' },
     ...{ tickMs: 1000, perUnit: GIB },
   },
+  // Level: bytes that it takes, as last measured.
+  'database.storage': {
+    name: 'database.storage',
+    service: 'databases',
+    resourceType: 'database',
+    unit: 'GB-hour',
+    tickMs: 1000,
+    perUnit: GIB * 3600n,
+  },
+};
+
+/** What a price may depend on, by the word that prices are set with; null: one price for all. */
+export const PRICED_BY: Readonly<Record<Meter['resourceType'], 'instance_type' | 'engine' | null>> = {
+  vm: 'instance_type',
+  bucket: null,
+  database: 'engine',
 };
 
 export const METER_NAMES = Object.keys(METERS) as readonly MeterName[];

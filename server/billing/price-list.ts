@@ -5,7 +5,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
 import type { BillingAccountStore } from './accounts-store.ts';
 import { hourOf } from './charge.ts';
-import { METERS, type MeterName } from './meters.ts';
+import { METERS, type MeterName, PRICED_BY } from './meters.ts';
 import type { PriceRow, PriceStore } from './price-store.ts';
 import type { Prices } from './prices.ts';
 import { type Figure, priceOfNano } from './report-figures.ts';
@@ -25,6 +25,7 @@ export interface ListedPrice {
   readonly meter: MeterName;
   readonly resource_type: string;
   readonly instance_type: string | null;
+  readonly engine: string | null;
   readonly unit: string;
   readonly price: Figure;
   /** null: since ever. */
@@ -35,6 +36,7 @@ export interface ListedPrice {
 export interface SetPrice {
   readonly meter: MeterName;
   readonly instance_type: string | null;
+  readonly engine: string | null;
   readonly plan: string | null;
   readonly unit: string;
   readonly price: Figure;
@@ -44,6 +46,7 @@ export interface SetPrice {
 export interface NewPrice {
   readonly meter: MeterName;
   readonly instance_type?: string | undefined;
+  readonly engine?: string | undefined;
   readonly plan?: string | undefined;
   /** Credits for a unit. */
   readonly price: number;
@@ -89,7 +92,7 @@ export class PriceList {
       return {
         meter: meter.name,
         resource_type: meter.resourceType,
-        instance_type: variant === '' ? null : variant,
+        ...variantOf(meter.name, variant),
         unit: meter.unit,
         price,
         effective_from: formatTimeOrNull(inForce?.effective_from ?? null),
@@ -113,17 +116,10 @@ export class PriceList {
     return answer;
   }
 
-  async #rowOf({ meter, instance_type, plan, price, effective_from }: NewPrice): Promise<PriceRow> {
-    const { prices, reports, clock } = this.#deps;
-    const variant = instance_type ?? '';
-    const known = prices.priced().some((one) => one.meter.name === meter && one.variant === variant);
-    if (!known) {
-      const isOfVm = METERS[meter].resourceType === 'vm';
-      throw invalidField(
-        'instance_type',
-        isOfVm ? `must be one of the catalogue for ${meter}` : `must be left out for ${meter}`,
-      );
-    }
+  async #rowOf(wanted: NewPrice): Promise<PriceRow> {
+    const { reports, clock } = this.#deps;
+    const { meter, plan, price, effective_from } = wanted;
+    const variant = this.#variantOf(wanted);
     if (plan !== undefined && !(await reports.hasPlan(plan))) throw invalidField('plan', 'is no known plan');
     // Not in the last moments of an hour: it must be stored and read before its own begins.
     const nextHour = hourOf(clock.now() + STORED_WITHIN_MS) + HOUR_MS;
@@ -134,6 +130,32 @@ export class PriceList {
     }
     return { meter, variant, plan: plan ?? '', effective_from: from, price_nano: toNano(price) };
   }
+
+  #variantOf({ meter, instance_type, engine }: NewPrice): string {
+    const word = PRICED_BY[METERS[meter].resourceType];
+    const given = { instance_type, engine };
+    for (const other of ['instance_type', 'engine'] as const) {
+      if (other !== word && given[other] !== undefined) {
+        throw invalidField(other, `must be left out for ${meter}`);
+      }
+    }
+    if (word === null) return '';
+    const variant = given[word] ?? '';
+    const known = this.#deps.prices
+      .priced()
+      .some((one) => one.meter.name === meter && one.variant === variant);
+    if (!known) throw invalidField(word, `must be one of the catalogue for ${meter}`);
+    return variant;
+  }
+}
+
+/** By the word that the meter's prices are set with. */
+function variantOf(meter: MeterName, variant: string) {
+  const word = PRICED_BY[METERS[meter].resourceType];
+  return {
+    instance_type: word === 'instance_type' ? variant : null,
+    engine: word === 'engine' ? variant : null,
+  };
 }
 
 function toNano(credits: number): number {
@@ -148,7 +170,7 @@ function toNano(credits: number): number {
 function describeRow(row: PriceRow): SetPrice {
   return {
     meter: row.meter,
-    instance_type: row.variant === '' ? null : row.variant,
+    ...variantOf(row.meter, row.variant),
     plan: row.plan === '' ? null : row.plan,
     unit: METERS[row.meter].unit,
     price: priceOfNano(BigInt(row.price_nano)),

@@ -48,6 +48,7 @@ function describe(sums: Sums): Amounts {
     compute: creditsOf(of('compute')),
     storage: creditsOf(of('storage')),
     egress: creditsOf(of('egress')),
+    databases: creditsOf(of('databases')),
     total: creditsOf(SERVICES.reduce((sum, service) => sum + of(service), 0n)),
     written_off: creditsOf(-(sums.get(WRITE_OFFS) ?? 0n)),
   };

@@ -148,7 +148,7 @@ test('a report has the open window, days without use, and a bucket by its name',
   ]);
   assert.equal(first.total_cost, 0.09029);
   assert.deepEqual(first.daily, [
-    { date: '2026-01-01', cost: 0.09029, compute: cost, storage: 0, egress: 0.09 },
+    { date: '2026-01-01', cost: 0.09029, compute: cost, storage: 0, egress: 0.09, databases: 0 },
   ]);
   clock.advance(3 * 24 * 3_600_000);
   await metadata.commit(usage.vmStopped(VM, clock.now()));

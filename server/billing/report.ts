@@ -107,7 +107,7 @@ function describeCredits(totals: TotalsRow): UsageReport['credits'] {
 }
 
 interface ItemSum {
-  readonly row: UsedRow;
+  row: UsedRow;
   readonly id: string;
   quantity: bigint;
   cost: bigint;
@@ -161,6 +161,8 @@ class UsageSums {
     const sum = this.#items.get(key) ?? { row, id, quantity: 0n, cost: 0n };
     sum.quantity += (BigInt(row.high) << LOW_BITS) + BigInt(row.low);
     sum.cost += cost;
+    // Days come oldest first: it has the name that it had last.
+    sum.row = row;
     this.#items.set(key, sum);
   }
 }
@@ -179,6 +181,7 @@ function describeDay(day: number, costs: ReadonlyMap<Service, bigint>): ReportDa
     compute: creditsOf(costOf('compute')),
     storage: creditsOf(costOf('storage')),
     egress: creditsOf(costOf('egress')),
+    databases: creditsOf(costOf('databases')),
   };
 }
 

@@ -16,7 +16,9 @@ const Quantity = Type.Union([Type.Number(), Type.String()], {
 });
 const Time = (description: string) => Type.String({ description: `${description}, ${TIME}` });
 const MeterName = Type.Enum([...METER_NAMES], {
-  description: 'vm.time: while it runs; vm.disk: as long as it exists; storage: all versions; egress: sent',
+  description:
+    'vm.time: while it runs; vm.disk: as long as it exists; storage: all versions; egress: sent; ' +
+    'database.storage: what a database takes',
 });
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -33,8 +35,8 @@ export const PeriodQuery = Type.Object({
 const ReportPeriod = Type.Object({ from: Time('Included'), to: Time('Not included') });
 
 const resource = {
-  resource_type: Type.String({ examples: ['vm', 'bucket'] }),
-  resource_id: Type.String({ description: 'vm-…; of a bucket its name' }),
+  resource_type: Type.String({ examples: ['vm', 'bucket', 'database'] }),
+  resource_id: Type.String({ description: 'vm-… or db-…; of a bucket its name' }),
   name: Type.String(),
   meter: MeterName,
   quantity: Quantity,
@@ -69,6 +71,7 @@ export const UsageReport = Type.Object({
       compute: Credits('Of machines'),
       storage: Credits('Of stored bytes'),
       egress: Credits('Of sent bytes'),
+      databases: Credits('Of what databases take'),
     }),
     { description: 'Every day of the period up to now' },
   ),
@@ -114,6 +117,7 @@ export const ListedPrice = Type.Object({
   meter: MeterName,
   resource_type: Type.String(),
   instance_type: Nullable('null where the price does not depend on it'),
+  engine: Nullable('null where the price does not depend on it'),
   unit: Type.String(),
   price: Credits('Of one unit, now'),
   effective_from: Nullable(`Since when, ${TIME}; null: since ever`),
@@ -125,6 +129,7 @@ export const ListedPrice = Type.Object({
 export const NewPrice = Type.Object({
   meter: MeterName,
   instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'For vm.time and vm.disk' })),
+  engine: Type.Optional(Type.String({ maxLength: 64, description: 'For database.storage' })),
   plan: Type.Optional(Type.String({ maxLength: 64, description: 'Only for its accounts; default: all' })),
   price: Type.Number({
     minimum: 0,
@@ -140,6 +145,7 @@ export type NewPrice = Static<typeof NewPrice>;
 export const SetPrice = Type.Object({
   meter: MeterName,
   instance_type: Nullable('null where the price does not depend on it'),
+  engine: Nullable('null where the price does not depend on it'),
   plan: Nullable('null: for all'),
   unit: Type.String(),
   price: Credits('Of one unit'),
@@ -162,6 +168,7 @@ const amounts = {
   compute: Credits('Of machines'),
   storage: Credits('Of stored bytes'),
   egress: Credits('Of sent bytes'),
+  databases: Credits('Of what databases take'),
   total: Credits('All of it'),
   written_off: Credits('What no account could pay of it'),
 };

@@ -13,7 +13,7 @@ export interface UsedLine {
 }
 
 /** Nano-credits an hour, while the level stays. */
-export function burnNanoOf({ meter, level }: UsedLine, priceNano: bigint): bigint {
+export function burnNanoOf({ meter, level }: Pick<UsedLine, 'meter' | 'level'>, priceNano: bigint): bigint {
   const { tickMs, perUnit } = METERS[meter];
   return (BigInt(level) * BigInt(HOUR_MS / tickMs) * priceNano) / perUnit;
 }

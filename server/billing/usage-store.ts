@@ -111,6 +111,32 @@ export class UsageStore {
     };
   }
 
+  /** As open(), also when the line was closed and is not settled yet. Refuses when it is open. */
+  reopen(line: NewLine): Statement {
+    const { sql, params } = this.open(line);
+    const { now } = line;
+    return {
+      sql: `${sql} ON CONFLICT DO UPDATE SET ${AFTER_REST}, level = excluded.level, level_since = ?,
+              name = excluded.name, is_closed = 0 WHERE is_closed = 1`,
+      params: [...params, now, now],
+      expectChanges: 1,
+    };
+  }
+
+  /** From `now` (steady, ticks) on, so much is used at a time. Changes nothing when the line is closed. */
+  setLevel({ meter, resourceId }: LineKey, level: number, now: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
+              level_since = ?, level = ? WHERE meter = ? AND resource_id = ? AND is_closed = 0`,
+      params: [now, now, now, level, meter, resourceId],
+    };
+  }
+
+  rename({ meter, resourceId }: LineKey, name: string): Statement {
+    const sql = 'UPDATE usage_lines SET name = ? WHERE meter = ? AND resource_id = ?';
+    return { sql, params: [name, meter, resourceId] };
+  }
+
   /** From `now` (steady, ticks) on, `delta` more is used at a time. Refuses when there is no such line. */
   change({ meter, resourceId }: LineKey, delta: number, now: number): Statement {
     return {

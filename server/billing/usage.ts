@@ -24,6 +24,14 @@ export interface UsedBucket {
   readonly name: string;
 }
 
+/** What is charged of a database. */
+export interface UsedDatabase {
+  readonly database_id: string;
+  readonly account_id: number;
+  readonly name: string;
+  readonly engine: string;
+}
+
 export interface UsageDeps {
   readonly store: UsageStore;
   readonly steady: SteadyClock;
@@ -88,6 +96,32 @@ export class Usage {
   bucketSent(id: number, bytes: number): Statement {
     const { store, steady } = this.#deps;
     return store.add({ meter: 'egress', resourceId: id }, bytes, ticksOf(METERS.egress, steady.now()));
+  }
+
+  /** Also of one that was deleted before and is had back. */
+  databaseOpened({ database_id, account_id, name, engine }: UsedDatabase, bytes: number): Statement {
+    const now = this.#databaseTicks();
+    const line = { meter: 'database.storage', resourceId: database_id, accountId: account_id, now } as const;
+    return this.#deps.store.reopen({ ...line, name, variant: engine, level: bytes });
+  }
+
+  /** It takes so many bytes from now on. Nothing for one that was deleted. */
+  databaseResized(databaseId: string, bytes: number): Statement {
+    const line = { meter: 'database.storage', resourceId: databaseId } as const;
+    return this.#deps.store.setLevel(line, bytes, this.#databaseTicks());
+  }
+
+  databaseRenamed(databaseId: string, name: string): Statement {
+    return this.#deps.store.rename({ meter: 'database.storage', resourceId: databaseId }, name);
+  }
+
+  databaseDeleted(databaseId: string): Statement {
+    const line = { meter: 'database.storage', resourceId: databaseId } as const;
+    return this.#deps.store.close(line, this.#databaseTicks());
+  }
+
+  #databaseTicks(): number {
+    return ticksOf(METERS['database.storage'], this.#deps.steady.now());
   }
 
   #vmRuns(vmId: string, delta: 1 | -1, at: number): Statement {

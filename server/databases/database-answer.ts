@@ -37,7 +37,7 @@ export class DatabaseAnswers {
       size_bytes: row.size_bytes,
       size_limit_mb: Math.floor(row.size_limit_bytes / MIB),
       delete_protection: row.is_protected === 1,
-      price_per_hour: billing.pricePerHour(row.plan, row.size_bytes),
+      price_per_hour: billing.pricePerHour(row.plan, row),
       connection: await this.connection(row, password),
       created_at: formatTime(row.created_at),
       deletes_at: formatTimeOrNull(row.deletes_at),

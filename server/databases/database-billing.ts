@@ -21,11 +21,13 @@ export interface DatabaseBilling {
   created(database: BilledDatabase): Promise<readonly Statement[]>;
   /** Its bytes are counted from now on. */
   opened(database: BilledDatabase, sizeBytes: number): readonly Statement[];
-  /** `bytes` more, or fewer, are kept. */
-  resized(database: BilledDatabase, bytes: number): readonly Statement[];
+  /** It takes so many bytes from now on. Nothing for one that was deleted. */
+  resized(database: BilledDatabase, sizeBytes: number): readonly Statement[];
+  /** Of one that was opened and has its new name. */
+  renamed(database: BilledDatabase): readonly Statement[];
   /** Of one that was created() and never opened(). */
   abandoned(database: BilledDatabase): readonly Statement[];
   deleted(database: BilledDatabase): readonly Statement[];
-  /** Credits an hour, for so many bytes, now. */
-  pricePerHour(plan: string, sizeBytes: number): number;
+  /** Credits an hour, for the bytes that it takes, now. */
+  pricePerHour(plan: string, database: { readonly engine: string; readonly size_bytes: number }): number;
 }

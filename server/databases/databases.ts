@@ -100,7 +100,7 @@ export class Databases {
 
   /** Throws `database_exists`, `invalid_request`, `write_conflict`. */
   async change(principal: Principal, databaseId: string, change: DatabaseChange): Promise<Database> {
-    const { lifecycle, answers } = this.#deps;
+    const { lifecycle, answers, billing } = this.#deps;
     const sizeLimitBytes =
       change.size_limit_mb === undefined ? undefined : this.#sizeLimit(change.size_limit_mb);
     return lifecycle.alone(databaseId, async () => {
@@ -111,7 +111,8 @@ export class Databases {
         is_protected: Number(change.delete_protection ?? row.is_protected === 1),
       };
       const refused = (reason: string) => (reason === 'unique' ? exists(wanted.name) : writeConflict());
-      const changed = await lifecycle.commit(row, wanted, { refused });
+      const also = (change: Change) => change.addAll(billing.renamed({ ...row, ...wanted }));
+      const changed = await lifecycle.commit(row, wanted, { refused, also });
       return answers.present(await lifecycle.apply(changed));
     });
   }

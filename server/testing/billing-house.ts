@@ -23,6 +23,7 @@ const TEST_PRICES: readonly BuiltInPrice[] = [
   { meter: 'vm.disk', variant: 't2.micro', priceNano: 137 },
   { meter: 'storage', variant: '', priceNano: 31_507 },
   { meter: 'egress', variant: '', priceNano: 90_000_001 },
+  { meter: 'database.storage', variant: 'sqlite', priceNano: 50_003 },
 ];
 
 export type BillingHouse = Awaited<ReturnType<typeof openBillingHouse>>;

@@ -131,21 +131,27 @@ describe('prices', () => {
     const micro = await find('vm.time', 't2.micro');
     assert.deepEqual(micro, {
       ...{ meter: 'vm.time', resource_type: 'vm', instance_type: 't2.micro', unit: 'hour' },
+      engine: null,
       ...{ price: 0.0116, effective_from: null, upcoming: [] },
     });
     const json = { meter: 'storage', price: 0.000031507, effective_from: nextHour(2) };
     const set = await admin.expect(201, '/api/admin/prices', { json });
     assert.deepEqual(set, {
       ...{ meter: 'storage', instance_type: null, plan: null, unit: 'GB-hour' },
+      engine: null,
       ...{ price: 0.000031507, effective_from: json.effective_from },
     });
     const storage = await find('storage', null);
     assert.deepEqual(storage, {
       ...{ meter: 'storage', resource_type: 'bucket', instance_type: null, unit: 'GB-hour', price: 0 },
+      engine: null,
       effective_from: null,
       upcoming: [{ price: 0.000031507, effective_from: json.effective_from }],
     });
     assert.ok((await admin.expect(200, '/api/admin/prices')).length >= 1);
+    const forSqlite = { meter: 'database.storage', engine: 'sqlite', price: 0.0002 };
+    const ofSqlite = await admin.expect(201, '/api/admin/prices', { json: forSqlite });
+    assert.deepEqual([ofSqlite.engine, ofSqlite.instance_type, ofSqlite.unit], ['sqlite', null, 'GB-hour']);
   });
 
   test('that cannot be are refused', async () => {
@@ -158,6 +164,9 @@ describe('prices', () => {
       { meter: 'vm.time', price: 1 },
       { meter: 'vm.time', price: 1, instance_type: 't9.none' },
       { meter: 'storage', price: 1, instance_type: 't2.micro' },
+      { meter: 'database.storage', price: 1 },
+      { meter: 'database.storage', price: 1, engine: 'oracle' },
+      { meter: 'vm.time', price: 1, instance_type: 't2.micro', engine: 'sqlite' },
       { meter: 'storage', price: 1, plan: 'no-such-plan' },
       { meter: 'storage', price: 1, effective_from: nextHour(0) },
       { meter: 'storage', price: 1, effective_from: nextHour(2).replace(':00:00', ':30:00') },
@@ -171,7 +180,7 @@ test('an estimate of nothing is nothing, and the revenue of no use too', async (
   const estimate = await client.expect(200, '/api/billing/estimate');
   assert.deepEqual([estimate.per_month, estimate.days_left, estimate.spendable], [0, null, 10]);
   const { total } = await admin.expect(200, '/api/admin/revenue?from=2026-01-01&to=2026-01-02');
-  assert.deepEqual(total, { compute: 0, storage: 0, egress: 0, total: 0, written_off: 0 });
+  assert.deepEqual(total, { compute: 0, storage: 0, egress: 0, databases: 0, total: 0, written_off: 0 });
 });
 
 describe('cloudlet ledger verify', () => {
