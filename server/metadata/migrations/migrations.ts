@@ -10,6 +10,7 @@ import { versionAccess } from './0008-version-access.ts';
 import { keptAnswers } from './0009-kept-answers.ts';
 import { freePlan } from './0010-free-plan.ts';
 import { databases } from './0011-databases.ts';
+import { freePlanDatabases } from './0012-free-plan-databases.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   { number: 9, name: 'kept answers', sql: keptAnswers },
   { number: 10, name: 'free plan', sql: freePlan },
   { number: 11, name: 'databases', sql: databases },
+  { number: 12, name: 'free plan databases', sql: freePlanDatabases },
 ];
