@@ -78,6 +78,7 @@ test('what the framework and a full disk throw is known', () => {
     ['FST_ERR_CTP_INVALID_CONTENT_LENGTH', 'bad_http'],
     ['FST_ERR_BAD_URL', 'bad_http'],
     ['ENOSPC', 'out_of_space'],
+    ['EMFILE', 'insufficient_capacity'],
     ['EDQUOT', 'out_of_space'],
   ];
   for (const [code, expected] of known) {

@@ -82,6 +82,13 @@ export function toAppError(error: unknown): AppError {
   if (code === 'ENOSPC' || code === 'EDQUOT') {
     return new AppError('out_of_space', 'The disk is full; nothing was stored', { cause: error });
   }
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    return new AppError('insufficient_capacity', 'This host can open no more files', {
+      hint: 'Try again; the operator can raise the limit of open files (LimitNOFILE of the service)',
+      retryAfterSeconds: 5,
+      cause: error,
+    });
+  }
   return new AppError(
     'internal_error',
     'Something went wrong on our side; the request id names the log entry',
