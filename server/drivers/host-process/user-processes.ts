@@ -2,10 +2,42 @@
  * Processes by the user they run as. A foreign process has one of its own and cannot change it, whereas
  * command line and name are for the process to say.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 10;
+
+/** Kept open for when no other file can be: a process that is to end is found and ended all the same. */
+let spare: number | null = null;
+
+/** `work`, which opens one file at a time, with a descriptor for it. Throws EMFILE when others took that. */
+function withDescriptor<T>(work: () => T): T {
+  keepSpare();
+  try {
+    return work();
+  } catch (error) {
+    if (spare === null || !isOutOfFiles(error)) throw error;
+    closeSync(spare);
+    spare = null;
+    try {
+      return work();
+    } finally {
+      keepSpare();
+    }
+  }
+}
+
+function keepSpare(): void {
+  try {
+    spare ??= openSync('/proc', 'r');
+  } catch {
+    // Without room for it there may yet be some for the work.
+  }
+}
+
+function isOutOfFiles(error: unknown): boolean {
+  return ['EMFILE', 'ENFILE'].includes(String((error as NodeJS.ErrnoException).code));
+}
 
 /** The user of a process, which the kernel says of it whatever it does; null when it is gone. */
 export function userOf(pid: number | string): number | null {
@@ -18,11 +50,16 @@ export function userOf(pid: number | string): number | null {
 
 /**
  * Sends SIGKILL to all that runs as a user that has no other use, and says whether there was anything. Who
- * was only about to be made by one of them is not among them: ask again until there is none.
+ * was only about to be made by one of them is not among them: ask again until there is none. Throws EMFILE
+ * when no file can be opened at all.
  */
 export function killProcessesOf(uid: number): boolean {
   if (uid === 0 || uid === process.getuid?.())
     throw new Error('the user of a foreign process must be nobody else');
+  return withDescriptor(() => killAll(uid));
+}
+
+function killAll(uid: number): boolean {
   let isAny = false;
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name) || userOf(name) !== uid || isDead(name)) continue;
@@ -48,7 +85,8 @@ export async function endProcessesOf(uid: number, withinMs: number): Promise<boo
 function isDead(pid: string): boolean {
   try {
     return isOver(readFileSync(`/proc/${pid}/stat`, 'latin1'));
-  } catch {
+  } catch (error) {
+    if (isOutOfFiles(error)) throw error;
     return true;
   }
 }

@@ -53,10 +53,16 @@ type Users = Pick<GuestFolders, 'find'>;
 /**
  * Kills what a guest that has a user of its own left behind as that user: a guest that took over its process
  * may have made others. Does not wait, so that nothing that is made for the guest later is meant.
+ * Throws nothing: what could not be looked for now is ended before the guest's next run.
  */
 export function sweepGuest(users: Users, vmId: string): void {
   const uid = users.find(vmId)?.uid ?? null;
-  if (uid !== null) killProcessesOf(uid);
+  if (uid === null) return;
+  try {
+    killProcessesOf(uid);
+  } catch {
+    // No file can be opened just now.
+  }
 }
 
 /**
