@@ -5,8 +5,8 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildGuestImage, isGuestImageCurrent, noteNoGuestImage } from './guest-image.js';
 import { GuestImageError } from './guest-packages.js';
@@ -180,15 +180,23 @@ function dependencies() {
   return { lock, worked: false };
 }
 
-/** The lock file's Node package for this machine: [name, version], or undefined when there is none. */
+/** The lock file's Node package for this machine, with the path of its program, or undefined. */
 function pinnedPackage(lock) {
   const fits = (value, own) => value === undefined || [].concat(value).includes(own);
   const entry = Object.entries(lock.packages).find(
     ([, found]) => found.bin?.node && fits(found.os, process.platform) && fits(found.cpu, process.arch),
   );
-  return (
-    entry && { name: entry[1].name || entry[0].replace(/^node_modules\//, ''), version: entry[1].version }
-  );
+  if (entry === undefined) return undefined;
+  const [path, { name = path.replace(/^node_modules\//, ''), version, bin }] = entry;
+  return { name, version, program: join(ROOT, path, bin.node) };
+}
+
+/** npm 9, as Debian has it, leaves this link out: packages for other machines have a `node` too. */
+function linkRuntime(program) {
+  if (existsSync(PINNED_NODE) || !existsSync(program)) return;
+  mkdirSync(dirname(PINNED_NODE), { recursive: true });
+  rmSync(PINNED_NODE, { force: true });
+  symlinkSync(relative(dirname(PINNED_NODE), program), PINNED_NODE);
 }
 
 /** The library that the dynamic loader did not find when the program was started, or undefined. */
@@ -229,6 +237,7 @@ function runtime(lock) {
     );
   }
   const what = `${pinned.name}@${pinned.version}`;
+  linkRuntime(pinned.program);
   if (!existsSync(PINNED_NODE)) {
     throw new SetupError(
       `${what} (the Node that Cloudlet runs on) was not installed; run \`npm ci --include=optional\``,

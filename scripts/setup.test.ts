@@ -192,10 +192,27 @@ describe('set-up', () => {
     writeFileSync(node, '#!/bin/sh\necho v1.2.3\n', { mode: 0o755 });
     assert.match(clone.setUp('start').output, /^set-up: \S+ is v1\.2\.3, expected v\d+/);
     rmSync(node);
+    rmSync(join(clone.directory, 'runtime/bin/node'));
     assert.match(
       clone.setUp('start').output,
       /^set-up: node-\S+ .* was not installed; run `npm ci --include=optional`/,
     );
+  });
+
+  test('an npm that leaves the link to the pinned Node out, as version 9 does, is of use', () => {
+    const clone = makeClone();
+    const bin = onlyNpm(clone.directory);
+    const npm = realpathSync(join(bin, 'npm'));
+    rmSync(join(bin, 'npm'));
+    const script = `#!/bin/sh\n'${npm}' "$@" && PATH=/usr/bin:/bin rm -f node_modules/.bin/node\n`;
+    writeFileSync(join(bin, 'npm'), script, { mode: 0o755 });
+    const { code, output } = clone.setUp('start', { env: { PATH: bin } });
+    assert.equal(code, 0, output);
+    const { stdout } = spawnSync(join(clone.directory, 'node_modules/.bin/node'), ['-v'], {
+      encoding: 'utf8',
+    });
+    assert.equal(stdout, `${process.version}\n`);
+    assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
   });
 
   test('tests go on without the programs they need, and it is said how to get them', (t) => {
