@@ -9,10 +9,10 @@ import { ConsoleTickets } from './compute/console-tickets.ts';
 import { ImageSources } from './compute/image-sources.ts';
 import type { Machines } from './compute/machines.ts';
 import { Metrics } from './compute/metrics.ts';
-import { MetricsStore } from './compute/metrics-store.ts';
 import { Sampler } from './compute/sampler.ts';
 import { VmStore } from './compute/store.ts';
 import type { VmBilling } from './compute/vm-billing.ts';
+import { VM_SAMPLES } from './compute/vm-samples.ts';
 import { meterVms } from './compute/vm-series.ts';
 import type { Config } from './config.ts';
 import { BridgeFront } from './drivers/bridge-front/bridge-front.ts';
@@ -26,6 +26,7 @@ import { TINY_FOLDER, tinyIn } from './drivers/qemu/tiny-image.ts';
 import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
 import type { AppError } from './errors.ts';
 import type { Metadata } from './metadata/metadata.ts';
+import { SamplesStore } from './metadata/samples-store.ts';
 import type { Alarms } from './system/alarms.ts';
 import { Descriptors } from './system/descriptors.ts';
 import type { DiskRoom } from './system/disk-room.ts';
@@ -96,7 +97,7 @@ export async function buildCompute(deps: ComputeDeps) {
     orphanGraceMs: config.sweepGraceSeconds * 1000,
   });
   const { machines, power, removal, images, imports, supervisor, accountStops } = parts;
-  const metricsStore = new MetricsStore(metadata);
+  const metricsStore = new SamplesStore(metadata, VM_SAMPLES);
   const running = () => store.listRunning();
   const sampler = new Sampler({ clock, hypervisor, front, metadata, store: metricsStore, running });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);

@@ -2,8 +2,9 @@
 
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
+import { MetricsQuery } from '../system/sample-schema.ts';
 import type { Metrics } from './metrics.ts';
-import { MetricsQuery, VmMetrics } from './metrics-schema.ts';
+import { VmMetrics } from './metrics-schema.ts';
 
 export interface MetricsRoutesDeps {
   readonly metrics: Pick<Metrics, 'read'>;

@@ -3,12 +3,13 @@ import { afterEach, beforeEach, test } from 'node:test';
 import { NOBODY } from '../accounts/principal.ts';
 import { formatTime } from '../clock.ts';
 import { isAppError } from '../errors.ts';
+import { SamplesStore } from '../metadata/samples-store.ts';
 import { Meters } from '../system/meters.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import type { GuestSample } from './hypervisor.ts';
 import { type MeasuredVm, Metrics } from './metrics.ts';
-import { MetricsStore } from './metrics-store.ts';
 import { Sampler } from './sampler.ts';
+import { VM_SAMPLES } from './vm-samples.ts';
 import { meterVms } from './vm-series.ts';
 
 const MIB = 1_048_576;
@@ -49,7 +50,7 @@ afterEach(() => house.close());
 /** As a new process, which remembers only what is stored. */
 function restart(): void {
   const { metadata, clock } = house;
-  const store = new MetricsStore(metadata);
+  const store = new SamplesStore(metadata, VM_SAMPLES);
   sampler = new Sampler({
     ...{ metadata, clock, store, timeoutMs: 20 },
     front: { traffic: () => traffic },

@@ -1,17 +1,18 @@
 /** What a machine uses: now, and over the last hour and month. */
 import type { Principal } from '../accounts/principal.ts';
 import { type Clock, formatTime } from '../clock.ts';
-import { type MetricsRange, type RangeText, readRange } from './metrics-range.ts';
+import { readHistory } from '../system/sample-history.ts';
+import { type MetricsRange, type RangeText, readRange } from '../system/sample-range.ts';
 import type { HistoryEntry, VmMetrics } from './metrics-schema.ts';
-import { COARSE_STEP, FINE_STEP, type Figures, type MetricsStore, type SampleRow } from './metrics-store.ts';
 import type { SampledVm, Sampler } from './sampler.ts';
 import type { VmRow } from './store.ts';
+import type { VmFigures, VmSamplesStore } from './vm-samples.ts';
 
 export type MeasuredVm = SampledVm & Pick<VmRow, 'state' | 'memory_mb'>;
 
 export interface MetricsDeps {
   readonly clock: Clock;
-  readonly store: MetricsStore;
+  readonly store: VmSamplesStore;
   readonly sampler: Pick<Sampler, 'read'>;
   /** The principal's machine; throws `vm_not_found`. */
   readonly find: (principal: Principal, vmId: string) => Promise<MeasuredVm>;
@@ -31,7 +32,7 @@ const ZEROS: ShownFigures = {
   network_tx_bytes: 0,
 };
 
-const UNKNOWN: Figures = {
+const UNKNOWN: VmFigures = {
   cpu_percent: null,
   memory_used_bytes: null,
   memory_total_bytes: null,
@@ -73,36 +74,13 @@ export class Metrics {
   }
 
   async #history(vm: MeasuredVm, range: MetricsRange): Promise<HistoryEntry[]> {
-    const { store } = this.#deps;
-    const cut = Math.min(Math.max(range.from, range.fineFrom), range.to);
-    const coarse = await store.range(vm.id, COARSE_STEP, { from: range.from, to: cut });
-    const fine = await store.range(vm.id, FINE_STEP, { from: cut, to: range.to });
-    const steps = Map.groupBy([...coarse, ...fine], ({ at }) => at - (at % range.stepMs));
-    return [...steps].map(([at, rows]) => ({
-      timestamp: formatTime(at),
-      ...present(combine(rows), vm.memory_mb),
-    }));
+    const steps = await readHistory(this.#deps.store, vm.id, range);
+    return steps.map(([at, figures]) => ({ timestamp: formatTime(at), ...present(figures, vm.memory_mb) }));
   }
 }
 
-/** Means of shares and memory, the last of counters. `rows` has at least one. */
-function combine(rows: readonly SampleRow[]): Figures {
-  const last = rows.at(-1) ?? UNKNOWN;
-  const mean = (read: (row: SampleRow) => number | null) => {
-    const known = rows.map(read).filter((value) => value !== null);
-    return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
-  };
-  return {
-    ...last,
-    cpu_percent: mean((row) => row.cpu_percent),
-    memory_used_bytes: mean((row) => row.memory_used_bytes),
-    memory_total_bytes: mean((row) => row.memory_total_bytes),
-    resident_bytes: mean((row) => row.resident_bytes),
-  };
-}
-
 /** `memoryMb` is what the machine was given, for engines that do not say what its guest has. */
-function present(figures: Figures, memoryMb: number): ShownFigures {
+function present(figures: VmFigures, memoryMb: number): ShownFigures {
   const used = figures.memory_used_bytes;
   const total = figures.memory_total_bytes ?? memoryMb * MIB;
   return {

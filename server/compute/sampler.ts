@@ -1,10 +1,12 @@
 /** Reads every running machine's figures every few seconds; keeps the latest in memory, and stores all. */
 import type { Clock } from '../clock.ts';
 import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
+import { FINE_STEP } from '../metadata/samples-store.ts';
+import { SampleUpkeep } from '../system/sample-history.ts';
 import type { Front } from './front.ts';
 import type { GuestSample, Hypervisor } from './hypervisor.ts';
-import { COARSE_STEP, FINE_STEP, type Figures, type MetricsStore, type SampleRow } from './metrics-store.ts';
 import type { VmRow } from './store.ts';
+import type { VmFigures, VmSample, VmSamplesStore } from './vm-samples.ts';
 
 export type SampledVm = Pick<VmRow, 'id' | 'vm_id' | 'account_id' | 'vcpus' | 'started_at'>;
 
@@ -13,7 +15,7 @@ export interface SamplerDeps {
   readonly hypervisor: Pick<Hypervisor, 'sample'>;
   readonly front: Pick<Front, 'traffic'>;
   readonly metadata: Metadata;
-  readonly store: MetricsStore;
+  readonly store: VmSamplesStore;
   /** Machines in state `running`. */
   readonly running: () => Awaitable<readonly SampledVm[]>;
   /** An engine that takes longer for one sample has none, ms. */
@@ -21,7 +23,7 @@ export interface SamplerDeps {
 }
 
 /** The newest figures of a machine. */
-export interface Reading extends SampleRow {
+export interface Reading extends VmSample {
   readonly vm: SampledVm;
   /** Since the run began. */
   readonly cpuMs: number | null;
@@ -47,11 +49,6 @@ const YOUNG_RUN_MS = 60_000;
 const LEAST_SPAN_MS = 100;
 /** A reading without a share is taken anew after this. */
 const SECOND_LOOK_MS = 1000;
-const COARSE_MS = COARSE_STEP * 1000;
-const FINE_KEPT_MS = 3_600_000;
-const COARSE_KEPT_MS = 30 * 24 * 3_600_000;
-/** A little longer, for callers who mean the last hour and ask a moment later. */
-const FINE_PRUNED_MS = FINE_KEPT_MS + COARSE_MS;
 
 export class Sampler {
   readonly #deps: SamplerDeps;
@@ -59,10 +56,11 @@ export class Sampler {
   readonly #offsets = new Map<string, Offsets>();
   readonly #underWay = new Set<string>();
   #running: readonly SampledVm[] = [];
-  #aggregatedTo: number | undefined;
+  readonly #upkeep: SampleUpkeep<keyof VmFigures>;
 
   constructor(deps: SamplerDeps) {
     this.#deps = deps;
+    this.#upkeep = new SampleUpkeep(deps.store);
   }
 
   /** Samples all running machines once and stores what came, in one commit. To be called every 5 s. */
@@ -80,13 +78,13 @@ export class Sampler {
       }
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, worker));
-    const upkeep = this.#upkeep(at);
+    const upkeep = this.#upkeep.due(at);
     if (statements.length === 0 && upkeep.isQuiet) return;
     const all = [...upkeep.statements, ...statements];
     for (let i = 0; i < all.length; i += STATEMENTS_PER_COMMIT) {
       await this.#deps.metadata.commit(all.slice(i, i + STATEMENTS_PER_COMMIT));
     }
-    this.#aggregatedTo = upkeep.aggregatedTo;
+    this.#upkeep.done(at);
   }
 
   /** The newest figures, if they are of this run and not older than 15 s; else a sample is taken now. */
@@ -127,7 +125,7 @@ export class Sampler {
     const takenAt = this.#deps.clock.monotonic();
     const before = this.#latest.get(vm.vm_id);
     const sameRun = before?.vm.started_at === vm.started_at ? before : undefined;
-    const figures: Figures = {
+    const figures: VmFigures = {
       cpu_percent: cpuPercent(sample, cpuSpan(vm, { at, takenAt, before: sameRun })),
       memory_used_bytes: sample.memoryUsedBytes,
       memory_total_bytes: sample.memoryTotalBytes,
@@ -183,23 +181,6 @@ export class Sampler {
     };
     this.#offsets.set(vm.vm_id, offsets);
     return offsets;
-  }
-
-  #upkeep(now: number) {
-    const to = now - (now % COARSE_MS);
-    // After a start all that is left is looked at: the last steps before the stop may not have been made.
-    let from = this.#aggregatedTo ?? 0;
-    // A wall clock that was set back leads to steps that are made again, from rows that are still there.
-    if (from > to) from = to - FINE_KEPT_MS;
-    const { store } = this.#deps;
-    const aggregates = from < to ? [store.aggregate({ from, to })] : [];
-    const statements = [
-      ...aggregates,
-      // Whole steps only: a coarse row is never made from what is left of one.
-      store.prune(FINE_STEP, to - FINE_PRUNED_MS),
-      store.prune(COARSE_STEP, to - COARSE_KEPT_MS),
-    ];
-    return { statements, aggregatedTo: to, isQuiet: from >= to };
   }
 }
 

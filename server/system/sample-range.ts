@@ -1,7 +1,7 @@
 /** Which readings a caller asks for. */
 import { readTime } from '../clock.ts';
 import { invalidField } from '../errors.ts';
-import { COARSE_STEP, FINE_STEP } from './metrics-store.ts';
+import { COARSE_STEP, FINE_STEP } from '../metadata/samples-store.ts';
 
 export interface RangeText {
   readonly from?: string | undefined;
