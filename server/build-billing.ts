@@ -17,7 +17,7 @@ import { type BuiltInPrice, Prices } from './billing/prices.ts';
 import { QuotaStore } from './billing/quota-store.ts';
 import { Quotas } from './billing/quotas.ts';
 import { Settlement } from './billing/settlement.ts';
-import { type MachinePower, Standing } from './billing/standing.ts';
+import { type AccountStops, Standing } from './billing/standing.ts';
 import { StandingStore } from './billing/standing-store.ts';
 import { SteadyClock } from './billing/steady-clock.ts';
 import { StorageCharges } from './billing/storage-charges.ts';
@@ -101,12 +101,12 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
 
 export type Credits = ReturnType<typeof buildCredits>;
 
-/** What follows when credits run out or come, or an account is suspended: needs machines to stop. */
-export function buildCredits(billing: Billing, machines: MachinePower, graceMs: number) {
+/** What follows when credits run out or come, or an account is suspended: needs what is stopped then. */
+export function buildCredits(billing: Billing, stops: readonly AccountStops[], graceMs: number) {
   const { clock, log, metadata, usageStore: usage } = billing;
   const standingStore = new StandingStore(metadata);
   const standing = new Standing({
-    ...{ ...billing, usage, machines, graceMs, announce: eventStatements },
+    ...{ ...billing, usage, stops, graceMs, announce: eventStatements },
     store: standingStore,
     report: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
   });

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Sealer } from './accounts/sealer.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { AccountStops } from './databases/account-stops.ts';
 import { DatabaseAnswers } from './databases/database-answer.ts';
 import type { DatabaseBilling } from './databases/database-billing.ts';
 import { DatabaseSecrets } from './databases/database-secrets.ts';
@@ -40,6 +41,7 @@ export function buildDatabases({ config, clock, log, base, billing, engines: lis
     connections: config.databaseConnections,
     statementMs: config.databaseStatementSeconds * 1000,
   };
+  const report = (id: string, what: string, error: unknown) => log.error({ id, err: error }, what);
   const lifecycle = new Lifecycle({
     store,
     changes,
@@ -48,7 +50,7 @@ export function buildDatabases({ config, clock, log, base, billing, engines: lis
     clock,
     billing,
     limits,
-    report: (id, what, error) => log.error({ id, err: error }, what),
+    report,
   });
   const inEngine = (row: DatabaseRow) => lifecycle.inEngine(row);
   const answers = new DatabaseAnswers({ engines, billing, inEngine });
@@ -66,7 +68,20 @@ export function buildDatabases({ config, clock, log, base, billing, engines: lis
   });
   const queries = new Queries({ databases, engines, lifecycle, clock });
   const dumps = new Dumps({ databases, engines, lifecycle });
-  return { engines, lifecycle, routes: { databases, engines, limits, maxSizeMb, queries, dumps } };
+  const accountStops = new AccountStops({
+    store,
+    lifecycle,
+    billing,
+    alone: (id, work) => lifecycle.alone(id, work),
+    settleSoon: (id) => void lifecycle.settle(id),
+    report,
+  });
+  return {
+    engines,
+    lifecycle,
+    accountStops,
+    routes: { databases, engines, limits, maxSizeMb, queries, dumps },
+  };
 }
 
 const CHECK_MS = 15_000;

@@ -163,7 +163,11 @@ async function buildDomains(
     billing: billing.databaseCharges,
     engines: [],
   });
-  const credits = buildCredits(billing, compute.accountStops, config.creditGraceSeconds * 1000);
+  const credits = buildCredits(
+    billing,
+    [compute.accountStops, databases.accountStops],
+    config.creditGraceSeconds * 1000,
+  );
   const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
   const webhooks = buildWebhooks({ config, clock, log, base });
   const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });

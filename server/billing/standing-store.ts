@@ -16,8 +16,8 @@ export interface StandingRow {
   readonly resume_due: number;
   /** In grace and suspended: credits were added since. */
   readonly is_topped_up: number;
-  /** Suspended for want of credits, or barred: a machine runs all the same. */
-  readonly runs_machines: number;
+  /** Suspended for want of credits, or barred: a machine runs, or a database is open, all the same. */
+  readonly is_in_use: number;
   /** 0: an administrator suspended it, or it is closed. */
   readonly is_active: number;
   readonly is_closed: number;
@@ -50,6 +50,8 @@ export interface BurningLine {
   readonly state: BillingState;
 }
 
+/** Of databases. */
+const OPEN = "d.state IN ('ready', 'read_only')";
 const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
   is_active, closed_at IS NOT NULL AS is_closed,
   CASE WHEN state IN ('grace', 'suspended') THEN EXISTS (
@@ -57,9 +59,10 @@ const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_
     WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%'
       AND debit NOT LIKE 'system:revenue-%')
   ELSE 0 END AS is_topped_up,
-  CASE WHEN state = 'suspended' OR is_active = 0 THEN EXISTS (
+  CASE WHEN b.state = 'suspended' OR is_active = 0 THEN EXISTS (
     SELECT 1 FROM usage_lines l WHERE l.account_id = b.account_id AND meter = 'vm.time' AND level > 0)
-  ELSE 0 END AS runs_machines
+  OR EXISTS (SELECT 1 FROM databases d WHERE d.account_id = b.account_id AND ${OPEN})
+  ELSE 0 END AS is_in_use
   FROM billing_accounts b JOIN accounts ON id = account_id`;
 
 export class StandingStore {
@@ -83,14 +86,18 @@ export class StandingStore {
   }
 
   /**
-   * Accounts that are suspended by an administrator and have machines that run, or that are closed and have
-   * machines: each has a disk.
+   * Accounts that are suspended by an administrator and have machines that run or databases that are open, or
+   * that are closed and have machines (each has a disk) or databases (kept ones included).
    */
-  async barredWithMachines(): Promise<number[]> {
+  async barredInUse(): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
       `SELECT DISTINCT account_id FROM usage_lines JOIN accounts ON id = account_id
        WHERE level > 0 AND is_active = 0
-         AND (meter = 'vm.time' OR (meter = 'vm.disk' AND closed_at IS NOT NULL))`,
+         AND (meter = 'vm.time' OR (meter = 'vm.disk' AND closed_at IS NOT NULL))
+       UNION
+       SELECT d.account_id FROM databases d JOIN accounts a ON a.id = d.account_id
+       WHERE is_active = 0
+         AND (${OPEN} OR (closed_at IS NOT NULL AND (d.state <> 'deleting' OR deletes_at IS NOT NULL)))`,
     );
     return rows.map((row) => row.account_id);
   }

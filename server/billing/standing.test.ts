@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CommitRejected } from '../metadata/metadata.ts';
 import { GRACE, HOUR, openStanding, PRICE, SECOND, vm } from '../testing/standing-house.ts';
-import { type MachinePower, Standing } from './standing.ts';
+import { type AccountStops, Standing } from './standing.ts';
 
 test('credits run out: warned, in grace, stopped, and started again by a top-up', async (t) => {
   const house = await openStanding(30n * PRICE);
@@ -102,12 +102,12 @@ test('a kill after any commit changes nothing: the next tick goes on', async (t)
   const house = await openStanding(PRICE);
   t.after(house.close);
   const { machines, clock, restart, tick, state } = house;
-  const never: MachinePower = {
+  const never: AccountStops = {
     stop: () => new Promise(() => {}),
     resume: () => new Promise(() => {}),
   };
   const dies = async () => {
-    const standing = new Standing({ ...house.deps, machines: never });
+    const standing = new Standing({ ...house.deps, stops: [never] });
     await standing.tick();
     restart();
   };

@@ -1,7 +1,7 @@
 /**
- * Looks after accounts that may not go on. Whose credits run out is warned; machines get a grace, are
- * stopped, and started again once there are credits. Those of an account that an administrator suspends are
- * stopped at once, and started again when it is resumed; those of a closed one go. What is decided
+ * Looks after accounts that may not go on. Whose credits run out is warned; machines and databases get a
+ * grace, are stopped, and go on once there are credits. Those of an account that an administrator suspends
+ * are stopped at once, and go on when it is resumed; those of a closed one go. What is decided
  * stands in the database before anything follows from it, and all that follows can be done twice: after a
  * crash the next tick goes on where it ended.
  */
@@ -19,8 +19,8 @@ import type { StandingChange, StandingRow, StandingStore } from './standing-stor
 import type { SteadyClock } from './steady-clock.ts';
 import type { UsageStore } from './usage-store.ts';
 
-/** What is done with an account's machines. All of it may be called again and again. */
-export interface MachinePower {
+/** What a domain does with all that an account has in it. All of it may be called again and again. */
+export interface AccountStops {
   /** Stops what runs, and remembers why; deletes all of a closed account. Resolves when it is done. */
   stop(accountId: number, cause: StopCause): Promise<unknown>;
   /** Starts what stop() stopped, unless it was closed; `waiting`: how many could not be started yet. */
@@ -39,7 +39,8 @@ export interface StandingDeps {
   readonly prices: Prices;
   readonly settlement: Settlement;
   readonly holds: Holds;
-  readonly machines: MachinePower;
+  /** Of each domain that has something to stop. */
+  readonly stops: readonly AccountStops[];
   /** What tells the account's webhooks, in the same commit. */
   readonly announce: (event: {
     readonly accountId: number;
@@ -47,7 +48,7 @@ export interface StandingDeps {
     readonly data: Readonly<Record<string, unknown>>;
     readonly at: number;
   }) => readonly Statement[];
-  /** How long machines run on without credits, ms. */
+  /** How long everything goes on without credits, ms. */
   readonly graceMs: number;
   readonly report: (accountId: number, what: string, error: unknown) => void;
 }
@@ -68,7 +69,7 @@ const JUDGED_TOGETHER = 64;
 
 export class Standing {
   readonly #deps: StandingDeps;
-  /** Accounts whose machines are being stopped or started; true: look once more afterwards. */
+  /** Accounts whose machines and databases are being stopped or started; true: look once more afterwards. */
   readonly #following = new Map<number, boolean>();
   readonly #underWay = new Set<Promise<void>>();
   #isServing = false;
@@ -78,8 +79,8 @@ export class Standing {
   }
 
   /**
-   * From now on machines may be stopped and started: not by an operator's command, which soon ends. Begins
-   * with what was decided while nobody served, in the background.
+   * From now on machines and databases may be stopped and started: not by an operator's command, which soon
+   * ends. Begins with what was decided while nobody served, in the background.
    */
   serve(): void {
     this.#isServing = true;
@@ -103,7 +104,7 @@ export class Standing {
       }
       if (rows.length < PAGE_ACCOUNTS) break;
     }
-    for (const accountId of await store.barredWithMachines()) this.#follow(accountId);
+    for (const accountId of await store.barredInUse()) this.#follow(accountId);
     for (const [accountId, estimate] of estimates) {
       const facts = { ...estimate, isToppedUp: false, isGraceOver: false };
       if (standingOf(facts) !== estimate.state) doubtful.push(accountId);
@@ -269,7 +270,7 @@ export class Standing {
     );
   }
 
-  /** Stops or starts machines in the background, one thing at a time for an account. */
+  /** Stops or starts what an account has in the background, one thing at a time for an account. */
   #follow(accountId: number): void {
     if (this.#following.has(accountId)) {
       this.#following.set(accountId, true);
@@ -278,7 +279,7 @@ export class Standing {
     this.#following.set(accountId, false);
     const work = this.#followUp(accountId)
       .catch((error: unknown) =>
-        this.#deps.report(accountId, 'machines were not stopped or started with their account', error),
+        this.#deps.report(accountId, 'what an account has was not stopped or started with it', error),
       )
       .then(() => {
         const isAskedAgain = this.#following.get(accountId);
@@ -289,15 +290,15 @@ export class Standing {
   }
 
   async #followUp(accountId: number): Promise<void> {
-    const { store, machines, metadata } = this.#deps;
+    const { store, stops, metadata } = this.#deps;
     const row = await store.find(accountId);
     if (row === undefined) return;
     const cause = stopCauseOf(row);
     if (cause !== null) {
-      await machines.stop(accountId, cause);
+      await Promise.all(stops.map((each) => each.stop(accountId, cause)));
     } else if (mayResume(row)) {
-      const { waiting } = await machines.resume(accountId);
-      if (waiting === 0) await metadata.commit([store.resumed(accountId)]);
+      const resumed = await Promise.all(stops.map((each) => each.resume(accountId)));
+      if (resumed.every(({ waiting }) => waiting === 0)) await metadata.commit([store.resumed(accountId)]);
     }
   }
 
@@ -319,7 +320,7 @@ function factsOf(
 }
 
 function hasToFollow(row: StandingRow): boolean {
-  return stopCauseOf(row) === null ? mayResume(row) : row.runs_machines === 1;
+  return stopCauseOf(row) === null ? mayResume(row) : row.is_in_use === 1;
 }
 
 /** Why nothing of the account may run; null: it may. */

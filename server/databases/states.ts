@@ -15,6 +15,27 @@ export const ACCESS: Readonly<Record<DatabaseState, Access>> = {
   deleting: 'none',
 };
 
+interface Sized {
+  readonly state: DatabaseState;
+  readonly size_bytes: number;
+  readonly size_limit_bytes: number;
+}
+
+/** Of its limit: a read-only database is opened again when so much is free. */
+const FREE_AGAIN = 0.05;
+
+/** What a database that may be used is, by its size, with the reason that its owner is shown. */
+export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
+  const most = state === 'read_only' ? size_limit_bytes * (1 - FREE_AGAIN) : size_limit_bytes;
+  if (size_bytes <= most) return { state: 'ready', reason_code: null, reason_message: null } as const;
+  return {
+    state: 'read_only',
+    reason_code: 'size_limit_reached',
+    reason_message:
+      'It takes more than its size limit: raise size_limit_mb, or delete what is no longer needed',
+  } as const;
+}
+
 /** Throws `database_not_ready` unless it can be read. */
 export function requireReadable(row: { readonly name: string; readonly state: DatabaseState }): void {
   if (row.state === 'ready' || row.state === 'read_only') return;

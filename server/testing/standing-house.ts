@@ -1,7 +1,7 @@
 /** How accounts stand, on a real database, with machines that billing stops and starts. For tests. */
 import assert from 'node:assert/strict';
 import { transferStatements } from '../billing/ledger.ts';
-import { type MachinePower, Standing, type StandingDeps, type StopCause } from '../billing/standing.ts';
+import { type AccountStops, Standing, type StandingDeps, type StopCause } from '../billing/standing.ts';
 import { StandingStore } from '../billing/standing-store.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { type BillingHouse, openBillingHouse } from './billing-house.ts';
@@ -17,7 +17,7 @@ export const vm = (id: string, account = 1) => ({
 });
 
 /** Machines as far as billing sees them: what runs, and what was stopped and is to start again. */
-class Machines implements MachinePower {
+class Machines implements AccountStops {
   readonly #house: BillingHouse;
   readonly all = new Set<string>();
   readonly running = new Set<string>();
@@ -79,7 +79,7 @@ export async function openStanding(creditsMicro: bigint) {
     ...house,
     usage: house.usageStore,
     store: new StandingStore(house.metadata),
-    machines,
+    stops: [machines],
     graceMs: GRACE,
     announce: (event) => {
       told.push(`${event.type} ${event.data.state}`);
