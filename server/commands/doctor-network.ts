@@ -1,9 +1,15 @@
 /** The part of `cloudlet doctor` that looks at what the network of virtual machines needs. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Config } from '../config.ts';
 import { bridgeOf } from '../drivers/host-network/guest-bridge.ts';
+import {
+  FORWARDING,
+  isOn,
+  keepsIpv6,
+  QUIET_FIX,
+  wayToTurnOn,
+} from '../drivers/host-network/kernel-settings.ts';
 import { hostPath } from '../host-programs.ts';
 import type { NoOtherUsers } from '../system/other-users.ts';
 import type { Finding } from './doctor.ts';
@@ -11,7 +17,6 @@ import { forwardDrop } from './forward-drops.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 5000;
-const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
 export async function checkVmNetwork(
   { vmNetwork, vmOutbound, vmUidBase }: Config,
@@ -39,8 +44,10 @@ export async function checkVmNetwork(
   if (isBridge && (await versionOf('perl', '-v')) === undefined)
     return refuse('perl is not installed', 'apt-get install perl-base');
   const mustForward = isBridge && vmOutbound === 'on';
-  if (mustForward && (await readFile(FORWARDING, 'utf8').catch(() => '')).trim() !== '1')
-    return refuse('this host forwards no packets', 'sysctl -w net.ipv4.ip_forward=1');
+  if (isBridge && keepsIpv6())
+    return refuse("IPv6 cannot be turned off on machines' devices: /proc/sys is read-only here", QUIET_FIX);
+  if (mustForward && !isOn(FORWARDING))
+    return refuse('this host forwards no packets', wayToTurnOn(FORWARDING));
   const ruleset = mustForward ? await answerOf('nft', '-j', 'list', 'ruleset') : undefined;
   const drop = ruleset === undefined ? null : forwardDrop(ruleset, bridgeOf(vmUidBase));
   if (drop !== null) {

@@ -1,8 +1,8 @@
 /** A bridge for all guests of a cloud, a tap device for each. The kernel remembers what is plugged in. */
-import { readFileSync, writeFileSync } from 'node:fs';
 import { AppError } from '../../errors.ts';
 import { type BridgeGuest, bridgeRules } from './bridge-rules.ts';
 import { HostToolError, ip, nft } from './host-tool.ts';
+import { FORWARDING, isOn, QUIET_FIX, turnOn, wayToTurnOn } from './kernel-settings.ts';
 import { INSTALL_NFT } from './outbound-guard.ts';
 import { routableResolvers } from './resolvers.ts';
 
@@ -29,7 +29,6 @@ export interface StaticNetwork {
 
 const CLOSED = 'machines cannot be put on the bridge';
 const USE_LOOPBACK = 'set CLOUDLET_VM_NETWORK=loopback';
-const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 /** Of a guest's device: MAC, address, whether it may go out, ports. The kernel keeps 255 characters. */
 const ALIAS = /^((?:[0-9a-f]{2}:){5}[0-9a-f]{2}) (\d+\.\d+\.\d+\.\d+) (out|in) ([\d,]+)$/;
 
@@ -176,17 +175,17 @@ async function exists(device: string): Promise<boolean> {
 
 function quietIpv6(device: string): void {
   try {
-    writeFileSync(`/proc/sys/net/ipv6/conf/${device}/disable_ipv6`, '1');
-  } catch (error) {
-    // A host without IPv6 has nothing to turn off.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    turnOn(`net.ipv6.conf.${device}.disable_ipv6`);
+  } catch (cause) {
+    const detail = `${CLOSED}: IPv6 cannot be turned off on ${device}, because /proc/sys is read-only here`;
+    throw new AppError('engine_unavailable', detail, { hint: `${QUIET_FIX}, or ${USE_LOOPBACK}`, cause });
   }
 }
 
 function assertForwarding(): void {
-  if (readFileSync(FORWARDING, 'utf8').trim() === '1') return;
+  if (isOn(FORWARDING)) return;
   throw new AppError('engine_unavailable', 'this host forwards no packets, so machines cannot be let out', {
-    hint: 'sysctl -w net.ipv4.ip_forward=1, or set CLOUDLET_VM_OUTBOUND=off',
+    hint: `${wayToTurnOn(FORWARDING)}, or set CLOUDLET_VM_OUTBOUND=off`,
   });
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { isAppError } from '../../errors.ts';
 import { bridgeRules } from './bridge-rules.ts';
 import { GuestBridge } from './guest-bridge.ts';
@@ -122,3 +123,65 @@ test('a process without file descriptors is told that a program of the host cann
   const run = spawnSync('/bin/sh', ['-c', 'ulimit -n 100; exec "$@"', 'sh', ...node], { encoding: 'utf8' });
   assert.equal(run.stdout, 'ip cannot be run (EMFILE)\nnft cannot be run (EMFILE)\n', run.stderr);
 });
+
+const BRIDGED = `
+import { loadConfig } from ${JSON.stringify(from('../../config.ts'))};
+import { checkVmNetwork } from ${JSON.stringify(from('../../commands/doctor-network.ts'))};
+import { GuestBridge } from ${JSON.stringify(from('./guest-bridge.ts'))};
+const said = await new GuestBridge(${JSON.stringify(BRIDGE)}).ensure()
+  .then(() => ({}), ({ message, hint }) => ({ message, hint }));
+const config = loadConfig({ CLOUDLET_VM_NETWORK: 'bridge', CLOUDLET_VM_POOL: '10.80.0.0/16' });
+console.log(JSON.stringify({ ...said, doctor: (await checkVmNetwork(config, null))[0] }));`;
+
+/** What the bridge and doctor say in a container, whose `/proc/sys` is read-only once `first` was done. */
+function inContainer(first: string): Record<string, never> {
+  const script = `ip link set lo up; ${first}
+    mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys && exec "$@"`;
+  const node = [process.execPath, '--input-type=module-typescript', '-e', BRIDGED];
+  const words = ['--net', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', ...node];
+  const { stdout, stderr } = spawnSync('unshare', words, { encoding: 'utf8' });
+  return JSON.parse(stdout || JSON.stringify({ message: stderr }));
+}
+
+const QUIET = '/proc/sys/net/ipv6/conf/default/disable_ipv6';
+const noNetworks = cannotMakeBridges();
+
+function cannotMakeBridges(): string | false {
+  const missing = notInstalled('nft', 'ip', 'mount', 'perl');
+  if (missing) return missing;
+  const asked = spawnSync('unshare', [
+    '--net',
+    '--mount',
+    'sh',
+    '-c',
+    'ip link add dev br0 type bridge && nft list tables',
+  ]);
+  if (asked.status !== 0) return 'bridges need root and namespaces of networks';
+  return existsSync(QUIET) ? false : 'this host has no IPv6';
+}
+
+test('where /proc/sys is read-only the bridge says what to do', { skip: noNetworks }, () => {
+  const { message, hint, doctor } = inContainer(`echo 0 >${QUIET}`);
+  assert.match(
+    message ?? '',
+    /^machines cannot be put on the bridge: IPv6 .* \/proc\/sys is read-only here$/,
+  );
+  assert.match(
+    hint ?? '',
+    /--sysctl net\.ipv6\.conf\.default\.disable_ipv6=1, or set CLOUDLET_VM_NETWORK=loop/,
+  );
+  assert.match(
+    JSON.stringify(doctor),
+    /"warn".*\/proc\/sys is read-only here: virtual machines cannot start/,
+  );
+});
+
+test('where /proc/sys is read-only and IPv6 is off the bridge is made', { skip: noNetworks }, () => {
+  const { message, doctor } = inContainer(`echo 1 >${QUIET}`);
+  assert.equal(message, undefined);
+  assert.match(JSON.stringify(doctor), /"ok"/);
+});
+
+function from(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}
