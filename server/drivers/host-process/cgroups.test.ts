@@ -19,7 +19,10 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(root, { recursive: true, force: true }));
 
 /** Plain files where the kernel has its own: what is written stays to be read. */
-function places(own: string, { controllers = 'cpuset cpu io memory pids', systemd = true } = {}) {
+function places(
+  own: string,
+  { controllers = 'cpuset cpu io memory pids', systemd = true, delegated = false } = {},
+) {
   const mount = join(root, 'mount');
   fs.mkdirSync(join(mount, DELEGATED), { recursive: true });
   for (const folder of ['', DELEGATED]) {
@@ -27,7 +30,8 @@ function places(own: string, { controllers = 'cpuset cpu io memory pids', system
   }
   fs.writeFileSync(join(root, 'self'), `4:memory:/other\n0::${own}\n`);
   if (systemd) fs.mkdirSync(join(root, 'systemd'), { recursive: true });
-  return { mount, self: join(root, 'self'), systemd: join(root, 'systemd') };
+  const isDelegated = (unit: string) => delegated && unit === 'cloudlet.service';
+  return { mount, self: join(root, 'self'), systemd: join(root, 'systemd'), isDelegated };
 }
 
 test('groups are made beside our own where systemd gave us a part of the tree', () => {
@@ -45,6 +49,31 @@ test('groups are made beside our own where systemd gave us a part of the tree', 
   for (const [name, value] of Object.entries(LIMITS)) {
     assert.equal(written(name), value);
   }
+});
+
+test('where systemd made no subgroup we move into one, and all groups are beside it', () => {
+  const deps = places(DELEGATED, { delegated: true });
+  const parent = join(deps.mount, DELEGATED);
+  fs.writeFileSync(join(parent, 'cgroup.procs'), '4710\n');
+  const below = () => fs.readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const cgroups = new Cgroups(GROUP, deps);
+  assert.deepEqual(below(), [], 'nothing before the first process');
+  cgroups.place(NAME, 4711, LIMITS);
+  assert.equal(cgroups.problem, '');
+  assert.deepEqual(
+    below()
+      .map(({ name }) => name)
+      .sort(),
+    [`${GROUP}-${NAME}`, 'cloudlet-self'],
+  );
+  assert.equal(fs.readFileSync(join(parent, 'cloudlet-self/cgroup.procs'), 'utf8'), '4710');
+  assert.equal(fs.readFileSync(join(parent, 'cgroup.subtree_control'), 'utf8'), '+memory +cpu +pids');
+  const group = join(parent, `${GROUP}-${NAME}`);
+  assert.equal(fs.readFileSync(join(group, 'cgroup.procs'), 'utf8'), '4711');
+  assert.equal(fs.readFileSync(join(group, 'pids.max'), 'utf8'), LIMITS['pids.max']);
+  assert.ok(!fs.existsSync(join(group, 'cgroup.subtree_control')), 'systemd could not take it away');
+  const later = findParent({ ...deps, ...places(`${DELEGATED}/cloudlet-self`) });
+  assert.deepEqual(later, { folder: parent, problem: '', isFlat: true });
 });
 
 test('elsewhere nothing is made, and it is said why', () => {
@@ -68,6 +97,7 @@ test('the unit in deploy/ gives us what we look for', () => {
   const unit = fs.readFileSync(new URL('../../../deploy/cloudlet.service', import.meta.url), 'utf8');
   assert.match(unit, /^Delegate=memory cpu pids$/m);
   assert.equal(/^DelegateSubgroup=(.*)$/m.exec(unit)?.[1], OWN_SUBGROUP);
+  assert.match(unit, /^ExecStopPost=-\/bin\/sh .*\n.*"-memory -cpu -pids" >.*cgroup\.subtree_control/m);
   assert.match(unit, /^OOMPolicy=continue$/m, 'a process out of memory does not end the service');
   assert.match(unit, /^SystemCallFilter=.* seccomp( |$)/m, 'QEMU may lock itself in');
   assert.doesNotMatch(unit, /^(ProtectControlGroups|MemoryDenyWriteExecute|PrivateDevices|UMask)=/m);
@@ -75,7 +105,7 @@ test('the unit in deploy/ gives us what we look for', () => {
 
 test('without systemd the root is ours', () => {
   const deps = places('/', { systemd: false });
-  assert.deepEqual(findParent(deps), { folder: join(deps.mount, '/'), problem: '' });
+  assert.deepEqual(findParent(deps), { folder: join(deps.mount, '/'), problem: '', isFlat: false });
 });
 
 test('a kernel keeps the limits', { skip: real.problem }, async () => {

@@ -5,10 +5,17 @@
  * Where: beside us in the part of the tree that systemd gave us (deploy/cloudlet.service: Delegate=, and we
  * in a subgroup), never in our own group, which may hold no processes and limited children at once; without
  * systemd in the root. Elsewhere the tree is someone else's. The groups outlive us as the processes do.
+ *
+ * systemd before 254 makes no subgroup, so we move into one ourselves. It begins us in the upper group again,
+ * which must hand no limits on then: the unit's ExecStopPost= takes them away, also after a kill. The kernel
+ * lets it while no group below hands limits on, so groups are made at one level there, and who adopts
+ * processes places them again.
  */
+import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hostPath } from '../../host-programs.ts';
 
 export interface CgroupPlaces {
   /** Where the tree is mounted, `/sys/fs/cgroup`. */
@@ -17,15 +24,32 @@ export interface CgroupPlaces {
   readonly self: string;
   /** There when systemd rules the host, `/run/systemd/system`. */
   readonly systemd: string;
+  /** Whether systemd gave its group to that unit, and the unit takes limits away when it ends. */
+  readonly isDelegated: (unit: string) => boolean;
+}
+
+interface Parent {
+  /** Groups may be made in it. */
+  readonly folder: string;
+  /** Why not, for humans; empty: they may. */
+  readonly problem: string;
+  /** systemd made no subgroup for us. */
+  readonly isFlat: boolean;
 }
 
 const PLACES: CgroupPlaces = {
   mount: '/sys/fs/cgroup',
   self: '/proc/self/cgroup',
   systemd: '/run/systemd/system',
+  isDelegated,
 };
 /** DelegateSubgroup= of deploy/cloudlet.service. */
 export const OWN_SUBGROUP = 'cloudlet-control';
+/** The one that we make. */
+const MADE_SUBGROUP = 'cloudlet-self';
+/** Processes may be made while others are moved. */
+const MOVE_ROUNDS = 10;
+const ASK_MS = 5000;
 const CONTROLLERS = ['memory', 'cpu', 'pids'] as const;
 /** A group can be removed a little after its last process. */
 const REMOVE_TRIES = 10;
@@ -34,7 +58,7 @@ const REMOVE_STEP_MS = 50;
 export class Cgroups {
   readonly #group: string;
   readonly #places: CgroupPlaces;
-  #found: { readonly folder: string; readonly problem: string } | null = null;
+  #found: { readonly prefix: string; readonly problem: string } | null = null;
 
   /** `group` holds those that are made here: `cloudlet-machines`. */
   constructor(group: string, places: Partial<CgroupPlaces> = {}) {
@@ -47,21 +71,21 @@ export class Cgroups {
     return this.#parent().problem;
   }
 
-  /** The group that holds all; made when it is first asked for. */
-  #parent(): { readonly folder: string; readonly problem: string } {
+  /** What paths of groups begin with; what they are in is made when it is first asked for. */
+  #parent(): { readonly prefix: string; readonly problem: string } {
     this.#found ??= prepare(findParent(this.#places), this.#group);
     return this.#found;
   }
 
   /**
-   * Puts a process, which has not done anything yet, with all its threads into the group `name`, whose
-   * `limits` are texts by name of a control file. Throws when the kernel refuses; does nothing where there
-   * are no limits.
+   * Puts a process, which has not done anything yet or is adopted, with all its threads into the group
+   * `name`, whose `limits` are texts by name of a control file. Throws when the kernel refuses; does nothing
+   * where there are no limits.
    */
   place(name: string, pid: number, limits: Readonly<Record<string, string>>): void {
     const parent = this.#parent();
     if (parent.problem !== '') return;
-    const folder = join(parent.folder, name);
+    const folder = parent.prefix + name;
     fs.mkdirSync(folder, { recursive: true });
     for (const [file, value] of Object.entries(limits)) fs.writeFileSync(join(folder, file), value);
     fs.writeFileSync(join(folder, 'cgroup.procs'), String(pid));
@@ -73,7 +97,7 @@ export class Cgroups {
     if (parent.problem !== '') return;
     for (let tries = 0; tries < REMOVE_TRIES; tries++) {
       try {
-        fs.rmdirSync(join(parent.folder, name));
+        fs.rmdirSync(parent.prefix + name);
         return;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return;
@@ -84,29 +108,30 @@ export class Cgroups {
 }
 
 /** The group under which ours may be made. Looks, and changes nothing. */
-export function findParent(places: Partial<CgroupPlaces> = {}): { folder: string; problem: string } {
-  const { mount, self, systemd } = { ...PLACES, ...places };
-  const no = (problem: string) => ({ folder: '', problem });
+export function findParent(places: Partial<CgroupPlaces> = {}): Parent {
+  const { mount, self, systemd, isDelegated } = { ...PLACES, ...places };
+  const no = (problem: string) => ({ folder: '', problem, isFlat: false });
   if (!fs.existsSync(join(mount, 'cgroup.controllers'))) return no('this host has no cgroup version 2');
-  let own: string | undefined;
-  try {
-    own = /^0::(\/.*)$/m.exec(fs.readFileSync(self, 'utf8'))?.[1];
-  } catch {
-    own = undefined;
-  }
+  const own = /^0::(\/.*)$/m.exec(read(self))?.[1];
   if (own === undefined) return no('the own cgroup is not known');
-  const isDelegated = basename(own) === OWN_SUBGROUP;
-  if (!isDelegated && fs.existsSync(systemd)) {
-    return no(
-      `systemd gave Cloudlet no cgroups of its own (deploy/cloudlet.service does, from systemd 254 on)`,
-    );
-  }
-  if (!isDelegated && own !== '/') return no('the cgroups here belong to another program');
-  const folder = join(mount, isDelegated ? dirname(own) : '/');
+  const isBelow = [OWN_SUBGROUP, MADE_SUBGROUP].includes(basename(own));
+  const group = isBelow ? dirname(own) : own;
+  const folder = join(mount, group);
+  if (!isBelow && fs.existsSync(systemd)) {
+    const isGiven = /\.(?:service|scope)$/.test(group) && isDelegated(basename(group));
+    if (!isGiven) return no('systemd gave Cloudlet no cgroups of its own (deploy/cloudlet.service does)');
+  } else if (group === own && own !== '/') return no('the cgroups here belong to another program');
   const offered = read(join(folder, 'cgroup.controllers')).split(/\s+/);
   const missing = CONTROLLERS.filter((name) => !offered.includes(name));
   if (missing.length > 0) return no(`this host's cgroups limit no ${missing.join(', ')}`);
-  return { folder, problem: '' };
+  return { folder, problem: '', isFlat: group !== '/' && basename(own) !== OWN_SUBGROUP };
+}
+
+function isDelegated(unit: string): boolean {
+  const words = ['show', '--property=Delegate', '--property=ExecStopPost', '--', unit];
+  const env = { PATH: hostPath(), LANG: 'C' };
+  const { stdout } = spawnSync('systemctl', words, { env, encoding: 'utf8', timeout: ASK_MS });
+  return /^Delegate=yes$/m.test(stdout) && /^ExecStopPost=.*cgroup\.subtree_control/m.test(stdout);
 }
 
 function read(path: string): string {
@@ -117,21 +142,43 @@ function read(path: string): string {
   }
 }
 
-/** Hands the controllers down, through both levels. */
+/** Hands the controllers down, through both levels where there are two. */
 function prepare(
-  parent: { readonly folder: string; readonly problem: string },
+  { folder, problem, isFlat }: Parent,
   group: string,
-): typeof parent {
-  if (parent.problem !== '') return parent;
-  const folder = join(parent.folder, group);
+): { readonly prefix: string; readonly problem: string } {
+  if (problem !== '') return { prefix: '', problem };
+  const holder = join(folder, group);
   const enabled = CONTROLLERS.map((name) => `+${name}`).join(' ');
   try {
-    fs.writeFileSync(join(parent.folder, 'cgroup.subtree_control'), enabled);
-    fs.mkdirSync(folder, { recursive: true });
+    if (isFlat) leave(folder);
     fs.writeFileSync(join(folder, 'cgroup.subtree_control'), enabled);
-    return { folder, problem: '' };
+    if (isFlat) return { prefix: `${holder}-`, problem };
+    fs.mkdirSync(holder, { recursive: true });
+    fs.writeFileSync(join(holder, 'cgroup.subtree_control'), enabled);
+    return { prefix: join(holder, '/'), problem };
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException;
-    return { folder: '', problem: `cgroups cannot be made here (${code})` };
+    return { prefix: '', problem: `cgroups cannot be made here (${code})` };
+  }
+}
+
+/** Moves all that is in the group, and is ours, into one below it. */
+function leave(folder: string): void {
+  const below = join(folder, MADE_SUBGROUP);
+  fs.mkdirSync(below, { recursive: true });
+  for (let round = 0; round < MOVE_ROUNDS; round++) {
+    const pids = read(join(folder, 'cgroup.procs'));
+    if (pids === '') return;
+    for (const pid of pids.split('\n')) move(pid, below);
+  }
+}
+
+function move(pid: string, folder: string): void {
+  try {
+    fs.writeFileSync(join(folder, 'cgroup.procs'), pid);
+  } catch (error) {
+    // It ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -10,6 +10,7 @@ import { isId } from '../../ids.ts';
 import { ENDED, type Ending, readEnding } from '../host-process/ending-note.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { Forwards } from './forwards.ts';
+import type { GuestSize } from './guest-limits.ts';
 
 /** What never changes between prepare() and discard(), once it is known. */
 export interface GuestRecord {
@@ -35,6 +36,8 @@ export interface RunRecord {
   readonly runningSince: number | null;
   /** Where its ports are reached; none until it can run, and none where it has an address of its own. */
   readonly forwards: Forwards;
+  /** What its limits are made of; missing: a Cloudlet began it that did not remember. */
+  readonly size?: GuestSize;
 }
 
 /** The folder that belongs to the guest, in ours. */

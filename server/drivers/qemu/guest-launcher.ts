@@ -11,7 +11,7 @@ import { asDiskError, lendFile } from './disk.ts';
 import type { Forwards } from './forwards.ts';
 import { trimLog } from './guest-console.ts';
 import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
-import { limitsOf } from './guest-limits.ts';
+import { type GuestSize, limitsOf } from './guest-limits.ts';
 import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
@@ -74,8 +74,9 @@ export class GuestLauncher {
       throw failedStart(lastLine(log), error);
     });
     const run = runs.attach(vmId, identity);
-    this.#limit(run, spec);
-    runs.remember(run, { accel, accelReason: reason });
+    const size = { vcpus, memoryMb };
+    this.limit(run, size);
+    runs.remember(run, { accel, accelReason: reason, size });
     // While the process gets ready, neither holds anybody up.
     const guarded = guard();
     shells.refill();
@@ -95,7 +96,8 @@ export class GuestLauncher {
     return machine;
   }
 
-  #limit(run: GuestRun, size: { readonly vcpus: number; readonly memoryMb: number }): void {
+  /** Puts its process under its limits, where this host has some; also one that had them before. */
+  limit(run: GuestRun, size: GuestSize): void {
     try {
       const { problem } = this.#deps.cgroups;
       if (problem !== '' && !this.#hasTold)

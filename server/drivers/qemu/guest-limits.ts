@@ -1,6 +1,6 @@
 /** What a guest's process may take of this host, by its control group. */
 
-interface GuestSize {
+export interface GuestSize {
   readonly vcpus: number;
   readonly memoryMb: number;
 }

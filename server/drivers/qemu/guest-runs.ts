@@ -41,10 +41,11 @@ export class GuestRuns {
   /** Writes down the run, and since when it runs, unless that is known. */
   remember(
     run: GuestRun,
-    about: Pick<RunRecord, 'accel' | 'accelReason'> & { readonly forwards?: Forwards },
+    about: Pick<RunRecord, 'accel' | 'accelReason' | 'size'> & { readonly forwards?: Forwards },
   ): void {
     const before = this.#deps.folders.run(run.vmId);
     const isNew = before?.handle !== run.handle;
+    const size = about.size ?? (isNew ? undefined : before.size);
     const record = {
       handle: run.handle,
       pid: run.identity.pid,
@@ -52,6 +53,7 @@ export class GuestRuns {
       accelReason: about.accelReason,
       runningSince: isNew ? null : (before.runningSince ?? this.#deps.clock.now()),
       forwards: about.forwards ?? (isNew ? {} : before.forwards),
+      ...(size === undefined ? {} : { size }),
     };
     const isSame = !isNew && before.accel === about.accel && before.accelReason === about.accelReason;
     if (isSame) this.#deps.folders.completeRun(run.vmId, record);

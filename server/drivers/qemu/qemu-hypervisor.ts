@@ -374,8 +374,13 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   async adopt(facts: readonly hv.GuestFact[]): Promise<void> {
-    const running = facts.filter((fact) => fact.running);
-    await Promise.all(running.map(({ vmId }) => this.#runs.find(vmId)?.watchPersistently()));
+    const runs = facts.flatMap(({ vmId, running }) => (running ? (this.#runs.find(vmId) ?? []) : []));
+    for (const run of runs) {
+      const size = this.#folders.run(run.vmId)?.size;
+      // systemd may have taken its limits away since.
+      if (size !== undefined) this.#launcher.limit(run, size);
+    }
+    await Promise.all(runs.map((run) => run.watchPersistently()));
   }
 
   async close(): Promise<void> {
