@@ -1,0 +1,114 @@
+/** The child's end of the socket: takes calls, has them answered one after the other, sends answers. */
+import type { Socket } from 'node:net';
+import { systemClock } from '../../clock.ts';
+import { type ChildCall, type Handler, TURN_MS } from './child-call.ts';
+import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
+
+interface Running {
+  readonly abort: AbortController;
+  /** Of the part that is on its way. */
+  passedOn: (() => void) | null;
+}
+
+export interface ChildSocketOptions {
+  readonly handlers: Readonly<Record<string, Handler>>;
+  /** As DurableLog.settle(); null: there is nothing to wait for. */
+  settle(): Promise<void> | null;
+  /** For the other side, in place of an answer. */
+  describe(error: unknown): Readonly<Record<string, unknown>>;
+}
+
+export class ChildSocket {
+  readonly #socket: Socket;
+  readonly #options: ChildSocketOptions;
+  readonly #running = new Map<number, Running>();
+  readonly #waiting: { readonly head: FrameHead; readonly body: Buffer }[] = [];
+  #isDraining = false;
+
+  constructor(socket: Socket, options: ChildSocketOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    const reader = new FrameReader((head, body) => this.#take(head, body));
+    socket.on('data', (piece: Buffer) => reader.push(piece));
+    // Cloudlet has gone: nobody may be told anything, so there is nothing to finish.
+    socket.on('close', () => process.exit(0));
+    socket.on('error', () => process.exit(0));
+  }
+
+  send(head: FrameHead, body: Uint8Array = NO_BODY): void {
+    const [start, rest] = encodeFrame(head, body);
+    this.#socket.cork();
+    this.#socket.write(start);
+    if (rest.length > 0) this.#socket.write(rest);
+    this.#socket.uncork();
+  }
+
+  #take(head: FrameHead, body: Buffer): void {
+    const { id, kind } = head;
+    if (kind === 'ping') this.send({ id });
+    else if (kind === 'ack') this.#running.get(id)?.passedOn?.();
+    else if (kind === 'cancel') this.#running.get(id)?.abort.abort();
+    else {
+      this.#running.set(id, { abort: new AbortController(), passedOn: null });
+      this.#waiting.push({ head, body });
+      if (!this.#isDraining) void this.#drain();
+    }
+  }
+
+  /** Many calls that each take a little must not look like one that takes long. */
+  async #drain(): Promise<void> {
+    this.#isDraining = true;
+    let since = systemClock.monotonic();
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      void this.#answer(next.head, next.body);
+      if (systemClock.monotonic() - since < TURN_MS) continue;
+      await new Promise(setImmediate);
+      since = systemClock.monotonic();
+    }
+    this.#isDraining = false;
+  }
+
+  async #answer(head: FrameHead, body: Buffer): Promise<void> {
+    const { id } = head;
+    const running = this.#running.get(id) as Running;
+    const { signal } = running.abort;
+    try {
+      const handler = this.#options.handlers[String(head['kind'])];
+      if (handler === undefined) throw new Error(`there are no calls of the kind ${String(head['kind'])}`);
+      signal.throwIfAborted();
+      const part: ChildCall['part'] = (more, bytes) =>
+        this.#part(running, { ...more, id, part: true }, bytes);
+      const reply = await handler({ head, body, signal, part });
+      await this.#settled();
+      this.send({ ...reply.head, id }, reply.body);
+    } catch (error) {
+      await this.#settled();
+      this.send({ id, error: this.#options.describe(error) });
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+
+  async #part(running: Running, head: FrameHead, body?: Uint8Array): Promise<void> {
+    await this.#settled();
+    const { signal } = running.abort;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    running.passedOn = resolve;
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (!signal.aborted) {
+      this.send(head, body);
+      await promise;
+    }
+    running.passedOn = null;
+    signal.throwIfAborted();
+  }
+
+  async #settled(): Promise<void> {
+    try {
+      await this.#options.settle();
+    } catch (error) {
+      process.stderr.write(`the log cannot be written: ${(error as Error).message}\n`);
+      process.exit(1);
+    }
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * What Cloudlet and the child that has a tenant's file open say to each other, over one socket. A frame is
+ * two lengths (32 bit, little-endian), a head of JSON and a body of raw bytes, which nobody between need read.
+ *
+ *     main → child   {id, kind, …}             a call; `open` is the first
+ *                    {id, kind: 'ack'}         the last part was passed on, send the next
+ *                    {id, kind: 'cancel'}      nobody waits for the answer any more
+ *                    {id, kind: 'ping'}        answered before any call, so that silence means: busy
+ *     child → main   {id, part: true, …}       a part of an answer; the next follows the ack
+ *                    {id, …}                   the answer, or its end
+ *                    {id, error: {…}}          instead of it
+ *                    {id: 0, counters: {…}}    unasked
+ */
+export interface FrameHead {
+  readonly id: number;
+  readonly [member: string]: unknown;
+}
+
+const LENGTHS = 8;
+/** Bytes of a frame; more is a fault of the other side. */
+const MAX_FRAME = 128 * 2 ** 20;
+export const NO_BODY: Uint8Array = new Uint8Array(0);
+
+/** The bytes of a frame, in two pieces so that no body is copied. */
+export function encodeFrame(head: FrameHead, body: Uint8Array = NO_BODY): [Uint8Array, Uint8Array] {
+  const text = Buffer.from(JSON.stringify(head));
+  const start = Buffer.allocUnsafe(LENGTHS + text.length);
+  start.writeUInt32LE(text.length, 0);
+  start.writeUInt32LE(body.length, 4);
+  text.copy(start, LENGTHS);
+  return [start, body];
+}
+
+/** Puts frames together again. `push` throws for what is none: the other side cannot be trusted any more. */
+export class FrameReader {
+  readonly #onFrame: (head: FrameHead, body: Buffer) => void;
+  #pieces: Buffer[] = [];
+  #length = 0;
+  /** So many bytes there must be before it is worth looking again. */
+  #wanted = LENGTHS;
+
+  constructor(onFrame: (head: FrameHead, body: Buffer) => void) {
+    this.#onFrame = onFrame;
+  }
+
+  push(piece: Buffer): void {
+    this.#pieces.push(piece);
+    this.#length += piece.length;
+    if (this.#length < this.#wanted) return;
+    let bytes = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
+    for (;;) {
+      const size = sizeOf(bytes);
+      this.#wanted = size;
+      if (bytes.length < size) break;
+      const bodyAt = LENGTHS + bytes.readUInt32LE(0);
+      const head = readHead(bytes.toString('utf8', LENGTHS, bodyAt));
+      this.#onFrame(head, bytes.subarray(bodyAt, size));
+      bytes = bytes.subarray(size);
+    }
+    this.#pieces = [bytes];
+    this.#length = bytes.length;
+  }
+}
+
+function sizeOf(bytes: Buffer): number {
+  if (bytes.length < LENGTHS) return LENGTHS;
+  const size = LENGTHS + bytes.readUInt32LE(0) + bytes.readUInt32LE(4);
+  if (size > MAX_FRAME) throw new Error(`a frame of ${size} bytes is too long`);
+  return size;
+}
+
+function readHead(text: string): FrameHead {
+  const head: unknown = JSON.parse(text);
+  if (typeof head !== 'object' || head === null || !('id' in head) || typeof head.id !== 'number')
+    throw new Error('a frame has no id');
+  return head as FrameHead;
+}

@@ -1,0 +1,51 @@
+/** All connections that a child has to its tenant's file, so that a new size limit holds for each. */
+import { statSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import type { EngineLimits } from '../../databases/engine.ts';
+import type { Sessions } from './authorizer.ts';
+import type { Counters, TenantDatabase } from './child-call.ts';
+import { openTenantFile, type Room, setRoom } from './tenant-file.ts';
+
+export class TenantConnections implements TenantDatabase {
+  readonly #path: string;
+  readonly #open = new Map<DatabaseSync, Sessions>();
+  #room: Room;
+  readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
+  limits: EngineLimits;
+
+  constructor(path: string, room: Room, limits: EngineLimits) {
+    this.#path = path;
+    this.#room = room;
+    this.limits = limits;
+  }
+
+  open(): DatabaseSync {
+    return this.openFor('own', false);
+  }
+
+  openFor(sessions: Sessions, queryOnly: boolean): DatabaseSync {
+    const database = openTenantFile(this.#path, { ...this.#room, sessions, queryOnly });
+    this.#open.set(database, sessions);
+    return database;
+  }
+
+  close(database: DatabaseSync): void {
+    this.#open.delete(database);
+    database.close();
+  }
+
+  closeAll(): void {
+    for (const database of this.#open.keys()) database.close();
+    this.#open.clear();
+  }
+
+  setRoom(room: Room, limits: EngineLimits): void {
+    this.#room = room;
+    this.limits = limits;
+    for (const [database, sessions] of this.#open) setRoom(database, room, sessions);
+  }
+
+  logBytes(): number {
+    return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  }
+}
