@@ -10,6 +10,7 @@ import { buildBilling, buildCredits, startBilling } from './build-billing.ts';
 import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
 import { buildEdges } from './build-edges.ts';
+import { buildEngines } from './build-engines.ts';
 import { buildReports } from './build-reports.ts';
 import { buildStorage, type Storage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
@@ -96,12 +97,12 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const base = await openFoundations(options);
   const meters = new Meters();
   const jobs = new Jobs(log);
-  const parts = await buildDomains(options, { base, meters });
+  const addresses = { apiUrl: config.publicUrl, dataUrl: config.dataUrl };
+  const parts = await buildDomains(options, { base, meters, addresses });
   const { billing, storage, compute, databases, credits, accounts, webhooks } = parts;
   const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
   const idempotency = buildIdempotency(base, answers);
   const operations = buildOperations(base, answers);
-  const addresses = { apiUrl: config.publicUrl, dataUrl: config.dataUrl };
   const routes = routesOf(options, { parts, base, meters, operations, addresses });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
@@ -150,18 +151,16 @@ type Domains = Awaited<ReturnType<typeof buildDomains>>;
 /** In the order in which they need each other. */
 async function buildDomains(
   { config, clock, log }: BuildOptions,
-  { base, meters }: { base: Foundations; meters: Meters },
+  { base, meters, addresses }: { base: Foundations; meters: Meters; addresses: Cloud['addresses'] },
 ) {
   const billing = await buildBilling({ clock, log, base });
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
+  const engines = buildEngines({ config, clock, log, dataUrl: () => addresses.dataUrl });
   const databases = buildDatabases({
-    config,
-    clock,
-    log,
-    base,
+    ...{ config, clock, log, base },
     billing: billing.databaseCharges,
-    engines: [],
+    engines: [engines.sqlite],
   });
   const credits = buildCredits(
     billing,

@@ -315,6 +315,27 @@ export const SETTINGS = {
     3600,
     'How long a statement of a database may run before it is stopped',
   ),
+  databaseProcesses: integer(
+    'CLOUDLET_DATABASE_PROCESSES',
+    24,
+    1,
+    10_000,
+    'SQLite databases that are open at the same time, each in a process of about 30 MB; another one closes the one not used for longest',
+  ),
+  databaseIdleSeconds: integer(
+    'CLOUDLET_DATABASE_IDLE_SECONDS',
+    300,
+    1,
+    1e7,
+    'After so long without use an SQLite database is closed, to be opened again at its next use',
+  ),
+  databaseUidBase: integer(
+    'CLOUDLET_DATABASE_UID_BASE',
+    610_000_000,
+    1000,
+    2_000_000_000,
+    'First of 1,048,576 user ids for databases, one each, when run as root; clouds on one host need different ones',
+  ),
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',

@@ -101,10 +101,12 @@ const SQL = new RegExp(
 );
 
 function isSqlHome(path: string): boolean {
-  return /(?:\/|-)store\.ts$/.test(path) || /^server\/(?:metadata\/|drivers\/metadata-)/.test(path);
+  return (
+    /(?:\/|-)store\.ts$/.test(path) || /^server\/(?:metadata\/|drivers\/(?:metadata|engine)-)/.test(path)
+  );
 }
 
-/** SQL outside the stores and the metadata engine. A string counts when it begins like a statement. */
+/** SQL outside the stores and the engines. A string counts when it begins like a statement. */
 export function checkSql(files: readonly SourceFile[]): Finding[] {
   return files
     .filter(({ path }) => isServerCode(path) && !isSqlHome(path))
@@ -114,7 +116,7 @@ export function checkSql(files: readonly SourceFile[]): Finding[] {
         .map(({ index }) => ({
           path,
           line: lineAt(text, index),
-          message: 'SQL lives in a store.ts, metadata/ or drivers/metadata-*',
+          message: 'SQL lives in a store.ts, metadata/ or drivers/{metadata,engine}-*',
         })),
     );
 }

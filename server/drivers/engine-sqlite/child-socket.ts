@@ -45,7 +45,7 @@ export class ChildSocket {
 
   #take(head: FrameHead, body: Buffer): void {
     const { id, kind } = head;
-    if (kind === 'ping') this.send({ id });
+    if (kind === 'ping') this.send({ id, pong: true });
     else if (kind === 'ack') this.#running.get(id)?.passedOn?.();
     else if (kind === 'cancel') this.#running.get(id)?.abort.abort();
     else {
@@ -73,9 +73,10 @@ export class ChildSocket {
     const running = this.#running.get(id) as Running;
     const { signal } = running.abort;
     try {
-      const handler = this.#options.handlers[String(head['kind'])];
-      if (handler === undefined) throw new Error(`there are no calls of the kind ${String(head['kind'])}`);
+      const handler = this.#options.handlers[String(head.kind)];
+      if (handler === undefined) throw new Error(`there are no calls of the kind ${String(head.kind)}`);
       signal.throwIfAborted();
+      if (head.tell === true) this.send({ id, begun: true });
       const part: ChildCall['part'] = (more, bytes) =>
         this.#part(running, { ...more, id, part: true }, bytes);
       const reply = await handler({ head, body, signal, part });

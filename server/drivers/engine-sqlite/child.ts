@@ -1,26 +1,33 @@
 /**
  * The process that has one tenant's file open: all that a tenant says to SQLite is said here. It sees nothing
  * of the host but its folder, and Cloudlet ends it with a signal whenever it is silent for too long.
- * Descriptor 3 is the socket; the first call is `open`.
+ * The first call is `open`, or, of a file that a tenant sent, `check`.
  */
+import { statfsSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineLimits } from '../../databases/engine.ts';
 import type { Handler } from './child-call.ts';
+import { checkHandler, copyHandler } from './child-copies.ts';
+import { queryHandler } from './child-query.ts';
 import { ChildSocket } from './child-socket.ts';
+import { tablesHandler } from './child-tables.ts';
 import { DurableLog } from './durable-log.ts';
-import { isBusy, sqliteErrorName } from './sqlite-error.ts';
+import { isBusy, isFull, sqliteErrorName } from './sqlite-error.ts';
 import { TenantConnections } from './tenant-connections.ts';
-import type { Room } from './tenant-file.ts';
+import { numberOf, type Room } from './tenant-file.ts';
 
-const DESCRIPTOR = 3;
+/** Standard output, which is as good a socket as any, and the one that is left to us. */
+const DESCRIPTOR = 1;
 const LOCK_FILE = 'lock';
 const LOCK_WAIT_MS = 20;
 const LOCK_TRIES = 250;
-const COUNTERS_MS = 1000;
+const TELL_MS = 1000;
+/** SQLITE_FULL means the disk when there is less left on it. */
+const DISK_FULL_BYTES = 1024 * 1024;
 
-/** Of `open`. Paths are relative to the working directory, the tenant's folder. */
+/** Of `open`. The file is in the working directory, the tenant's folder. */
 interface OpenHead extends Room {
   readonly file: string;
   readonly limits: EngineLimits;
@@ -31,35 +38,43 @@ let log: DurableLog | null = null;
 const kept: DatabaseSync[] = [];
 
 const handlers: Record<string, Handler> = {
+  check: checkHandler,
   open: async ({ head }) => {
     const { file, limits, ...room } = head as unknown as OpenHead;
-    await takeLock(LOCK_FILE);
+    await takeLock();
     const connections = new TenantConnections(file, room, limits);
-    log = new DurableLog(file, connections.openFor('own', false));
+    const watcher = connections.openFor('own', true);
+    log = new DurableLog(file, watcher);
     Object.assign(handlers, handlersOf(connections));
-    tellCounters(connections);
+    const tick = setInterval(() => tell(connections, watcher), TELL_MS);
+    handlers.end = async () => {
+      clearInterval(tick);
+      tell(connections, watcher);
+      connections.closeAll();
+      log = null;
+      return { head: {} };
+    };
+    tell(connections, watcher);
     return { head: {} };
   },
 };
 
 function handlersOf(connections: TenantConnections): Record<string, Handler> {
   return {
+    query: queryHandler(connections),
+    tables: tablesHandler(connections),
+    copy: copyHandler(connections),
     room: async ({ head }) => {
       const { limits, ...room } = head as unknown as OpenHead;
       connections.setRoom(room, limits);
-      return { head: {} };
-    },
-    end: async () => {
-      connections.closeAll();
-      log = null;
       return { head: {} };
     },
   };
 }
 
 /** POSIX locks end with the process: who has this one knows that no other child has the file open. */
-async function takeLock(path: string): Promise<void> {
-  const lock = new DatabaseSync(path, { timeout: 0 });
+async function takeLock(): Promise<void> {
+  const lock = new DatabaseSync(LOCK_FILE, { timeout: 0 });
   kept.push(lock);
   for (let tries = 1; ; tries++) {
     try {
@@ -72,18 +87,28 @@ async function takeLock(path: string): Promise<void> {
   }
 }
 
-function tellCounters({ counters }: TenantConnections): void {
-  let told = '';
-  setInterval(() => {
-    const now = JSON.stringify(counters);
-    if (now === told) return;
-    told = now;
-    socket.send({ id: 0, counters });
-  }, COUNTERS_MS);
+function freeBytes(): number {
+  const { bavail, bsize } = statfsSync('.');
+  return bavail * bsize;
+}
+
+let told = '';
+
+/** How much there is, and was done. */
+function tell({ counters }: TenantConnections, watcher: DatabaseSync): void {
+  const sizeBytes = numberOf(watcher, 'PRAGMA page_count') * numberOf(watcher, 'PRAGMA page_size');
+  const now = JSON.stringify({ ...counters, sizeBytes });
+  if (now === told) return;
+  told = now;
+  socket.send({ id: 0, counters: { ...counters, sizeBytes } });
 }
 
 const socket = new ChildSocket(new Socket({ fd: DESCRIPTOR }), {
   handlers,
   settle: () => log?.settle() ?? null,
-  describe: (error) => ({ message: (error as Error).message, engineCode: sqliteErrorName(error) }),
+  describe: (error) => ({
+    message: (error as Error).message,
+    engineCode: sqliteErrorName(error),
+    isDiskFull: isFull(error) && freeBytes() < DISK_FULL_BYTES,
+  }),
 });

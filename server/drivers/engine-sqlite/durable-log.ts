@@ -24,7 +24,7 @@ export class DurableLog {
   }
 
   #now(): unknown {
-    return this.#version.get()?.['data_version'];
+    return this.#version.get()?.data_version;
   }
 
   /**

@@ -1,12 +1,14 @@
 /**
  * What Cloudlet and the child that has a tenant's file open say to each other, over one socket. A frame is
- * two lengths (32 bit, little-endian), a head of JSON and a body of raw bytes, which nobody between need read.
+ * two lengths (32 bit, little-endian), a head of JSON and a body of raw bytes, which nobody between reads.
  *
  *     main → child   {id, kind, …}             a call; `open` is the first
  *                    {id, kind: 'ack'}         the last part was passed on, send the next
  *                    {id, kind: 'cancel'}      nobody waits for the answer any more
- *                    {id, kind: 'ping'}        answered before any call, so that silence means: busy
- *     child → main   {id, part: true, …}       a part of an answer; the next follows the ack
+ *                    {id: 0, kind: 'ping'}     answered before any call: silence means that it is busy
+ *     child → main   {id: 0, pong: true}
+ *                    {id, begun: true}         what a call with `tell` asks for is done now
+ *                    {id, part: true, …}       a part of an answer; the next follows the ack
  *                    {id, …}                   the answer, or its end
  *                    {id, error: {…}}          instead of it
  *                    {id: 0, counters: {…}}    unasked

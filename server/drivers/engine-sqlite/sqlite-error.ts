@@ -44,7 +44,7 @@ const BUSY = 5;
 const FULL = 13;
 
 /** The number that SQLite gave with an error, exact; null when it is not SQLite's. */
-export function sqliteCode(error: unknown): number | null {
+function sqliteCode(error: unknown): number | null {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode : null;
 }

@@ -1,0 +1,66 @@
+/** Whole files: a copy of what is in use, and the examination of one that a tenant sent. */
+import { rmSync } from 'node:fs';
+import { backup, DatabaseSync } from 'node:sqlite';
+import type { Handler } from './child-call.ts';
+import type { TenantConnections } from './tenant-connections.ts';
+import { openTenantFile } from './tenant-file.ts';
+
+/** More than any file has. */
+const ALL_PAGES = 2 ** 31 - 1;
+
+/**
+ * Copies the database into a new file, as of one moment, while others write. All pages are copied in one
+ * step, within one read of the file: steps would begin again at every write. It works on another thread.
+ */
+export function copyHandler(tenant: TenantConnections): Handler {
+  return async ({ head }) => {
+    const target = String(head.target);
+    rmSync(target, { force: true });
+    const database = tenant.openFor('single', true);
+    try {
+      await backup(database, target, { rate: ALL_PAGES });
+    } finally {
+      tenant.close(database);
+    }
+    asOneFile(target);
+    return { head: {} };
+  };
+}
+
+/** A file in WAL mode wants others beside it, which not every program that reads SQLite files can make. */
+function asOneFile(path: string): void {
+  const copy = new DatabaseSync(path, { defensive: true, limits: { attach: 0 } });
+  try {
+    copy.exec('PRAGMA trusted_schema = OFF; PRAGMA journal_mode = DELETE');
+  } finally {
+    copy.close();
+  }
+}
+
+/**
+ * Looks for damage in a file that a stranger sent, makes it ready for use and writes all of it to the disk.
+ * The answer's `fault` says why it cannot be used; null: it can.
+ */
+export const checkHandler: Handler = async ({ head }) => {
+  const sizeLimitBytes = Number(head.sizeLimitBytes);
+  const database = openTenantFile(String(head.file), {
+    sizeLimitBytes,
+    mayGrow: true,
+    queryOnly: false,
+    sessions: 'single',
+  });
+  try {
+    return { head: { fault: faultIn(database) } };
+  } finally {
+    database.close();
+  }
+};
+
+function faultIn(database: DatabaseSync): string | null {
+  const [damage] = database.prepare('PRAGMA integrity_check(1)').all();
+  const found = String(Object.values(damage ?? {})[0]);
+  if (found !== 'ok') return `it is damaged: ${found}`;
+  const [orphan] = database.prepare('PRAGMA foreign_key_check').all();
+  if (orphan === undefined) return null;
+  return `a row of the table ${String(orphan.table)} refers to one of ${String(orphan.parent)} that is not there`;
+}

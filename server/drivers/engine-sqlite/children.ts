@@ -1,0 +1,271 @@
+/**
+ * The children there are: one per database that is in use, at most so many. One that nobody has used for a
+ * while ends; when there is no place left, the one that was not used for longest.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Clock } from '../../clock.ts';
+import type { EngineDatabase } from '../../databases/engine.ts';
+import { AppError } from '../../errors.ts';
+import { KeyLocks } from '../../key-locks.ts';
+import type { LaunchedChild } from './child-launch.ts';
+import { type CallHead, type CallOptions, type ChildAnswer, ChildGone, TenantChild } from './tenant-child.ts';
+import type { Room } from './tenant-file.ts';
+
+/** To write everything back. */
+const END_MS = 5000;
+const LOOK_MS = 1000;
+const PLACE_STEP_MS = 20;
+const MAX_TRIES = 5;
+/** How long a call waits until a child of another database can end. */
+const PLACE_WAIT_MS = 10_000;
+
+export interface Figures {
+  readonly connections: number;
+  readonly statements: number;
+  readonly rowsReturned: number;
+  readonly rowsWritten: number;
+  readonly sizeBytes: number;
+}
+
+interface Entry {
+  readonly child: TenantChild;
+  /** Of the monotonic clock. */
+  usedAt: number;
+  /** Since the child began. */
+  figures: Figures;
+}
+
+export interface ChildrenDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly maxChildren: number;
+  readonly idleMs: number;
+  /** Starts a process in the folder of the database. */
+  readonly launch: (database: EngineDatabase) => Promise<LaunchedChild>;
+  /** What the file may grow to now. */
+  readonly roomOf: (database: EngineDatabase) => Promise<Room>;
+}
+
+export const FILE = 'db.sqlite';
+const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
+
+export class Children {
+  readonly #deps: ChildrenDeps;
+  readonly #locks = new KeyLocks();
+  readonly #entries = new Map<string, Entry>();
+  /** Being started: each has a place already. */
+  #moving = 0;
+  /** Of the children before, by database. */
+  readonly #before = new Map<string, Figures>();
+  readonly #look: NodeJS.Timeout;
+  #isClosed = false;
+
+  constructor(deps: ChildrenDeps) {
+    this.#deps = deps;
+    this.#look = setInterval(() => this.#endIdle(), LOOK_MS);
+    this.#look.unref();
+  }
+
+  /**
+   * Has the database's child answer; it is started when there is none. Rejects as TenantChild.call() does,
+   * and with `engine_unavailable` when there can be none.
+   */
+  async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
+    for (let tries = 1; ; tries++) {
+      const entry = await this.#entryOf(database);
+      try {
+        return await this.#callIn(entry, head, options);
+      } catch (error) {
+        // Of another call's fault, or because it had just ended.
+        const isUntouched = error instanceof ChildGone && error.isUntouched;
+        if (!isUntouched || tries === MAX_TRIES) throw error;
+        await entry.child.ended;
+      }
+    }
+  }
+
+  async #callIn(entry: Entry, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
+    entry.usedAt = this.#deps.clock.monotonic();
+    try {
+      return await entry.child.call(head, options);
+    } finally {
+      entry.usedAt = this.#deps.clock.monotonic();
+    }
+  }
+
+  /** Has the child of a database, if there is one, answer. */
+  async callIfThere(database: EngineDatabase, head: CallHead): Promise<void> {
+    const entry = this.#entries.get(database.database);
+    if (entry?.child.isUsable) await entry.child.call(head);
+  }
+
+  /** Runs `work` while no child of the database is started or ended; the one there is goes on. */
+  alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return this.#locks.run(name, work);
+  }
+
+  /** Has a child started when there is a place for it: somebody will call soon. */
+  warm(database: EngineDatabase): void {
+    if (this.#entries.size + this.#moving < this.#deps.maxChildren)
+      Promise.resolve(this.#entryOf(database)).catch(() => {});
+  }
+
+  /** Runs `work` while the database has no child; calls that come meanwhile wait. */
+  without<T>(name: string, work: () => Promise<T>, howEnded: 'kept' | 'killed' = 'kept'): Promise<T> {
+    return this.#locks.run(name, async () => {
+      await this.#end(name, howEnded);
+      return work();
+    });
+  }
+
+  /** Of a database: what it is at now, and what was counted since Cloudlet began; null where nothing was. */
+  figures(name: string): { readonly live: Figures | null; readonly total: Figures } {
+    const live = this.#entries.get(name)?.figures ?? null;
+    return { live, total: sum(this.#before.get(name) ?? NOTHING, live ?? NOTHING) };
+  }
+
+  processOf(name: string): number | null {
+    return this.#entries.get(name)?.child.pid ?? null;
+  }
+
+  forgetFigures(name: string): void {
+    this.#before.delete(name);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#look);
+    const names = [...this.#entries.keys()];
+    await Promise.all(names.map((name) => this.without(name, async () => {})));
+  }
+
+  #entryOf(database: EngineDatabase): Promise<Entry> | Entry {
+    const name = database.database;
+    const entry = this.#entries.get(name);
+    if (entry?.child.isUsable) return entry;
+    return this.#locks.run(name, async () => {
+      const there = this.#entries.get(name);
+      if (there?.child.isUsable) return there;
+      if (there !== undefined) await this.#end(name, 'killed');
+      await this.#takePlace();
+      try {
+        const entry = await this.#begin(database);
+        this.#entries.set(name, entry);
+        void entry.child.ended.then(() => this.#forget(name, entry.child));
+        return entry;
+      } finally {
+        this.#moving--;
+      }
+    });
+  }
+
+  async #begin(database: EngineDatabase): Promise<Entry> {
+    const { clock, log, launch, roomOf } = this.#deps;
+    if (this.#isClosed) throw unavailable('Cloudlet is about to end');
+    const room = await roomOf(database);
+    const launched = await launch(database);
+    const child = new TenantChild(launched, {
+      clock,
+      silenceMs: database.limits.statementMs,
+      onCounters: (told) => {
+        entry.figures = readFigures(told);
+      },
+    });
+    const entry: Entry = { child, usedAt: clock.monotonic(), figures: NOTHING };
+    try {
+      await child.call({ kind: 'open', file: FILE, limits: database.limits, ...room });
+      return entry;
+    } catch (error) {
+      child.kill(new ChildGone('ended', 'the database did not open'));
+      await child.ended;
+      log.error({ id: database.databaseId, err: error, said: launched.said() }, 'a database did not open');
+      throw unavailable('The database cannot be opened now', error);
+    }
+  }
+
+  /** Waits until there is a place for one child more, and takes it. */
+  async #takePlace(): Promise<void> {
+    for (
+      let waited = 0;
+      this.#entries.size + this.#moving >= this.#deps.maxChildren;
+      waited += PLACE_STEP_MS
+    ) {
+      const name = this.#longestUnused();
+      if (name !== null) await this.without(name, async () => {});
+      else if (waited >= PLACE_WAIT_MS) throw unavailable('Too many databases are in use at the same time');
+      else await sleep(PLACE_STEP_MS);
+    }
+    this.#moving++;
+  }
+
+  /** One that has nothing to do; rather one without open sessions. */
+  #longestUnused(): string | null {
+    const idle = [...this.#entries].filter(([, { child }]) => child.isUsable && child.pending === 0);
+    const rank = ({ figures, usedAt }: Entry) =>
+      (figures.connections > 0 ? Number.MAX_VALUE / 2 : 0) + usedAt;
+    const [first] = idle.sort(([, one], [, other]) => rank(one) - rank(other));
+    return first?.[0] ?? null;
+  }
+
+  #endIdle(): void {
+    const { clock, idleMs } = this.#deps;
+    const since = clock.monotonic() - idleMs;
+    for (const [name, { child, usedAt }] of this.#entries) {
+      if (usedAt > since || child.pending > 0) continue;
+      void this.#locks.run(name, async () => {
+        const entry = this.#entries.get(name);
+        if (entry !== undefined && entry.usedAt <= since && entry.child.pending === 0)
+          await this.#end(name, 'kept');
+      });
+    }
+  }
+
+  async #end(name: string, how: 'kept' | 'killed'): Promise<void> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return;
+    const { child } = entry;
+    if (how === 'killed') child.kill(new ChildGone('ended', "the database's sessions were ended"));
+    else await child.end(END_MS);
+    await child.ended;
+    this.#forget(name, child);
+  }
+
+  #forget(name: string, child: TenantChild): void {
+    const entry = this.#entries.get(name);
+    if (entry?.child !== child) return;
+    this.#entries.delete(name);
+    const { figures } = entry;
+    this.#before.set(name, sum(this.#before.get(name) ?? NOTHING, { ...figures, connections: 0 }));
+  }
+}
+
+/** What is told of a state is that of the second. */
+function sum(before: Figures, now: Figures): Figures {
+  return {
+    connections: now.connections,
+    statements: before.statements + now.statements,
+    rowsReturned: before.rowsReturned + now.rowsReturned,
+    rowsWritten: before.rowsWritten + now.rowsWritten,
+    sizeBytes: now.sizeBytes,
+  };
+}
+
+/** From a process that is not trusted. */
+function readFigures(told: Readonly<Record<string, unknown>>): Figures {
+  const read = (name: keyof Figures) => {
+    const value = told[name];
+    return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+  };
+  return {
+    connections: read('connections'),
+    statements: read('statements'),
+    rowsReturned: read('rowsReturned'),
+    rowsWritten: read('rowsWritten'),
+    sizeBytes: read('sizeBytes'),
+  };
+}
+
+function unavailable(detail: string, cause?: unknown): AppError {
+  return new AppError('engine_unavailable', detail, { hint: 'Try again in a moment', cause });
+}

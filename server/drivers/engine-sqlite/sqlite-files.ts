@@ -1,0 +1,127 @@
+/**
+ * The folders of SQLite databases: `<name>/`, which belongs to the user of its child, and beside it
+ * `<name>.json`, what may be done with it; `<name>.load/`, a file that a tenant sent, not in use yet;
+ * `<name>.old/`, the folder that such a file is about to replace.
+ */
+import * as fs from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Access } from '../../databases/engine.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import { FILE } from './children.ts';
+
+const NAME = /^d_[a-z0-9]{16}$/;
+
+export class SqliteFiles {
+  readonly #root: string;
+
+  /** `root` need not be there yet. */
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  folder(name: string): string {
+    return join(this.#root, name);
+  }
+
+  staging(name: string): string {
+    return join(this.#root, `${name}.load`);
+  }
+
+  /** Makes the root, and mends what was broken off between any two steps of swap(). */
+  async prepare(): Promise<void> {
+    await fs.mkdir(this.#root, { recursive: true, mode: 0o700 });
+    for (const entry of await fs.readdir(this.#root)) {
+      const name = entry.replace(/\.(?:old|load).*$/, '');
+      if (entry === `${name}.old` && !(await isThere(this.folder(name)))) {
+        await fs.rename(join(this.#root, entry), this.folder(name));
+      } else if (entry !== name) await removeTree(join(this.#root, entry));
+    }
+  }
+
+  /** Makes an empty database of that user; one that is there stays as it is. */
+  async make(name: string, uid: number | null): Promise<void> {
+    const folder = this.folder(name);
+    await fs.mkdir(folder, { recursive: true, mode: 0o700 });
+    if (!(await isThere(join(folder, FILE)))) {
+      await fs.writeFile(join(folder, FILE), '', { mode: 0o600, flag: 'wx' });
+    }
+    await this.give(folder, uid);
+    await sync(folder);
+    await sync(this.#root);
+  }
+
+  /** An empty folder for a file that is to replace the database. */
+  async stage(name: string): Promise<string> {
+    await removeTree(this.staging(name));
+    await fs.mkdir(this.staging(name), { mode: 0o700 });
+    return this.staging(name);
+  }
+
+  /** Hands a folder of ours, with the file in it, over to a user. */
+  async give(folder: string, uid: number | null): Promise<void> {
+    if (uid === null) return;
+    await fs.lchown(join(folder, FILE), uid, uid);
+    await fs.lchown(folder, uid, uid);
+  }
+
+  /** Puts the folder that was staged in the place of the one that is there. Nobody has either open. */
+  async swap(name: string): Promise<void> {
+    await sync(this.staging(name));
+    await fs.rename(this.folder(name), `${this.folder(name)}.old`);
+    await fs.rename(this.staging(name), this.folder(name));
+    await sync(this.#root);
+    await removeTree(`${this.folder(name)}.old`);
+  }
+
+  /** Also what is half-way. */
+  async remove(name: string): Promise<void> {
+    for (const end of ['', '.old', '.load', '.json']) await removeTree(`${this.folder(name)}${end}`);
+  }
+
+  async list(): Promise<string[]> {
+    const entries = await fs.readdir(this.#root).catch(unlessMissing);
+    return (entries ?? []).filter((entry) => NAME.test(entry));
+  }
+
+  /** On the disk, with what is not written back yet; 0: there is none. */
+  async sizeBytes(name: string): Promise<number> {
+    const sizes = [FILE, `${FILE}-wal`].map(async (file) => {
+      const found = await fs.lstat(join(this.folder(name), file)).catch(unlessMissing);
+      return found?.size ?? 0;
+    });
+    const [main = 0, log = 0] = await Promise.all(sizes);
+    return main + log;
+  }
+
+  async access(name: string): Promise<Access> {
+    const text = await fs.readFile(`${this.folder(name)}.json`, 'utf8').catch(unlessMissing);
+    return text === undefined ? 'full' : (JSON.parse(text) as { access: Access }).access;
+  }
+
+  async setAccess(name: string, access: Access): Promise<void> {
+    const path = `${this.folder(name)}.json`;
+    if (access === 'full') await fs.rm(path, { force: true });
+    else {
+      await fs.writeFile(`${path}.new`, JSON.stringify({ access }), { mode: 0o600, flush: true });
+      await fs.rename(`${path}.new`, path);
+    }
+    await sync(this.#root);
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await fs.lstat(path).catch(unlessMissing)) !== undefined;
+}
+
+async function sync(folder: string): Promise<void> {
+  const handle = await fs.open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+}

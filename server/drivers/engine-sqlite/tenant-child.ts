@@ -1,0 +1,249 @@
+/** One child, seen from Cloudlet: it gets calls and gives answers, and is killed when silent too long. */
+import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import type { LaunchedChild } from './child-launch.ts';
+import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
+
+/** Members of a call besides its id. */
+export interface CallHead {
+  readonly kind: string;
+  /** Has the child say when it begins with this call. */
+  readonly tell?: boolean;
+  readonly [member: string]: unknown;
+}
+
+export interface ChildAnswer {
+  readonly head: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+export interface CallOptions {
+  readonly body?: Uint8Array;
+  /** When it aborts, the call is given up: what it does ends, and if it does not, the child. */
+  readonly signal?: AbortSignal;
+  /** Takes the parts of an answer, one at a time. When it rejects, the call is given up. */
+  readonly onPart?: (answer: ChildAnswer) => Promise<void>;
+}
+
+/** What the child said of a call that failed. */
+export class ChildRefused extends Error {
+  /** `SQLITE_ERROR` and the like; null: the error was not SQLite's. */
+  readonly engineCode: string | null;
+  /** The disk is full, not the database. */
+  readonly isDiskFull: boolean;
+
+  constructor(details: Readonly<Record<string, unknown>>) {
+    super(String(details.message ?? 'no reason was given'));
+    this.name = 'ChildRefused';
+    this.engineCode = typeof details.engineCode === 'string' ? details.engineCode : null;
+    this.isDiskFull = details.isDiskFull === true;
+  }
+}
+
+/** The child ended before it answered. */
+export class ChildGone extends Error {
+  /** `silent`: it was killed for a statement that took too long. */
+  readonly why: 'silent' | 'ended';
+  /** The child said that it had not begun with the call, which may be made again. */
+  readonly isUntouched: boolean;
+
+  constructor(why: 'silent' | 'ended', message: string, isUntouched = false) {
+    super(message);
+    this.name = 'ChildGone';
+    this.why = why;
+    this.isUntouched = isUntouched;
+  }
+}
+
+interface Pending {
+  readonly resolve: (answer: ChildAnswer) => void;
+  readonly reject: (error: Error) => void;
+  readonly onPart: CallOptions['onPart'];
+  /** Whether the child tells when it begins. */
+  readonly tells: boolean;
+  hasBegun: boolean;
+}
+
+export interface TenantChildOptions {
+  readonly clock: Clock;
+  /** For so long it may answer nothing, ms. */
+  readonly silenceMs: number;
+  /** What it told last, since it began. */
+  readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
+}
+
+const PINGS_PER_SILENCE = 4;
+const MAX_PING_MS = 500;
+/** How long a call that was given up may go on where it is what keeps the child busy, ms. */
+const GIVE_UP_MS = 500;
+
+export class TenantChild {
+  readonly #launched: LaunchedChild;
+  readonly #socket: Socket;
+  readonly #options: TenantChildOptions;
+  readonly #pending = new Map<number, Pending>();
+  /** Resolves when the process is gone. Never rejects. */
+  readonly ended: Promise<void>;
+  #lastId = 0;
+  #isEnding = false;
+  #over: ChildGone | null = null;
+  #pingedAt: number | null = null;
+  #watch: NodeJS.Timeout | null = null;
+
+  constructor(launched: LaunchedChild, options: TenantChildOptions) {
+    this.#launched = launched;
+    this.#socket = launched.socket;
+    this.#options = options;
+    const reader = new FrameReader((head, body) => this.#take(head, body));
+    this.#socket.on('data', (piece: Buffer) => this.#read(reader, piece));
+    this.#socket.on('error', () => {});
+    this.#socket.on('close', () => this.#isOver(new ChildGone('ended', "the database's process ended")));
+    this.ended = launched.ended.then(() =>
+      this.#isOver(new ChildGone('ended', "the database's process ended")),
+    );
+  }
+
+  /** False: it takes no more calls. */
+  get isUsable(): boolean {
+    return this.#over === null && !this.#isEnding;
+  }
+
+  get pid(): number {
+    return this.#launched.pid;
+  }
+
+  /** Calls that are not answered yet. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** Rejects with ChildRefused, ChildGone, the reason of the signal, or what `onPart` threw. */
+  async call(head: CallHead, { body, signal, onPart }: CallOptions = {}): Promise<ChildAnswer> {
+    signal?.throwIfAborted();
+    if (this.#over !== null) throw new ChildGone(this.#over.why, this.#over.message, true);
+    const id = ++this.#lastId;
+    const { promise, resolve, reject } = Promise.withResolvers<ChildAnswer>();
+    const pending: Pending = { resolve, reject, onPart, tells: head.tell === true, hasBegun: false };
+    this.#pending.set(id, pending);
+    this.#send({ ...head, id }, body);
+    this.#keepWatch();
+    const giveUp = () => this.#giveUp(id, pending, signal?.reason);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
+    }
+  }
+
+  /** Has it write everything back and end; kills it when that takes longer than so many ms. */
+  async end(withinMs: number): Promise<void> {
+    const timer = setTimeout(() => this.kill(new ChildGone('ended', 'the database is closed')), withinMs);
+    const answer = this.call({ kind: 'end' });
+    this.#isEnding = true;
+    await answer.catch(() => {});
+    this.kill(new ChildGone('ended', 'the database is closed'));
+    clearTimeout(timer);
+    await this.ended;
+  }
+
+  /** At once; `ended` tells when it is gone. */
+  kill(reason: ChildGone): void {
+    this.#isOver(reason);
+    void this.#launched.kill();
+  }
+
+  #send(head: FrameHead, body: Uint8Array = NO_BODY): void {
+    const [start, rest] = encodeFrame(head, body);
+    this.#socket.cork();
+    this.#socket.write(start);
+    if (rest.length > 0) this.#socket.write(rest);
+    this.#socket.uncork();
+  }
+
+  #read(reader: FrameReader, piece: Buffer): void {
+    try {
+      reader.push(piece);
+    } catch {
+      // Whoever controls it now, it is not our code.
+      this.kill(new ChildGone('ended', "the database's process failed"));
+    }
+  }
+
+  #take(head: FrameHead, body: Buffer): void {
+    if (head.id === 0) {
+      if (head.pong === true) this.#pingedAt = null;
+      const counters = head.counters;
+      if (typeof counters === 'object' && counters !== null) {
+        this.#options.onCounters(counters as Record<string, unknown>);
+      }
+      return;
+    }
+    const pending = this.#pending.get(head.id);
+    if (pending === undefined) return;
+    if (head.begun === true) pending.hasBegun = true;
+    else if (head.part === true) void this.#pass(head, body, pending);
+    else this.#settle(head, body, pending);
+  }
+
+  async #pass(head: FrameHead, body: Buffer, pending: Pending): Promise<void> {
+    try {
+      await pending.onPart?.({ head, body });
+      if (this.#over === null) this.#send({ id: head.id, kind: 'ack' });
+    } catch (error) {
+      this.#giveUp(head.id, pending, error);
+    }
+  }
+
+  #settle(head: FrameHead, body: Buffer, pending: Pending): void {
+    this.#pending.delete(head.id);
+    const error = head.error;
+    if (typeof error === 'object' && error !== null) {
+      pending.reject(new ChildRefused(error as Record<string, unknown>));
+    } else pending.resolve({ head, body });
+  }
+
+  /** The caller hears it at once; the child has a little time to end it. */
+  #giveUp(id: number, pending: Pending, reason: unknown): void {
+    pending.reject(reason instanceof Error ? reason : new Error('nobody waits for it any more'));
+    if (this.#over !== null || !this.#pending.has(id)) return;
+    this.#send({ id, kind: 'cancel' });
+    setTimeout(() => {
+      if (pending.hasBegun && this.#pending.has(id)) this.kill(silent());
+    }, GIVE_UP_MS).unref();
+  }
+
+  /** While it has work: a ping that is not answered means that it is busy with one statement. */
+  #keepWatch(): void {
+    if (this.#watch !== null) return;
+    const { clock, silenceMs } = this.#options;
+    const stepMs = Math.min(MAX_PING_MS, silenceMs / PINGS_PER_SILENCE);
+    this.#watch = setInterval(() => {
+      if (this.#pingedAt === null) {
+        if (this.#pending.size === 0) return this.#watchNoMore();
+        this.#pingedAt = clock.monotonic();
+        this.#send({ id: 0, kind: 'ping' });
+      } else if (clock.monotonic() - this.#pingedAt >= silenceMs) this.kill(silent());
+    }, stepMs);
+  }
+
+  #watchNoMore(): void {
+    if (this.#watch !== null) clearInterval(this.#watch);
+    this.#watch = null;
+  }
+
+  #isOver(reason: ChildGone): void {
+    this.#over ??= reason;
+    this.#watchNoMore();
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    const { why, message } = this.#over;
+    for (const { reject, tells, hasBegun } of pending)
+      reject(new ChildGone(why, message, tells && !hasBegun));
+    this.#socket.destroy();
+  }
+}
+
+function silent(): ChildGone {
+  return new ChildGone('silent', 'a statement took longer than it may');
+}

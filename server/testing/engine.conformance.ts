@@ -1,0 +1,358 @@
+/**
+ * What any database Engine must do, seen through the users' own driver. An engine's own test calls this with
+ * a way to open one.
+ */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import {
+  type Engine,
+  type EngineDatabase,
+  LoadFailed,
+  type Query,
+  QueryFailed,
+} from '../databases/engine.ts';
+import { isAppError } from '../errors.ts';
+import { randomBase62 } from '../ids.ts';
+import { eventually } from './eventually.ts';
+
+const MIB = 2 ** 20;
+const WRITERS = 16;
+const NOBODY_LEAVES = new AbortController().signal;
+
+/** A connection of the driver, with a table or collection of notes. */
+export interface NotesClient {
+  /** Makes it, unless it is there. */
+  prepare(): Promise<void>;
+  /** Resolves when the engine has acknowledged it. */
+  add(note: string): Promise<void>;
+  /** In the order of their text. */
+  notes(): Promise<string[]>;
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface EngineHouse {
+  readonly engine: Engine;
+  connect(database: EngineDatabase, password: string): Promise<NotesClient>;
+  /** Ends, with SIGKILL, the process that has the database open. */
+  crash(database: EngineDatabase): Promise<void>;
+  close(): Promise<void>;
+  readonly statements: {
+    /** So many rows of one column `n`, from 1. */
+    readonly count: (rows: number) => Query['statement'];
+    readonly addNote: Query['statement'];
+    readonly wrong: Query['statement'];
+    readonly endless: Query['statement'];
+  };
+}
+
+interface Given {
+  readonly house: EngineHouse;
+  readonly database: EngineDatabase;
+  readonly password: string;
+  readonly client: NotesClient;
+}
+
+/** Registers the tests. `open` is called once. */
+export function testEngine(name: string, open: () => Promise<EngineHouse>): void {
+  describe(`${name} as Engine`, () => {
+    let house: EngineHouse;
+    before(async () => {
+      house = await open();
+      await house.engine.prepare();
+    });
+    after(() => house.close());
+
+    /** A new database with an empty table of notes. */
+    const given = async (sizeLimitBytes = 64 * MIB): Promise<Given> => {
+      const database = newDatabase(sizeLimitBytes);
+      const password = randomBase62(24);
+      await house.engine.provision(database, password);
+      const client = await house.connect(database, password);
+      await client.prepare();
+      return { house, database, password, client };
+    };
+    testLife(given);
+    testUse(given);
+    testLimits(given);
+    testQueries(given);
+    testBounds(given);
+    testCopies(given);
+  });
+}
+
+let lastNumber = 0;
+
+function newDatabase(sizeLimitBytes = 64 * MIB): EngineDatabase {
+  const random = randomBase62(16).toLowerCase();
+  return {
+    databaseId: `db-${random}`,
+    number: ++lastNumber,
+    database: `d_${random}`,
+    username: `u_${random}`,
+    sizeLimitBytes,
+    limits: { connections: 20, statementMs: 10_000 },
+  };
+}
+
+type Give = (sizeLimitBytes?: number) => Promise<Given>;
+
+function testLife(given: Give): void {
+  test('every step done twice leaves what doing it once leaves', async () => {
+    const { house, database, password, client } = await given();
+    const { engine } = house;
+    await client.add('kept');
+    await engine.prepare();
+    await engine.provision(database, password);
+    const next = randomBase62(24);
+    for (let time = 0; time < 2; time++) {
+      await engine.rotate(database, next);
+      await engine.restrict(database, 'full');
+    }
+    const again = await house.connect(database, next);
+    assert.deepEqual(await again.notes(), ['kept']);
+    assert.ok((await engine.list()).includes(database.database));
+    for (let time = 0; time < 2; time++) await engine.drop(database.database);
+    assert.ok(!(await engine.list()).includes(database.database));
+  });
+
+  test('a dropped database that is made again is empty', async () => {
+    const { house, database, client } = await given();
+    await client.add('old');
+    await house.engine.drop(database.database);
+    await house.engine.provision(database, 'new');
+    const again = await house.connect(database, 'new');
+    await again.prepare();
+    assert.deepEqual(await again.notes(), []);
+  });
+
+  test('databases see nothing of each other', async () => {
+    const [one, other] = [await given(), await given()];
+    await one.client.add('mine');
+    assert.deepEqual(await other.client.notes(), []);
+    await one.house.engine.drop(other.database.database);
+    assert.deepEqual(await one.client.notes(), ['mine']);
+  });
+}
+
+function testUse(given: Give): void {
+  test('every acknowledged note is there after a crash under writers, and none twice', async () => {
+    const { house, database, password, client } = await given();
+    await client.add('first');
+    const acknowledged: string[] = ['first'];
+    let isOver = false;
+    const write = async (writer: number) => {
+      for (let i = 0; !isOver; i++) {
+        const note = `${writer}-${i}`;
+        await client.add(note).then(
+          () => acknowledged.push(note),
+          () => {},
+        );
+      }
+    };
+    const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer));
+    for (let crashes = 1; crashes <= 3; crashes++) {
+      await eventually(() => acknowledged.length > crashes * 40);
+      await house.crash(database);
+    }
+    isOver = true;
+    await Promise.all(writers);
+    const notes = await (await house.connect(database, password)).notes();
+    assert.equal(new Set(notes).size, notes.length);
+    const there = new Set(notes);
+    assert.deepEqual(
+      acknowledged.filter((note) => !there.has(note)),
+      [],
+    );
+  });
+
+  test('it measures what there is, and says which databases were used', async () => {
+    const { house, database, client } = await given();
+    house.engine.takeActive();
+    await client.add('x'.repeat(MIB));
+    assert.ok(house.engine.takeActive().includes(database.databaseId));
+    assert.ok(!house.engine.takeActive().includes(database.databaseId));
+    await eventually(async () => (await house.engine.measure(database)).sizeBytes > MIB);
+  });
+}
+
+function testLimits(given: Give): void {
+  test('read only takes no growth, but deletes, and full takes it again', async () => {
+    const { house, database, client } = await given();
+    await client.add('before');
+    for (let time = 0; time < 2; time++) await house.engine.restrict(database, 'read_only');
+    await assert.rejects(client.add('x'.repeat(MIB)));
+    assert.deepEqual(await client.notes(), ['before']);
+    await client.clear();
+    await house.engine.restrict(database, 'full');
+    await client.add('after');
+    assert.deepEqual(await client.notes(), ['after']);
+  });
+
+  test('no access ends what is open, and lets nobody in', async () => {
+    const { house, database, password, client } = await given();
+    await client.add('kept');
+    for (let time = 0; time < 2; time++) await house.engine.restrict(database, 'none');
+    await assert.rejects(client.notes());
+    await house.engine.restrict(database, 'full');
+    assert.deepEqual(await (await house.connect(database, password)).notes(), ['kept']);
+  });
+
+  test('beyond its size limit nothing is written, what is there stays, and a higher limit helps', async () => {
+    const { house, database, client } = await given(2 * MIB);
+    await client.add('small');
+    await assert.rejects(client.add('x'.repeat(3 * MIB)));
+    assert.deepEqual(await client.notes(), ['small']);
+    await house.engine.restrict({ ...database, sizeLimitBytes: 16 * MIB }, 'full');
+    await client.add('x'.repeat(3 * MIB));
+    assert.equal((await client.notes()).length, 2);
+  });
+}
+
+const query = (statement: Query['statement'], more: Partial<Query> = {}): Query => ({
+  statement,
+  params: [],
+  readOnly: true,
+  maxRows: 100,
+  maxBytes: MIB,
+  timeoutMs: 8000,
+  signal: NOBODY_LEAVES,
+  ...more,
+});
+
+function testQueries(given: Give): void {
+  test('a query gives columns and rows, up to its bounds', async () => {
+    const { house, database } = await given();
+    const { count } = house.statements;
+    const ask = (more?: Partial<Query>) => house.engine.query(database, query(count(10), more));
+    const whole = await ask();
+    assert.deepEqual(
+      whole.columns.map(({ name }) => name),
+      ['n'],
+    );
+    assert.deepEqual(whole.rows.slice(0, 2), [[1], [2]]);
+    assert.deepEqual([whole.rows.length, whole.truncated, whole.affected], [10, false, null]);
+    const [few, exact, small] = [
+      await ask({ maxRows: 3 }),
+      await ask({ maxRows: 10 }),
+      await ask({ maxBytes: 20 }),
+    ];
+    assert.deepEqual([few.rows.length, few.truncated], [3, true]);
+    assert.deepEqual([exact.rows.length, exact.truncated], [10, false]);
+    assert.ok(small.truncated && small.rows.length < 10);
+  });
+
+  test('only a query that may write writes', async () => {
+    const { house, database, client } = await given();
+    const { addNote } = house.statements;
+    await assert.rejects(house.engine.query(database, query(addNote)), QueryFailed);
+    assert.deepEqual(await client.notes(), []);
+    const { affected } = await house.engine.query(database, query(addNote, { readOnly: false }));
+    assert.equal(affected, 1);
+    assert.equal((await client.notes()).length, 1);
+  });
+
+  test('a wrong statement gives the own error of the engine', async () => {
+    const { house, database } = await given();
+    await assert.rejects(
+      house.engine.query(database, query(house.statements.wrong)),
+      (error) => error instanceof QueryFailed && error.engineCode !== '' && error.message !== '',
+    );
+  });
+
+  test('its tables are described', async () => {
+    const { house, database, client } = await given();
+    await client.add('one');
+    const tables = await house.engine.tables(database, NOBODY_LEAVES);
+    assert.deepEqual(
+      tables.map(({ name }) => name),
+      ['notes'],
+    );
+  });
+}
+
+function testBounds(given: Give): void {
+  test('a query that does not end is stopped, by its time or when its caller leaves; a neighbour goes on', async () => {
+    const [{ house, database, client }, other] = [await given(), await given()];
+    const { endless } = house.statements;
+    await client.add('kept');
+    const caller = new AbortController();
+    const late = house.engine.query(database, query(endless, { timeoutMs: 700 }));
+    const isOver = late.then(
+      () => false,
+      (error) => isAppError(error, 'query_timeout'),
+    );
+    for (let i = 0; i < 10; i++) await other.client.add(String(i));
+    assert.equal(await isOver, true);
+    const left = house.engine.query(database, query(endless, { signal: caller.signal }));
+    const isLeft = assert.rejects(left);
+    for (let i = 10; i < 20; i++) await other.client.add(String(i));
+    caller.abort();
+    await isLeft;
+    assert.equal((await other.client.notes()).length, 20);
+    assert.deepEqual(await client.notes(), ['kept']);
+  });
+}
+
+function testCopies(given: Give): void {
+  const dumpOf = async ({ house, database }: Given) => {
+    const [format = ''] = house.engine.dumpFormats;
+    return buffer((await house.engine.dump(database, format, NOBODY_LEAVES)).stream);
+  };
+
+  test('a dump taken while others write is as of one moment, and can be loaded', async () => {
+    const [source, target] = [await given(), await given()];
+    await target.client.add('goes away');
+    let added = 0;
+    let isOver = false;
+    const write = async (writer: number) => {
+      for (; !isOver; added++) await source.client.add(`${writer}`);
+    };
+    const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer));
+    await eventually(() => added > 50);
+    const least = added;
+    const dump = await dumpOf(source);
+    const most = added + WRITERS;
+    isOver = true;
+    await Promise.all(writers);
+    for (let time = 0; time < 2; time++) {
+      await target.house.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
+    }
+    const { length } = await target.client.notes();
+    assert.ok(length >= least && length <= most, `${least} <= ${length} <= ${most}`);
+    await target.client.add('goes on');
+  });
+
+  test('what cannot be loaded leaves what is there', async () => {
+    const there = await given();
+    await there.client.add('kept');
+    const dump = await dumpOf(there);
+    const bad = [Buffer.alloc(0), Buffer.from('no dump at all\n'), dump.subarray(0, dump.length / 2)];
+    for (const bytes of bad) {
+      await assert.rejects(
+        there.house.engine.load(there.database, Readable.from([bytes]), NOBODY_LEAVES),
+        LoadFailed,
+      );
+    }
+    const broken = Readable.from(
+      (async function* () {
+        yield dump.subarray(0, 100);
+        throw new Error('the caller left');
+      })(),
+    );
+    await assert.rejects(there.house.engine.load(there.database, broken, NOBODY_LEAVES));
+    assert.deepEqual(await there.client.notes(), ['kept']);
+  });
+
+  test('a fork has what its source has, and neither sees what the other does from then on', async () => {
+    const [source, fork] = [await given(), await given()];
+    await source.client.add('both');
+    await source.house.engine.fork(source.database, fork.database, NOBODY_LEAVES);
+    await source.client.add('source');
+    await fork.client.add('fork');
+    assert.deepEqual(await source.client.notes(), ['both', 'source']);
+    assert.deepEqual(await fork.client.notes(), ['both', 'fork']);
+  });
+}
