@@ -47,7 +47,11 @@ export function faultError(error: unknown): AppError {
   switch (fault.code) {
     case 'EMFILE':
     case 'ENFILE':
-      return new AppError('overloaded', 'Too many files are open.', { ...extras, retryAfterSeconds: 1 });
+      return new AppError('overloaded', 'Too many files are open.', {
+        hint: 'Try again; the operator can raise the limit of open files (LimitNOFILE of the service)',
+        retryAfterSeconds: 1,
+        cause: error,
+      });
     case 'EIO':
     case 'ENOENT':
       if (fault.kind === 'read') return damaged(fault);

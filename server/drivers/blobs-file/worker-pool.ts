@@ -50,21 +50,22 @@ export class BlobThread {
   readonly #slots = new Set<number>();
   #nextId = 0;
   #alive = true;
+  /** Why it died. */
+  #cause: unknown;
   /** Work given to it: requests outstanding and streams held, in the units above. */
   load = 0;
 
   constructor(setup: BlobThreadSetup, onExit: (thread: BlobThread, cause: unknown) => void) {
     this.#worker = new Worker(new URL('./blob-worker.ts', import.meta.url), { workerData: setup });
-    let cause: unknown;
     this.#worker.on('error', (error) => {
-      cause = error;
+      this.#cause = error;
     });
     this.#worker.on('message', ({ id, body }: Numbered<Answer>) => this.#settle(id, body));
     this.#worker.on('exit', () => {
       this.#alive = false;
-      for (const { reject } of this.#waiting.values()) reject(threadDied());
+      for (const { reject } of this.#waiting.values()) reject(threadDied(this.#cause));
       this.#waiting.clear();
-      onExit(this, cause);
+      onExit(this, this.#cause);
     });
   }
 
@@ -80,7 +81,7 @@ export class BlobThread {
   request(request: BlobRequest): Promise<BlobReply> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) {
-        reject(threadDied());
+        reject(threadDied(this.#cause));
         return;
       }
       const id = this.#nextId++;
@@ -124,8 +125,10 @@ export class BlobThread {
   }
 }
 
-function threadDied(): BlobFault {
-  return new BlobFault({ kind: 'thread', code: '', message: 'a blob worker thread ended' });
+/** One that cannot be started for want of file descriptors says so in its message only. */
+function threadDied(cause: unknown): BlobFault {
+  const [code = ''] = /\b(?:EMFILE|ENFILE)\b/.exec(cause instanceof Error ? cause.message : '') ?? [];
+  return new BlobFault({ kind: 'thread', code, message: 'a blob worker thread ended' });
 }
 
 export interface WorkerPoolDeps {
