@@ -1,0 +1,107 @@
+/** Recovery points in a directory: another disk, NFS, or, for want of better, the data directory. */
+import { execFile } from 'node:child_process';
+import type { Dirent } from 'node:fs';
+import { access, mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { AppError } from '../../errors.ts';
+import { randomName } from '../../ids.ts';
+import type { Target, TargetFile } from '../../recovery/target.ts';
+
+const run = promisify(execFile);
+/** Of files that are not whole yet; the next sync() of a new run removes what a kill left. */
+const UNFINISHED = '.unfinished';
+
+export class DirectoryTarget implements Target {
+  readonly place: string;
+  readonly #made = new Set<string>();
+
+  /** `place`: an absolute path; the directory is made when it is missing. */
+  constructor(place: string) {
+    this.place = place;
+  }
+
+  async put(name: string, bytes: Uint8Array): Promise<void> {
+    const path = join(this.place, name);
+    await this.#makeFolder(dirname(path));
+    const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
+    try {
+      const file = await open(unfinished, 'wx', 0o600);
+      try {
+        await file.writeFile(bytes);
+      } finally {
+        await file.close();
+      }
+      await rename(unfinished, path);
+    } catch (error) {
+      await rm(unfinished, { force: true }).catch(() => {});
+      throw this.#explain(error);
+    }
+  }
+
+  async get(name: string): Promise<Buffer | undefined> {
+    try {
+      return await readFile(join(this.place, name));
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return undefined;
+      throw error;
+    }
+  }
+
+  async has(name: string): Promise<boolean> {
+    return access(join(this.place, name)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async *list(folder: string): AsyncGenerator<TargetFile> {
+    for await (const entry of entriesOf(join(this.place, folder))) {
+      const name = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) yield* this.list(name);
+      else if (!entry.name.endsWith(UNFINISHED)) {
+        yield { name, sizeBytes: (await stat(join(this.place, name))).size };
+      }
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(join(this.place, name), { force: true });
+  }
+
+  /** One syncfs(2) for all files, which takes a fraction of an fsync of each; errors of writing are told. */
+  async sync(): Promise<void> {
+    await this.#makeFolder(this.place);
+    try {
+      await run('sync', ['-f', this.place]);
+    } catch (error) {
+      throw new Error(`${this.place} could not be written: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  async #makeFolder(path: string): Promise<void> {
+    if (this.#made.has(path)) return;
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    this.#made.add(path);
+  }
+
+  #explain(error: unknown): unknown {
+    if (!isCode(error, 'ENOSPC') && !isCode(error, 'EDQUOT')) return error;
+    return new AppError('out_of_space', `The place for recovery points is full: ${this.place}`, {
+      hint: 'Make room there, or name another place',
+      cause: error,
+    });
+  }
+}
+
+async function* entriesOf(path: string): AsyncGenerator<Dirent> {
+  try {
+    yield* await opendir(path);
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

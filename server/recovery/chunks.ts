@@ -1,0 +1,85 @@
+/** Cuts a stream of bytes into the pieces that a repository keeps. */
+
+export const BLOCK_BYTES = 2 ** 20;
+
+/** Blocks of one length, the last shorter: for what is changed in place, as disks and SQLite files are. */
+export async function* fixedBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let block = Buffer.allocUnsafe(BLOCK_BYTES);
+  let filled = 0;
+  for await (const bytes of source) {
+    for (let at = 0; at < bytes.length; ) {
+      const taken = Math.min(BLOCK_BYTES - filled, bytes.length - at);
+      block.set(bytes.subarray(at, at + taken), filled);
+      at += taken;
+      filled += taken;
+      if (filled < BLOCK_BYTES) continue;
+      yield block;
+      block = Buffer.allocUnsafe(BLOCK_BYTES);
+      filled = 0;
+    }
+  }
+  if (filled > 0) yield block.subarray(0, filled);
+}
+
+const MIN_BYTES = 256 * 1024;
+const MAX_BYTES = 4 * 2 ** 20;
+/** Before the middle length a boundary is rarer, behind it more likely (FastCDC's normalised chunking). */
+const RARE = 0xffff_f800;
+const LIKELY = 0xffff_8000;
+
+/**
+ * Pieces that end where the bytes say so, of about 1 MiB: a row inserted into a dump changes the pieces around
+ * it and no other. The boundary is FastCDC's (Xia et al., USENIX ATC 2016, §3): a gear hash of 32 bits.
+ */
+export async function* contentChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const bytes of source) {
+    parts.push(Buffer.from(bytes));
+    length += bytes.length;
+    if (length < 2 * MAX_BYTES) continue;
+    let held = Buffer.concat(parts);
+    while (held.length >= MAX_BYTES) {
+      const end = boundaryOf(held);
+      yield held.subarray(0, end);
+      held = held.subarray(end);
+    }
+    parts = [held];
+    length = held.length;
+  }
+  for (let held = Buffer.concat(parts); held.length > 0; ) {
+    const end = boundaryOf(held);
+    yield held.subarray(0, end);
+    held = held.subarray(end);
+  }
+}
+
+function boundaryOf(bytes: Uint8Array): number {
+  const end = Math.min(bytes.length, MAX_BYTES);
+  if (end <= MIN_BYTES) return end;
+  let hash = 0;
+  const middle = Math.min(end, BLOCK_BYTES);
+  let i = MIN_BYTES;
+  for (; i < middle; i++) {
+    hash = ((hash << 1) + (GEAR[bytes[i] as number] as number)) | 0;
+    if ((hash & RARE) === 0) return i + 1;
+  }
+  for (; i < end; i++) {
+    hash = ((hash << 1) + (GEAR[bytes[i] as number] as number)) | 0;
+    if ((hash & LIKELY) === 0) return i + 1;
+  }
+  return end;
+}
+
+/** 256 numbers that look random, the same for ever: xorshift32 from 1. */
+const GEAR: Uint32Array = Uint32Array.from({ length: 256 }, gear());
+
+function gear(): () => number {
+  let state = 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}

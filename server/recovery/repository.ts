@@ -1,0 +1,249 @@
+/**
+ * A repository of recovery points: pieces, named by what is in them and kept once, and manifests that list
+ * them. docs/recovery-format.md is its format on one page.
+ *
+ * ```
+ * repository.json        format, id, and the repository's key sealed under the recovery key
+ * pieces/<2>/<64 hex>    one piece
+ * points/<point id>      one sealed manifest
+ * ```
+ *
+ * It has one writer at a time (lease.ts). Nothing is ever changed in place; only the removal of a point and the
+ * pieces that it alone held takes anything away.
+ */
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { randomSecret } from '../ids.ts';
+import { Damaged, PieceBox } from './piece-box.ts';
+import type { Target } from './target.ts';
+
+const FORMAT = 1;
+const HEAD = 'repository.json';
+const KEY_BYTES = 32;
+/** Pieces on their way at once: bounds memory to as many MiB, several times over. */
+const AT_ONCE = 8;
+
+/** `repository.json`. */
+interface Head {
+  readonly format: number;
+  readonly repository_id: string;
+  /** `nonce (12) · AES-256-GCM(key) · tag (16)`, base64; its key is HKDF-SHA-256 of the recovery key. */
+  readonly sealed_key: string;
+}
+
+export interface RepositoryKeys {
+  /** The repository's own, 32 bytes: opens everything. */
+  readonly key: Uint8Array;
+  readonly repositoryId: string;
+}
+
+/** Where the bytes of one file are. */
+export interface StoredBytes {
+  readonly sizeBytes: number;
+  readonly pieces: readonly string[];
+  /** Bytes that were new to the repository, as they are kept. */
+  readonly addedBytes: number;
+}
+
+export class Repository {
+  readonly #target: Target;
+  readonly #box: PieceBox;
+  readonly id: string;
+  /** Names of pieces that are being put, so that equal ones are put once. */
+  readonly #putting = new Map<string, Promise<number>>();
+
+  private constructor(target: Target, box: PieceBox, id: string) {
+    this.#target = target;
+    this.#box = box;
+    this.id = id;
+  }
+
+  /** Makes a repository where there is none. Throws when there is one. */
+  static async create(target: Target, recoveryKey: Uint8Array): Promise<RepositoryKeys> {
+    if (await target.has(HEAD)) throw new Error(`${target.place} holds a repository already`);
+    const key = randomSecret(KEY_BYTES);
+    const repositoryId = randomSecret(16).toString('hex');
+    const head: Head = {
+      format: FORMAT,
+      repository_id: repositoryId,
+      sealed_key: sealKey(key, { repositoryId, recoveryKey }).toString('base64'),
+    };
+    await target.put(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
+    await target.sync();
+    return { key, repositoryId };
+  }
+
+  /** undefined: there is no repository. Throws when the one there is not of this format. */
+  static async idOf(target: Target): Promise<string | undefined> {
+    return (await readHead(target))?.repository_id;
+  }
+
+  /** The repository's key, by the recovery key. Throws when that is another's, or there is no repository. */
+  static async unlock(target: Target, recoveryKey: Uint8Array): Promise<RepositoryKeys> {
+    const head = await readHead(target);
+    if (head === undefined) throw new Error(`${target.place} holds no recovery points of Cloudlet`);
+    const { repository_id: repositoryId } = head;
+    const sealed = Buffer.from(head.sealed_key, 'base64');
+    return { key: openKey(sealed, { repositoryId, recoveryKey }), repositoryId };
+  }
+
+  static async open(target: Target, { key, repositoryId }: RepositoryKeys): Promise<Repository> {
+    return new Repository(target, await PieceBox.open(key), repositoryId);
+  }
+
+  /**
+   * Keeps the pieces of a file. `isPacked`: they are dense already. Rejects with what the source or the target
+   * throws; what was put stays, for the next try or the sweep.
+   */
+  async store(
+    pieces: AsyncIterable<Uint8Array>,
+    { isPacked, signal }: { readonly isPacked: boolean; readonly signal: AbortSignal },
+  ): Promise<StoredBytes> {
+    const names: string[] = [];
+    const running = new Set<Promise<void>>();
+    let sizeBytes = 0;
+    let addedBytes = 0;
+    let failure: unknown;
+    for await (const bytes of pieces) {
+      signal.throwIfAborted();
+      const place = names.push('') - 1;
+      sizeBytes += bytes.length;
+      const put = this.#keep(bytes, isPacked)
+        .then(({ name, added }) => {
+          names[place] = name;
+          addedBytes += added;
+        })
+        .catch((error: unknown) => {
+          failure ??= error;
+        })
+        .finally(() => running.delete(put));
+      running.add(put);
+      if (running.size >= AT_ONCE) await Promise.race(running);
+      if (failure !== undefined) break;
+    }
+    await Promise.all(running);
+    if (failure !== undefined) throw failure;
+    return { sizeBytes, pieces: names, addedBytes };
+  }
+
+  /** The bytes of a file, piece by piece. Throws Damaged, which names the piece. */
+  async *read(pieces: Iterable<string>): AsyncGenerator<Buffer> {
+    // The next is read while one is used.
+    let next: Promise<Buffer> | undefined;
+    for (const name of pieces) {
+      const bytes = next;
+      next = this.#readPiece(name);
+      next.catch(() => {});
+      if (bytes !== undefined) yield await bytes;
+    }
+    if (next !== undefined) yield await next;
+  }
+
+  hasPiece(name: string): Promise<boolean> {
+    return this.#target.has(pieceFile(name));
+  }
+
+  /** Resolves with the SHA-256 input: the bytes as they are kept. Everything else must be on disk before. */
+  async putManifest(pointId: string, manifest: Uint8Array): Promise<Buffer> {
+    const sealed = await this.#box.sealManifest(pointId, manifest);
+    await this.#target.sync();
+    await this.#target.put(manifestFile(pointId), sealed);
+    await this.#target.sync();
+    return sealed;
+  }
+
+  /** undefined: there is no such point. Throws Damaged. */
+  async getManifest(pointId: string): Promise<{ bytes: Buffer; sealed: Buffer } | undefined> {
+    const sealed = await this.#target.get(manifestFile(pointId));
+    return sealed && { bytes: await this.#box.openManifest(pointId, sealed), sealed };
+  }
+
+  /** Ids of the points whose manifest is there. */
+  async points(): Promise<string[]> {
+    const ids: string[] = [];
+    for await (const { name } of this.#target.list('points')) ids.push(name.slice('points/'.length));
+    return ids.sort();
+  }
+
+  async #keep(bytes: Uint8Array, isPacked: boolean): Promise<{ name: string; added: number }> {
+    const name = await this.#box.nameOf(bytes);
+    const putting = this.#putting.get(name);
+    if (putting !== undefined) {
+      await putting;
+      return { name, added: 0 };
+    }
+    const put = this.#putNew(name, bytes, isPacked);
+    this.#putting.set(name, put);
+    try {
+      return { name, added: await put };
+    } finally {
+      this.#putting.delete(name);
+    }
+  }
+
+  async #putNew(name: string, bytes: Uint8Array, isPacked: boolean): Promise<number> {
+    const file = pieceFile(name);
+    if (await this.#target.has(file)) return 0;
+    const sealed = await this.#box.sealPiece(name, bytes, isPacked);
+    await this.#target.put(file, sealed);
+    return sealed.length;
+  }
+
+  async #readPiece(name: string): Promise<Buffer> {
+    const sealed = await this.#target.get(pieceFile(name));
+    if (sealed === undefined) throw new Damaged(`the piece ${name} is missing`);
+    return this.#box.openPiece(name, sealed);
+  }
+}
+
+function pieceFile(name: string): string {
+  return `pieces/${name.slice(0, 2)}/${name}`;
+}
+
+function manifestFile(pointId: string): string {
+  return `points/${pointId}`;
+}
+
+async function readHead(target: Target): Promise<Head | undefined> {
+  const text = (await target.get(HEAD))?.toString('utf8');
+  if (text === undefined) return undefined;
+  let head: Partial<Head>;
+  try {
+    head = JSON.parse(text) as Partial<Head>;
+  } catch {
+    throw new Error(`${HEAD} in ${target.place} is damaged: it is not JSON`);
+  }
+  if (head.format !== FORMAT) {
+    throw new Error(`${target.place} has format ${head.format}, this Cloudlet knows ${FORMAT}: use a newer one`);
+  }
+  if (typeof head.repository_id !== 'string' || typeof head.sealed_key !== 'string') {
+    throw new Error(`${HEAD} in ${target.place} is damaged: a member is missing`);
+  }
+  return head as Head;
+}
+
+interface Lock {
+  readonly repositoryId: string;
+  readonly recoveryKey: Uint8Array;
+}
+
+function sealKey(key: Uint8Array, lock: Lock): Buffer {
+  const nonce = randomSecret(12);
+  const cipher = createCipheriv('aes-256-gcm', slotKey(lock), nonce);
+  const sealed = Buffer.concat([cipher.update(key), cipher.final()]);
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
+}
+
+function openKey(sealed: Buffer, lock: Lock): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', slotKey(lock), sealed.subarray(0, 12));
+  decipher.setAuthTag(sealed.subarray(-16));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]);
+  } catch {
+    throw new Error('the recovery key is not the one of this repository');
+  }
+}
+
+/** The recovery key is as random as a key can be: nothing is gained by making this slow. */
+function slotKey({ repositoryId, recoveryKey }: Lock): Buffer {
+  return Buffer.from(hkdfSync('sha256', recoveryKey, repositoryId, 'cloudlet recovery key', 32));
+}
