@@ -7,6 +7,7 @@ import { type BillingRoutesDeps, billingRoutes } from './billing/routes.ts';
 import { type ComputeRoutesDeps, computeRoutes } from './compute/routes.ts';
 import { type DatabaseRoutesDeps, databaseRoutes } from './databases/routes.ts';
 import type { Route } from './http/route.ts';
+import { type RecoveryRoutesDeps, recoveryRoutes } from './recovery/routes.ts';
 import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
 import { documentRoutes } from './system/document-routes.ts';
@@ -21,6 +22,7 @@ export interface ApiDeps {
   readonly storage: StorageRoutesDeps;
   readonly compute: ComputeRoutesDeps;
   readonly databases: DatabaseRoutesDeps;
+  readonly recovery: RecoveryRoutesDeps;
   readonly billing: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
   readonly webhooks: WebhookRoutesDeps;
   readonly system: SystemRoutesDeps;
@@ -35,6 +37,7 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...storageRoutes(deps.storage),
     ...computeRoutes(deps.compute),
     ...databaseRoutes(deps.databases),
+    ...recoveryRoutes(deps.recovery),
     ...billingRoutes(deps.billing),
     ...webhookRoutes(deps.webhooks),
     ...operationRoutes(deps.operations),
@@ -61,6 +64,7 @@ export function declaredRoutes(): Route[] {
     storage: nothing,
     compute: nothing,
     databases: nothing,
+    recovery: nothing,
     billing: nothing,
     webhooks: nothing,
     system: nothing,

@@ -36,11 +36,13 @@ export interface StorageDeps {
     readonly assertRoom: (bytes: number) => void;
   };
   readonly billing: StorageBilling;
+  /** As of SweeperDeps. */
+  readonly isHeld: () => Promise<boolean>;
 }
 
 export type Storage = ReturnType<typeof buildStorage>;
 
-export function buildStorage({ config, clock, base, billing }: StorageDeps) {
+export function buildStorage({ config, clock, base, billing, isHeld }: StorageDeps) {
   const { metadata, blobs, keys, alarms, assertRoom } = base;
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
   const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
@@ -74,6 +76,7 @@ export function buildStorage({ config, clock, base, billing }: StorageDeps) {
     sweeper: new Sweeper({
       ...{ metadata, store: blobsStore, blobs, clock, graceMs: garbageGraceMs },
       isWritable: () => isWritable(alarms),
+      isHeld,
     }),
     scrubber: new Scrubber({ metadata, store: blobsStore, blobs, runs, alarms, clock, unwrapKey }),
   };

@@ -11,6 +11,7 @@ import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
 import { buildEdges } from './build-edges.ts';
 import { buildEngines } from './build-engines.ts';
+import { buildRecovery } from './build-recovery.ts';
 import { buildReports } from './build-reports.ts';
 import { buildStorage, type Storage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
@@ -87,6 +88,7 @@ interface Foundations {
   readonly blobs: Blobs;
   readonly hostMetrics: HostMetrics;
   readonly linkSecret: Uint8Array;
+  readonly secrets: Secrets;
 }
 
 /**
@@ -99,7 +101,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const jobs = new Jobs(log);
   const addresses = { apiUrl: config.publicUrl, dataUrl: config.dataUrl };
   const parts = await buildDomains(options, { base, meters, addresses });
-  const { billing, storage, compute, databases, credits, accounts, webhooks } = parts;
+  const { billing, storage, compute, databases, credits, accounts, webhooks, recovery } = parts;
   const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
   const idempotency = buildIdempotency(base, answers);
   const operations = buildOperations(base, answers);
@@ -126,6 +128,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await base.threads.close();
     await billing.checks.close();
     await webhooks.dispatcher.close();
+    await recovery.points.close();
     await closeDatabases(databases);
     await closeCompute(compute);
     loopDelay.stop();
@@ -139,6 +142,9 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     countRunning: () => compute.countRunning(),
     serve: () => {
       startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
+      void recovery.points
+        .recover()
+        .catch((error) => log.error({ err: error }, 'recovery points were not looked after'));
       startDatabases(databases, jobs);
       startWebhooks(webhooks, jobs);
       startBilling(billing, credits, jobs);
@@ -154,7 +160,9 @@ async function buildDomains(
   { base, meters, addresses }: { base: Foundations; meters: Meters; addresses: Cloud['addresses'] },
 ) {
   const billing = await buildBilling({ clock, log, base });
-  const storage = buildStorage({ config, clock, base, billing: billing.storageCharges });
+  const recovery = buildRecovery({ config, clock, log, base });
+  const { isHeld } = recovery;
+  const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const engines = buildEngines({ config, clock, log, dataUrl: () => addresses.dataUrl });
   const databases = buildDatabases({
@@ -170,7 +178,16 @@ async function buildDomains(
   const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
   const webhooks = buildWebhooks({ config, clock, log, base });
   const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });
-  return { billing, storage: { ...storage, links }, compute, databases, credits, accounts, webhooks };
+  return {
+    billing,
+    storage: { ...storage, links },
+    compute,
+    databases,
+    credits,
+    accounts,
+    webhooks,
+    recovery,
+  };
 }
 
 interface RouteParts {
@@ -183,7 +200,7 @@ interface RouteParts {
 
 function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
   const { parts, base, meters, operations, addresses } = from;
-  const { billing, storage, compute, databases, credits, accounts, webhooks } = parts;
+  const { billing, storage, compute, databases, credits, accounts, webhooks, recovery } = parts;
   const status = new Status({
     ...{ clock, alarms: base.alarms, version: VERSION },
     metrics: () => base.hostMetrics.read(),
@@ -201,6 +218,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     storage: { ...storage, dataUrl: () => addresses.dataUrl },
     compute: { ...compute.routes, publicUrl: config.publicUrl },
     databases: databases.routes,
+    recovery: recovery.routes,
     billing: { ...buildReports(billing), plans: credits.plans },
     webhooks,
     operations: { operations },
@@ -209,7 +227,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
       status,
       meters,
       scrubber: storage.scrubber,
-      rotateMasterKey: () => rotateKeys(base),
+      rotateMasterKey: () => recovery.points.apart(() => rotateKeys(base)),
       onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
     },
   });
@@ -281,7 +299,7 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     await hostMetrics.start();
     const assertRoom = roomFor({ alarms, room });
     const stores = { metadata, threads, blobs };
-    return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, ...stores };
+    return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, secrets, ...stores };
   } catch (error) {
     lock.release();
     throw error;

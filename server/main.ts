@@ -16,6 +16,7 @@ const HELP = `Usage: cloudlet <command>
   scrub                 verify every stored byte now
   ledger verify         walk the whole ledger and name what was changed
   keys rotate           make a new master key and seal all secrets under it
+  recovery              make recovery points, and restore a lost cloud from one
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
 Each command explains itself with --help. --version prints the version. Settings come from the environment;
@@ -32,6 +33,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   scrub: async () => (await import('./commands/scrub.ts')).SCRUB,
   ledger: async () => (await import('./commands/ledger.ts')).LEDGER,
   keys: async () => (await import('./commands/keys.ts')).KEYS,
+  recovery: async () => (await import('./commands/recovery.ts')).RECOVERY,
   doctor: async () => (await import('./commands/doctor.ts')).DOCTOR,
 };
 

@@ -336,6 +336,12 @@ export const SETTINGS = {
     2_000_000_000,
     'First of 1,048,576 user ids for databases, one each, when run as root; clouds on one host need different ones',
   ),
+  recoveryTarget: text(
+    'CLOUDLET_RECOVERY_TARGET',
+    '',
+    'Directory for recovery points: another disk, or NFS; without one they are in the data directory itself',
+    (value) => (value === '' || value.startsWith('/') ? undefined : 'must be an absolute path'),
+  ),
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',

@@ -75,6 +75,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   vm_not_found: help(NOT_YOURS, 'List the virtual machines.'),
   image_not_found: help('There is no such image.', 'List the images.'),
   database_not_found: help(NOT_YOURS, 'List the databases.'),
+  point_not_found: help('There is no such recovery point.', 'List the recovery points.'),
   plan_not_found: help('There is no such plan.', 'List the plans.'),
   webhook_not_found: help(NOT_YOURS, 'List the webhooks.'),
   delivery_not_found: help('The log of this webhook has it not, or no longer.', 'List the deliveries.'),
@@ -98,6 +99,15 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   delete_protected: help(
     'The database is protected against deletion.',
     'Set `delete_protection` to false first.',
+  ),
+  point_in_progress: help(
+    'One recovery point is made at a time; `point_id` names it.',
+    'Wait for its end, or cancel it.',
+  ),
+  point_invalid_state: help('The recovery point is in another state.', 'Read it: `state` says which.'),
+  recovery_key_taken: help(
+    'Somebody has proved to have the recovery key, and it is not kept here any more.',
+    'Ask whoever keeps it.',
   ),
   bucket_exists: help('You have a bucket of that name.', 'Use it, or choose another name.'),
   bucket_not_empty: help('The bucket still holds objects or versions.', 'Empty it, or add `?force=true`.'),

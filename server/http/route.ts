@@ -39,6 +39,7 @@ export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSche
     | 'storage'
     | 'compute'
     | 'databases'
+    | 'recovery'
     | 'billing'
     | 'webhooks'
     | 'system'

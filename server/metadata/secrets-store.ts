@@ -22,4 +22,9 @@ export class SecretsStore {
     if (stored === undefined) throw new AppError('internal_error', 'A secret could not be stored');
     return stored;
   }
+
+  /** Fine when there is none. */
+  async remove(name: string): Promise<void> {
+    await this.#metadata.commit([{ sql: 'DELETE FROM secrets WHERE name = ?', params: [name] }]);
+  }
 }

@@ -28,8 +28,9 @@ const RARE = 0xffff_f800;
 const LIKELY = 0xffff_8000;
 
 /**
- * Pieces that end where the bytes say so, of about 1 MiB: a row inserted into a dump changes the pieces around
- * it and no other. The boundary is FastCDC's (Xia et al., USENIX ATC 2016, §3): a gear hash of 32 bits.
+ * Pieces that end where the bytes say so, of about 1 MiB: a row inserted into a dump changes the pieces
+ * around it and no other. The boundary is FastCDC's (Xia et al., USENIX ATC 2016, §3): a gear hash of 32
+ * bits.
  */
 export async function* contentChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let parts: Uint8Array[] = [];

@@ -2,10 +2,10 @@
  * Names and seals what a repository keeps (docs/recovery-format.md).
  *
  * From the repository's key three keys are derived (HKDF-SHA-256, no salt, info `cloudlet pieces name`,
- * `cloudlet pieces seal` and `cloudlet manifests`). A piece is named by the HMAC-SHA-256 of its bytes, so that
- * equal bytes are kept once and nobody without the key can tell what they are. It is kept as
- * `nonce (12) · AES-256-GCM(how (1) · bytes) · tag (16)`, its name being the additional data; how is 0: as they
- * are, 1: zstd.
+ * `cloudlet pieces seal` and `cloudlet manifests`). A piece is named by the HMAC-SHA-256 of its bytes, so
+ * that equal bytes are kept once and nobody without the key can tell what they are. It is kept as
+ * `nonce (12) · AES-256-GCM(how (1) · bytes) · tag (16)`, its name being the additional data; how is 0: as
+ * they are, 1: zstd.
  *
  * All of it runs on the threads of libuv, not on the event loop.
  */
@@ -71,7 +71,7 @@ export class PieceBox {
 
   /** `isPacked`: the bytes are dense already, to compress them would only take time. */
   async sealPiece(name: string, bytes: Uint8Array, isPacked: boolean): Promise<Buffer> {
-    return seal(this.#sealing, name, bytes, isPacked);
+    return seal(this.#sealing, name, { bytes, isPacked });
   }
 
   /** Throws Damaged. */
@@ -82,7 +82,7 @@ export class PieceBox {
   }
 
   sealManifest(pointId: string, bytes: Uint8Array): Promise<Buffer> {
-    return seal(this.#manifests, pointId, bytes, false);
+    return seal(this.#manifests, pointId, { bytes, isPacked: false });
   }
 
   /** Throws Damaged. */
@@ -91,7 +91,12 @@ export class PieceBox {
   }
 }
 
-async function seal(key: Key, context: string, bytes: Uint8Array, isPacked: boolean): Promise<Buffer> {
+interface Plaintext {
+  readonly bytes: Uint8Array;
+  readonly isPacked: boolean;
+}
+
+async function seal(key: Key, context: string, { bytes, isPacked }: Plaintext): Promise<Buffer> {
   const packed = isPacked ? undefined : await compress(bytes);
   const isSmaller = packed !== undefined && packed.length < bytes.length;
   const content = Buffer.concat([Buffer.from([isSmaller ? ZSTD : AS_IT_IS]), isSmaller ? packed : bytes]);

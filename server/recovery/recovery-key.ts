@@ -47,7 +47,9 @@ function checksum(key: Uint8Array): string {
 
 /** The first `count` digits of 5 bits. */
 function toDigits(bytes: Uint8Array, count: number): string {
-  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0')).join('').padEnd(count * 5, '0');
+  const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, '0'))
+    .join('')
+    .padEnd(count * 5, '0');
   const digit = (i: number) => ALPHABET.charAt(Number.parseInt(bits.slice(i * 5, i * 5 + 5), 2));
   return Array.from({ length: count }, (_, i) => digit(i)).join('');
 }

@@ -66,7 +66,11 @@ describe('chunks', () => {
 
   test('cut by content: an inserted row changes few of them, and one is about 1 MiB', async () => {
     const bytes = randomSecret(64 * MIB);
-    const changed = Buffer.concat([bytes.subarray(0, 10 * MIB), Buffer.from('one row'), bytes.subarray(10 * MIB)]);
+    const changed = Buffer.concat([
+      bytes.subarray(0, 10 * MIB),
+      Buffer.from('one row'),
+      bytes.subarray(10 * MIB),
+    ]);
     const before = await lengthsOf(contentChunks(inPieces(bytes, 65_536)));
     const now = await lengthsOf(contentChunks(inPieces(changed, 65_536)));
     const fresh = [...now.keys()].filter((chunk) => !before.has(chunk));
@@ -86,15 +90,17 @@ describe('a repository', () => {
     repository.store(fixedBlocks(inPieces(bytes, 100_000)), { isPacked, signal: never });
 
   before(async () => {
-    keys = await Repository.create(target, recoveryKey);
+    keys = await Repository.create(target, { key: randomSecret(32), recoveryKey });
     repository = await Repository.open(target, keys);
   });
   after(() => rmSync(folder, { recursive: true }));
 
   test('is opened by the recovery key alone, and by no other', async () => {
     assert.deepEqual(await Repository.unlock(target, recoveryKey), keys);
+    assert.deepEqual(await Repository.find(target, keys.key), keys);
+    await assert.rejects(Repository.find(target, randomSecret(32)), /of another cloud/);
     await assert.rejects(Repository.unlock(target, newRecoveryKey()), /not the one of this repository/);
-    await assert.rejects(Repository.create(target, recoveryKey), /holds a repository already/);
+    await assert.rejects(Repository.create(target, { ...keys, recoveryKey }), /holds a repository already/);
     await assert.rejects(
       Repository.unlock(new DirectoryTarget(join(folder, 'none')), recoveryKey),
       /holds no recovery points/,
@@ -163,8 +169,10 @@ describe('a repository', () => {
 
   test('what the target refuses is told, and leaves no half file', async () => {
     const full = new DirectoryTarget('/dev/full/target');
-    await assert.rejects(Repository.create(full, recoveryKey));
-    const left = readdirSync(place, { recursive: true }).filter((name) => String(name).includes('unfinished'));
+    await assert.rejects(Repository.create(full, { ...keys, recoveryKey }));
+    const left = readdirSync(place, { recursive: true }).filter((name) =>
+      String(name).includes('unfinished'),
+    );
     assert.deepEqual(left, []);
   });
 });

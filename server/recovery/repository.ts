@@ -8,17 +8,15 @@
  * points/<point id>      one sealed manifest
  * ```
  *
- * It has one writer at a time (lease.ts). Nothing is ever changed in place; only the removal of a point and the
- * pieces that it alone held takes anything away.
+ * It has one writer at a time. Nothing is ever changed in place.
  */
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { randomSecret } from '../ids.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
 import type { Target } from './target.ts';
 
 const FORMAT = 1;
 const HEAD = 'repository.json';
-const KEY_BYTES = 32;
 /** Pieces on their way at once: bounds memory to as many MiB, several times over. */
 const AT_ONCE = 8;
 
@@ -26,6 +24,8 @@ const AT_ONCE = 8;
 interface Head {
   readonly format: number;
   readonly repository_id: string;
+  /** Of the repository's key: tells one that is not it from damage. */
+  readonly key_check: string;
   /** `nonce (12) · AES-256-GCM(key) · tag (16)`, base64; its key is HKDF-SHA-256 of the recovery key. */
   readonly sealed_key: string;
 }
@@ -57,14 +57,17 @@ export class Repository {
     this.id = id;
   }
 
-  /** Makes a repository where there is none. Throws when there is one. */
-  static async create(target: Target, recoveryKey: Uint8Array): Promise<RepositoryKeys> {
+  /** Makes a repository where there is none; `key`: 32 bytes. Throws when there is one. */
+  static async create(
+    target: Target,
+    { key, recoveryKey }: { readonly key: Uint8Array; readonly recoveryKey: Uint8Array },
+  ): Promise<RepositoryKeys> {
     if (await target.has(HEAD)) throw new Error(`${target.place} holds a repository already`);
-    const key = randomSecret(KEY_BYTES);
     const repositoryId = randomSecret(16).toString('hex');
     const head: Head = {
       format: FORMAT,
       repository_id: repositoryId,
+      key_check: checkOf(key),
       sealed_key: sealKey(key, { repositoryId, recoveryKey }).toString('base64'),
     };
     await target.put(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
@@ -72,9 +75,12 @@ export class Repository {
     return { key, repositoryId };
   }
 
-  /** undefined: there is no repository. Throws when the one there is not of this format. */
-  static async idOf(target: Target): Promise<string | undefined> {
-    return (await readHead(target))?.repository_id;
+  /** undefined: there is none. Throws when the one there has another key, or is not of this format. */
+  static async find(target: Target, key: Uint8Array): Promise<RepositoryKeys | undefined> {
+    const head = await readHead(target);
+    if (head === undefined) return undefined;
+    if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
+    throw new Error(`${target.place} holds the recovery points of another cloud`);
   }
 
   /** The repository's key, by the recovery key. Throws when that is another's, or there is no repository. */
@@ -91,8 +97,8 @@ export class Repository {
   }
 
   /**
-   * Keeps the pieces of a file. `isPacked`: they are dense already. Rejects with what the source or the target
-   * throws; what was put stays, for the next try or the sweep.
+   * Keeps the pieces of a file. `isPacked`: they are dense already. Rejects with what the source or the
+   * target throws; what was put stays, for the next try or the sweep.
    */
   async store(
     pieces: AsyncIterable<Uint8Array>,
@@ -213,12 +219,18 @@ async function readHead(target: Target): Promise<Head | undefined> {
     throw new Error(`${HEAD} in ${target.place} is damaged: it is not JSON`);
   }
   if (head.format !== FORMAT) {
-    throw new Error(`${target.place} has format ${head.format}, this Cloudlet knows ${FORMAT}: use a newer one`);
+    throw new Error(
+      `${target.place} has format ${head.format}, this Cloudlet knows ${FORMAT}: use a newer one`,
+    );
   }
   if (typeof head.repository_id !== 'string' || typeof head.sealed_key !== 'string') {
     throw new Error(`${HEAD} in ${target.place} is damaged: a member is missing`);
   }
   return head as Head;
+}
+
+function checkOf(key: Uint8Array): string {
+  return createHmac('sha256', key).update('cloudlet repository').digest('hex').slice(0, 32);
 }
 
 interface Lock {

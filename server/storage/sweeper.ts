@@ -17,6 +17,8 @@ export interface SweeperDeps {
   readonly graceMs: number;
   /** False after a disk error: which rows there are is known after a restart. */
   readonly isWritable: () => boolean;
+  /** While a recovery point is copied, what it names stays. */
+  readonly isHeld: () => Promise<boolean>;
 }
 
 const PAGE = 200;
@@ -41,9 +43,10 @@ export class Sweeper {
    * never a row without bytes.
    */
   async sweepGarbage(): Promise<number> {
-    const { metadata, store, blobs, clock } = this.#deps;
+    const { metadata, store, blobs, clock, isHeld } = this.#deps;
     let removed = 0;
     for (;;) {
+      if (await isHeld()) return removed;
       const due = await store.dueGarbage(clock.now(), PAGE);
       if (due.length === 0 || this.#stopped) return removed;
       const before = removed;
@@ -64,8 +67,9 @@ export class Sweeper {
 
   /** Removes files that no row names and that are older than the grace; returns how many. */
   async sweepOrphans(): Promise<number> {
-    const { store, blobs, clock, graceMs, isWritable } = this.#deps;
+    const { store, blobs, clock, graceMs, isWritable, isHeld } = this.#deps;
     let removed = 0;
+    if (await isHeld()) return removed;
     let seen = 0;
     for await (const { name, modifiedAt } of blobs.list()) {
       if (this.#stopped || !isWritable()) break;

@@ -31,6 +31,12 @@ export class Secrets {
     return secret;
   }
 
+  /** The next get() makes another one. */
+  async forget(name: string): Promise<void> {
+    await this.#store.remove(name);
+    this.#known.delete(name);
+  }
+
   async #getOrCreate(name: string): Promise<Buffer> {
     const context = `secret:${name}`;
     const sealed =

@@ -90,7 +90,13 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     ...{
       openScrubber,
       openSweeper: (isWritable = () => true) =>
-        new Sweeper({ ...shared, store: blobsStore, graceMs: TEST_GRACE_MS, isWritable }),
+        new Sweeper({
+          ...shared,
+          store: blobsStore,
+          graceMs: TEST_GRACE_MS,
+          isWritable,
+          isHeld: async () => false,
+        }),
     },
     egress,
     contents: new Contents({ ...shared, store, accessTimes, hot, egress }),

@@ -7,7 +7,7 @@ import Database from 'better-sqlite3';
 /** Below this SQLite has the WAL-reset race, which corrupts a database written by two connections. */
 const LEAST_SQLITE = [3, 51, 3];
 
-const DATABASE_FILE = 'metadata.db';
+export const DATABASE_FILE = 'metadata.db';
 const WAL_BYTES_KEPT = 64 * 2 ** 20;
 
 /**

@@ -11,6 +11,7 @@ import { keptAnswers } from './0009-kept-answers.ts';
 import { freePlan } from './0010-free-plan.ts';
 import { databases } from './0011-databases.ts';
 import { freePlanDatabases } from './0012-free-plan-databases.ts';
+import { recovery } from './0013-recovery.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   { number: 10, name: 'free plan', sql: freePlan },
   { number: 11, name: 'databases', sql: databases },
   { number: 12, name: 'free plan databases', sql: freePlanDatabases },
+  { number: 13, name: 'recovery', sql: recovery },
 ];

@@ -1,0 +1,79 @@
+/** The metadata as of one moment: a copy beside it, made on a thread of its own while commits go on. */
+import { createReadStream } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Snapshot, Snapshots } from '../../recovery/sources.ts';
+import { DATABASE_FILE, openReader } from './connection.ts';
+import { SqliteReads } from './sqlite-reads.ts';
+
+export interface SnapshotInput {
+  readonly directory: string;
+  readonly to: string;
+}
+
+const READ_BYTES = 2 ** 20;
+
+export class SqliteSnapshots implements Snapshots {
+  readonly #directory: string;
+  readonly #work: string;
+  /** Throws when so many bytes more must not be stored. */
+  readonly #assertRoom: (bytes: number) => void;
+
+  /** `directory`: of the database. `work`: a folder of our own on the same disk. */
+  constructor(deps: {
+    readonly directory: string;
+    readonly work: string;
+    readonly assertRoom: (bytes: number) => void;
+  }) {
+    this.#directory = deps.directory;
+    this.#work = deps.work;
+    this.#assertRoom = deps.assertRoom;
+  }
+
+  async take(): Promise<Snapshot> {
+    await this.sweep();
+    await mkdir(this.#work, { mode: 0o700 });
+    const file = join(this.#work, DATABASE_FILE);
+    try {
+      this.#assertRoom(await this.#sizeBytes());
+      await copyInThread({ directory: this.#directory, to: file });
+    } catch (error) {
+      await this.sweep();
+      throw error;
+    }
+    const database = openReader(this.#work);
+    return {
+      reads: new SqliteReads(database),
+      bytes: () => createReadStream(file, { highWaterMark: READ_BYTES }),
+      remove: async () => {
+        database.close();
+        await this.sweep();
+      },
+    };
+  }
+
+  async sweep(): Promise<void> {
+    await rm(this.#work, { recursive: true, force: true });
+  }
+
+  async #sizeBytes(): Promise<number> {
+    const database = openReader(this.#directory);
+    try {
+      const pages = Number(database.pragma('page_count', { simple: true }));
+      return pages * Number(database.pragma('page_size', { simple: true }));
+    } finally {
+      database.close();
+    }
+  }
+}
+
+function copyInThread(workerData: SnapshotInput): Promise<void> {
+  const worker = new Worker(new URL('./snapshot-thread.ts', import.meta.url), { workerData, execArgv: [] });
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error(`the copy of the metadata ended with ${code}`)),
+    );
+  });
+}

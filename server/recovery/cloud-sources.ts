@@ -1,0 +1,66 @@
+/** The parts of a cloud, as files of its data directory: what a point is made of, in this order. */
+import type { DataFiles, Snapshot, Source, SourceFile } from './sources.ts';
+import { RecoveryStore } from './store.ts';
+
+const OWNER_ONLY = 0o600;
+const PAGE = 1000;
+
+/** The keys first: without them nothing else is of use. */
+export function cloudSources(files: DataFiles): Source[] {
+  return [keys(files), metadata(), blobs(files), images(files)];
+}
+
+function keys(files: DataFiles): Source {
+  return {
+    name: 'keys',
+    consistency: 'the keys that the metadata is sealed under',
+    async *files() {
+      yield plainFile(files, 'master.key', 'in_place');
+    },
+  };
+}
+
+function metadata(): Source {
+  return {
+    name: 'metadata',
+    consistency: 'as of one moment',
+    async *files(snapshot) {
+      const open = async () => snapshot.bytes();
+      yield { path: 'metadata.db', mode: OWNER_ONLY, open, changes: 'in_place', isPacked: false };
+    },
+  };
+}
+
+/** Every blob that the snapshot names: it was on disk before, and stays while a hold lives. */
+function blobs(files: DataFiles): Source {
+  return {
+    name: 'objects',
+    consistency: 'as of the moment of the metadata',
+    async *files({ reads }: Snapshot) {
+      const store = new RecoveryStore(reads);
+      for (let after = ''; ; ) {
+        const names = await store.blobs(after, PAGE);
+        // As drivers/blobs-file keeps them.
+        for (const name of names) yield plainFile(files, `blobs/${name.slice(-2)}/${name}`, 'never');
+        after = names.at(-1) ?? after;
+        if (names.length < PAGE) return;
+      }
+    },
+  };
+}
+
+/** What disks are made of. An image never changes once it is there. */
+function images(files: DataFiles): Source {
+  return {
+    name: 'images',
+    consistency: 'each file as it is for good',
+    async *files() {
+      const names = (await files.list('images')).filter((name) => !name.startsWith('.'));
+      for (const name of names.sort()) yield plainFile(files, `images/${name}`, 'never');
+    },
+  };
+}
+
+function plainFile(files: DataFiles, path: string, changes: SourceFile['changes']): SourceFile {
+  return { path, mode: OWNER_ONLY, open: () => files.open(path), changes, isPacked: false };
+}

@@ -1,0 +1,123 @@
+/** Writes and reads the components of a point: the files of one part of a cloud, and the index of them. */
+import { type Clock, formatTime } from '../clock.ts';
+import { contentChunks, fixedBlocks } from './chunks.ts';
+import type { Component, Entry } from './manifest.ts';
+import type { Repository } from './repository.ts';
+import type { Snapshot, Source, SourceFile } from './sources.ts';
+
+export interface ComponentsDeps {
+  readonly repository: Repository;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Told of bytes as they are kept or found to be kept; `added` of them new, as they are stored. */
+  readonly onProgress: (bytes: number, added: number) => void;
+}
+
+export class Components {
+  readonly #deps: ComponentsDeps;
+
+  constructor(deps: ComponentsDeps) {
+    this.#deps = deps;
+  }
+
+  /** `before`: the same component of a sound earlier point, whose pieces are there. */
+  async write(source: Source, snapshot: Snapshot, before: Component | undefined): Promise<Component> {
+    const { repository, clock, signal, onProgress } = this.#deps;
+    const readAt = formatTime(clock.now());
+    let files = 0;
+    let sizeBytes = 0;
+    const earlier = new Earlier(before && this.entries(before));
+    const entryOf = async (file: SourceFile) => {
+      signal.throwIfAborted();
+      const kept = file.changes === 'never' ? await earlier.find(file.path) : undefined;
+      return { work: kept === undefined ? this.#keep(file) : Promise.resolve(kept) };
+    };
+    const lines = async function* (): AsyncGenerator<Buffer> {
+      for await (const entry of severalAhead(source.files(snapshot, signal), entryOf)) {
+        if (entry === undefined) continue;
+        files++;
+        sizeBytes += entry.size_bytes;
+        yield Buffer.from(`${JSON.stringify(entry)}\n`);
+      }
+    };
+    const index = await repository.store(contentChunks(lines()), { isPacked: false, signal });
+    onProgress(0, index.addedBytes);
+    return {
+      name: source.name,
+      consistency: source.consistency,
+      files,
+      size_bytes: sizeBytes,
+      index: index.pieces,
+      read_at: readAt,
+    };
+  }
+
+  /** In the order in which they were written. Throws Damaged. */
+  async *entries(component: Component): AsyncGenerator<Entry> {
+    let rest = '';
+    const decoder = new TextDecoder();
+    for await (const bytes of this.#deps.repository.read(component.index)) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) yield JSON.parse(line) as Entry;
+    }
+  }
+
+  async #keep(file: SourceFile): Promise<Entry | undefined> {
+    const { repository, signal, onProgress } = this.#deps;
+    const bytes = await file.open();
+    if (bytes === undefined) return undefined;
+    const pieces = file.changes === 'by_insertion' ? contentChunks(bytes) : fixedBlocks(bytes);
+    const stored = await repository.store(pieces, { isPacked: file.isPacked, signal });
+    onProgress(stored.sizeBytes, stored.addedBytes);
+    return { path: file.path, mode: file.mode, size_bytes: stored.sizeBytes, pieces: stored.pieces };
+  }
+}
+
+const FILES_AT_ONCE = 8;
+
+/** The results in the order of the items; the work on the next ones has begun meanwhile. */
+async function* severalAhead<T, R>(
+  items: AsyncIterable<T>,
+  begin: (item: T) => Promise<{ readonly work: Promise<R> }>,
+): AsyncGenerator<R> {
+  const begun: Promise<R>[] = [];
+  try {
+    for await (const item of items) {
+      const { work } = await begin(item);
+      work.catch(() => {});
+      begun.push(work);
+      if (begun.length >= FILES_AT_ONCE) yield await (begun.shift() as Promise<R>);
+    }
+    for (const work of begun) yield await work;
+  } finally {
+    await Promise.allSettled(begun);
+  }
+}
+
+/** Files that never change, of an earlier point: walked side by side with the new ones, in their order. */
+class Earlier {
+  readonly #entries: AsyncGenerator<Entry> | undefined;
+  #next: Entry | undefined;
+  #isBegun = false;
+
+  constructor(entries: AsyncGenerator<Entry> | undefined) {
+    this.#entries = entries;
+  }
+
+  async find(path: string): Promise<Entry | undefined> {
+    if (!this.#isBegun) await this.#advance();
+    const wanted = nameOf(path);
+    while (this.#next !== undefined && nameOf(this.#next.path) < wanted) await this.#advance();
+    return this.#next?.path === path ? this.#next : undefined;
+  }
+
+  async #advance(): Promise<void> {
+    this.#isBegun = true;
+    this.#next = (await this.#entries?.next())?.value;
+  }
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

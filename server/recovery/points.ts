@@ -1,0 +1,352 @@
+/**
+ * Recovery points: from each of them the whole cloud comes back on an empty machine (decisions/0021).
+ *
+ * The cut is a snapshot of the metadata, taken while a hold keeps the sweeper away: every blob that the
+ * snapshot names was on disk before and stays until it is copied. Writes go on. A manifest is put last, so a
+ * point is whole or is none.
+ */
+import { createHash } from 'node:crypto';
+import type { Call } from '../accounts/principal.ts';
+import { type Clock, formatTime } from '../clock.ts';
+import { AppError, isAppError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import { Components } from './components.ts';
+import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
+import { presentPoint } from './point-answer.ts';
+import type { Repository } from './repository.ts';
+import type { Point } from './schema.ts';
+import type { Snapshot, Snapshots, Source } from './sources.ts';
+import { type PointRow, RecoveryStore } from './store.ts';
+
+export interface PointsDeps {
+  readonly store: RecoveryStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly snapshots: Snapshots;
+  readonly sources: readonly Source[];
+  /** Opens the repository, or makes it. */
+  readonly repository: () => Promise<Repository>;
+  /** Where it is, for people. */
+  readonly place: string;
+  readonly version: string;
+  /** Bytes of all that there is, roughly: what percent are of. */
+  readonly estimateBytes: () => Promise<number>;
+  readonly report: (pointId: string, error: unknown) => void;
+}
+
+const NOT_INCLUDED = [
+  'settings from the environment and the command line',
+  'sessions of the console',
+  'memory of running virtual machines: their disks are as after a power cut',
+  'TLS certificates and what else lies outside the data directory',
+];
+const RENEW_MS = 60_000;
+
+interface Making {
+  readonly row: PointRow;
+  readonly cancel: AbortController;
+  readonly ended: Promise<void>;
+}
+
+export class Points {
+  readonly #deps: PointsDeps;
+  #making: Making | undefined;
+  /** Between the check and the first commit of a creation. */
+  #isBeginning = false;
+
+  constructor(deps: PointsDeps) {
+    this.#deps = deps;
+  }
+
+  /** At the start of Cloudlet: what was being made is no more. */
+  async recover(): Promise<void> {
+    const { changes, store, snapshots } = this.#deps;
+    await snapshots.sweep();
+    await changes.run(UNASKED, (change) => {
+      change.add(store.failUnfinished('Cloudlet ended while it was being made'));
+      change.add(store.endHolds());
+    });
+  }
+
+  /** True while a point is being made: what it may name must not be removed, keys not retired. */
+  get #isMaking(): boolean {
+    return this.#making !== undefined || this.#isBeginning;
+  }
+
+  /** Runs `work` while no point is made, and none while it runs. Throws `point_in_progress`. */
+  async apart<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isMaking) throw inProgress(this.#making?.row.point_id ?? null);
+    this.#isBeginning = true;
+    try {
+      return await work();
+    } finally {
+      this.#isBeginning = false;
+    }
+  }
+
+  /** Resolves when the cut is fixed; the copy goes on. Throws `point_in_progress`. */
+  async create(call: Call): Promise<Point> {
+    const { clock, changes, store, snapshots, place } = this.#deps;
+    if (this.#isMaking) throw inProgress(this.#making?.row.point_id ?? null);
+    this.#isBeginning = true;
+    try {
+      const repository = await this.#deps.repository();
+      const pointId = newId('drp', clock);
+      const now = clock.now();
+      await changes.run(UNASKED, (change) => {
+        change.add(store.hold(pointId, now));
+      });
+      const snapshot = await snapshots.take();
+      const cut = { point_id: pointId, target: place, created_at: now };
+      const point = await changes.run(call, async (change) => {
+        change.add(store.insert(cut));
+        return presentPoint(newRow(cut));
+      });
+      const row = await store.find(pointId);
+      if (row === undefined) throw new Error('a new point is gone');
+      this.#begin(row, snapshot, repository);
+      return point;
+    } catch (error) {
+      if (!this.#making) await this.#endHolds();
+      throw error;
+    } finally {
+      this.#isBeginning = false;
+    }
+  }
+
+  /** Throws `point_not_found`. */
+  async find(pointId: string): Promise<Point> {
+    return presentPoint(await this.#row(pointId));
+  }
+
+  async *list(after: number, limit: number): AsyncGenerator<ListedPoint> {
+    const rows = await this.#deps.store.list(after, Number.isFinite(limit) ? limit : 1_000_000);
+    for (const row of rows) yield new ListedPoint(this.#current(row));
+  }
+
+  /** Once it is no longer being made, or `ms` have passed. */
+  async wait(pointId: string, ms: number): Promise<Point> {
+    const making = this.#making;
+    if (making?.row.point_id === pointId) {
+      const late = new Promise((resolve) => setTimeout(resolve, ms).unref());
+      await Promise.race([making.ended, late]);
+    }
+    return this.find(pointId);
+  }
+
+  /** Throws `point_not_found`, `point_invalid_state` when it is not being made. */
+  async cancel(pointId: string): Promise<Point> {
+    const row = await this.#row(pointId);
+    const making = this.#making;
+    if (making?.row.point_id !== pointId) throw invalidState(row, 'is not being made');
+    making.cancel.abort();
+    await making.ended;
+    return this.find(pointId);
+  }
+
+  /** Ends what runs. */
+  async close(): Promise<void> {
+    this.#making?.cancel.abort();
+    await this.#making?.ended;
+  }
+
+  #begin(row: PointRow, snapshot: Snapshot, repository: Repository): void {
+    const cancel = new AbortController();
+    const making = { current: row };
+    const ended = this.#make(making, { snapshot, repository, signal: cancel.signal })
+      .catch((error: unknown) => this.#fail(making.current, { error, isCancelled: cancel.signal.aborted }))
+      .catch((error: unknown) => this.#deps.report(row.point_id, error))
+      .finally(async () => {
+        await snapshot.remove().catch((error) => this.#deps.report(row.point_id, error));
+        await this.#endHolds();
+        this.#making = undefined;
+      });
+    this.#making = {
+      cancel,
+      ended,
+      get row() {
+        return making.current;
+      },
+    };
+  }
+
+  async #make(
+    making: { current: PointRow },
+    how: { readonly snapshot: Snapshot; readonly repository: Repository; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { store, clock, sources, changes, estimateBytes } = this.#deps;
+    const { snapshot, repository, signal } = how;
+    const estimate = Math.max(1, await estimateBytes());
+    let renewedAt = clock.monotonic();
+    const onProgress = (bytes: number, added: number) => {
+      const { current } = making;
+      const sizeBytes = current.size_bytes + bytes;
+      const percent = Math.min(99, Math.round((sizeBytes / estimate) * 1000) / 10);
+      const storedBytes = current.stored_bytes + added;
+      making.current = { ...current, size_bytes: sizeBytes, stored_bytes: storedBytes, percent };
+      if (clock.monotonic() - renewedAt < RENEW_MS) return;
+      renewedAt = clock.monotonic();
+      void changes
+        .run(UNASKED, (change) => void change.add(store.hold(current.point_id, clock.now())))
+        .catch((error) => this.#deps.report(current.point_id, error));
+    };
+    const components = new Components({ repository, clock, signal, onProgress });
+    const earlier = await this.#earlier(repository);
+    const written: Component[] = [];
+    const gaps: Gap[] = [];
+    for (const source of sources) {
+      try {
+        const before = earlier?.components.find(({ name }) => name === source.name);
+        written.push(await components.write(source, snapshot, before));
+      } catch (error) {
+        if (signal.aborted || !isComponentFailure(error)) throw error;
+        gaps.push({ component: error.component, reason: error.message });
+      }
+    }
+    await this.#complete(making.current, { written, gaps, snapshot, repository });
+  }
+
+  async #complete(
+    row: PointRow,
+    what: {
+      readonly written: readonly Component[];
+      readonly gaps: readonly Gap[];
+      readonly snapshot: Snapshot;
+      readonly repository: Repository;
+    },
+  ): Promise<void> {
+    const { clock, changes, store, version } = this.#deps;
+    const inSnapshot = new RecoveryStore(what.snapshot.reads);
+    const contents = await inSnapshot.contents();
+    const now = clock.now();
+    const manifest: Manifest = {
+      format: 1,
+      point_id: row.point_id,
+      version,
+      schema: await inSnapshot.schema(),
+      cut_at: formatTime(row.created_at),
+      completed_at: formatTime(now),
+      contents,
+      components: what.written,
+      gaps: what.gaps,
+      not_included: NOT_INCLUDED,
+    };
+    const sealed = await what.repository.putManifest(row.point_id, Buffer.from(JSON.stringify(manifest)));
+    const complete: PointRow = {
+      ...row,
+      state: 'complete',
+      percent: 100,
+      completed_at: now,
+      size_bytes: what.written.reduce((sum, { size_bytes }) => sum + size_bytes, 0),
+      stored_bytes: row.stored_bytes + sealed.length,
+      contents: JSON.stringify(contents),
+      gaps: JSON.stringify(what.gaps),
+      manifest_sha256: createHash('sha256').update(sealed).digest('hex'),
+    };
+    await changes.run(UNASKED, (change) => void change.add(store.update(complete)));
+  }
+
+  /** What the newest sound point has, so that what never changes is not read again. */
+  async #earlier(repository: Repository): Promise<Manifest | undefined> {
+    const row = await this.#deps.store.newestSound();
+    if (row === undefined) return undefined;
+    try {
+      const found = await repository.getManifest(row.point_id);
+      return found && readManifest(found.bytes);
+    } catch {
+      // Its own verification names the damage; here it only means that everything is read.
+      return undefined;
+    }
+  }
+
+  async #fail(row: PointRow, why: { readonly error: unknown; readonly isCancelled: boolean }): Promise<void> {
+    const { changes, store, report } = this.#deps;
+    const { error, isCancelled } = why;
+    if (!isCancelled) report(row.point_id, error);
+    const state = isCancelled ? 'cancelled' : 'failed';
+    const reason = isCancelled ? null : reasonOf(error);
+    await changes.run(UNASKED, (change) => void change.add(store.update({ ...row, state, reason })));
+  }
+
+  async #endHolds(): Promise<void> {
+    const { changes, store } = this.#deps;
+    await changes
+      .run(UNASKED, (change) => void change.add(store.endHolds()))
+      .catch((error) => this.#deps.report('', error));
+  }
+
+  async #row(pointId: string): Promise<PointRow> {
+    const row = await this.#deps.store.find(pointId);
+    if (row !== undefined) return this.#current(row);
+    throw new AppError('point_not_found', `There is no recovery point ${pointId}`);
+  }
+
+  /** With what is known of it beyond the row. */
+  #current(row: PointRow): PointRow {
+    const making = this.#making?.row;
+    return making?.point_id === row.point_id && row.state === 'creating' ? making : row;
+  }
+}
+
+/** One part of the cloud could not be copied; the point goes on without it, and says so. */
+class ComponentFailure extends Error {
+  readonly component: string;
+
+  constructor(component: string, message: string) {
+    super(message);
+    this.component = component;
+  }
+}
+
+function isComponentFailure(error: unknown): error is ComponentFailure {
+  return error instanceof ComponentFailure;
+}
+
+/** A point with its place in the list. */
+class ListedPoint {
+  readonly id: number;
+  readonly #row: PointRow;
+
+  constructor(row: PointRow) {
+    this.id = row.id;
+    this.#row = row;
+  }
+
+  toJSON(): Point {
+    return presentPoint(this.#row);
+  }
+}
+
+function newRow(point: Pick<PointRow, 'point_id' | 'target' | 'created_at'>): PointRow {
+  return {
+    ...point,
+    id: 0,
+    state: 'creating',
+    reason: null,
+    percent: 0,
+    completed_at: null,
+    verified_at: null,
+    size_bytes: 0,
+    stored_bytes: 0,
+    contents: '{}',
+    gaps: '[]',
+    manifest_sha256: null,
+    deletes_at: null,
+  };
+}
+
+function inProgress(pointId: string | null): AppError {
+  const extra = pointId === null ? {} : { point_id: pointId };
+  const hint = 'Wait for its end, or cancel it';
+  return new AppError('point_in_progress', 'Another recovery point is being made', { extra, hint });
+}
+
+function invalidState({ point_id, state }: PointRow, what: string): AppError {
+  return new AppError('point_invalid_state', `The recovery point ${point_id} ${what}`, { extra: { state } });
+}
+
+function reasonOf(error: unknown): string {
+  if (isAppError(error)) return error.message;
+  return 'It could not be written; the log of Cloudlet has the cause';
+}

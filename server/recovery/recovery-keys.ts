@@ -1,0 +1,79 @@
+/**
+ * Two keys open a repository: its own, which this cloud keeps sealed, so that points can be made and verified
+ * with nobody at hand; and the recovery key, which a person keeps for the day when the cloud is lost. The
+ * recovery key is kept here only until somebody has proved to have it.
+ */
+import type { Clock } from '../clock.ts';
+import { AppError, invalidField } from '../errors.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import { readRecoveryKey, recoveryKeyText } from './recovery-key.ts';
+import { Repository } from './repository.ts';
+import type { KeyAnswer } from './schema.ts';
+import type { RecoveryStore } from './store.ts';
+import type { Target } from './target.ts';
+
+/** Names among the secrets of this cloud. */
+const REPOSITORY_KEY = 'recovery-repository';
+const RECOVERY_KEY = 'recovery-key';
+
+export interface RecoveryKeysDeps {
+  readonly secrets: {
+    get(name: string): Promise<Buffer>;
+    forget(name: string): Promise<void>;
+  };
+  readonly target: Target;
+  readonly store: RecoveryStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+}
+
+export class RecoveryKeys {
+  readonly #deps: RecoveryKeysDeps;
+
+  constructor(deps: RecoveryKeysDeps) {
+    this.#deps = deps;
+  }
+
+  /** Opens the repository, and makes it when there is none. */
+  async open(): Promise<Repository> {
+    const { secrets, target } = this.#deps;
+    const key = await secrets.get(REPOSITORY_KEY);
+    const found = await Repository.find(target, key);
+    if (found !== undefined) return Repository.open(target, found);
+    const recoveryKey = await secrets.get(RECOVERY_KEY);
+    return Repository.open(target, await Repository.create(target, { key, recoveryKey }));
+  }
+
+  /** True when points would be of no use if the cloud were lost now: nobody has the key. */
+  async isMissing(): Promise<boolean> {
+    const { secrets, target, store } = this.#deps;
+    const found = await Repository.find(target, await secrets.get(REPOSITORY_KEY));
+    return found !== undefined && !(await store.isKeyTaken(found.repositoryId));
+  }
+
+  /** Throws `recovery_key_taken`. */
+  async show(): Promise<KeyAnswer> {
+    const { id } = await this.open();
+    const { secrets, store } = this.#deps;
+    if (await store.isKeyTaken(id)) {
+      throw new AppError('recovery_key_taken', 'The recovery key was taken and is not kept here any more', {
+        hint: 'Ask whoever keeps it; `cloudlet recovery key --confirm` checks one',
+      });
+    }
+    return { recovery_key: recoveryKeyText(await secrets.get(RECOVERY_KEY)), taken: false };
+  }
+
+  /** Throws `invalid_request` when it is not the one. */
+  async confirm(text: string): Promise<KeyAnswer> {
+    const { id } = await this.open();
+    const { secrets, target, store, changes, clock } = this.#deps;
+    try {
+      await Repository.unlock(target, readRecoveryKey(text));
+    } catch (error) {
+      throw invalidField('recovery_key', (error as Error).message);
+    }
+    await changes.run(UNASKED, (change) => void change.add(store.setKeyTaken(id, clock.now())));
+    await secrets.forget(RECOVERY_KEY);
+    return { taken: true };
+  }
+}

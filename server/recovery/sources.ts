@@ -1,0 +1,47 @@
+/** What recovery needs of this cloud's own data, to copy it. Paths are relative to the data directory. */
+import type { Reads } from '../metadata/metadata.ts';
+
+/** The metadata as of one moment, while commits go on. */
+export interface Snapshot {
+  readonly reads: Reads;
+  /** The whole database as a file. */
+  bytes(): AsyncIterable<Uint8Array>;
+  /** Frees the room it takes. */
+  remove(): Promise<void>;
+}
+
+export interface Snapshots {
+  take(): Promise<Snapshot>;
+  /** Removes what a kill left. */
+  sweep(): Promise<void>;
+}
+
+/** One file of a component. */
+export interface SourceFile {
+  readonly path: string;
+  /** Permission bits. */
+  readonly mode: number;
+  /** Undefined: it is gone since. */
+  open(): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** How it changes from point to point: not at all, block by block, or by insertion. */
+  readonly changes: 'never' | 'in_place' | 'by_insertion';
+  /** It is compressed or encrypted already. */
+  readonly isPacked: boolean;
+}
+
+/** One part of a cloud: all its files, as of the snapshot or later. */
+export interface Source {
+  readonly name: string;
+  /** What a reader of the manifest is told of how its files agree with each other. */
+  readonly consistency: string;
+  /** Where files never change they come in the order of their last path segment. */
+  files(snapshot: Snapshot, signal: AbortSignal): AsyncIterable<SourceFile>;
+}
+
+/** The files of the data directory. */
+export interface DataFiles {
+  /** Undefined: there is none. */
+  open(path: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** Names in a folder; none when there is no such folder. */
+  list(folder: string): Promise<readonly string[]>;
+}
