@@ -118,12 +118,12 @@ const noApt = ['apt-get', 'dpkg-deb'].every((name) => existsSync(`/usr/bin/${nam
   : 'there is no apt here';
 test("the image is made of Ubuntu's kernel, whose modules are packed with zstd", { skip: noApt }, (t) => {
   const root = repository('ubuntu', 'guest');
-  const before = process.env['APT_CONFIG'];
+  const before = process.env.APT_CONFIG;
   t.after(() => {
-    if (before === undefined) delete process.env['APT_CONFIG'];
-    else process.env['APT_CONFIG'] = before;
+    if (before === undefined) delete process.env.APT_CONFIG;
+    else process.env.APT_CONFIG = before;
   });
-  process.env['APT_CONFIG'] = ubuntuArchive();
+  process.env.APT_CONFIG = ubuntuArchive();
   assert.equal(buildGuestImage({ root, outsidePath: '/usr/sbin:/usr/bin:/sbin:/bin' }), true);
   const output = join(root, 'build/guest');
   assert.deepEqual(readdirSync(output).sort(), ['stamp', 'tiny-initrd', 'tiny-kernel']);

@@ -11,7 +11,6 @@ const USUAL_FOLDERS: readonly string[] = ['/usr/sbin', '/usr/bin', '/sbin', '/bi
 const PACKAGES = {
   bash: 'bash',
   perl: 'perl-base',
-  prlimit: 'util-linux',
   setpriv: 'util-linux',
   unshare: 'util-linux',
 } as const;

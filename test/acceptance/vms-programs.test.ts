@@ -14,7 +14,7 @@ import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner } from './vms-k
 const namespaces = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', 'true']).status === 0;
 const noMounts = namespaces ? notInstalled('mount', 'ip', 'nft') : 'moving programs needs mount namespaces';
 const skip = cannotRunGuests() || noMounts;
-const TAKEN = ['bash', 'setpriv', 'prlimit', 'unshare', 'qemu-system-x86_64', 'qemu-img', 'ip', 'nft'];
+const TAKEN = ['bash', 'setpriv', 'unshare', 'qemu-system-x86_64', 'qemu-img', 'ip', 'nft'];
 
 /** For a shell as root, in mounts of its own: binds each program to its new place and hides it in the old. */
 const MOVE = `root=$1; shift

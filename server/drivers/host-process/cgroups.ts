@@ -83,12 +83,18 @@ export class Cgroups {
    * where there are no limits.
    */
   place(name: string, pid: number, limits: Readonly<Record<string, string>>): void {
+    const file = this.make(name, limits);
+    if (file !== null) fs.writeFileSync(file, String(pid));
+  }
+
+  /** Makes that group. A process joins it whose number is written to the file of this path; null: none. */
+  make(name: string, limits: Readonly<Record<string, string>>): string | null {
     const parent = this.#parent();
-    if (parent.problem !== '') return;
+    if (parent.problem !== '') return null;
     const folder = parent.prefix + name;
     fs.mkdirSync(folder, { recursive: true });
     for (const [file, value] of Object.entries(limits)) fs.writeFileSync(join(folder, file), value);
-    fs.writeFileSync(join(folder, 'cgroup.procs'), String(pid));
+    return join(folder, 'cgroup.procs');
   }
 
   /** Removes the group of a process that is gone; one that cannot go stays for its next run. */

@@ -40,7 +40,7 @@ exit
 }
 
 /** A word that means nothing else to a shell. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
@@ -74,8 +74,15 @@ export function readEnding(path: string): Ending | null {
 
 /** For humans. */
 export function endingText({ status }: Pick<Ending, 'status'>): string {
-  if (status <= SIGNALLED) return `the process exited with status ${status}`;
-  return `the process was killed by ${signalName(status - SIGNALLED)}`;
+  const { code, signal } = exitOf(status);
+  return signal === null ? `the process exited with status ${code}` : `the process was killed by ${signal}`;
+}
+
+/** A status as a shell counts, told apart. */
+export function exitOf(status: number): { readonly code: number | null; readonly signal: string | null } {
+  return status > SIGNALLED
+    ? { code: null, signal: signalName(status - SIGNALLED) }
+    : { code: status, signal: null };
 }
 
 /** `SIGKILL` and the like; `signal 99` when the host has no name for it. */

@@ -13,6 +13,7 @@ export interface ProcessIdentity {
 }
 
 interface ProcessStat {
+  readonly pid: number;
   /** It may be buried yet. */
   readonly isDead: boolean;
   readonly cpuTicks: number;
@@ -38,14 +39,16 @@ export function readProc(path: string): string | null {
 /** What the kernel says of `<pid>` or `<pid>/task/<tid>`. */
 export function readStat(path: string | number): ProcessStat | null {
   const text = readProc(`${path}/stat`);
-  if (text === null) return null;
+  return text === null ? null : parseStat(text);
+}
+
+/** A line of `stat`; null when it is none. */
+export function parseStat(text: string): ProcessStat | null {
   // The name, in parentheses, may itself hold anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return {
-    isDead: isOver(text),
-    cpuTicks: Number(fields[11]) + Number(fields[12]),
-    startTime: Number(fields[19]),
-  };
+  const [pid, startTime] = [Number.parseInt(text, 10), Number(fields[19])];
+  if (!Number.isInteger(pid) || !Number.isInteger(startTime)) return null;
+  return { pid, isDead: isOver(text), cpuTicks: Number(fields[11]) + Number(fields[12]), startTime };
 }
 
 /** Memory of the host that the process has, bytes; null when it is gone. */

@@ -130,7 +130,7 @@ export class GuestRun {
 
   #take({ name, data }: QmpEvent): void {
     if (name === 'GUEST_PANICKED') this.#hasPanicked = true;
-    if (name === 'SHUTDOWN' && typeof data['reason'] === 'string') this.#shutdownReason = data['reason'];
+    if (name === 'SHUTDOWN' && typeof data.reason === 'string') this.#shutdownReason = data.reason;
   }
 
   async #afterClose(): Promise<void> {

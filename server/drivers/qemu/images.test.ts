@@ -11,12 +11,17 @@ import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noUsers } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
-import { withoutNetwork } from '../host-process/no-network.ts';
+import { HostProcesses } from '../host-process/host-processes.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './images.ts';
 
 const GIB = 2 ** 30;
 /** Apart from those of every cloud that may run here. */
 const UID = 2_100_000_000;
+const processes = new HostProcesses({
+  clock: systemClock,
+  group: 'cloudlet-images-test',
+  hasUsers: noUsers === null,
+});
 
 describe('ImageLibrary', { skip: noQemu }, () => {
   let root: string;
@@ -35,6 +40,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
   const library = (changes: Partial<ImageLibraryDeps> = {}) =>
     new ImageLibrary({
       directory: directory(),
+      processes,
       uid: noUsers === null ? UID : null,
       program: async () => '/usr/bin/qemu-img',
       ...changes,
@@ -74,12 +80,12 @@ describe('ImageLibrary', { skip: noQemu }, () => {
   test('the converter has no powers, nothing of our environment, and limits', async () => {
     // It fails in the end, saying in one line what it is.
     const script = `exec > words; grep -E '^(Uid|CapEff|NoNewPrivs)' /proc/self/status
-      env | cut -d= -f1 | sort; ulimit -v; ulimit -t; ulimit -c
+      env | cut -d= -f1 | sort; ulimit -d; ulimit -t; ulimit -c
       grep -c : /proc/net/dev; cat /proc/net/unix | wc -l
       tr -s '\\t\\n' '  ' < words >&2; exit 1`;
     const images = await stage(testGuestDisk(), library(program(script)));
     // Not every host lets ordinary users have namespaces.
-    const networks = (await withoutNetwork(noUsers === null)).length > 0 ? '1 1' : '\\d+ \\d+';
+    const networks = (await processes.way()).hasNoNetwork ? '1 1' : '\\d+ \\d+';
     const words = new RegExp(`NoNewPrivs: 1 PWD 2097152 3600 0 ${networks} ?$`);
     const user = new RegExp(`Uid: ${UID} ${UID} ${UID} ${UID} CapEff: 0+ NoNewPrivs: 1 `);
     await assert.rejects(images.import(imageId, options), (error) => {

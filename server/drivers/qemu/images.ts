@@ -1,22 +1,10 @@
-/**
- * Takes in disk images of strangers. The bytes are staged in a folder of their own, recognized by our own
- * reading of their header, and then converted by a process that has nothing: another user where we are root,
- * no network where the host lets us, limits on memory, time and what it writes, no environment. What comes
- * out is looked at again and kept as `<imageId>.qcow2`, read only. At most one conversion runs at a time;
- * compute sees to it.
- */
-import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { startProgram } from '../../child-process.ts';
+import { basename, dirname, join } from 'node:path';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
-import { hostProgram } from '../../host-programs.ts';
 import { isId } from '../../ids.ts';
-import { withoutPowers } from '../../system/other-users.ts';
-import { withoutNetwork } from '../host-process/no-network.ts';
-import { withoutOthers } from '../host-process/own-descriptors.ts';
+import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { endProcessesOf } from '../host-process/user-processes.ts';
 import { asDiskError } from './disk.ts';
@@ -25,6 +13,7 @@ import { noQemuImg } from './program.ts';
 
 export interface ImageLibraryDeps {
   readonly directory: string;
+  readonly processes: Pick<HostProcesses, 'start'>;
   /** Under which images are converted, used for nothing else; null: ours, because only root can change it. */
   readonly uid: number | null;
   /** Path of `qemu-img`, or null. */
@@ -38,6 +27,7 @@ interface ConversionLimits {
   readonly totalMs: number;
 }
 
+const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 const LIMITS: ConversionLimits = { memoryBytes: 2 * GIB, cpuSeconds: 3600, totalMs: 2 * 3_600_000 };
 /** Tables and counters of the new file, beside the disk itself. */
@@ -113,22 +103,46 @@ export class ImageLibrary {
       fs.chownSync(join(folder, SOURCE), uid, uid);
       fs.chownSync(folder, uid, uid);
     }
-    const fileBytes = virtualBytes + TABLES_BYTES;
-    const limits = [`--as=${memoryBytes}`, `--cpu=${cpuSeconds}`, `--fsize=${fileBytes}`];
-    const convert = ['convert', '-q', '-f', format, '-O', 'qcow2', SOURCE, RESULT];
-    const become = uid === null ? withoutPowers() : asUser(uid);
-    const words = [...become, '--pdeathsig', 'KILL', '--no-new-privs', '--'];
-    const confine = [hostProgram('setpriv'), ...words, hostProgram('prlimit'), ...limits];
-    const alone = await withoutNetwork(uid !== null);
+    const fileMb = Math.ceil((virtualBytes + TABLES_BYTES) / MIB);
+    const convert: ForeignProgram = {
+      name: 'image-conversion',
+      command: program,
+      args: ['convert', '-q', '-f', format, '-O', 'qcow2', SOURCE, RESULT],
+      uid,
+      folder,
+      readOnly: [programFolder(program)],
+      network: 'none',
+      memoryMb: memoryBytes / MIB,
+      cpuSeconds,
+      fileMb,
+    };
     try {
-      const command = [...alone, ...confine, '--core=0', '--nofile=64', '--', program, ...convert];
-      await runLimited(command, { folder, signal: AbortSignal.any([signal, AbortSignal.timeout(totalMs)]) });
+      await this.#run(convert, AbortSignal.any([signal, AbortSignal.timeout(totalMs)]));
     } finally {
       // Whatever it may have left behind, so that nobody writes to the result any more; nor has anyone but
       // us a say in what the names in the folder stand for.
       if (uid !== null) await clear(uid);
       if (uid !== null) fs.chownSync(folder, 0, 0);
     }
+  }
+
+  /** Rejects with ImageRefused when the program says no or meets a limit. */
+  async #run(program: ForeignProgram, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const running = await this.#deps.processes.start(program, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const kill = () => void running.end({ graceMs: 0 }).catch(() => {});
+    signal.addEventListener('abort', kill, { once: true });
+    let words = '';
+    running.child?.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      words = (words + text).slice(0, MAX_WORDS_BYTES);
+    });
+    if (signal.aborted) kill();
+    const { code, signal: killed } = await running.ended;
+    signal.removeEventListener('abort', kill);
+    if (signal.aborted) throw tookTooLong();
+    if (code === 0) return;
+    if (/No space left|quota/i.test(words)) throw Object.assign(new Error(words), { code: 'ENOSPC' });
+    throw new ImageRefused(killed === null ? lastWords(words) : `its conversion met a limit (${killed})`);
   }
 
   /** Moves the result to where guests begin from. Nothing in the other user's folder is trusted. */
@@ -207,34 +221,6 @@ function recognized(path: string, maxVirtualBytes: number, must: 'qcow2' | null)
   }
 }
 
-interface RunOptions {
-  readonly folder: string;
-  readonly signal: AbortSignal;
-}
-
-/** Rejects with ImageRefused when the program says no or meets a limit. */
-async function runLimited(command: readonly string[], options: RunOptions): Promise<void> {
-  const { folder, signal } = options;
-  signal.throwIfAborted();
-  const [program, args] = withoutOthers(command);
-  const child = await startProgram(program, args, {
-    ...{ cwd: folder, env: {}, stdio: ['ignore', 'ignore', 'pipe'] },
-    ...{ signal, killSignal: 'SIGKILL' },
-  });
-  let words = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    words = (words + text).slice(0, MAX_WORDS_BYTES);
-  });
-  // An abort does not wait for what the program may have left behind.
-  const outcome: unknown = await once(child, 'close').catch((error) => error);
-  if (outcome instanceof Error) throw signal.aborted ? tookTooLong() : outcome;
-  const [status, killed] = outcome as [number | null, string | null];
-  if (status === 0) return;
-  if (/No space left|quota/i.test(words)) throw Object.assign(new Error(words), { code: 'ENOSPC' });
-  const reason = killed === null ? lastWords(words) : `its conversion met a limit (${killed})`;
-  throw new ImageRefused(reason);
-}
-
 async function clear(uid: number): Promise<void> {
   if (!(await endProcessesOf(uid, END_MS))) throw new Error('a conversion does not end');
 }
@@ -253,8 +239,10 @@ function lastWords(words: string): string {
   return plain === '' ? 'it cannot be converted' : `it cannot be converted: ${plain}`;
 }
 
-function asUser(uid: number): string[] {
-  return ['--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--inh-caps=-all'];
+/** What a program that is in none of the system's folders needs to see: its libraries are beside it. */
+function programFolder(program: string): string {
+  const folder = dirname(fs.realpathSync(program));
+  return basename(folder) === 'bin' ? dirname(folder) : program;
 }
 
 async function syncDirectory(path: string): Promise<void> {

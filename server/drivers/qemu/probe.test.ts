@@ -71,13 +71,13 @@ function childrenOf(pid: number): number[] {
 
 test('the probe boots for real, says what it found and remembers it', { skip: noQemu }, async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-probe-'));
-  const before = process.env['TMPDIR'];
+  const before = process.env.TMPDIR;
   t.after(() => {
-    if (before === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = before;
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
   });
   // It may be of no use: nothing of the probe is there.
-  process.env['TMPDIR'] = join(directory, 'nowhere');
+  process.env.TMPDIR = join(directory, 'nowhere');
   try {
     const program = await new QemuPrograms().system();
     assert.ok(program);

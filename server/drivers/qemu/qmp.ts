@@ -159,19 +159,19 @@ export class QmpClient {
       return;
     }
     if ('QMP' in message) this.#greeting.resolve();
-    else if (typeof message['event'] === 'string') {
-      this.#onEvent({ name: message['event'], data: record(message['data']) });
+    else if (typeof message.event === 'string') {
+      this.#onEvent({ name: message.event, data: record(message.data) });
     } else this.#answer(message);
   }
 
   #answer(message: Readonly<Record<string, unknown>>): void {
-    const id = Number(message['id']);
+    const id = Number(message.id);
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
     this.#waiting.delete(id);
     clearTimeout(waiting.timer);
-    const reason = record(message['error'])['desc'];
-    if ('return' in message) waiting.resolve(message['return']);
+    const reason = record(message.error).desc;
+    if ('return' in message) waiting.resolve(message.return);
     else waiting.reject(new QmpError('refused', typeof reason === 'string' ? reason : 'QMP refused'));
   }
 

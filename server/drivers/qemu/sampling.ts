@@ -51,7 +51,7 @@ async function memoryFigures(run: GuestRun): Promise<{ used: number | null; tota
   const path = `/machine/peripheral/${BALLOON_ID}`;
   const answer = (await run.command('qom-get', { path, property: 'guest-stats' }, QMP_MS)) as Figures | null;
   if (!answer?.['last-update']) return { used: null, total: null };
-  const stats = answer['stats'] as Figures;
+  const stats = answer.stats as Figures;
   const total = count(stats['stat-total-memory']);
   const free = count(stats['stat-available-memory']) ?? count(stats['stat-free-memory']);
   return { used: total === null || free === null ? null : total - free, total };
@@ -62,5 +62,5 @@ export async function diskFigures(run: GuestRun): Promise<{ read: number | null;
   const answer = await run.command('query-blockstats', {}, QMP_MS);
   const disks = answer as readonly { readonly qdev?: unknown; readonly stats: Figures }[];
   const disk = disks.find(({ qdev }) => typeof qdev === 'string' && qdev.includes(DISK_ID));
-  return { read: count(disk?.stats['rd_bytes']), write: count(disk?.stats['wr_bytes']) };
+  return { read: count(disk?.stats.rd_bytes), write: count(disk?.stats.wr_bytes) };
 }

@@ -1,0 +1,269 @@
+/** What the room for foreign processes promises, on each way that this host has of keeping it. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import { systemClock } from '../../clock.ts';
+import { eventually } from '../../testing/eventually.ts';
+import { noUsers, testUidBase } from '../../testing/own-ground.ts';
+import { type ForeignProgram, HostProcesses } from './host-processes.ts';
+import { findWay, type Way } from './host-ways.ts';
+import { RUN } from './launch-script.ts';
+import { isAlive, isThere } from './process-identity.ts';
+
+const MODULE = new URL('./host-processes.ts', import.meta.url).href;
+const CLOCK = new URL('../../clock.ts', import.meta.url).href;
+const GROUP = 'cloudlet-processes-test';
+const UID = testUidBase();
+const PIPES = ['ignore', 'pipe', 'pipe'] as const;
+const PLAIN: Way = { hasView: false, hasNoNetwork: false, inUserNamespace: false, problem: 'a test' };
+const [asRoot, asUser] = await Promise.all([findWay(true), findWay(false)]);
+const WAYS = {
+  'with users of their own, apart': noUsers === null && asRoot.hasView ? asRoot : null,
+  'as our own user, apart': asUser.hasView ? asUser : null,
+  'as our own user, in plain view': PLAIN,
+};
+
+for (const [name, found] of Object.entries(WAYS)) {
+  describe(`a foreign process ${name}`, { skip: found ? false : 'this host does not allow it' }, () => {
+    const way = found ?? PLAIN;
+    const hasUsers = name.startsWith('with');
+    const isApart = way.hasView;
+    const apart = { skip: isApart ? false : 'it is in plain view' };
+    const uid = hasUsers ? UID : null;
+    const deps = { clock: systemClock, group: GROUP, hasUsers, way };
+    const processes = new HostProcesses(deps);
+    let root: string;
+    let folder: string;
+    let count = 0;
+    before(() => {
+      // As a data directory is: nobody but us gets past it.
+      root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
+      folder = join(root, "it's $HOME \\ `here`");
+      fs.mkdirSync(folder, { mode: 0o700 });
+      if (uid !== null) fs.chownSync(folder, uid, uid);
+      fs.writeFileSync(join(root, 'master.key'), 'secret');
+    });
+    after(() => fs.rmSync(root, { recursive: true, force: true }));
+
+    const script = (lines: string, more: Partial<ForeignProgram> = {}): ForeignProgram => ({
+      ...{ name: `test-${process.pid}-${count++}`, command: '/bin/sh', args: ['-c', lines], env: {}, uid },
+      ...{ folder, network: 'host', memoryMb: 512 },
+      ...more,
+    });
+    const newKeeper = () => fs.mkdtempSync(join(root, 'keeper-'));
+    /** What it wrote, and how it ended. */
+    async function outcome(program: ForeignProgram) {
+      const running = await processes.start(program, { stdio: PIPES });
+      const { stdout, stderr } = running.child ?? {};
+      assert.ok(stdout && stderr);
+      const [out, err, { code, signal }] = await Promise.all([text(stdout), text(stderr), running.ended]);
+      return { out, err, code, signal };
+    }
+    /** A process of ours that starts `program`, and is killed then. */
+    async function startedByAnother(program: ForeignProgram, start: string): Promise<number> {
+      const given = JSON.stringify({ ...deps, clock: undefined });
+      const code = `
+      import { HostProcesses } from ${JSON.stringify(MODULE)};
+      import { systemClock } from ${JSON.stringify(CLOCK)};
+      const processes = new HostProcesses({ clock: systemClock, ...${given} });
+      const program = ${JSON.stringify(program)};
+      console.log((await ${start}).pid);
+      setInterval(() => {}, 1000);`;
+      const other = spawn(process.execPath, ['--input-type=module', '-e', code], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const [line] = await once(other.stdout, 'data');
+      other.kill('SIGKILL');
+      await once(other, 'exit');
+      return Number(line);
+    }
+
+    test('sees its folder, the programs, and nothing else of the host', apart, async () => {
+      fs.writeFileSync(join(folder, 'mine'), 'mine');
+      const look = `echo / /srv/* /home* /root* /etc/*
+        cat ${root}/master.key; cat mine; echo $PPID; id -u; pwd`;
+      const { out, err } = await outcome(script(look));
+      const [files, rest] = [out.split('\n')[0], out.split('\n').slice(1)];
+      assert.match(
+        files ?? '',
+        /^\/ \/srv\/mine \/home\* \/root\* \/etc\/alternatives \/etc\/fstab \/etc\/group /,
+      );
+      assert.deepEqual(rest, ['mine0', String(uid ?? process.getuid?.()), '/srv', '']);
+      assert.match(err, /master\.key/);
+      const seen = await outcome(script('echo /proc/[0-9]*; echo >/usr/mine; mount -t tmpfs none /tmp'));
+      assert.equal(seen.out, '/proc/1\n');
+      assert.notEqual(seen.code, 0);
+      assert.match(seen.err, /\/usr\/mine/);
+    });
+
+    test('sees what it is shown where that is, and cannot change it', apart, async () => {
+      const shown = join(root, 'shown folder');
+      const file = join(root, 'shown.txt');
+      fs.mkdirSync(shown, { mode: 0o755 });
+      for (const path of [join(shown, 'inside'), file]) fs.writeFileSync(path, 'shown', { mode: 0o666 });
+      const look = 'cat "$1/inside" "$2"; echo x >"$1/inside"; echo x >"$2"; exec ls "$3"';
+      const words = ['-c', look, 'sh', shown, file, root];
+      const { out, err } = await outcome(script('', { args: words, readOnly: [shown, file] }));
+      assert.equal(out, 'shownshownshown folder\nshown.txt\n');
+      assert.equal(err.match(/Read-only|Permission/gi)?.length, 2);
+      await assert.rejects(
+        processes.start(script('', { readOnly: ['shown'] }), { stdio: PIPES }),
+        /not absolute/,
+      );
+    });
+
+    test('gets its words, its variables and its streams, and no right or descriptor of ours', async () => {
+      const env = { PASSWORD: "it's\n$A `b` \\", INNER: 'INNER\nINNER_' };
+      const look = `cat; printf '%s|' "$@" "$PASSWORD" "$INNER"; tr '\\0' ' ' </proc/$$/environ | wc -l
+      ls /proc/$$/fd; grep -E 'CapEff|CapPrm|NoNewPrivs' /proc/$$/status | tr -d '\\n'; pwd`;
+      const args = ['-c', look, 'sh', '', 'a b', "''", 'ü', '\n'];
+      const fd = fs.openSync('/dev/null', 'r');
+      const running = await processes.start(script('', { args, env }), {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      fs.closeSync(fd);
+      running.child?.stdin?.end('input|');
+      const out = await text(running.child?.stdout ?? assert.fail());
+      const values = `input||a b|''|ü|\n|${env.PASSWORD}|${env.INNER}|`;
+      const rights = 'CapPrm:\t0000000000000000CapEff:\t0000000000000000NoNewPrivs:\t1';
+      assert.equal(out, `${values}2\n0\n1\n2\n${rights}${await processes.pathOf(folder)}\n`);
+      assert.deepEqual(await running.ended.then(({ code, signal }) => [code, signal]), [0, null]);
+    });
+
+    test('ends as it likes when asked, and is killed with all that it made when it does not', async () => {
+      const start = async (lines: string) => {
+        const running = await processes.start(script(lines), { stdio: PIPES });
+        await once(running.child?.stdout ?? (running.child?.stdin as never), 'data');
+        return running;
+      };
+      const willing = await start('trap "exit 7" TERM; echo here; while :; do sleep 0.05; done');
+      assert.deepEqual(await willing.end({ graceMs: 30_000 }).then(({ code }) => code), 7);
+      const way = isApart ? 'setsid ' : '';
+      const deaf = await start(`trap "" TERM; ${way}sleep 600 & echo here; while :; do sleep 0.05; done`);
+      const closed = once(deaf.child ?? assert.fail(), 'close');
+      const { signal, at } = await deaf.end({ graceMs: 100 });
+      assert.equal(signal, 'SIGKILL');
+      assert.ok(at !== null && at > 0);
+      // The other one had its streams.
+      await closed;
+      assert.equal(deaf.isAlive, false);
+    });
+
+    test('ends with us, whatever ends us', async () => {
+      const program = script('trap "" TERM HUP INT; while :; do sleep 0.05; done');
+      const pid = await startedByAnother(
+        program,
+        `processes.start(program, { stdio: ['ignore', 'ignore', 'ignore'] })`,
+      );
+      await eventually(() => !isThere(pid));
+    });
+
+    test('runs on when we were killed, is adopted, not doubled, and its end is known', async () => {
+      const keeper = newKeeper();
+      const program = script('trap "exit 9" TERM; echo said; while :; do sleep 0.05; done');
+      const pid = await startedByAnother(program, `processes.keep(program, ${JSON.stringify(keeper)})`);
+      const adopted = (await processes.adopt(program, keeper)) ?? assert.fail();
+      assert.deepEqual([adopted.pid, adopted.isAlive, processes.lastEnd(keeper)], [pid, true, null]);
+      await assert.rejects(processes.keep(program, keeper), ({ cause }) =>
+        /runs already/.test(String(cause)),
+      );
+      assert.ok(isThere(pid));
+      assert.equal((await adopted.end({ graceMs: 30_000 })).code, 9);
+      assert.equal(await processes.adopt(program, keeper), null);
+      assert.equal(processes.lastEnd(keeper)?.code, 9);
+      assert.equal(fs.readFileSync(join(keeper, 'log'), 'utf8'), 'said\n');
+    });
+
+    test('that ended while nobody watched is known to have, and how', async () => {
+      const keeper = newKeeper();
+      const program = script('sleep 600');
+      const pid = await startedByAnother(program, `processes.keep(program, ${JSON.stringify(keeper)})`);
+      process.kill(pid, 'SIGKILL');
+      const end = await eventually(() => processes.lastEnd(keeper));
+      assert.deepEqual([end.code, end.signal], [null, 'SIGKILL']);
+      assert.equal(await processes.adopt(program, keeper), null);
+      const again = await processes.keep(program, keeper);
+      assert.equal(processes.lastEnd(keeper), null);
+      await again.end({ graceMs: 0 });
+    });
+
+    test('is not taken for another that has its number', async () => {
+      const keeper = newKeeper();
+      const program = script('sleep 600');
+      const running = await processes.keep(program, keeper);
+      const path = join(keeper, RUN);
+      const written = fs.readFileSync(path, 'utf8');
+      const { startTime, bootId } = running.identity;
+      for (const [was, is] of [
+        [` ${startTime} `, ` ${startTime - 1} `],
+        [bootId, 'another'],
+      ] as const) {
+        fs.writeFileSync(path, written.replace(was, is));
+        assert.equal(await processes.adopt(program, keeper), null);
+      }
+      fs.writeFileSync(path, written);
+      assert.equal((await processes.adopt(program, keeper))?.pid, running.pid);
+      assert.equal(isAlive({ ...running.identity, uid: 4711 }), false);
+      await running.end({ graceMs: 0 });
+    });
+
+    test('gets no more memory than it may have', async () => {
+      const take = (mb: number) =>
+        script('', { command: '/usr/bin/perl', args: ['-e', `$x = 'x' x ${mb * 2 ** 20}`], memoryMb: 128 });
+      assert.deepEqual(await outcome(take(16)), { out: '', err: '', code: 0, signal: null });
+      const { code, signal } = await outcome(take(256));
+      assert.ok(code !== 0 || signal === 'SIGKILL', `${code} ${signal}`);
+    });
+
+    test('reaches no address, or those of the host', {
+      skip: way.hasNoNetwork ? false : 'no networks here',
+    }, async (t) => {
+      const server = createServer((socket) => socket.end('here')).listen(0, '127.0.0.1');
+      t.after(() => server.close());
+      await once(server, 'listening');
+      const { port } = server.address() as { port: number };
+      const call = `use IO::Socket::INET;
+        my $s = IO::Socket::INET->new('127.0.0.1:${port}') or die; print <$s>`;
+      const program = (network: 'none' | 'host') =>
+        script('', { command: '/usr/bin/perl', args: ['-e', call], network });
+      assert.equal((await outcome(program('host'))).out, 'here');
+      assert.notEqual((await outcome(program('none'))).code, 0);
+    });
+
+    test('may be Node, and talk to us over its channel', async () => {
+      const code = `process.on('message', (one) => process.send({ got: one }));
+        process.on('disconnect', () => process.exit(5))`;
+      const node = {
+        command: process.execPath,
+        readOnly: [process.execPath],
+        args: ['-e', code],
+        memoryMb: 1024,
+      };
+      const running = await processes.start(script('', { ...node, network: 'none' }), {
+        ...{ stdio: ['ignore', 'inherit', 'inherit'], ipc: true },
+      });
+      running.child?.send({ a: 1 });
+      const [message] = await once(running.child ?? assert.fail(), 'message');
+      assert.deepEqual(message, { got: { a: 1 } });
+      running.child?.disconnect();
+      assert.equal((await running.ended).code, 5);
+    });
+
+    test('that cannot be started is an error, and leaves nothing', async () => {
+      const missing = script('', { command: '/usr/bin/no-such-program' });
+      await assert.rejects(
+        processes.start(missing, { stdio: PIPES }),
+        ({ code, cause }: Error & { code: string }) =>
+          code === 'internal_error' && /is no program here/.test(String(cause)),
+      );
+      const nowhere = script('true', { folder: join(root, 'nowhere') });
+      await assert.rejects(processes.keep(nowhere, newKeeper()), { code: 'internal_error' });
+    });
+  });
+}

@@ -1,0 +1,84 @@
+/** How far this host lets us keep a foreign process from everything else: it is tried. */
+import { execFile } from 'node:child_process';
+import { realpathSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { hostPath, hostProgram } from '../../host-programs.ts';
+import { AT, viewScript } from './view-script.ts';
+
+const run = promisify(execFile);
+const ASK_MS = 10_000;
+/** All that is in it is everybody's anyway. */
+const HARMLESS_FOLDER = '/usr';
+
+export interface Way {
+  /** Processes see their own folder and the system's programs alone, and no process but those they make. */
+  readonly hasView: boolean;
+  /** Processes can be cut off from all networks. */
+  readonly hasNoNetwork: boolean;
+  /** Both within a namespace of users, which has but one. */
+  readonly inUserNamespace: boolean;
+  /** Why processes are kept apart less than they could be, for humans; empty: they are not. */
+  readonly problem: string;
+}
+
+const ROOT = { inUserNamespace: false };
+const USER = { inUserNamespace: true };
+const ALL = { hasView: true, hasNoNetwork: true, problem: '' };
+const VIEW = { hasView: true, hasNoNetwork: false, problem: 'this host lets Cloudlet make no networks' };
+const NET = {
+  hasView: false,
+  hasNoNetwork: true,
+  problem:
+    'this host lets Cloudlet make no views of its files: ' +
+    'run it as root with CAP_SYS_ADMIN and CAP_SYS_CHROOT, or where every user may make namespaces',
+};
+const NONE: Way = { ...NET, ...ROOT, hasNoNetwork: false };
+const WAYS: readonly Way[] = [
+  { ...ALL, ...ROOT },
+  { ...VIEW, ...ROOT },
+  { ...ALL, ...USER },
+  { ...VIEW, ...USER },
+  { ...NET, ...ROOT },
+  { ...NET, ...USER },
+];
+
+/** The path by which a view has it too, if it is in a folder that views show. */
+export function setprivProgram(): string {
+  return realpathSync(hostProgram('setpriv'));
+}
+
+/** Words before a command that runs as apart as that; none: there is nothing to be done. */
+export function apart(way: Way, network: 'none' | 'host'): string[] {
+  const { hasView, hasNoNetwork, inUserNamespace } = way;
+  const hasNet = network === 'none' && hasNoNetwork;
+  if (!hasView && !hasNet) return [];
+  return [
+    hostProgram('unshare'),
+    ...(inUserNamespace ? ['--user', '--map-current-user', '--keep-caps'] : []),
+    ...(hasView ? ['--mount', '--pid'] : []),
+    ...(hasNet ? ['--net'] : []),
+    '--',
+  ];
+}
+
+/** The best way there is. `needsUsers`: for programs that change their user. Never rejects. */
+export async function findWay(needsUsers: boolean): Promise<Way> {
+  for (const way of WAYS) {
+    if (!(needsUsers && way.inUserNamespace) && (await works(way))) return way;
+  }
+  return NONE;
+}
+
+async function works(way: Way): Promise<boolean> {
+  const view = { folder: HARMLESS_FOLDER, readOnly: [], temporaryMb: 1, uid: process.getuid?.() ?? 0 };
+  try {
+    const [program = '', ...words] = apart(way, 'none');
+    const enter = `exec ${hostProgram('unshare')} --root=. --wd=${AT} -- ${setprivProgram()} --no-new-privs true`;
+    const script = way.hasView ? `(set -e\n${viewScript(view)}\n${enter}) & wait $!` : 'true';
+    const options = { timeout: ASK_MS, env: { PATH: hostPath() } };
+    await run(program, [...words, '/bin/sh', '-c', script], options);
+    return true;
+  } catch {
+    return false;
+  }
+}

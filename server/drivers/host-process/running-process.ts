@@ -1,0 +1,119 @@
+/** A foreign process that runs, or ran: what it is known by, how it is ended, and how it ended. */
+import type { ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '../../errors.ts';
+import { isAlive, type ProcessIdentity, signalProcess } from './process-identity.ts';
+
+export interface ProcessEnd {
+  /** null: a signal ended it, or nobody knows. */
+  readonly code: number | null;
+  /** `SIGKILL` and the like; null: it exited, or nobody knows. */
+  readonly signal: string | null;
+  /** ms since 1970; null: nobody knows. */
+  readonly at: number | null;
+}
+
+export interface RunningDeps {
+  readonly identity: ProcessIdentity;
+  /** null: it was adopted. */
+  readonly child: ChildProcess | null;
+  /** Whether it leads a group of processes of ours that its end does not end. */
+  readonly leadsGroup: boolean;
+  /** Called once when it is gone. */
+  readonly onGone: () => Promise<ProcessEnd>;
+}
+
+const POLL_MS = 10;
+/** Between looks at one that nobody waits for. */
+const WATCH_MS = 250;
+const KILL_MS = 5000;
+
+export class RunningProcess {
+  readonly #deps: RunningDeps;
+  readonly identity: ProcessIdentity;
+  /** Resolves when it and all that it made are gone. Does not keep us from ending. Never rejects. */
+  readonly ended: Promise<ProcessEnd>;
+  #isReleased = false;
+  /** Ends the wait before the next look. */
+  readonly #looks = new AbortController();
+
+  constructor(deps: RunningDeps) {
+    this.#deps = deps;
+    this.identity = deps.identity;
+    this.ended = this.#gone().then(() => {
+      this.#killGroup();
+      return deps.onGone();
+    });
+  }
+
+  get pid(): number {
+    return this.identity.pid;
+  }
+
+  get isAlive(): boolean {
+    return isAlive(this.identity);
+  }
+
+  /** Its streams, or its channel; null when it was adopted. */
+  get child(): ChildProcess | null {
+    return this.#deps.child;
+  }
+
+  /**
+   * Asks it to end, and kills it with all that it made when it has not after `graceMs`; 0: at once. One that
+   * sees but its own processes, and has no handler for `signal`, does not hear it. Throws `internal_error`
+   * when even SIGKILL did not end it: it hangs in the kernel.
+   */
+  async end({
+    signal = 'SIGTERM',
+    graceMs,
+  }: {
+    signal?: NodeJS.Signals;
+    graceMs: number;
+  }): Promise<ProcessEnd> {
+    this.#deps.child?.ref();
+    if (graceMs > 0) signalProcess(this.identity, signal);
+    if (!(await this.#isGoneWithin(graceMs))) {
+      signalProcess(this.identity, 'SIGKILL');
+      if (!(await this.#isGoneWithin(KILL_MS)))
+        throw new AppError('internal_error', 'the process does not end');
+    }
+    this.#looks.abort();
+    return this.ended;
+  }
+
+  /** Looks after it no more: `ended` may never resolve. It runs on. */
+  release(): void {
+    this.#isReleased = true;
+  }
+
+  /** Counted in steps: a clock that is held up by a busy host would give it less than its time. */
+  async #isGoneWithin(ms: number): Promise<boolean> {
+    for (let waited = 0; this.isAlive; waited += POLL_MS) {
+      if (waited >= ms) return false;
+      await sleep(POLL_MS);
+    }
+    return true;
+  }
+
+  async #gone(): Promise<void> {
+    const { child } = this.#deps;
+    if (child?.exitCode === null && child.signalCode === null)
+      await new Promise((resolve) => child.once('exit', resolve));
+    // What waited for it may have been killed before it.
+    const idle = { ref: false, signal: this.#looks.signal };
+    while (this.isAlive) {
+      if (this.#isReleased) return new Promise(() => {});
+      await sleep(WATCH_MS, undefined, idle).catch(() => {});
+    }
+  }
+
+  #killGroup(): void {
+    if (!this.#deps.leadsGroup) return;
+    try {
+      process.kill(-this.pid, 'SIGKILL');
+    } catch {
+      // There is none left.
+    }
+  }
+}

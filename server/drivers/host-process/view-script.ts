@@ -1,0 +1,103 @@
+/**
+ * The view of the file system that a foreign process gets: the system's programs and libraries, what it
+ * needs besides, its own folder, and nothing else of this host. All is mounted within a mount namespace of
+ * its own, and so ends with the process.
+ */
+import { existsSync, lstatSync, readlinkSync, statSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import { quoted } from './ending-note.ts';
+
+/** Where a process sees its folder: short, as paths of unix sockets have at most 107 bytes. */
+export const AT = '/srv';
+/** Is on every Linux, and nothing that a view shows is in it: so the new root can be made on top of it. */
+export const ROOT = '/sys';
+
+/** Those of the root are often links into /usr. */
+const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
+/** What programs and libraries are found by. */
+const SETTINGS = ['/etc/ld.so.cache', '/etc/alternatives'];
+const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'];
+const READ_ONLY = 'rbind,ro,nosuid,nodev';
+
+export interface View {
+  /** Of this host, seen at `AT`, writable. */
+  readonly folder: string;
+  /** Files and folders of this host, absolute, seen where they are. */
+  readonly readOnly: readonly string[];
+  /** At most so much in /tmp and /dev/shm together. */
+  readonly temporaryMb: number;
+  /** Number of user and group. */
+  readonly uid: number;
+}
+
+/**
+ * Lines for a shell that makes the view under `ROOT`. Throws when a path is not absolute, or not there. The
+ * shell must be in a mount namespace and a process namespace of its own.
+ */
+export function viewScript({ folder, readOnly, temporaryMb, uid }: View): string {
+  const shown = shownFolders(readOnly);
+  const mounts = [
+    ...shown.map((path) => mountLine(path, path, READ_ONLY)),
+    ...DEVICES.filter(existsSync).map((path) => mountLine(path, path, 'rbind')),
+    mountLine(folder, AT, 'rbind'),
+    `proc ${ROOT}/proc proc nosuid,nodev,noexec`,
+  ];
+  const files = [...shown.filter((path) => !isFolder(path)), ...DEVICES.filter(existsSync)];
+  const folders = ['/etc', '/proc', '/dev/shm', '/tmp', AT, ...shown.filter(isFolder), ...files.map(parent)];
+  return [
+    `mount -t tmpfs -o mode=755,size=${temporaryMb}m,nosuid,nodev,noexec cloudlet ${ROOT}`,
+    `cd ${ROOT}`,
+    `mkdir -p ${[...new Set(folders)].map(inRoot).join(' ')}`,
+    'chmod 1777 tmp dev/shm',
+    ...SYSTEM.filter(isLink).map((path) => `ln -s ${quoted(readlinkSync(path))} ${inRoot(path)}`),
+    ...files.map((path) => `: >${inRoot(path)}`),
+    `printf ${quoted(usersOf(uid))} >etc/passwd`,
+    `printf ${quoted(`root:x:0:\ncloudlet:x:${uid}:\n`)} >etc/group`,
+    `printf ${quoted('127.0.0.1 localhost\n::1 localhost\n')} >etc/hosts`,
+    `printf ${quoted('passwd: files\ngroup: files\nhosts: files\n')} >etc/nsswitch.conf`,
+    `printf '%s\\n' ${quoted(mounts.join('\n'))} >etc/fstab`,
+    `mount -a -T ${ROOT}/etc/fstab`,
+    ': >etc/fstab',
+  ].join('\n');
+}
+
+/** Some programs do not start as a user without a name. */
+function usersOf(uid: number): string {
+  const own = `cloudlet:x:${uid}:${uid}::${AT}:/usr/sbin/nologin\n`;
+  return uid === 0 ? own : `root:x:0:0::/:/usr/sbin/nologin\n${own}`;
+}
+
+/** Without what is a link, or is shown already as a part of another. */
+function shownFolders(readOnly: readonly string[]): string[] {
+  for (const path of readOnly) if (!isAbsolute(path)) throw new Error(`${path} is not absolute`);
+  const system = SYSTEM.filter((path) => existsSync(path) && !isLink(path));
+  const wanted = [...system, ...SETTINGS.filter(existsSync), ...readOnly].sort();
+  return wanted.filter(
+    (path, at) => !wanted.slice(0, at).some((other) => path === other || path.startsWith(`${other}/`)),
+  );
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path).isDirectory();
+}
+
+function parent(path: string): string {
+  return path.slice(0, path.lastIndexOf('/')) || '/';
+}
+
+function inRoot(path: string): string {
+  return quoted(`.${path}`);
+}
+
+function mountLine(from: string, to: string, options: string): string {
+  return `${field(from)} ${field(ROOT + to)} none ${options}`;
+}
+
+/** A path as a field of fstab. */
+function field(path: string): string {
+  return path.replace(/[\\\s]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`);
+}
