@@ -20,6 +20,7 @@ import { keeperScript, type Launch, READY, RUN, shellScript, WITH_US } from './l
 import {
   hostBootId,
   isAlive,
+  isThere,
   type ProcessIdentity,
   parseStat,
   yieldMemoryFirst,
@@ -70,6 +71,7 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MIB = 1024 * 1024;
 const READY_MS = 30_000;
 const NO_POWERS = ['--bounding-set=-all', '--inh-caps=-all'];
+const USER_TRIES = 10_000;
 const MAX_TOLD_BYTES = 8192;
 const TOLD = new RegExp(`^${READY}(.*)\n`, 'm');
 /** The end is written down a little after it is seen. */
@@ -265,7 +267,13 @@ async function ready(child: ChildProcess, launch: Launch, uid: number | null): P
     clearTimeout(timer);
   }
   const found = parseStat(TOLD.exec(text)?.[1] ?? '');
-  if (found !== null) return { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
+  if (found !== null) {
+    const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
+    // Its user is changed last of all; until then it would not be known again.
+    for (let tries = 0; tries < USER_TRIES && !isAlive(identity) && isThere(found.pid); tries++)
+      await sleep(1);
+    return identity;
+  }
   killGroup(child.pid);
   throw new AppError('internal_error', `${launch.command} cannot be started here`, {
     cause: new Error(text.trim()),
