@@ -56,6 +56,8 @@ export interface ForeignProgram {
   readonly temporaryMb?: number;
 }
 
+type Adopted = Pick<ForeignProgram, 'name' | 'uid' | 'memoryMb' | 'maxProcesses'>;
+
 export interface ProcessesDeps {
   readonly clock: Clock;
   /** Control group of all that are started here: `cloudlet-databases`. */
@@ -139,17 +141,17 @@ export class HostProcesses {
     return this.#running(program, { way, child, identity, keeper });
   }
 
-  /** What keep() started for that folder, when it runs still; null: it does not. */
-  async adopt(
-    { name, uid }: Pick<ForeignProgram, 'name' | 'uid'>,
-    keeper: string,
-  ): Promise<RunningProcess | null> {
+  /** What keep() started for that folder, when it runs still, under its limits again; null: it does not. */
+  async adopt(program: Adopted, keeper: string): Promise<RunningProcess | null> {
+    const { name, uid } = program;
     const way = await this.way();
     const [bootId = '', ...stat] = readText(join(keeper, RUN)).split(' ');
     const found = parseStat(stat.join(' '));
     if (found === null) return null;
     const identity = { pid: found.pid, startTime: found.startTime, bootId, uid };
-    return isAlive(identity) ? this.#running({ name }, { way, child: null, identity, keeper }) : null;
+    if (!isAlive(identity)) return null;
+    this.#cgroups.make(name, groupLimits(program));
+    return this.#running({ name }, { way, child: null, identity, keeper });
   }
 
   /** How what keep() started for that folder ended, or null: it runs, or nobody knows. */
@@ -235,7 +237,7 @@ export class HostProcesses {
   }
 }
 
-function groupLimits({ memoryMb, maxProcesses = 1024 }: ForeignProgram): Readonly<Record<string, string>> {
+function groupLimits({ memoryMb, maxProcesses = 1024 }: Adopted): Readonly<Record<string, string>> {
   return {
     'memory.max': String(memoryMb * MIB),
     // Half of an engine is no engine.
