@@ -7,8 +7,6 @@ export interface GuestSize {
 
 /** The group of all guests. */
 export const CGROUPS = 'cloudlet-machines';
-/** Of what converts images. */
-export const IMAGES_CGROUP = 'cloudlet-images';
 const MIB = 1024 * 1024;
 /** Of QEMU itself: 150 MiB were seen, with half of its cache of translated code in use; and room to spare. */
 const OVERHEAD_BYTES = 512 * MIB;

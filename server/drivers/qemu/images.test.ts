@@ -11,17 +11,12 @@ import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noUsers } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
-import { HostProcesses } from '../host-process/host-processes.ts';
+import { findWay } from '../host-process/host-ways.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './images.ts';
 
 const GIB = 2 ** 30;
 /** Apart from those of every cloud that may run here. */
 const UID = 2_100_000_000;
-const processes = new HostProcesses({
-  clock: systemClock,
-  group: 'cloudlet-images-test',
-  hasUsers: noUsers === null,
-});
 
 describe('ImageLibrary', { skip: noQemu }, () => {
   let root: string;
@@ -40,7 +35,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
   const library = (changes: Partial<ImageLibraryDeps> = {}) =>
     new ImageLibrary({
       directory: directory(),
-      processes,
+      clock: systemClock,
       uid: noUsers === null ? UID : null,
       program: async () => '/usr/bin/qemu-img',
       ...changes,
@@ -85,7 +80,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
       tr -s '\\t\\n' '  ' < words >&2; exit 1`;
     const images = await stage(testGuestDisk(), library(program(script)));
     // Not every host lets ordinary users have namespaces.
-    const networks = (await processes.way()).hasNoNetwork ? '1 1' : '\\d+ \\d+';
+    const networks = (await findWay(noUsers === null)).hasNoNetwork ? '1 1' : '\\d+ \\d+';
     const words = new RegExp(`NoNewPrivs: 1 PWD 2097152 3600 0 ${networks} ?$`);
     const user = new RegExp(`Uid: ${UID} ${UID} ${UID} ${UID} CapEff: 0+ NoNewPrivs: 1 `);
     await assert.rejects(images.import(imageId, options), (error) => {

@@ -1,10 +1,11 @@
 import * as fs from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import type { Clock } from '../../clock.ts';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
 import { isId } from '../../ids.ts';
-import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
+import { type ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { endProcessesOf } from '../host-process/user-processes.ts';
 import { asDiskError } from './disk.ts';
@@ -13,7 +14,7 @@ import { noQemuImg } from './program.ts';
 
 export interface ImageLibraryDeps {
   readonly directory: string;
-  readonly processes: Pick<HostProcesses, 'start'>;
+  readonly clock: Clock;
   /** Under which images are converted, used for nothing else; null: ours, because only root can change it. */
   readonly uid: number | null;
   /** Path of `qemu-img`, or null. */
@@ -32,6 +33,7 @@ const GIB = 2 ** 30;
 const LIMITS: ConversionLimits = { memoryBytes: 2 * GIB, cpuSeconds: 3600, totalMs: 2 * 3_600_000 };
 /** Tables and counters of the new file, beside the disk itself. */
 const TABLES_BYTES = GIB;
+const CGROUP = 'cloudlet-images';
 const STAGE = '.import-';
 const SOURCE = 'source';
 const RESULT = 'disk.qcow2';
@@ -42,10 +44,13 @@ const END_MS = 3000;
 export class ImageLibrary {
   readonly #deps: ImageLibraryDeps;
   readonly #limits: ConversionLimits;
+  readonly #processes: HostProcesses;
 
   constructor(deps: ImageLibraryDeps) {
     this.#deps = deps;
     this.#limits = { ...LIMITS, ...deps.limits };
+    const { clock, uid } = deps;
+    this.#processes = new HostProcesses({ clock, group: CGROUP, hasUsers: uid !== null });
   }
 
   #path(imageId: string, prefix = '', suffix = ''): string {
@@ -129,7 +134,7 @@ export class ImageLibrary {
   /** Rejects with ImageRefused when the program says no or meets a limit. */
   async #run(program: ForeignProgram, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const running = await this.#deps.processes.start(program, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const running = await this.#processes.start(program, { stdio: ['ignore', 'ignore', 'pipe'] });
     const kill = () => void running.end({ graceMs: 0 }).catch(() => {});
     signal.addEventListener('abort', kill, { once: true });
     let words = '';

@@ -11,7 +11,6 @@ const SCRIPT = `
   import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
   import { KeptShells } from ${from('../host-process/kept-shells.ts')};
   import { AccelProbe } from ${from('./probe.ts')};
-  import { HostProcesses } from ${from('../host-process/host-processes.ts')};
   import { ImageLibrary } from ${from('./images.ts')};
   import { QemuPrograms } from ${from('./program.ts')};
   import { hostBootId, isAlive, readStat, signalProcess } from ${from('../host-process/process-identity.ts')};
@@ -20,8 +19,7 @@ const SCRIPT = `
   const directory = mkdtempSync('/tmp/cloudlet-none-');
   const program = await new QemuPrograms().system();
   const imageId = newId('img', systemClock);
-  const processes = new HostProcesses({ clock: systemClock, group: 'cloudlet-none-test', hasUsers: false });
-  const images = new ImageLibrary({ processes, directory, uid: null, program: async () => '/usr/bin/qemu-img' });
+  const images = new ImageLibrary({ clock: systemClock, directory, uid: null, program: async () => '/usr/bin/qemu-img' });
   const probe = new AccelProbe({ directory, clock: systemClock, uid: null, device: '/dev/null' });
   const sleeper = spawn('/bin/sleep', ['600'], { stdio: 'ignore' });
   const identity = {

@@ -6,7 +6,6 @@ import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
 import type { NoOtherUsers } from '../../system/other-users.ts';
 import { Cgroups } from '../host-process/cgroups.ts';
-import { HostProcesses } from '../host-process/host-processes.ts';
 import { KeptShells } from '../host-process/kept-shells.ts';
 import { connectIn } from '../host-process/owned-socket.ts';
 import { admitGuest } from './admission.ts';
@@ -16,7 +15,7 @@ import { showsLife } from './first-sign.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
 import { failedStart, GuestLauncher, type LaunchMeans } from './guest-launcher.ts';
-import { CGROUPS, IMAGES_CGROUP } from './guest-limits.ts';
+import { CGROUPS } from './guest-limits.ts';
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
@@ -114,10 +113,9 @@ export class QemuHypervisor implements hv.Hypervisor {
       notice: (vmId, text) => this.#notice(vmId, text),
     });
     this.#programs = new QemuPrograms(deps.programDirectories);
-    const { clock } = deps;
     this.#images = new ImageLibrary({
-      processes: new HostProcesses({ clock, group: IMAGES_CGROUP, hasUsers: uidBase !== null }),
       directory: deps.imagesDirectory,
+      clock: deps.clock,
       uid: uidBase === null ? null : uidBase + UIDS.images,
       program: () => this.#programs.image(),
     });
