@@ -165,7 +165,7 @@ async function buildDomains(
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const engines = buildEngines({ config, clock, log, dataUrl: () => addresses.dataUrl });
-  const databases = buildDatabases({
+  const databases = await buildDatabases({
     ...{ config, clock, log, base },
     billing: billing.databaseCharges,
     engines: [engines.sqlite],
@@ -205,7 +205,6 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     ...{ clock, alarms: base.alarms, version: VERSION },
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
-    databases: () => databases.engines.readiness(),
     compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
   });
   return apiRoutes({

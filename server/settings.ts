@@ -336,6 +336,13 @@ export const SETTINGS = {
     2_000_000_000,
     'First of 1,048,576 user ids for databases, one each, when run as root; clouds on one host need different ones',
   ),
+  databaseKeepHours: integer(
+    'CLOUDLET_DATABASE_KEEP_HOURS',
+    72,
+    0,
+    24 * 365,
+    'How long the last dump of a deleted database is kept; 0: there is none',
+  ),
   recoveryTarget: text(
     'CLOUDLET_RECOVERY_TARGET',
     '',

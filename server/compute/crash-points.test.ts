@@ -9,55 +9,13 @@ import {
   openComputeHouse,
   TEST_ORPHAN_GRACE_MS,
 } from '../testing/compute-house.ts';
+import { Fuse, Killed } from '../testing/fuse.ts';
 import type { Hypervisor } from './hypervisor.ts';
 
-class Killed extends Error {}
-
-/** Ends the process, as far as the stores can tell, at the `left`th step: no call after it has any effect. */
-class Fuse {
-  left = Number.POSITIVE_INFINITY;
-
-  step(): void {
-    if (this.left <= 0) throw new Killed();
-    this.left--;
-    if (this.left <= 0) throw new Killed();
-  }
-
-  get isBurnt(): boolean {
-    return this.left <= 0;
-  }
-}
-
-/** A step before the call has its effect and one after it. */
-async function around<T>(fuse: Fuse, call: () => Promise<T>): Promise<T> {
-  fuse.step();
-  const result = await call();
-  fuse.step();
-  return result;
-}
-
 function wrappers(fuse: Fuse) {
-  const reading = <T>(call: () => T): T => {
-    if (fuse.isBurnt) throw new Killed();
-    return call();
-  };
   return {
-    wrapMetadata: (metadata: Metadata): Metadata => ({
-      get: (sql, ...params) => reading(() => metadata.get(sql, ...params)),
-      all: (sql, ...params) => reading(() => metadata.all(sql, ...params)),
-      commit: (statements) => around(fuse, () => metadata.commit(statements)),
-      close: () => metadata.close(),
-    }),
-    wrapHypervisor: (inner: Hypervisor): Hypervisor =>
-      new Proxy(inner, {
-        get(target, name) {
-          const value = Reflect.get(target, name, target);
-          if (typeof value !== 'function') return value;
-          const call = value.bind(target);
-          if (!['prepare', 'start', 'stop', 'discard'].includes(String(name))) return call;
-          return (...args: unknown[]) => around(fuse, () => call(...args));
-        },
-      }),
+    wrapMetadata: (metadata: Metadata) => fuse.metadata(metadata),
+    wrapHypervisor: (inner: Hypervisor) => fuse.calls(inner, ['prepare', 'start', 'stop', 'discard']),
   };
 }
 

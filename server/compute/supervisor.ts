@@ -1,5 +1,6 @@
 /** Looks after all machines: at the start of Cloudlet, when a guest ends, and from time to time. */
 import type { Clock } from '../clock.ts';
+import { eachOf } from '../each-of.ts';
 import { idTime, isId } from '../ids.ts';
 import type { Actions } from './actions.ts';
 import type { Report } from './exposures.ts';
@@ -146,12 +147,4 @@ export class Supervisor {
 
 function needsLook({ state, started_at }: VmRow): boolean {
   return started_at !== null || ['starting', 'running', 'stopping', 'deleting'].includes(state);
-}
-
-async function eachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>) {
-  const queue = items.values();
-  const worker = async () => {
-    for (const item of queue) await work(item);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
 }

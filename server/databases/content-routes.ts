@@ -3,11 +3,13 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { invalidField } from '../errors.ts';
 import { contentDisposition } from '../http/content-disposition.ts';
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
+import { unknownFields } from '../http/unknown-members.ts';
 import { Type } from '../json-schema.ts';
-import type { Dumps } from './dumps.ts';
+import type { Dumps, NamedDump } from './dumps.ts';
 import type { Queries } from './queries.ts';
 import { DumpQuery, LoadForm, NewQuery, QueryAnswer, TableEntry } from './query-schema.ts';
 import { Database, DatabasePath } from './schema.ts';
@@ -40,8 +42,8 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),
         ...(['engine_unavailable', 'out_of_space'] as const),
       ],
-      handler: ({ principal, params, body: input, request }) =>
-        queries.run(principal, params.database_id, { input, signal: leaving(request) }),
+      handler: ({ principal, params, body: input, reply }) =>
+        queries.run(principal, params.database_id, { input, signal: leaving(reply) }),
     }),
     defineRoute({
       method: 'GET',
@@ -53,8 +55,8 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       params: DatabasePath,
       responses: { 200: Type.Array(TableEntry) },
       errors: ['database_not_found', 'database_not_ready', 'engine_unavailable'],
-      handler: ({ principal, params, request }) =>
-        queries.tables(principal, params.database_id, leaving(request)),
+      handler: ({ principal, params, reply }) =>
+        queries.tables(principal, params.database_id, leaving(reply)),
     }),
   ];
 }
@@ -82,7 +84,9 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       name: 'loadDatabase',
       tag: 'databases',
       summary: 'Replace the whole database by a dump',
-      description: 'A file that cannot be loaded leaves the database as it was.',
+      description:
+        'A file that cannot be loaded leaves the database as it was. Other changes of the database wait for ' +
+        'the end, except its deletion, which ends the load.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',
@@ -90,7 +94,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       responses: { 200: Database },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'load_failed', 'invalid_multipart'] as const),
-        ...(['engine_unavailable', 'out_of_space', 'write_conflict'] as const),
+        ...(['engine_unavailable', 'out_of_space', 'payload_too_large'] as const),
       ],
       handler: (input) => receive(dumps, input),
     }),
@@ -99,38 +103,46 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
 
 type Input<Q = unknown> = RouteInput<{ database_id: string }, Q, unknown>;
 
-/** Aborts when the caller goes away before the answer. */
-function leaving({ raw }: Input['request']): AbortSignal {
+/** Aborts when the caller goes away before the answer. One who asked for it later may go. */
+function leaving({ raw }: Input['reply']): AbortSignal {
   const controller = new AbortController();
-  raw.socket.once('close', () => controller.abort());
+  raw.once('close', () => {
+    if (!raw.writableFinished) controller.abort();
+  });
   return controller.signal;
 }
 
-async function send(dumps: Dumps, { principal, params, query, request, reply }: Input<{ format?: string }>) {
-  const signal = leaving(request);
-  const dump = await dumps.dump(principal, params.database_id, { format: query.format, signal });
-  const headers = request.answerHeaders;
-  headers['content-type'] = dump.contentType;
-  headers['content-disposition'] = contentDisposition('attachment', dump.fileName);
-  headers['cache-control'] = 'no-store';
-  if (dump.sizeBytes !== null) headers['content-length'] = String(dump.sizeBytes);
-  reply.hijack();
-  reply.raw.writeHead(200, headers);
-  // Cut short, the answer ends without its last chunk: no client takes it for whole.
-  await pipeline(dump.stream, reply.raw).catch(() => reply.raw.destroy());
+function send(dumps: Dumps, { principal, params, query, request, reply }: Input<{ format?: string }>) {
+  const { format } = query;
+  const sendDump = async (dump: NamedDump) => {
+    const headers = request.answerHeaders;
+    headers['content-type'] = dump.contentType;
+    headers['content-disposition'] = contentDisposition('attachment', dump.fileName);
+    headers['cache-control'] = 'no-store';
+    if (dump.sizeBytes !== null) headers['content-length'] = String(dump.sizeBytes);
+    reply.hijack();
+    reply.raw.writeHead(200, headers);
+    // Cut short, the answer ends without its last chunk: no client takes it for whole.
+    await pipeline(dump.stream, reply.raw).catch(() => reply.raw.destroy());
+  };
+  return dumps.dump(principal, params.database_id, { format, signal: leaving(reply), send: sendDump });
 }
 
 /** The engine sees the end of the file only when the form was whole and the call is known. */
-async function receive(dumps: Dumps, { principal, params, request, identify }: Input) {
+async function receive(dumps: Dumps, { principal, params, request, reply, identify }: Input) {
   const stream = new PassThrough();
+  // Both sides hear of a failure by the promises below; the stream may have no reader yet.
+  stream.on('error', () => {});
   const hash = createHash('sha256');
-  const load = dumps.load(principal, params.database_id, { dump: stream, signal: leaving(request) });
+  const load = dumps.load(principal, params.database_id, { dump: stream, signal: leaving(reply) });
   const form = readForm(request.raw, {
     write: (chunk) => {
       hash.update(chunk);
       return stream.write(Buffer.from(chunk)) ? undefined : once(stream, 'drain').then(() => {});
     },
-  }).then(() => {
+  }).then(({ fields, file }) => {
+    unknownFields(request, fields.keys(), LoadForm);
+    if (file === undefined) throw invalidField('file', 'is required');
     identify(hash.digest('hex'));
     stream.end();
   });

@@ -1,24 +1,35 @@
 /** A whole database as one file: given out while it is used, and taken in its place. */
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import type { Principal } from '../accounts/principal.ts';
 import { AppError, invalidField } from '../errors.ts';
-import type { Databases } from './databases.ts';
+import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import { type Dump, LoadFailed } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database } from './schema.ts';
-import { requireReadable, requireReady } from './states.ts';
+import { requireReadable } from './states.ts';
+import type { DatabaseRow } from './store.ts';
+import type { DatabaseTurns } from './turns.ts';
 
 export interface DumpsDeps {
-  readonly databases: Pick<Databases, 'findLive' | 'describe'>;
+  readonly owned: OwnedDatabases;
   readonly engines: Engines;
-  readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'alone'>;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  readonly turns: DatabaseTurns;
+  readonly answers: DatabaseAnswers;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
 }
+
+export type NamedDump = Dump & { readonly fileName: string };
 
 interface Wanted {
   /** undefined: the engine's usual one. */
   readonly format: string | undefined;
+  /** Aborts when the caller has left. */
   readonly signal: AbortSignal;
+  readonly send: (dump: NamedDump) => Promise<void>;
 }
 
 export class Dumps {
@@ -28,40 +39,68 @@ export class Dumps {
     this.#deps = deps;
   }
 
-  /** Throws `database_not_ready`, `invalid_request` for a format that the engine does not have. */
-  async dump(
-    principal: Principal,
-    databaseId: string,
-    { format, signal }: Wanted,
-  ): Promise<Dump & { readonly fileName: string }> {
-    const { databases, engines, lifecycle } = this.#deps;
-    const row = await databases.findLive(principal, databaseId);
+  /**
+   * Resolves when all of it was sent. Throws `database_not_ready`, `invalid_request` for a format that the
+   * engine does not have.
+   */
+  async dump(principal: Principal, databaseId: string, { format, signal, send }: Wanted): Promise<void> {
+    const { owned, engines, lifecycle, turns } = this.#deps;
+    const row = await owned.findLive(principal, databaseId);
     requireReadable(row);
     const engine = engines.get(row.engine);
     const wanted = format ?? engine.dumpFormats[0] ?? '';
     if (!engine.dumpFormats.includes(wanted)) {
       throw invalidField('format', `must be one of ${engine.dumpFormats.join(', ')} for ${row.engine}`);
     }
-    const dump = await engine.dump(lifecycle.inEngine(row), wanted, signal);
-    return { ...dump, fileName: `${row.name}.${dump.extension}` };
+    const work = async (either: AbortSignal) => {
+      const dump = await engine.dump(lifecycle.inEngine(row), wanted, either);
+      await send({ ...dump, fileName: `${row.name}.${dump.extension}` });
+    };
+    await turns.during([databaseId], work, signal);
   }
 
-  /** Replaces all that is in it. Throws `load_failed`, `database_not_ready`; it stays as it was then. */
+  /**
+   * Replaces all that is in it. Throws `load_failed`, `payload_too_large`, `database_not_ready`; it stays as
+   * it was then, as when the caller leaves before the end.
+   */
   async load(
     principal: Principal,
     databaseId: string,
     { dump, signal }: { readonly dump: Readable; readonly signal: AbortSignal },
   ): Promise<Database> {
-    const { databases, engines, lifecycle } = this.#deps;
-    return lifecycle.alone(databaseId, async () => {
-      const row = await databases.findLive(principal, databaseId);
-      requireReady(row);
+    const { owned, engines, lifecycle, turns, answers } = this.#deps;
+    return turns.alone(databaseId, async () => {
+      const row = await owned.findLive(principal, databaseId);
+      // Also one that is over its limit: a smaller dump is a way out.
+      requireReadable(row);
+      const limited = Readable.from(this.#limited(dump, row), { objectMode: false });
+      const work = (either: AbortSignal) =>
+        engines.get(row.engine).load(lifecycle.inEngine(row), limited, either);
       try {
-        await engines.get(row.engine).load(lifecycle.inEngine(row), dump, signal);
+        await turns.during([databaseId], work, signal);
       } catch (error) {
         throw error instanceof LoadFailed ? new AppError('load_failed', error.message) : error;
+      } finally {
+        limited.destroy();
       }
-      return databases.describe(principal, databaseId);
+      return answers.present(row);
     });
   }
+
+  async *#limited(dump: Readable, row: DatabaseRow): AsyncGenerator<Uint8Array> {
+    let bytes = 0;
+    for await (const piece of dump as AsyncIterable<Uint8Array>) {
+      bytes += piece.length;
+      if (bytes > row.size_limit_bytes) throw tooLarge(row);
+      this.#deps.assertRoom(piece.length);
+      yield piece;
+    }
+  }
+}
+
+function tooLarge({ name, size_limit_bytes }: DatabaseRow): AppError {
+  const limit = Math.floor(size_limit_bytes / MIB);
+  return new AppError('payload_too_large', `The dump is larger than ${name} may be, ${limit} MB`, {
+    hint: 'Set a larger size_limit_mb first',
+  });
 }

@@ -149,11 +149,11 @@ export interface Engine {
   /** Throws QueryFailed, AppError `query_timeout`. */
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
-  /** As of one moment, while others write. */
+  /** As of one moment, while others write, and whatever access there is. */
   dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump>;
   /**
    * Replaces everything in the database by what a dump holds, once all of it was read and found good; else
-   * leaves what is there and throws LoadFailed.
+   * leaves what is there and throws LoadFailed. Whatever access there is.
    */
   load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
   /** Fills `to`, which was provisioned, with what `from` holds now; sessions of `from` go on. */

@@ -2,10 +2,10 @@
 import type { Principal } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
 import { AppError, invalidField } from '../errors.ts';
-import type { Databases } from './databases.ts';
 import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import type { OwnedDatabases } from './owned-databases.ts';
 import type { NewQuery, QueryAnswer } from './query-schema.ts';
 import { requireReadable, requireReady } from './states.ts';
 import type { DatabaseRow } from './store.ts';
@@ -16,7 +16,7 @@ const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
 
 export interface QueriesDeps {
-  readonly databases: Pick<Databases, 'findLive'>;
+  readonly owned: OwnedDatabases;
   readonly engines: Engines;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   readonly clock: Clock;
@@ -35,8 +35,8 @@ export class Queries {
     databaseId: string,
     { input, signal }: { readonly input: NewQuery; readonly signal: AbortSignal },
   ): Promise<QueryAnswer> {
-    const { databases, engines, lifecycle, clock } = this.#deps;
-    const row = await databases.findLive(principal, databaseId);
+    const { owned, engines, lifecycle, clock } = this.#deps;
+    const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;
     if (readOnly) requireReadable(row);
     else requireReady(row);
@@ -69,8 +69,8 @@ export class Queries {
   }
 
   async tables(principal: Principal, databaseId: string, signal: AbortSignal): Promise<readonly Table[]> {
-    const { databases, engines, lifecycle } = this.#deps;
-    const row = await databases.findLive(principal, databaseId);
+    const { owned, engines, lifecycle } = this.#deps;
+    const row = await owned.findLive(principal, databaseId);
     requireReadable(row);
     return engines.get(row.engine).tables(lifecycle.inEngine(row), signal);
   }

@@ -3,9 +3,11 @@ import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
+import type { Creation } from './creation.ts';
 import type { Databases } from './databases.ts';
 import type { EngineLimits } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
+import type { Removal } from './removal.ts';
 import {
   Credentials,
   Database,
@@ -14,10 +16,13 @@ import {
   DatabasesQuery,
   EngineEntry,
   NewDatabase,
+  Undeletion,
 } from './schema.ts';
 
 export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps {
   readonly databases: Databases;
+  readonly creation: Creation;
+  readonly removal: Removal;
   readonly engines: Engines;
   readonly limits: EngineLimits;
   readonly maxSizeMb: number;
@@ -26,7 +31,13 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps {
 const DATABASE = '/api/databases/{database_id}';
 
 export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
-  return [...engineRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps), ...databaseContentRoutes(deps)];
+  return [
+    ...engineRoutes(deps),
+    ...findRoutes(deps),
+    ...changeRoutes(deps),
+    ...removalRoutes(deps),
+    ...databaseContentRoutes(deps),
+  ];
 }
 
 function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route[] {
@@ -53,7 +64,7 @@ function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route
   ];
 }
 
-function findRoutes({ databases }: DatabaseRoutesDeps): Route[] {
+function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -61,15 +72,18 @@ function findRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       name: 'createDatabase',
       tag: 'databases',
       summary: 'Create a database',
-      description: 'Answers when a driver can connect; the answer has the password.',
+      description:
+        'Answers when a driver can connect; the answer has the password. A copy (`from`) takes as long as its ' +
+        'bytes do, and goes on when you leave: ask for it with `Prefer: respond-async`.',
       permission: 'databases:write',
       body: NewDatabase,
       responses: { 201: Database },
       errors: [
         ...(['database_exists', 'insufficient_credits', 'quota_exceeded', 'engine_unavailable'] as const),
         ...(['insufficient_capacity', 'out_of_space', 'write_conflict'] as const),
+        ...(['database_not_found', 'database_not_ready'] as const),
       ],
-      handler: (call) => databases.create(call, call.body),
+      handler: (call) => creation.create(call, call.body),
     }),
     defineRoute({
       method: 'GET',
@@ -116,21 +130,8 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       params: DatabasePath,
       body: DatabaseChange,
       responses: { 200: Database },
-      errors: ['database_not_found', 'database_exists', 'write_conflict', 'engine_unavailable'],
-      handler: ({ principal, params, body }) => databases.change(principal, params.database_id, body),
-    }),
-    defineRoute({
-      method: 'DELETE',
-      path: DATABASE,
-      name: 'deleteDatabase',
-      tag: 'databases',
-      summary: 'Delete a database',
-      description: 'Its sessions end at once.',
-      permission: 'databases:write',
-      params: DatabasePath,
-      responses: { 200: Database },
-      errors: ['database_not_found', 'database_not_ready', 'delete_protected', 'write_conflict'],
-      handler: ({ principal, params }) => databases.remove(principal, params.database_id),
+      errors: ['database_not_found', 'database_exists', 'write_conflict'],
+      handler: (call) => databases.change(call, call.params.database_id, call.body),
     }),
     defineRoute({
       method: 'GET',
@@ -156,6 +157,43 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       responses: { 200: Credentials },
       errors: ['database_not_found', 'database_not_ready', 'write_conflict', 'engine_unavailable'],
       handler: (call) => databases.rotate(call, call.params.database_id),
+    }),
+  ];
+}
+
+function removalRoutes({ removal }: DatabaseRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'DELETE',
+      path: DATABASE,
+      name: 'deleteDatabase',
+      tag: 'databases',
+      summary: 'Delete a database',
+      description:
+        'Its sessions end at once, and what is being loaded into it or copied from it. A last dump is kept ' +
+        'for 72 hours unless the operator chose otherwise: until `deletes_at`, undelete brings it back.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      responses: { 200: Database },
+      errors: ['database_not_found', 'delete_protected', 'write_conflict'],
+      handler: (call) => removal.remove(call, call.params.database_id),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${DATABASE}/undelete`,
+      name: 'undeleteDatabase',
+      tag: 'databases',
+      summary: 'Bring a deleted database back',
+      description: 'With all that was in it, and the password it had.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      body: Undeletion,
+      responses: { 200: Database },
+      errors: [
+        ...(['database_not_found', 'database_exists', 'insufficient_credits', 'quota_exceeded'] as const),
+        ...(['engine_unavailable', 'out_of_space', 'write_conflict'] as const),
+      ],
+      handler: (call) => removal.undelete(call, call.params.database_id, call.body),
     }),
   ];
 }

@@ -60,6 +60,12 @@ export const NewDatabase = Type.Object({
       default: 'us-east-1',
     }),
   ),
+  from: Type.Optional(
+    Type.Object(
+      { database_id: Type.String() },
+      { description: 'Makes a copy of this database of yours, as of now; it has the same engine' },
+    ),
+  ),
 });
 export type NewDatabase = Static<typeof NewDatabase>;
 
@@ -71,6 +77,11 @@ export const DatabaseChange = Type.Object({
   ),
 });
 export type DatabaseChange = Static<typeof DatabaseChange>;
+
+export const Undeletion = Type.Object({
+  name: Type.Optional(Type.String({ ...NAME, description: 'By default the one it had' })),
+});
+export type Undeletion = Static<typeof Undeletion>;
 
 export const DatabasePath = Type.Object({ database_id: Type.String() });
 

@@ -70,12 +70,25 @@ export class DatabaseStore {
     );
   }
 
-  /** Whose engine is not yet, or perhaps not, as the row says. */
-  listUnsettled(): Awaitable<DatabaseRow[]> {
+  /** Whose engine is not yet, or perhaps not, as the row says, and deleted ones whose time is up. */
+  listUnsettled(now: number): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases
-       WHERE applied <> generation OR state IN ('creating', 'deleting') ORDER BY id`,
+       WHERE (applied <> generation OR state IN ('creating', 'deleting'))
+         AND (applied <> generation OR state = 'creating' OR coalesce(deletes_at, 0) <= ?) ORDER BY id`,
+      now,
     );
+  }
+
+  listCreating(): Awaitable<DatabaseRow[]> {
+    return this.#reads.all(`SELECT ${COLUMNS} FROM databases
+       WHERE (applied <> generation OR state IN ('creating', 'deleting')) AND state = 'creating'`);
+  }
+
+  /** Whether a database that was not deleted has this name. */
+  async hasName(accountId: number, name: string): Promise<boolean> {
+    const sql = `SELECT 1 FROM databases WHERE account_id = ? AND name = ? AND state <> 'deleting'`;
+    return (await this.#reads.get(sql, accountId, name)) !== undefined;
   }
 
   /** Names inside an engine that rows know. */
@@ -85,6 +98,14 @@ export class DatabaseStore {
       engine,
     );
     return new Set(rows.map(({ name }) => name));
+  }
+
+  /** Ids of databases whose last dump is kept. */
+  async withKeptDump(): Promise<Set<string>> {
+    const rows = await this.#reads.all<{ id: string }>(
+      `SELECT database_id AS id FROM databases WHERE state = 'deleting' AND kept_dump_bytes IS NOT NULL`,
+    );
+    return new Set(rows.map(({ id }) => id));
   }
 
   insert(row: Omit<DatabaseRow, 'id' | 'plan'>): Statement {

@@ -49,6 +49,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
       'itself.',
   },
   createDatabase: { body: { name: 'shop' } },
+  undeleteDatabase: { body: { name: 'shop' } },
   changeDatabase: { body: { size_limit_mb: 2048 } },
   queryDatabase: { body: { statement: 'SELECT 1 AS one' } },
   dumpDatabase: { options: '-o shop.db' },

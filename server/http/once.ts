@@ -82,6 +82,7 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'vm_locked',
   'image_not_ready',
   'vm_invalid_state',
+  'database_not_ready',
 ]);
 
 /**

@@ -77,8 +77,12 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     const json = { name: 'k', scopes: ['storage:read'] };
     return (await user.expect(201, '/api/account/access-keys', { json })).id;
   },
-  DATABASE_ID: async (user) =>
-    (await user.expect(201, '/api/databases', { json: { name: 'd' } })).database_id,
+  DATABASE_ID: async (user, id) => {
+    const made = await user.expect(201, '/api/databases', { json: { name: 'd' } });
+    const path = `/api/databases/${made.database_id}`;
+    if (id === 'undeleteDatabase') await user.expect(200, path, { method: 'DELETE' });
+    return made.database_id;
+  },
   WEBHOOK_ID: async (user) => {
     return (await user.expect(201, '/api/webhooks', { json: { url: 'https://hooks.invalid/' } })).id;
   },

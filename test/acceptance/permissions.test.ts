@@ -79,6 +79,7 @@ const CASES: Readonly<Record<string, Case>> = {
   getDatabase: { foreign: 'database_not_found' },
   changeDatabase: { json: { name: 'e' }, foreign: 'database_not_found' },
   deleteDatabase: { foreign: 'database_not_found' },
+  undeleteDatabase: { json: {}, foreign: 'database_not_found' },
   getDatabaseCredentials: { foreign: 'database_not_found' },
   rotateDatabaseCredentials: { foreign: 'database_not_found' },
   queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },

@@ -1,0 +1,69 @@
+/** Puts the databases domain together, of whatever engines and stores it is given. */
+import type { Sealer } from '../accounts/sealer.ts';
+import type { Clock } from '../clock.ts';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { AccountStops } from './account-stops.ts';
+import { Creation } from './creation.ts';
+import { DatabaseAnswers } from './database-answer.ts';
+import type { DatabaseBilling } from './database-billing.ts';
+import { DatabaseSecrets } from './database-secrets.ts';
+import { Databases } from './databases.ts';
+import { Dumps } from './dumps.ts';
+import type { Engine, EngineLimits } from './engine.ts';
+import { Engines } from './engines.ts';
+import type { KeptDumps } from './kept-dumps.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { OwnedDatabases } from './owned-databases.ts';
+import { Queries } from './queries.ts';
+import { Removal } from './removal.ts';
+import { DatabaseStore } from './store.ts';
+import { DatabaseSupervisor } from './supervisor.ts';
+import { DatabaseTurns } from './turns.ts';
+
+export interface DatabasesParts {
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly billing: DatabaseBilling;
+  readonly engines: readonly Engine[];
+  readonly kept: KeptDumps;
+  readonly limits: EngineLimits;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  /** Largest size_limit_mb. */
+  readonly maxSizeMb: number;
+  /** How long the last dump of a deleted database is kept; 0: there is none. */
+  readonly keepMs: number;
+  /** How long what no row knows is left alone, ms. */
+  readonly orphanGraceMs: number;
+  readonly report: (databaseId: string, what: string, error: unknown) => void;
+}
+
+/** Makes the parts; nothing runs by itself. */
+export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesParts) {
+  const { metadata, clock, billing, limits, maxSizeMb } = given;
+  const store = new DatabaseStore(metadata);
+  const changes = new Changes({ metadata });
+  const engines = new Engines(list);
+  const secrets = new DatabaseSecrets({ sealer });
+  const turns = new DatabaseTurns();
+  const owned = new OwnedDatabases({ store, clock });
+  const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits });
+  const answers = new DatabaseAnswers({ engines, billing, inEngine: (row) => lifecycle.inEngine(row) });
+  const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, answers };
+  const databases = new Databases(parts);
+  const creation = new Creation(parts);
+  const settleSoon = (databaseId: string) => supervisor.settleSoon(databaseId);
+  const removal = new Removal({ ...parts, settleSoon });
+  const supervisor = new DatabaseSupervisor({ ...parts, creation, removal });
+  const accountStops = new AccountStops({
+    ...parts,
+    alone: (databaseId, work) => turns.alone(databaseId, work),
+    settleSoon,
+  });
+  const queries = new Queries(parts);
+  const dumps = new Dumps(parts);
+  const routes = { databases, creation, removal, engines, limits, maxSizeMb, queries, dumps };
+  return { store, engines, lifecycle, turns, supervisor, accountStops, kept: given.kept, routes };
+}

@@ -1,0 +1,198 @@
+/**
+ * Databases come into being: a row that says `creating`, then the engine's side, empty or as a copy, then the
+ * commit that makes it its owner's and has their answer.
+ *
+ * A creation that was cut off is undone: nobody was answered, and whoever asks again finds the name free.
+ */
+import type { Call, Principal } from '../accounts/principal.ts';
+import type { Clock } from '../clock.ts';
+import { invalidField } from '../errors.ts';
+import { newId, randomName } from '../ids.ts';
+import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
+import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
+import { type DatabaseAnswers, MIB } from './database-answer.ts';
+import type { DatabaseBilling } from './database-billing.ts';
+import type { DatabaseSecrets } from './database-secrets.ts';
+import type { Engine, EngineName } from './engine.ts';
+import { DEFAULT_ENGINE, type Engines } from './engines.ts';
+import { databaseExists, type Lifecycle } from './lifecycle.ts';
+import type { OwnedDatabases } from './owned-databases.ts';
+import type { Database, NewDatabase } from './schema.ts';
+import { requireReadable } from './states.ts';
+import type { DatabaseRow, DatabaseStore } from './store.ts';
+import type { DatabaseTurns } from './turns.ts';
+
+const DEFAULT_REGION = 'us-east-1';
+const DEFAULT_SIZE_MB = 1024;
+
+export interface CreationDeps {
+  readonly store: DatabaseStore;
+  readonly owned: OwnedDatabases;
+  readonly changes: Changes;
+  readonly engines: Engines;
+  readonly lifecycle: Lifecycle;
+  readonly turns: DatabaseTurns;
+  readonly secrets: DatabaseSecrets;
+  readonly answers: DatabaseAnswers;
+  readonly billing: DatabaseBilling;
+  readonly clock: Clock;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  /** Largest size_limit_mb. */
+  readonly maxSizeMb: number;
+}
+
+interface Plan {
+  readonly input: NewDatabase;
+  readonly engineName: EngineName;
+  readonly version: string | null;
+  readonly sizeLimitBytes: number;
+  readonly password: string;
+}
+
+export class Creation {
+  readonly #deps: CreationDeps;
+
+  constructor(deps: CreationDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves when a driver can connect; goes on when the caller leaves. Throws `invalid_request`,
+   * `database_exists`, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, for a copy
+   * `database_not_found` and `database_not_ready`, and what the engine says (`out_of_space`); nothing is left
+   * then.
+   */
+  async create(call: Call, input: NewDatabase): Promise<Database> {
+    const { billing, engines, secrets, clock, turns } = this.#deps;
+    const { principal } = call;
+    const source = await this.#sourceOf(principal, input);
+    const sizeLimitBytes = this.#sizeLimit(input, source);
+    await billing.require(principal.accountId);
+    const engineName = (source?.engine ?? input.engine ?? DEFAULT_ENGINE) as EngineName;
+    const { engine, version } = await engines.require(engineName);
+    const plan = { input, engineName, version, sizeLimitBytes, password: secrets.newPassword() };
+    const databaseId = newId('db', clock);
+    return turns.alone(databaseId, async () => {
+      const creating = await this.#insert(principal, databaseId, plan);
+      try {
+        return await this.#make(call, creating, { engine, source, password: plan.password });
+      } catch (error) {
+        // It may be stored as ready: the row decides, at the next start.
+        if (error instanceof CommitOutcomeUnknown) throw error;
+        await this.abandon(creating).catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  /** A creation that failed or was cut off: nothing is left of it. */
+  async abandon(row: DatabaseRow): Promise<void> {
+    const { engines, changes, store } = this.#deps;
+    const disowned = await this.disown(row);
+    await engines.get(row.engine).drop(row.engine_database);
+    await changes.run(UNASKED, (change) => change.add(store.delete(disowned)));
+  }
+
+  /** The first half, without the engine: the name and the quota are free again. */
+  disown(row: DatabaseRow): Promise<DatabaseRow> {
+    const { lifecycle, billing } = this.#deps;
+    const also = (change: Change) => change.addAll(billing.abandoned(row));
+    return lifecycle.commit(row, { state: 'deleting' }, { also });
+  }
+
+  async #sourceOf(principal: Principal, { from, engine }: NewDatabase): Promise<DatabaseRow | undefined> {
+    if (from === undefined) return undefined;
+    const source = await this.#deps.owned.findLive(principal, from.database_id);
+    requireReadable(source);
+    if (engine === undefined || engine === source.engine) return source;
+    throw invalidField('engine', `must be ${source.engine}, as that of the database it is a copy of`);
+  }
+
+  #sizeLimit({ size_limit_mb: wanted }: NewDatabase, source: DatabaseRow | undefined): number {
+    const { maxSizeMb, assertRoom } = this.#deps;
+    assertRoom(source?.size_bytes ?? 0);
+    if (wanted === undefined) {
+      return source?.size_limit_bytes ?? Math.min(DEFAULT_SIZE_MB, maxSizeMb) * MIB;
+    }
+    if (wanted > maxSizeMb) throw invalidField('size_limit_mb', `must be at most ${maxSizeMb} here`);
+    const needed = Math.ceil((source?.size_bytes ?? 0) / MIB);
+    if (wanted < needed) {
+      throw invalidField(
+        'size_limit_mb',
+        `must be at least ${needed}, which the database it is a copy of has`,
+      );
+    }
+    return wanted * MIB;
+  }
+
+  async #insert(principal: Principal, databaseId: string, plan: Plan): Promise<DatabaseRow> {
+    const { changes, store, secrets, billing, clock } = this.#deps;
+    const now = clock.now();
+    const nameInEngine = randomName(16);
+    const row = {
+      database_id: databaseId,
+      account_id: principal.accountId,
+      name: plan.input.name,
+      engine: plan.engineName,
+      version: plan.version,
+      region: plan.input.region ?? DEFAULT_REGION,
+      state: 'creating' as const,
+      reason_code: null,
+      reason_message: null,
+      generation: 0,
+      applied: -1,
+      engine_database: `d_${nameInEngine}`,
+      username: `u_${nameInEngine}`,
+      sealed_password: secrets.seal(databaseId, plan.password),
+      sealed_next_password: null,
+      size_limit_bytes: plan.sizeLimitBytes,
+      size_bytes: 0,
+      is_protected: 0,
+      created_at: now,
+      state_changed_at: now,
+      deletes_at: null,
+      is_dropped: 0,
+      kept_dump_bytes: null,
+    };
+    await changes.run(UNASKED, async (change) => {
+      change.add(store.insert(row), (reason) =>
+        reason === 'unique' ? databaseExists(row.name) : new Error(`refused (${reason})`),
+      );
+      change.addAll(await billing.created(row), 'retry');
+    });
+    const stored = await store.find(databaseId);
+    if (stored === undefined) throw new Error('a new database is gone');
+    return stored;
+  }
+
+  async #make(
+    call: Call,
+    creating: DatabaseRow,
+    how: { readonly engine: Engine; readonly source: DatabaseRow | undefined; readonly password: string },
+  ): Promise<Database> {
+    const { lifecycle, answers, billing, store } = this.#deps;
+    const { engine, source, password } = how;
+    await engine.prepare();
+    await engine.provision(lifecycle.inEngine(creating), password);
+    const sizeBytes = source === undefined ? 0 : await this.#copy(engine, source, creating);
+    const ready = { state: 'ready', applied: creating.generation + 1, size_bytes: sizeBytes } as const;
+    const answer = await answers.present({ ...creating, ...ready }, password);
+    const also = (change: Change) => {
+      change.add(store.setSize(creating.id, sizeBytes));
+      change.addAll(billing.opened(creating, sizeBytes));
+    };
+    await lifecycle.commit(creating, ready, { also, recorded: { call, answer } });
+    return answer;
+  }
+
+  /** Resolves with its bytes. */
+  #copy(engine: Engine, source: DatabaseRow, creating: DatabaseRow): Promise<number> {
+    const { lifecycle, turns } = this.#deps;
+    const target = lifecycle.inEngine(creating);
+    return turns.during([source.database_id, creating.database_id], async (signal) => {
+      await engine.fork(lifecycle.inEngine(source), target, signal);
+      return (await engine.measure(target)).sizeBytes;
+    });
+  }
+}

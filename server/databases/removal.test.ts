@@ -1,0 +1,200 @@
+/** Deleting databases and bringing them back, while an engine fails, is full, or takes long. */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { describe, test } from 'node:test';
+import type { Call } from '../accounts/principal.ts';
+import { AppError } from '../errors.ts';
+import { type DatabaseCloud, TEST_KEEP_MS, withDatabaseHouse } from '../testing/database-house.ts';
+
+const DUMP = 'scripted dump\nloaded';
+
+async function make(cloud: DatabaseCloud, ann: Call, name = 'shop'): Promise<string> {
+  const { database_id: id } = await cloud.creation.create(ann, { name });
+  const signal = new AbortController().signal;
+  await cloud.queries.run(ann.principal, id, { input: { statement: 'one', read_only: false }, signal });
+  return id;
+}
+
+/** Resolves when the method was called; the call then waits until it is aborted, or for ever. */
+function stuck(cloud: DatabaseCloud, method: 'load' | 'fork' | 'dump'): Promise<void> {
+  return new Promise((called) => {
+    cloud.scripted.script(method, (signal) => {
+      called();
+      return new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(new Error('the engine was interrupted')));
+      });
+    });
+  });
+}
+
+describe('a deleted database', () => {
+  test('is listed apart until its time is up, then it is gone for good', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      const deleted = await cloud.removal.remove(ann, id);
+      assert.equal(deleted.state, 'deleting');
+      assert.ok(deleted.deletes_at);
+      await assert.rejects(cloud.databases.describe(ann.principal, id), (error: AppError) => {
+        assert.equal(error.code, 'database_not_found');
+        assert.match(error.hint ?? '', /undelete/);
+        return true;
+      });
+      await assert.rejects(cloud.removal.remove(ann, id), { code: 'database_not_found' });
+      const names = async (kept: boolean) => {
+        const list = cloud.databases.list(ann.principal, kept, { after: 0, limit: 10 });
+        return (await Array.fromAsync(list)).map((entry) => entry.toJSON().name);
+      };
+      assert.deepEqual([await names(false), await names(true)], [[], ['shop']]);
+      await cloud.turns.idle();
+      house.clock.advance(TEST_KEEP_MS + 1);
+      await assert.rejects(cloud.removal.undelete(ann, id, {}), { code: 'database_not_found' });
+      await cloud.supervisor.check();
+      assert.deepEqual([await names(false), await names(true)], [[], []]);
+      assert.deepEqual(await cloud.kept.list(), []);
+    }));
+
+  test('is not kept where the operator chose so', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open({ keepMs: 0 });
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      assert.equal((await cloud.removal.remove(ann, id)).deletes_at, null);
+      await cloud.turns.idle();
+      assert.equal(await house.store.find(id), undefined);
+      assert.equal(house.disk.databases.size, 0);
+    }));
+
+  test('stays in its engine, closed, while there is no room for its dump', () =>
+    withDatabaseHouse(async (house) => {
+      let isFull = true;
+      const assertRoom = (bytes: number) => {
+        if (isFull && bytes > 0) throw new AppError('out_of_space', 'full');
+      };
+      const cloud = await house.open({ assertRoom });
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      await cloud.removal.remove(ann, id);
+      await cloud.turns.idle();
+      assert.deepEqual(
+        [...house.disk.databases.values()].map(({ access }) => access),
+        ['none'],
+      );
+      assert.equal(cloud.reports.length, 1, 'the operator is told');
+      isFull = false;
+      await cloud.supervisor.check();
+      assert.equal(house.disk.databases.size, 0);
+      assert.deepEqual(await cloud.kept.list(), [id]);
+    }));
+
+  test('comes back under another name when its own was given again', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      const { connection } = await cloud.databases.credentials(ann.principal, id);
+      await cloud.removal.remove(ann, id);
+      await cloud.turns.idle();
+      const other = (await cloud.creation.create(ann, { name: 'shop' })).database_id;
+      await assert.rejects(cloud.removal.undelete(ann, id, {}), (error: AppError) => {
+        assert.equal(error.code, 'database_exists');
+        assert.match(error.hint ?? '', /name/);
+        return true;
+      });
+      const back = await cloud.removal.undelete(ann, id, { name: 'shop-old' });
+      assert.deepEqual([back.name, back.state, back.deletes_at], ['shop-old', 'ready', null]);
+      assert.deepEqual(house.disk.read(connection.database, connection.password ?? ''), ['one']);
+      assert.deepEqual(await cloud.kept.list(), []);
+      await assert.rejects(cloud.removal.undelete(ann, other, {}), { code: 'database_not_found' });
+    }));
+
+  test('needs its place in the quota to come back', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      await cloud.removal.remove(ann, id);
+      await house.limit(ann, 1);
+      const other = await make(cloud, ann, 'other');
+      await assert.rejects(cloud.removal.undelete(ann, id, {}), { code: 'quota_exceeded' });
+      await cloud.removal.remove(ann, other);
+      await cloud.removal.undelete(ann, id, {});
+      assert.equal(await house.counted(ann), 1);
+    }));
+
+  test('is brought back while its dump is still being made', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      const dumping = stuck(cloud, 'dump');
+      await cloud.removal.remove(ann, id);
+      await dumping;
+      assert.equal((await cloud.removal.undelete(ann, id, {})).state, 'ready');
+      assert.deepEqual(
+        [...house.disk.databases.values()].map(({ access }) => access),
+        ['full'],
+      );
+      assert.deepEqual(cloud.reports, []);
+    }));
+});
+
+describe('a deletion', () => {
+  test('ends a load under way', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      const loading = stuck(cloud, 'load');
+      const dump = Readable.from([Buffer.from(DUMP)]);
+      const load = cloud.dumps.load(ann.principal, id, { dump, signal: new AbortController().signal });
+      const refused = assert.rejects(load, { code: 'database_not_ready' });
+      await loading;
+      assert.equal((await cloud.removal.remove(ann, id)).state, 'deleting');
+      await refused;
+    }));
+
+  test('ends a copy that is being made of it, of which nothing is left', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      const forking = stuck(cloud, 'fork');
+      const copy = cloud.creation.create(ann, { name: 'copy', from: { database_id: id } });
+      const refused = assert.rejects(copy, { code: 'database_not_ready' });
+      await forking;
+      await cloud.removal.remove(ann, id);
+      await refused;
+      await cloud.turns.idle();
+      assert.deepEqual([house.disk.databases.size, await house.counted(ann)], [0, 0]);
+    }));
+
+  test('of a copy still being made undoes it', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      const forking = stuck(cloud, 'fork');
+      const copy = cloud.creation.create(ann, { name: 'copy', from: { database_id: id } });
+      const refused = assert.rejects(copy, { code: 'database_not_ready' });
+      await forking;
+      const [, creating] = await house.store.listOf(ann.principal.accountId, false, { after: 0, limit: 9 });
+      assert.equal(creating?.state, 'creating');
+      const { state } = await cloud.removal.remove(ann, creating?.database_id ?? '');
+      assert.equal(state, 'deleting');
+      await refused;
+      assert.deepEqual([house.disk.databases.size, await house.counted(ann)], [1, 1]);
+    }));
+
+  test('is refused while the database is protected', () =>
+    withDatabaseHouse(async (house) => {
+      const cloud = await house.open();
+      const ann = await house.newCall('ann');
+      const id = await make(cloud, ann);
+      await cloud.databases.change(ann, id, { delete_protection: true });
+      await assert.rejects(cloud.removal.remove(ann, id), { code: 'delete_protected' });
+      await cloud.databases.change(ann, id, { delete_protection: false });
+      await cloud.removal.remove(ann, id);
+    }));
+});

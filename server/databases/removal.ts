@@ -1,0 +1,219 @@
+/**
+ * Databases go, and come back while a last dump of them is kept.
+ *
+ * A deleted row passes: sessions ended → last dump kept (`kept_dump_bytes`) → gone from its engine
+ * (`is_dropped`) → at `deletes_at` gone for good. While there is no room for the dump, or its engine is away,
+ * the database stays in its engine, closed to everybody. undelete goes the way back; cut off before its
+ * commit, it has not happened.
+ */
+import type { Call } from '../accounts/principal.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
+import type { DatabaseAnswers } from './database-answer.ts';
+import type { DatabaseBilling } from './database-billing.ts';
+import type { Engine } from './engine.ts';
+import type { Engines } from './engines.ts';
+import type { KeptDumps } from './kept-dumps.ts';
+import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
+import type { OwnedDatabases } from './owned-databases.ts';
+import type { Database, Undeletion } from './schema.ts';
+import { ACCESS, openStateOf } from './states.ts';
+import type { DatabaseRow, DatabaseStore } from './store.ts';
+import type { DatabaseTurns } from './turns.ts';
+
+export interface RemovalDeps {
+  readonly store: DatabaseStore;
+  readonly owned: OwnedDatabases;
+  readonly changes: Changes;
+  readonly engines: Engines;
+  readonly lifecycle: Lifecycle;
+  readonly turns: DatabaseTurns;
+  readonly kept: KeptDumps;
+  readonly answers: DatabaseAnswers;
+  readonly billing: DatabaseBilling;
+  readonly clock: Clock;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  /** How long a last dump is kept; 0: there is none. */
+  readonly keepMs: number;
+  /** Has the rest of a deletion done, without waiting for it. */
+  readonly settleSoon: (databaseId: string) => void;
+  readonly report: (databaseId: string, what: string, error: unknown) => void;
+}
+
+export class Removal {
+  readonly #deps: RemovalDeps;
+
+  constructor(deps: RemovalDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Ends its sessions, and what is being loaded into it or copied from it; its last dump is kept afterwards.
+   * Throws `database_not_found`, `delete_protected`, `write_conflict`.
+   */
+  async remove(call: Call, databaseId: string): Promise<Database> {
+    const { owned, turns, answers, store } = this.#deps;
+    const seen = await owned.findLive(call.principal, databaseId);
+    requireUnprotected(seen);
+    turns.interrupt(databaseId);
+    const answer = await turns.alone(databaseId, async () => {
+      const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
+      // What was still being made is gone by its interruption.
+      if (isUndone) return answers.present({ ...seen, state: 'deleting' });
+      return this.#delete(call, await owned.findLive(call.principal, databaseId));
+    });
+    this.#deps.settleSoon(databaseId);
+    return answer;
+  }
+
+  /**
+   * Brings a deleted one back, with the password it had. Throws `database_not_found`, `database_exists` when
+   * the name was given again, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, `out_of_space`.
+   */
+  async undelete(call: Call, databaseId: string, { name }: Undeletion): Promise<Database> {
+    const { owned, turns, engines, billing, store } = this.#deps;
+    const { principal } = call;
+    await owned.findKept(principal, databaseId);
+    await billing.require(principal.accountId);
+    // Its last dump need not be finished first: the database is still there.
+    turns.interrupt(databaseId);
+    try {
+      return await turns.alone(databaseId, async () => {
+        const row = await owned.findKept(principal, databaseId);
+        const { engine } = await engines.require(row.engine);
+        const newName = name ?? row.name;
+        // Both are asked again by the commit, but after a long load.
+        if (await store.hasName(principal.accountId, newName)) throw nameTaken(newName);
+        await billing.created(row);
+        return await this.#bringBack(call, { row, name: newName, engine });
+      });
+    } catch (error) {
+      this.#deps.settleSoon(databaseId);
+      throw error;
+    }
+  }
+
+  /** Does what is left of a deletion. */
+  async finish(row: DatabaseRow): Promise<void> {
+    const { engines, lifecycle, clock } = this.#deps;
+    if (row.deletes_at === null || row.deletes_at <= clock.now()) return this.#endForGood(row);
+    let last = row;
+    if (row.is_dropped === 0) {
+      if (row.kept_dump_bytes === null) {
+        last = await lifecycle.commit(row, { kept_dump_bytes: await this.#keep(row) });
+      }
+      await engines.get(row.engine).drop(row.engine_database);
+    }
+    await lifecycle.commit(last, { is_dropped: 1, applied: last.generation + 1 });
+  }
+
+  async #delete(call: Call, row: DatabaseRow): Promise<Database> {
+    const { lifecycle, engines, answers, billing, clock, keepMs, report } = this.#deps;
+    requireUnprotected(row);
+    const wanted = {
+      state: 'deleting',
+      reason_code: null,
+      reason_message: null,
+      deletes_at: keepMs === 0 ? null : clock.now() + keepMs,
+    } as const;
+    const answer = await answers.present({ ...row, ...wanted });
+    const also = (change: Change) => change.addAll(billing.deleted(row));
+    const deleted = await lifecycle.commit(row, wanted, { also, recorded: { call, answer } });
+    try {
+      await engines.get(row.engine).restrict(lifecycle.inEngine(deleted), 'none');
+    } catch (error) {
+      report(row.database_id, 'its sessions could not be ended yet', error);
+    }
+    return answer;
+  }
+
+  /** Resolves with its bytes. */
+  async #keep(row: DatabaseRow): Promise<number> {
+    const { engines, lifecycle, kept, turns, assertRoom } = this.#deps;
+    const engine = engines.get(row.engine);
+    const database = lifecycle.inEngine(row);
+    await engine.restrict(database, 'none');
+    assertRoom(row.size_bytes);
+    return turns.during([row.database_id], async (signal) => {
+      const { stream } = await engine.dump(database, usualFormat(engine), signal);
+      return kept.keep(row.database_id, stream);
+    });
+  }
+
+  async #bringBack(
+    call: Call,
+    { row, name, engine }: { readonly row: DatabaseRow; readonly name: string; readonly engine: Engine },
+  ): Promise<Database> {
+    const { lifecycle, answers, billing, store, kept, report } = this.#deps;
+    const database = lifecycle.inEngine(row);
+    const begun = row.kept_dump_bytes === null ? row : await this.#refill(row, engine);
+    const next = row.sealed_next_password;
+    if (next !== null) await engine.rotate(database, lifecycle.passwordOf(row));
+    const { sizeBytes } = await engine.measure(database);
+    const open = openStateOf({ ...begun, size_bytes: sizeBytes });
+    await engine.restrict(database, ACCESS[open.state]);
+    const ready = {
+      ...open,
+      name,
+      sealed_password: next ?? row.sealed_password,
+      sealed_next_password: null,
+      deletes_at: null,
+      is_dropped: 0,
+      kept_dump_bytes: null,
+      applied: begun.generation + 1,
+      size_bytes: sizeBytes,
+    } as const;
+    const answer = await answers.present({ ...begun, ...ready });
+    const also = async (change: Change) => {
+      change.add(store.setSize(row.id, sizeBytes));
+      change.addAll(await billing.created(row), 'retry');
+      change.addAll(billing.opened({ ...row, name }, sizeBytes));
+    };
+    const refused = (reason: string) => (reason === 'unique' ? nameTaken(name) : writeConflict());
+    await lifecycle.commit(begun, ready, { also, refused, recorded: { call, answer } });
+    // One that stays is swept.
+    await kept
+      .remove(row.database_id)
+      .catch((error: unknown) => report(row.database_id, 'its last dump was not removed', error));
+    return answer;
+  }
+
+  /** Makes it in its engine again, of the last dump. Until the commit it counts as still to be dropped. */
+  async #refill(row: DatabaseRow, engine: Engine): Promise<DatabaseRow> {
+    const { lifecycle, kept, turns, assertRoom } = this.#deps;
+    const database = lifecycle.inEngine(row);
+    assertRoom(row.kept_dump_bytes ?? 0);
+    const begun = await lifecycle.commit(row, { is_dropped: 0 });
+    await engine.prepare();
+    await engine.drop(row.engine_database);
+    await engine.provision(database, lifecycle.passwordOf(row));
+    await turns.during([row.database_id], (signal) =>
+      kept.read(row.database_id, (dump) => engine.load(database, dump, signal)),
+    );
+    return begun;
+  }
+
+  async #endForGood(row: DatabaseRow): Promise<void> {
+    const { engines, changes, store, kept } = this.#deps;
+    if (row.is_dropped === 0) await engines.get(row.engine).drop(row.engine_database);
+    await kept.remove(row.database_id);
+    await changes.run(UNASKED, (change) => change.expect(store.delete(row), writeConflict));
+  }
+}
+
+function usualFormat({ dumpFormats }: Engine): string {
+  return dumpFormats[0] ?? '';
+}
+
+function requireUnprotected({ name, is_protected }: DatabaseRow): void {
+  if (is_protected === 0) return;
+  throw new AppError('delete_protected', `The database ${name} is protected against deletion`, {
+    hint: 'Set delete_protection to false first',
+  });
+}
+
+function nameTaken(name: string): AppError {
+  return databaseExists(name, 'Send {"name": "…"} to bring it back under another name');
+}

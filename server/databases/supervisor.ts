@@ -1,0 +1,175 @@
+/** Looks after all databases: at the start of Cloudlet and from time to time. */
+import type { Clock } from '../clock.ts';
+import { eachOf } from '../each-of.ts';
+import { AppError } from '../errors.ts';
+import type { Creation } from './creation.ts';
+import type { Engines } from './engines.ts';
+import type { KeptDumps } from './kept-dumps.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import type { Removal } from './removal.ts';
+import { openStateOf } from './states.ts';
+import type { DatabaseRow, DatabaseStore } from './store.ts';
+import type { DatabaseTurns } from './turns.ts';
+
+export interface SupervisorDeps {
+  readonly store: DatabaseStore;
+  readonly clock: Clock;
+  readonly engines: Engines;
+  readonly kept: KeptDumps;
+  readonly lifecycle: Lifecycle;
+  readonly creation: Creation;
+  readonly removal: Removal;
+  readonly turns: DatabaseTurns;
+  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  /** How long what no row knows is left alone after it was first noticed, ms. */
+  readonly orphanGraceMs: number;
+}
+
+/** Databases brought in line at the same time: each may be a dump. */
+const AT_ONCE = 4;
+/** After a failure; doubled with each further one. */
+const RETRY_MS = 15_000;
+const MAX_RETRY_MS = 15 * 60_000;
+/** Failures in a row, of a database that its engine should have, after which its owner is told. */
+const FAILURES_TO_ERROR = 3;
+
+interface Failures {
+  readonly count: number;
+  /** When it is tried again, monotonic ms. */
+  readonly again: number;
+}
+
+export class DatabaseSupervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #failures = new Map<string, Failures>();
+  /** What no row knows → when it was first noticed, monotonic ms. */
+  readonly #orphans = new Map<string, number>();
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Frees the names of creations that the last run of Cloudlet was cut off in, before anybody asks for them
+   * again. The rest is for check().
+   */
+  async recover(): Promise<void> {
+    for (const row of await this.#deps.store.listCreating()) await this.#deps.creation.disown(row);
+  }
+
+  /** Settles all that was left half-way. What fails is reported, and done later. */
+  async check(): Promise<void> {
+    try {
+      await this.#settleAll(await this.#deps.store.listUnsettled(this.#deps.clock.now()));
+    } catch (error) {
+      this.#deps.report('', 'databases could not be looked after', error);
+    }
+  }
+
+  /** As settle(), without waiting for it. */
+  settleSoon(databaseId: string): void {
+    void this.settle(databaseId);
+  }
+
+  /** Brings the engine in line with what the row says by the time of its turn. Never rejects. */
+  async settle(databaseId: string): Promise<void> {
+    const { turns, store, report } = this.#deps;
+    if (turns.isClosing) return;
+    try {
+      await turns.alone(databaseId, async () => {
+        const row = await store.find(databaseId);
+        if (row !== undefined) await this.#bringInLine(row);
+      });
+      this.#failures.delete(databaseId);
+    } catch (error) {
+      if (isInterruption(error)) return;
+      report(databaseId, 'its engine could not be brought in line with it', error);
+      await this.#noteFailure(databaseId, error).catch((failure: unknown) =>
+        report(databaseId, 'its error could not be stored', failure),
+      );
+    }
+  }
+
+  /** Removes what engines and the place of last dumps have, and no row knows. */
+  async sweepOrphans(): Promise<void> {
+    const { engines, kept, store } = this.#deps;
+    const found = new Map<string, () => Promise<void>>();
+    for (const engine of engines.all()) {
+      try {
+        // Rows come before what engines make, and go after it.
+        const names = await engine.list();
+        const known = await store.engineDatabases(engine.name);
+        for (const name of names) if (!known.has(name)) found.set(name, () => engine.drop(name));
+      } catch (error) {
+        this.#deps.report('', `databases of ${engine.name} could not be listed`, error);
+      }
+    }
+    const ids = await kept.list();
+    const known = await store.withKeptDump();
+    for (const id of ids) if (!known.has(id)) found.set(id, () => kept.remove(id));
+    await this.#removeOld(found);
+  }
+
+  async #settleAll(rows: readonly DatabaseRow[]): Promise<void> {
+    const { clock, turns } = this.#deps;
+    const isDue = (id: string) => (this.#failures.get(id)?.again ?? 0) <= clock.monotonic();
+    await eachOf(rows, AT_ONCE, async ({ database_id: id }) => {
+      if (!turns.isBusy(id) && isDue(id)) await this.settle(id);
+    });
+  }
+
+  async #bringInLine(row: DatabaseRow): Promise<void> {
+    const { creation, removal, lifecycle } = this.#deps;
+    if (row.state === 'creating') await creation.abandon(row);
+    else if (row.state === 'deleting') await removal.finish(row);
+    else if (row.state === 'error') await this.#tryAgain(row);
+    else if (row.applied !== row.generation) await lifecycle.apply(row);
+  }
+
+  /** One in error is in order when its engine does again what is asked of it. */
+  async #tryAgain(row: DatabaseRow): Promise<void> {
+    const { engines, lifecycle } = this.#deps;
+    const engine = engines.get(row.engine);
+    await engine.restrict(lifecycle.inEngine(row), 'full');
+    await engine.measure(lifecycle.inEngine(row));
+    await lifecycle.wish(row, openStateOf(row));
+  }
+
+  async #noteFailure(databaseId: string, error: unknown): Promise<void> {
+    const { clock, turns, store, lifecycle } = this.#deps;
+    const count = (this.#failures.get(databaseId)?.count ?? 0) + 1;
+    // An engine that is away is asked each time: it costs nothing, and it comes back for all at once.
+    const isAway = error instanceof AppError;
+    const wait = isAway ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), MAX_RETRY_MS);
+    this.#failures.set(databaseId, { count, again: clock.monotonic() + wait });
+    if (isAway || count < FAILURES_TO_ERROR || turns.isClosing) return;
+    await turns.alone(databaseId, async () => {
+      const row = await store.find(databaseId);
+      if (row?.state !== 'ready' && row?.state !== 'read_only') return;
+      if (row.applied === row.generation) return;
+      const reason_message = 'Its engine cannot open it; your administrator finds the reason in the log';
+      await lifecycle.commit(row, { state: 'error', reason_code: 'engine_failed', reason_message });
+    });
+  }
+
+  async #removeOld(found: ReadonlyMap<string, () => Promise<void>>): Promise<void> {
+    const { clock, orphanGraceMs, turns, report } = this.#deps;
+    for (const known of this.#orphans.keys()) if (!found.has(known)) this.#orphans.delete(known);
+    for (const [name, remove] of found) {
+      const noticed = this.#orphans.get(name) ?? clock.monotonic();
+      this.#orphans.set(name, noticed);
+      if (turns.isClosing || clock.monotonic() - noticed < orphanGraceMs) continue;
+      try {
+        await remove();
+        this.#orphans.delete(name);
+      } catch (error) {
+        report(name, 'what no row knows could not be removed', error);
+      }
+    }
+  }
+}
+
+/** It was not the engine that failed: the database was deleted, or brought back, or Cloudlet stops. */
+function isInterruption(error: unknown): boolean {
+  return error instanceof AppError && ['database_not_ready', 'shutting_down'].includes(error.code);
+}

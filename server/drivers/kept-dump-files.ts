@@ -1,0 +1,88 @@
+/** Last dumps of deleted databases: a file each, named after the database. */
+import { createWriteStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { KeptDumps } from '../databases/kept-dumps.ts';
+
+/** Of a dump that is not whole yet. */
+const PART = '.part';
+
+export interface KeptDumpFilesOptions {
+  readonly directory: string;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+}
+
+export class KeptDumpFiles implements KeptDumps {
+  readonly #options: KeptDumpFilesOptions;
+
+  private constructor(options: KeptDumpFilesOptions) {
+    this.#options = options;
+  }
+
+  /** Makes the directory, and removes what was cut off in it. */
+  static async open(options: KeptDumpFilesOptions): Promise<KeptDumpFiles> {
+    await mkdir(options.directory, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(options.directory)) {
+      if (name.endsWith(PART)) await rm(join(options.directory, name));
+    }
+    return new KeptDumpFiles(options);
+  }
+
+  async keep(databaseId: string, dump: Readable): Promise<number> {
+    const { assertRoom } = this.#options;
+    const path = this.#pathOf(databaseId);
+    let bytes = 0;
+    const counted = async function* (pieces: AsyncIterable<Uint8Array>) {
+      for await (const piece of pieces) {
+        assertRoom(piece.length);
+        bytes += piece.length;
+        yield piece;
+      }
+    };
+    try {
+      const file = createWriteStream(path + PART, { mode: 0o600, flush: true });
+      await pipeline(dump, counted, file);
+      await rename(path + PART, path);
+    } catch (error) {
+      await rm(path + PART, { force: true });
+      throw error;
+    }
+    await this.#syncDirectory();
+    return bytes;
+  }
+
+  async read(databaseId: string, take: (dump: Readable) => Promise<void>): Promise<void> {
+    const file = await open(this.#pathOf(databaseId), 'r');
+    const dump = file.createReadStream({ autoClose: false });
+    try {
+      await take(dump);
+    } finally {
+      dump.destroy();
+      await file.close();
+    }
+  }
+
+  async remove(databaseId: string): Promise<void> {
+    await rm(this.#pathOf(databaseId), { force: true });
+  }
+
+  async list(): Promise<readonly string[]> {
+    return (await readdir(this.#options.directory)).filter((name) => !name.endsWith(PART));
+  }
+
+  #pathOf(databaseId: string): string {
+    return join(this.#options.directory, databaseId);
+  }
+
+  async #syncDirectory(): Promise<void> {
+    const directory = await open(this.#options.directory, 'r');
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/** Everything of databases on a real metadata database, with an engine that obeys. For tests. */
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { Call } from '../accounts/principal.ts';
+import { buildBilling } from '../build-billing.ts';
+import { assembleDatabases } from '../databases/assemble.ts';
+import type { Engine } from '../databases/engine.ts';
+import type { KeptDumps } from '../databases/kept-dumps.ts';
+import { DatabaseStore } from '../databases/store.ts';
+import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { noReceipt } from '../metadata/receipt.ts';
+import { Alarms } from '../system/alarms.ts';
+import { openAccountHouse } from './account-house.ts';
+import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';
+
+export const TEST_DATABASE_GRACE_MS = 600_000;
+export const TEST_KEEP_MS = 72 * 3_600_000;
+
+export interface DatabaseHouseOptions {
+  /** Stands between the domain and the stores, to break there. */
+  readonly wrapMetadata?: (metadata: Metadata) => Metadata;
+  readonly wrapEngine?: (engine: Engine) => Engine;
+  readonly wrapKept?: (kept: KeptDumps) => KeptDumps;
+  readonly assertRoom?: (bytes: number) => void;
+  readonly keepMs?: number;
+}
+
+export type DatabaseHouse = Awaited<ReturnType<typeof openDatabaseHouse>>;
+export type DatabaseCloud = Awaited<ReturnType<DatabaseHouse['open']>>;
+
+/** The house itself lasts; `open` is a start of Cloudlet in it. */
+export async function openDatabaseHouse() {
+  const house = await openAccountHouse();
+  const { metadata, clock, accounts, sealer } = house;
+  const disk = new EngineDisk();
+  const store = new DatabaseStore(metadata);
+  const log = pino({ level: 'silent' });
+  const base = { metadata, alarms: new Alarms(clock) };
+  const { databaseCharges: billing } = await buildBilling({ clock, log, base });
+  const directory = join(house.directory, 'kept');
+  return {
+    ...{ metadata, clock, disk, store, directory },
+    async open(options: DatabaseHouseOptions = {}) {
+      const { assertRoom = () => {}, keepMs = TEST_KEEP_MS } = options;
+      const scripted = new ScriptedEngine({ disk });
+      const engine = options.wrapEngine?.(scripted) ?? scripted;
+      const files = await KeptDumpFiles.open({ directory, assertRoom });
+      const reports: string[] = [];
+      const parts = assembleDatabases({
+        metadata: options.wrapMetadata?.(metadata) ?? metadata,
+        ...{ clock, sealer, billing, assertRoom, keepMs },
+        engines: [engine],
+        kept: options.wrapKept?.(files) ?? files,
+        limits: { connections: 10, statementMs: 1000 },
+        maxSizeMb: 1024,
+        orphanGraceMs: TEST_DATABASE_GRACE_MS,
+        report: (id, what, error) => void reports.push(`${id} ${what}: ${error}`),
+      });
+      return { ...parts, ...parts.routes, scripted, reports };
+    },
+    /** Calls of a new account. */
+    async newCall(username: string): Promise<Call> {
+      const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
+      const { id } = await accounts.register(fields, () => []);
+      const principal = {
+        ...{ accountId: id, username, isAdmin: false, credentialId: `k-${id}` },
+        ...({ scopes: ['*'], bucketLimits: null, via: 'key', keyExpiresAt: null } as const),
+      };
+      return { principal, receipt: noReceipt };
+    },
+    /** The most databases that the account may have. */
+    async limit({ principal }: Call, databases: number): Promise<void> {
+      const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
+      await metadata.commit([{ sql, params: [JSON.stringify({ databases }), principal.accountId] }]);
+    },
+    /** As the quota counts them. */
+    async counted({ principal }: Call): Promise<number> {
+      const sql = 'SELECT database_count AS count FROM billing_accounts WHERE account_id = ?';
+      return (await metadata.get<{ count: number }>(sql, principal.accountId))?.count ?? -1;
+    },
+    close: () => house.close(),
+  };
+}
+
+/** Closes the house afterwards. */
+export async function withDatabaseHouse(work: (house: DatabaseHouse) => Promise<void>): Promise<void> {
+  const house = await openDatabaseHouse();
+  try {
+    await work(house);
+  } finally {
+    await house.close();
+  }
+}
