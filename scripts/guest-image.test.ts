@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   cpSync,
@@ -18,6 +16,7 @@ import { after, test } from 'node:test';
 import { zstdCompressSync } from 'node:zlib';
 import { whyNoTinyImage } from '../server/drivers/qemu/tiny-image.ts';
 import { NO_GUEST_IMAGE } from './installed.ts';
+import { noApt, useArchive } from './test-archive.ts';
 
 // By a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
 const { buildGuestImage, noteNoGuestImage } = await import(new URL('./guest-image.js', import.meta.url).href);
@@ -73,57 +72,9 @@ const UBUNTU = [
   },
 ];
 
-/** A repository of such packages. Returns apt's configuration, by which it knows no other. */
-function ubuntuArchive(): string {
-  const archive = join(DIRECTORY, 'archive');
-  const index = UBUNTU.map(({ name, depends, files }) => {
-    const tree = join(DIRECTORY, 'trees', name);
-    const fields = [
-      `Package: ${name}`,
-      'Version: 1',
-      'Architecture: all',
-      'Maintainer: nobody <n@example.org>',
-    ];
-    if (depends !== undefined) fields.push(`Depends: ${depends}`);
-    const control = [...fields, 'Description: made by a test', ''].join('\n');
-    for (const [path, content] of Object.entries({ ...files, 'DEBIAN/control': control })) {
-      mkdirSync(dirname(join(tree, path)), { recursive: true });
-      writeFileSync(join(tree, path), content, { mode: 0o755 });
-    }
-    mkdirSync(archive, { recursive: true });
-    const deb = join(archive, `${name}.deb`);
-    assert.equal(spawnSync('dpkg-deb', ['--root-owner-group', '-b', tree, deb]).status, 0);
-    const bytes = readFileSync(deb);
-    const hash = createHash('sha256').update(bytes).digest('hex');
-    return `${control}Filename: ./${name}.deb\nSize: ${bytes.length}\nSHA256: ${hash}\n`;
-  });
-  writeFileSync(join(archive, 'Packages'), index.join('\n'));
-  writeFileSync(join(DIRECTORY, 'sources.list'), `deb [trusted=yes] file:${archive} ./\n`);
-  writeFileSync(join(DIRECTORY, 'status'), '');
-  mkdirSync(join(DIRECTORY, 'lists/partial'), { recursive: true });
-  const settings = {
-    'Dir::Etc::SourceList': join(DIRECTORY, 'sources.list'),
-    'Dir::Etc::SourceParts': '/dev/null',
-    'Dir::State::Status': join(DIRECTORY, 'status'),
-    'Dir::State::Lists': join(DIRECTORY, 'lists'),
-    'Dir::Cache': join(DIRECTORY, 'cache'),
-  };
-  const lines = Object.entries(settings).map(([name, value]) => `${name} "${value}";\n`);
-  writeFileSync(join(DIRECTORY, 'apt.conf'), lines.join(''));
-  return join(DIRECTORY, 'apt.conf');
-}
-
-const noApt = ['apt-get', 'dpkg-deb'].every((name) => existsSync(`/usr/bin/${name}`))
-  ? false
-  : 'there is no apt here';
 test("the image is made of Ubuntu's kernel, whose modules are packed with zstd", { skip: noApt }, (t) => {
   const root = repository('ubuntu', 'guest');
-  const before = process.env.APT_CONFIG;
-  t.after(() => {
-    if (before === undefined) delete process.env.APT_CONFIG;
-    else process.env.APT_CONFIG = before;
-  });
-  process.env.APT_CONFIG = ubuntuArchive();
+  useArchive(t, DIRECTORY, UBUNTU);
   assert.equal(buildGuestImage({ root, outsidePath: '/usr/sbin:/usr/bin:/sbin:/bin' }), true);
   const output = join(root, 'build/guest');
   assert.deepEqual(readdirSync(output).sort(), ['stamp', 'tiny-initrd', 'tiny-kernel']);

@@ -57,6 +57,23 @@ export class DebianPackages {
     return [...stdout.matchAll(/^\s+(?:Pre)?Depends: (\S+)$/gm)].map((match) => match[1]);
   }
 
+  /** `roots` and those they depend on, directly or not, as far as `isTaken` says. */
+  closure(roots, isTaken) {
+    const { stdout } = this.#run('apt-cache', ['depends', '--recurse', '--important', ...roots]);
+    const dependencies = {};
+    for (const block of stdout.split(/\n(?=\S)/)) {
+      const [name, ...lines] = block.split('\n');
+      const found = lines.map((line) => /^\s+(?:Pre)?Depends: (\S+)$/.exec(line));
+      dependencies[name] = found.flatMap((match) => (match ? [match[1]] : []));
+    }
+    const names = [...roots];
+    for (const name of names) {
+      const more = (dependencies[name] || []).filter((other) => isTaken(other) && !names.includes(other));
+      names.push(...more);
+    }
+    return names;
+  }
+
   /** Fetches packages and unpacks them into one directory, which is returned. Throws GuestImageError. */
   unpack(names) {
     const debs = join(this.#directory, 'packages');

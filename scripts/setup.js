@@ -8,6 +8,12 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import {
+  fetchDatabasePrograms,
+  hasJustFailed,
+  missingDatabasePrograms,
+  titleOf,
+} from './database-programs.js';
 import { buildGuestImage, isGuestImageCurrent, noteNoGuestImage } from './guest-image.js';
 import { GuestImageError } from './guest-packages.js';
 import {
@@ -283,6 +289,23 @@ function guestImage() {
   }
 }
 
+/** The programs of database engines. Without them these engines answer what is missing. */
+function databasePrograms() {
+  if (!existsSync(join(ROOT, 'server'))) return;
+  for (const name of missingDatabasePrograms(ROOT)) {
+    const title = titleOf(name);
+    // A host without a network does not wait for it at every start.
+    if (hasJustFailed(ROOT, name)) continue;
+    try {
+      step(`fetching ${title}`, () =>
+        fetchDatabasePrograms({ root: ROOT, outsidePath: outsidePath(), name }),
+      );
+    } catch (error) {
+      console.log(`  no ${title} of our own: ${error.message}; the host's is used where it has one`);
+    }
+  }
+}
+
 function main(purpose) {
   if (Number(process.versions.node.split('.')[0]) < 18) {
     throw new SetupError(
@@ -297,6 +320,7 @@ function main(purpose) {
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
   outsidePrograms(purpose);
   guestImage();
+  databasePrograms();
 }
 
 try {

@@ -1,0 +1,105 @@
+/**
+ * Fetches the programs of database engines into build/programs/<name>-<version>/, from packages of Debian or
+ * Ubuntu that are unpacked and never installed: no root, no service, nothing of the host is changed, and an
+ * upgrade of the host takes nothing away. Plain JavaScript without dependencies, because the set-up calls it
+ * on an old Node. The server finds them there (server/drivers/managed-server/unpacked-programs.ts).
+ */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DebianPackages, GuestImageError } from './guest-packages.js';
+
+/** By the name of the programs: which packages they come in. */
+const PROGRAMS = {
+  postgresql: {
+    title: 'PostgreSQL',
+    // What only its compiler of queries reads.
+    superfluous: (root) => [`${root.replace('postgresql-', 'usr/lib/postgresql/')}/lib/bitcode`],
+    // The package of that name stands for whatever release the distribution has.
+    roots: (packages) =>
+      packages
+        .dependencies('postgresql')
+        .flatMap((name) => (/^postgresql-\d+$/.test(name) ? [name, name.replace('-', '-client-')] : [])),
+  },
+};
+/** Libraries that come with the host's own libc, and those that only a compiler of queries needs. */
+const NOT_TAKEN = /^lib(?:c6|c-bin|c-l10n|llvm\d|z3-|perl|pam-modules|elogind|debian|newt)/;
+/** Of no use to a server. */
+const SUPERFLUOUS = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/lintian', 'etc', 'var'];
+const RETRY_MS = 3_600_000;
+const AGAIN =
+  'connect apt to its mirror, remove build/programs/*.problem.json and run the set-up again (npm start)';
+
+/** Names in PROGRAMS that are not in the repository `root` yet. */
+export function missingDatabasePrograms(root) {
+  const there = existsSync(folderOf(root)) ? readdirSync(folderOf(root)) : [];
+  return Object.keys(PROGRAMS).filter((name) => !there.some((entry) => isFolderOf(name, entry)));
+}
+
+/** Whether fetching them failed within the last hour. */
+export function hasJustFailed(root, name) {
+  try {
+    return Date.now() - statSync(noteOf(root, name)).mtimeMs < RETRY_MS;
+  } catch {
+    return false;
+  }
+}
+
+/** For humans. */
+export function titleOf(name) {
+  return PROGRAMS[name].title;
+}
+
+/** Fetches them. Returns their version. Throws an Error of one line when this host cannot. */
+export function fetchDatabasePrograms({ root, outsidePath, name }) {
+  const output = folderOf(root);
+  mkdirSync(output, { recursive: true });
+  const directory = mkdtempSync(join(output, 'work-'));
+  try {
+    const packages = new DebianPackages({ directory, path: outsidePath });
+    const version = fetch(packages, { name, output });
+    rmSync(noteOf(root, name), { force: true });
+    return version;
+  } catch (error) {
+    if (!(error instanceof GuestImageError)) throw error;
+    const reason = /was not found/.test(error.message) ? 'this host has no apt-get' : error.message;
+    writeFileSync(noteOf(root, name), `${JSON.stringify({ reason, fix: AGAIN })}\n`);
+    throw new Error(reason);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function fetch(packages, { name, output }) {
+  packages.firstKnown([name]);
+  const roots = PROGRAMS[name].roots(packages);
+  const version = /^(?:\d+:)?([\d.]+)/.exec(packages.candidates(roots)[roots[0]])[1];
+  const isTaken = (other) => /^(?:lib|zlib)/.test(other) && !NOT_TAKEN.test(other);
+  const tree = packages.unpack(packages.closure(roots, isTaken));
+  for (const path of [...SUPERFLUOUS, ...PROGRAMS[name].superfluous(roots[0])])
+    rmSync(join(tree, path), { recursive: true, force: true });
+  // Its name says that it is whole.
+  renameSync(tree, join(output, `${name}-${version}`));
+  return version;
+}
+
+function folderOf(root) {
+  return join(root, 'build', 'programs');
+}
+
+/** Says why there are none, for the server to tell. */
+function noteOf(root, name) {
+  return join(folderOf(root), `${name}.problem.json`);
+}
+
+function isFolderOf(name, entry) {
+  return entry.startsWith(`${name}-`) && /^\d/.test(entry.slice(name.length + 1));
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { noApt, useArchive } from './test-archive.ts';
+
+// By a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
+const { fetchDatabasePrograms, hasJustFailed, missingDatabasePrograms } = await import(
+  new URL('./database-programs.js', import.meta.url).href
+);
+const DIRECTORY = mkdtempSync(join(tmpdir(), 'database-programs-'));
+const outsidePath = '/usr/sbin:/usr/bin:/sbin:/bin';
+
+after(() => rmSync(DIRECTORY, { recursive: true, force: true }));
+
+function repository(name: string): string {
+  const root = join(DIRECTORY, name);
+  mkdirSync(root);
+  return root;
+}
+
+const BIN = 'usr/lib/postgresql/17/bin';
+const PACKAGES = [
+  { name: 'postgresql', version: '17+300', depends: 'postgresql-17', files: {} },
+  {
+    name: 'postgresql-17',
+    version: '17.4-1ubuntu2',
+    depends: 'libpq5, libllvm19, libc6, postgresql-common',
+    files: {
+      [`${BIN}/postgres`]: 'server',
+      'usr/lib/postgresql/17/lib/bitcode/x.bc': 'for a compiler',
+      'usr/share/man/x.1': 'words',
+      'etc/init.d/postgresql': 'a service',
+    },
+  },
+  {
+    name: 'postgresql-client-17',
+    version: '17.4-1ubuntu2',
+    depends: 'libpq5',
+    files: { [`${BIN}/psql`]: 'client' },
+  },
+  { name: 'postgresql-common', files: { 'usr/bin/pg_wrapper': 'not taken' } },
+  {
+    name: 'libpq5',
+    version: '17.4-1ubuntu2',
+    depends: 'libldap2',
+    files: { 'usr/lib/libpq.so.5': 'library' },
+  },
+  { name: 'libldap2', files: { 'usr/lib/libldap.so.2': 'library of a library' } },
+  { name: 'libllvm19', files: { 'usr/lib/libLLVM.so': 'large' } },
+  { name: 'libc6', files: { 'lib/libc.so.6': "the host's" } },
+];
+
+test('programs and their libraries are unpacked, whatever the major version, and nothing else', {
+  skip: noApt,
+}, (t) => {
+  const root = repository('fetched');
+  useArchive(t, DIRECTORY, PACKAGES);
+  assert.deepEqual(missingDatabasePrograms(root), ['postgresql']);
+  assert.equal(fetchDatabasePrograms({ root, outsidePath, name: 'postgresql' }), '17.4');
+  assert.deepEqual(missingDatabasePrograms(root), []);
+  const output = join(root, 'build/programs');
+  assert.deepEqual(readdirSync(output), ['postgresql-17.4']);
+  const files = readdirSync(join(output, 'postgresql-17.4'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name);
+  assert.deepEqual(files.sort(), ['libldap.so.2', 'libpq.so.5', 'postgres', 'psql']);
+});
+
+test('a host without apt is told so, once an hour at most, and nothing half-made is left', () => {
+  const root = repository('fedora');
+  const name = 'postgresql';
+  assert.equal(hasJustFailed(root, name), false);
+  assert.throws(() => fetchDatabasePrograms({ root, outsidePath: DIRECTORY, name }), {
+    message: 'this host has no apt-get',
+  });
+  const note = join(root, 'build/programs/postgresql.problem.json');
+  assert.match(JSON.parse(readFileSync(note, 'utf8')).fix, /run the set-up again/);
+  assert.deepEqual(readdirSync(join(root, 'build/programs')), ['postgresql.problem.json']);
+  assert.equal(hasJustFailed(root, name), true);
+  const before = new Date(Date.now() - 2 * 3_600_000);
+  utimesSync(note, before, before);
+  assert.equal(hasJustFailed(root, name), false);
+  assert.deepEqual(missingDatabasePrograms(root), [name]);
+  assert.ok(existsSync(note));
+});
