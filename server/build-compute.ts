@@ -60,7 +60,7 @@ export async function buildCompute(deps: ComputeDeps) {
   const { metadata, assertRoom, room } = deps.base;
   const store = new VmStore(metadata);
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
-  const { guard, bridge } = buildNetwork(config, noUsers);
+  const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
   const hypervisor = new QemuHypervisor({
     vmsDirectory: join(config.dataDir, 'vms'),
     imagesDirectory: join(config.dataDir, 'images'),
@@ -76,7 +76,6 @@ export async function buildCompute(deps: ComputeDeps) {
   });
   room.beforeRelease(() => hypervisor.waits.haltAll());
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
-  const addressGuard = new AddressGuard({ network: config.vmPool });
   const front =
     bridge === null
       ? new LoopbackFront({ clock, descriptors, guard: addressGuard })
@@ -119,6 +118,7 @@ export async function buildCompute(deps: ComputeDeps) {
       descriptors,
       addresses,
     },
+    addressGuard,
     alarms: deps.base.alarms,
     routes: { ...own, hypervisor, billing },
     countRunning: async () => (await store.listRunning()).length,
@@ -127,19 +127,17 @@ export async function buildCompute(deps: ComputeDeps) {
 }
 
 /** What connects guests, and keeps this host closed to them. On a bridge no process of theirs connects. */
-function buildNetwork(
-  config: Config,
-  noUsers: NoOtherUsers | null,
-): { guard: OutboundGuard; bridge: GuestBridge | null } {
+function buildNetwork(config: Config, noUsers: NoOtherUsers | null) {
   const { vmUidBase: uidBase, vmPool: network } = config;
   const users = { uidBase, uidCount: UIDS.count, noUsers };
   const outbound = config.vmOutbound === 'on';
   const allowPrivate = config.vmOutboundPrivate === 'on';
-  if (config.vmNetwork === 'bridge') {
-    const guard = new OutboundGuard({ ...users, letsOut: false, allowPrivate });
-    return { guard, bridge: new GuestBridge({ uidBase, network, outbound, allowPrivate }) };
-  }
-  return { guard: new OutboundGuard({ ...users, letsOut: outbound, allowPrivate }), bridge: null };
+  const isBridge = config.vmNetwork === 'bridge';
+  return {
+    guard: new OutboundGuard({ ...users, letsOut: outbound && !isBridge, allowPrivate }),
+    addressGuard: new AddressGuard({ network }),
+    bridge: isBridge ? new GuestBridge({ uidBase, network, outbound, allowPrivate }) : null,
+  };
 }
 
 function buildImageSources(config: Config, clock: Clock): ImageSources {
@@ -166,6 +164,7 @@ export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number
   void compute.addresses.claimTaken().then((blocks) => {
     if (blocks.length > 0)
       log.warn({ blocks }, 'addresses of machines that another cloud on this host has too');
+    return compute.addressGuard.sweep();
   });
   void imports
     .start()

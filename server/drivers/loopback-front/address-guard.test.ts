@@ -28,6 +28,7 @@ test('without root there are no rules, and machines listen at their own ports', 
 /** Programs at every address, a machine that runs and one that does not; prints who answers. */
 const SCRIPT = `
 import { spawnSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { connect, createServer } from 'node:net';
 import { systemClock } from ${JSON.stringify(from('../../clock.ts'))};
 import { LoopbackFront } from ${JSON.stringify(from('./loopback-front.ts'))};
@@ -46,6 +47,10 @@ const askAll = async (host, ports) =>
   console.log(host, ...(await Promise.all(ports.map((port) => ask(host, port)))));
 for (const port of [...PORTS, 3306, 24000]) await listen('program', '0.0.0.0', port);
 await listen('guest', '127.96.0.1', 20000);
+const left = ['127_80_9_0', '127_80_0_0', '127_80_7_0', '127_90_0_0'];
+const tables = left.map((base) => 'table ip cloudlet_' + base + ' {}').join('\\n');
+spawnSync('nft', ['-f', '-'], { input: tables });
+createSocket('udp4').bind(22022, '127.80.7.0').unref();
 const guard = new AddressGuard({ network: '127.80.0.0/16' });
 const timings = { retryMs: 10, waitMs: 5000, holdMs: 30, atOnceMs: 50, lingerMs: 500 };
 const descriptors = { take: () => true };
@@ -55,6 +60,9 @@ const exposure = { vmId: 'vm-test', address: '127.80.0.1', guestPorts: PORTS, on
   endpointOf: () => ({ host: '127.96.0.1', port: 20000 }) };
 const shut = await front.open(exposure);
 console.log('shut', shut.length);
+await guard.sweep();
+const names = () => spawnSync('nft', ['list', 'tables']).stdout.toString().match(/127_\\w+/g)?.sort().join(' ');
+console.log('tables', names());
 front.begin('vm-test');
 await askAll('127.80.0.1', [...PORTS, 2222, 3306]);
 await askAll('127.80.0.2', [...PORTS, 3306]);
@@ -67,8 +75,10 @@ await askAll('127.80.0.1', [22]);
 await guard.ensure();
 await askAll('127.80.0.1', [22]);
 await front.close('vm-test');
+console.log('late', await listen('late', '0.0.0.0', 24001).catch(({ code }) => code));
 await askAll('127.80.0.1', [22, 8080]);
 await front.closeAll();
+console.log('after', await listen('after', '0.0.0.0', 24001).catch(({ code }) => code));
 console.log('rules', spawnSync('nft', ['list', 'ruleset']).stdout.toString().includes('cloudlet_'));
 process.exit();
 `;
@@ -83,6 +93,8 @@ test('no program that listens everywhere answers for a machine, or is kept from 
     stdout.trim().split('\n'),
     [
       'shut 0',
+      // Of what was left only what another cloud looks after, or is of another network.
+      'tables 127_80_0_0 127_80_7_0 127_90_0_0',
       '127.80.0.1 guest guest guest guest guest ECONNREFUSED',
       '127.80.0.2 ECONNREFUSED ECONNREFUSED ECONNREFUSED ECONNREFUSED ECONNREFUSED',
       '127.80.1.1 program',
@@ -90,7 +102,9 @@ test('no program that listens everywhere answers for a machine, or is kept from 
       '127.80.0.1 guest',
       '127.80.0.1 program',
       '127.80.0.1 guest',
+      'late EADDRINUSE',
       '127.80.0.1 ECONNREFUSED ECONNREFUSED',
+      'after undefined',
       'rules false',
     ],
     stderr,

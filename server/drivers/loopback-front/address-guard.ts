@@ -3,10 +3,12 @@
  * machine listens on ports that nobody else wants, and the rules lead to them; a program that listens at
  * every address, as sshd does, neither answers for a machine nor is kept from starting by one.
  */
+import { createServer, type Server } from 'node:net';
 import { AppError } from '../../errors.ts';
 import { nft } from '../host-network/host-tool.ts';
-import { addressRules, removalOf } from './address-rules.ts';
-import { NEUTRAL, refusal } from './listening.ts';
+import { addressRules, basesIn, LIST, removalOf } from './address-rules.ts';
+import { isUnclaimed } from './host-addresses.ts';
+import { closed, listenAt, NEUTRAL } from './listening.ts';
 
 export interface AddressGuardDeps {
   /** Of all machines: `127.80.0.0/16`. */
@@ -25,6 +27,8 @@ export class AddressGuard {
   readonly #blocks = new Set<string>();
   /** Where machines listen instead, by the port that clients know. */
   readonly #doors = new Map<number, number>();
+  /** Hold the doors, so that nobody comes to listen there at every address while no machine does. */
+  readonly #holders: Server[] = [];
   #next = FIRST_DOOR;
   /** Machines that listen at their own ports would be cut off by rules that come later. */
   #isOff = false;
@@ -36,6 +40,12 @@ export class AddressGuard {
   constructor(deps: AddressGuardDeps) {
     this.#deps = deps;
     this.#prefix = Math.max(BLOCK_PREFIX, Number(deps.network.split('/')[1]));
+  }
+
+  get #mayPlace(): boolean {
+    const { network, isRoot = process.getuid?.() === 0 } = this.#deps;
+    // Other addresses than the loopback's are reached by other hosts too, which these rules do not see.
+    return isRoot && network.startsWith('127.');
   }
 
   /** What the last ensure() threw; null: the rules were in place then, or not needed. */
@@ -62,9 +72,7 @@ export class AddressGuard {
 
   /** From now on nothing but machines answers at addresses of this block. Never rejects. */
   protect(base: string, ports: readonly number[] = []): Promise<void> {
-    const { isRoot = process.getuid?.() === 0 } = this.#deps;
-    // Other addresses than the loopback's are reached by other hosts too, which these rules do not see.
-    if (!isRoot || !base.startsWith('127.')) return Promise.resolve();
+    if (!this.#mayPlace) return Promise.resolve();
     return this.#inTurn(async () => {
       if (this.#isOff) return;
       const unknown = ports.filter((port) => !this.#doors.has(port));
@@ -73,7 +81,7 @@ export class AddressGuard {
       for (const port of unknown) doors.set(port, await this.#freeDoor());
       const blocks = unknown.length === 0 ? [base] : new Set([...this.#blocks, base]);
       this.#isOff = !(await this.#place([...blocks], doors));
-      if (this.#isOff) return;
+      if (this.#isOff) return this.#giveUpDoors();
       this.#blocks.add(base);
       for (const [port, door] of doors) this.#doors.set(port, door);
     });
@@ -86,22 +94,43 @@ export class AddressGuard {
     if (this.#refusal !== null) throw this.#refusal;
   }
 
+  /**
+   * Removes rules of this network that nobody looks after any more: of a Cloudlet that was killed, and whose
+   * machines are gone. To be called when the blocks of all machines are claimed. Never rejects.
+   */
+  sweep(): Promise<void> {
+    if (!this.#mayPlace) return Promise.resolve();
+    return this.#inTurn(async () => {
+      const listed = await nft(LIST).catch(() => '');
+      const left = basesIn(listed, this.#deps.network).filter((base) => !this.#blocks.has(base));
+      for (const base of left) if (await isUnclaimed(base)) await nft(removalOf(base)).catch(() => undefined);
+    });
+  }
+
   /** Takes the rules away. Never rejects. */
   release(): Promise<void> {
     return this.#inTurn(async () => {
       const removals = [...this.#blocks].map((base) => removalOf(base));
       this.#blocks.clear();
+      await this.#giveUpDoors();
       if (removals.length > 0) await nft(removals.join('')).catch(() => undefined);
     });
   }
 
-  /** One that no program has which listens at every address. */
+  /** One that no program has which listens at every address, and that none can have from now on. */
   async #freeDoor(): Promise<number> {
     for (let tries = 0; tries < MAX_TAKEN; tries++) {
       const port = this.#next++;
-      if ((await refusal({ address: NEUTRAL, port })) === undefined) return port;
+      const holder = createServer((client) => client.destroy());
+      if ((await listenAt(holder, { address: NEUTRAL, port })) !== null) continue;
+      this.#holders.push(holder.unref());
+      return port;
     }
     return this.#next++;
+  }
+
+  async #giveUpDoors(): Promise<void> {
+    await Promise.all(this.#holders.splice(0).map(closed));
   }
 
   async #place(blocks: readonly string[], doors: ReadonlyMap<number, number>): Promise<boolean> {

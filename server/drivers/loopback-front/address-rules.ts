@@ -1,4 +1,5 @@
 /** The rules of one block of addresses, as text for nftables. */
+import { BlockList } from 'node:net';
 
 export interface AddressRules {
   /** First address of the block. */
@@ -34,6 +35,18 @@ export function addressRules({ base, prefix, doors }: AddressRules): string {
 /** Takes the table of a block away; missing is no error. */
 export function removalOf(base: string): string {
   return `table ${tableOf(base)}\ndelete table ${tableOf(base)}\n`;
+}
+
+/** Asks which tables there are. */
+export const LIST = 'list tables ip\n';
+
+/** First addresses of the blocks of that network which have tables, by the answer to LIST. */
+export function basesIn(listed: string, network: string): string[] {
+  const [first = '', prefix = ''] = network.split('/');
+  const blocks = [...listed.matchAll(/^table ip cloudlet_(\d+)_(\d+)_(\d+)_(\d+)$/gm)];
+  const inside = new BlockList();
+  inside.addSubnet(first, Number(prefix));
+  return blocks.map((block) => block.slice(1).join('.')).filter((base) => inside.check(base));
 }
 
 function tableOf(base: string): string {

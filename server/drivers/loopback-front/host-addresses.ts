@@ -39,6 +39,14 @@ export class HostAddresses {
   }
 }
 
+/** Whether no cloud of this host, this one included, has the block. */
+export async function isUnclaimed(base: string): Promise<boolean> {
+  const claim = await hold({ address: base, port: CLAIM_PORT });
+  if (typeof claim === 'string') return false;
+  claim.close();
+  return true;
+}
+
 function hold({ address, port }: Place): Promise<Claim> {
   const socket = createSocket('udp4');
   return new Promise((resolve) => {
