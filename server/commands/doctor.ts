@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { whyNoOtherUsers } from '../system/other-users.ts';
 import { type Command, UsageError } from './command.ts';
+import { checkVmAddresses } from './doctor-addresses.ts';
 import {
   checkClock,
   checkDataDirectory,
@@ -69,6 +70,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkQemu(),
     checkKvm(config, noUsers !== null),
     checkVmNetwork(config, noUsers),
+    checkVmAddresses(config),
     checkTinyImage(),
     checkMemory(),
     checkPromises(),

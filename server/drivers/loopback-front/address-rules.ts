@@ -49,6 +49,7 @@ export function basesIn(listed: string, network: string): string[] {
   return blocks.map((block) => block.slice(1).join('.')).filter((base) => inside.check(base));
 }
 
-function tableOf(base: string): string {
+/** The table of a block, with its family. */
+export function tableOf(base: string): string {
   return `ip cloudlet_${base.replaceAll('.', '_')}`;
 }
