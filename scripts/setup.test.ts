@@ -31,9 +31,11 @@ mkdirSync(HOME);
 after(() => rmSync(PARENT, { recursive: true }));
 
 /** The environment of a person who just cloned this, npm's settings for what it started itself removed. */
-const OUTSIDE = Object.fromEntries(
-  Object.entries({ ...process.env, HOME }).filter(([name]) => !/^npm_/i.test(name)),
-);
+const OUTSIDE = {
+  ...Object.fromEntries(Object.entries({ ...process.env, HOME }).filter(([name]) => !/^npm_/i.test(name))),
+  // npm 9 copies folders, and then says other things of them than our lock file does.
+  npm_config_install_links: 'false',
+};
 
 interface LockEntry {
   readonly resolved?: string;
