@@ -121,7 +121,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
       sendProblem(deps, reply, error);
     }
   });
-  app.setErrorHandler((error, request, reply) => sendProblem(deps, reply, namingLimit(error, request)));
+  app.setErrorHandler((error, request, reply) => sendProblem(deps, reply, ofBody(error, request)));
   return app;
 }
 
@@ -143,6 +143,10 @@ function addressOf({ ip, raw }: FastifyRequest): string {
   return isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
 }
 
+function clientGone(cause: unknown): AppError {
+  return new AppError('bad_http', 'The client went away before its body was read', { cause });
+}
+
 function acceptBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
@@ -161,8 +165,9 @@ function acceptBodies(app: FastifyInstance): void {
   );
 }
 
-/** Fastify does not say how large a body may be. */
-function namingLimit(error: unknown, { routeOptions: { bodyLimit } }: FastifyRequest): unknown {
+/** Fastify does not say how large a body may be, nor that it was the client who cut it off. */
+function ofBody(error: unknown, { raw, routeOptions: { bodyLimit } }: FastifyRequest): unknown {
+  if (raw.errored !== null && raw.errored === error) return clientGone(error);
   const isTooLarge = error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
   if (!isTooLarge) return error;
   const detail = `The body is larger than ${Math.floor((bodyLimit ?? JSON_MAX_BYTES) / 1024)} KiB`;

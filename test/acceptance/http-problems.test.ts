@@ -1,10 +1,12 @@
 /** Contract §2: every failure is problem details, whatever went wrong and however early. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Call } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
-import { parseResponse, sendRaw } from '../harness/raw-http.ts';
+import { openSocket, parseResponse, sendRaw } from '../harness/raw-http.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const cloud = await CloudProcess.start();
 after(() => cloud.stop());
@@ -154,6 +156,31 @@ describe('JSON bodies', () => {
     await refusedRaw(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk.repeat(5)}`, 413, 'payload_too_large');
     const json = { username: 'x'.repeat(20_000), email: 'x@example.org', password: 'long enough' };
     await client.refused(413, 'payload_too_large', ['/api/register', { json }]);
+  });
+
+  test('that a client cuts off are no fault of ours, in figures and in the log', async () => {
+    const head = 'POST /api/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+    const bodies = ['Content-Length: 1000\r\n\r\n{', 'Transfer-Encoding: chunked\r\n\r\nff\r\n{'];
+    const counted = async (status: string) => {
+      const { body } = await client.call('/metrics');
+      const line = new RegExp(
+        `^cloudlet_http_requests_total\\{route="login",status="${status}"\\} (\\d+)$`,
+        'm',
+      );
+      return Number(line.exec(String(body))?.[1] ?? 0);
+    };
+    const before = await counted('499');
+    for (const body of bodies)
+      for (const leave of ['resetAndDestroy', 'destroy'] as const) {
+        const socket = await openSocket(cloud.api);
+        // Told to go on, the client knows that its head was read.
+        socket.write(`${head}Expect: 100-continue\r\n${body}`);
+        await once(socket, 'data');
+        socket[leave]();
+      }
+    await eventually('all four', async () => (await counted('499')) === before + 4);
+    assert.equal(await counted('500'), 0);
+    assert.doesNotMatch(cloud.output, /on our side/);
   });
 
   test('may be larger where what is asked for is', async () => {
