@@ -122,7 +122,9 @@ export class AccountStore {
 
   /** Of all accounts ever, closed ones included; 0 when there is none. */
   async highestAccountId(): Promise<number> {
-    const row = await this.#reads.get<{ id: number | null }>('SELECT max(id) AS id FROM accounts');
+    // Never one that was given before: a restore moves the sequence ahead of the accounts there are.
+    const sql = `SELECT max(seq) AS id FROM sqlite_sequence WHERE name = 'accounts'`;
+    const row = await this.#reads.get<{ id: number | null }>(sql);
     return row?.id ?? 0;
   }
 

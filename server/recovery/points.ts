@@ -36,9 +36,9 @@ export interface PointsDeps {
 }
 
 const NOT_INCLUDED = [
+  'disks of virtual machines, and databases',
   'settings from the environment and the command line',
   'sessions of the console',
-  'memory of running virtual machines: their disks are as after a power cut',
   'TLS certificates and what else lies outside the data directory',
 ];
 const RENEW_MS = 60_000;
