@@ -9,6 +9,7 @@ import type { Engines } from './engines.ts';
 import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
+import { snippetsFor } from './snippets.ts';
 import { requireReadable } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
@@ -132,7 +133,8 @@ export class Databases {
   async #credentialsOf(row: DatabaseRow, password: string): Promise<Credentials> {
     const { engines, lifecycle, answers } = this.#deps;
     const { ca } = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
-    return { connection: await answers.connection(row, password), ca };
+    const connection = await answers.connection(row, password);
+    return { connection, snippets: snippetsFor(row.engine, { uri: connection.uri, password }), ca };
   }
 
   #sizeLimit(megabytes: number | undefined): number | undefined {

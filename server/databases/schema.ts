@@ -85,8 +85,21 @@ export type Undeletion = Static<typeof Undeletion>;
 
 export const DatabasePath = Type.Object({ database_id: Type.String() });
 
+const Snippets = Type.Object(
+  {
+    cli: Type.String(),
+    node: Type.String(),
+    python: Type.String(),
+    go: Type.String(),
+    php: Type.String(),
+  },
+  { description: 'Code that connects, as text, with the password in it' },
+);
+export type Snippets = Static<typeof Snippets>;
+
 export const Credentials = Type.Object({
   connection: Connection,
+  snippets: Snippets,
   ca: textOrNull('The certificate to trust (PEM), where the connection is encrypted with one of ours'),
 });
 export type Credentials = Static<typeof Credentials>;

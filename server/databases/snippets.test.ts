@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { snippetsFor } from './snippets.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const address = 'http://127.0.0.1:9000/db/db-1/';
+const snippets = snippetsFor('sqlite', { uri: `${address}?authToken=secret`, password: 'secret' });
+
+test('each has the address, with its slash, and the password', () => {
+  assert.deepEqual(Object.keys(snippets), ['cli', 'node', 'python', 'go', 'php']);
+  for (const [language, code] of Object.entries(snippets)) {
+    assert.ok(code.includes(address), language);
+    assert.ok(code.includes('secret'), language);
+  }
+  assert.ok(snippets.cli.includes(`'${address}v2/pipeline'`));
+});
+
+test('the one for Node is a module that Node can read', () => {
+  const file = join(folder, 'snippet.mjs');
+  const check = (code: string) => {
+    writeFileSync(file, code);
+    return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' });
+  };
+  const { status, stderr } = check(snippets.node);
+  assert.equal(status, 0, stderr);
+  assert.notEqual(check(`${snippets.node} )`).status, 0, 'one with a mistake is refused');
+});

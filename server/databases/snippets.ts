@@ -1,0 +1,74 @@
+/** Ready-made code that connects to a database, in the languages that most users write. */
+import type { EngineName } from './engine.ts';
+import type { Snippets } from './schema.ts';
+
+export interface Target {
+  /** With the password. */
+  readonly uri: string;
+  readonly password: string;
+}
+
+/** Throws when there are none for the engine. */
+export function snippetsFor(engine: EngineName, target: Target): Snippets {
+  const write = WRITERS[engine];
+  if (write === undefined) throw new Error(`no snippets for ${engine}`);
+  return write(target);
+}
+
+const WRITERS: Partial<Record<EngineName, (target: Target) => Snippets>> = { sqlite };
+
+/** Its URL without the password ends with a slash, which some clients need and none minds. */
+function sqlite({ uri, password }: Target): Snippets {
+  const url = uri.slice(0, uri.indexOf('?'));
+  const statement = `{"type":"execute","stmt":{"sql":"SELECT 1 AS one"}}`;
+  const body = `{"requests":[${statement},{"type":"close"}]}`;
+  return {
+    cli: `curl '${url}v2/pipeline' -H 'Authorization: Bearer ${password}' -d '${body}'`,
+    node: `// npm install @libsql/client
+import { createClient } from '@libsql/client';
+const client = createClient({ url: '${url}', authToken: '${password}' });
+const { rows } = await client.execute('SELECT 1 AS one');
+console.log(rows);
+`,
+    python: `# pip install libsql
+import libsql
+connection = libsql.connect("${url}", auth_token="${password}")
+print(connection.execute("SELECT 1 AS one").fetchall())
+`,
+    go: `package main
+
+import (
+	"database/sql"
+	"fmt"
+	"log"
+
+	_ "github.com/tursodatabase/libsql-client-go/libsql"
+)
+
+func main() {
+	db, err := sql.Open("libsql", "${uri}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	var one int
+	if err := db.QueryRow("SELECT 1 AS one").Scan(&one); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(one)
+}
+`,
+    php: `<?php
+$body = json_encode(['requests' => [
+    ['type' => 'execute', 'stmt' => ['sql' => 'SELECT 1 AS one']],
+    ['type' => 'close'],
+]]);
+$answer = file_get_contents('${url}v2/pipeline', false, stream_context_create(['http' => [
+    'method' => 'POST',
+    'header' => "Authorization: Bearer ${password}\\r\\nContent-Type: application/json",
+    'content' => $body,
+]]));
+print_r(json_decode($answer, true)['results'][0]['response']['result']['rows']);
+`,
+  };
+}
