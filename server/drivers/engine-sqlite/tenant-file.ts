@@ -10,7 +10,7 @@ const LOG_KEPT_BYTES = 8 * 2 ** 20;
 /** SQLite's own are a thousand times what a child has as memory. */
 const LIMITS = {
   attach: 0,
-  length: 64 * 2 ** 20,
+  length: 32 * 2 ** 20,
   sqlLength: 16 * 2 ** 20,
   vdbeOp: 10_000_000,
   triggerDepth: 100,
