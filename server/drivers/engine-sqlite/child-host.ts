@@ -1,16 +1,44 @@
-/** Where children run: which code, and as whom. */
+/** Where children run: which code, as whom, and with how much of the host. */
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import type { Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Clock } from '../../clock.ts';
 import type { UserRange } from '../../system/other-users.ts';
-import { type LaunchedChild, launchChild } from './child-launch.ts';
+import { HostProcesses } from '../host-process/host-processes.ts';
 
 const run = promisify(execFile);
 const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
 const ENTRY = 'drivers/engine-sqlite/child.mjs';
 
+/** Of Node itself; SQLite's memory is besides. Few threads: a child serves one tenant. */
+const NODE_OPTIONS = [
+  '--max-old-space-size=96',
+  '--max-semi-space-size=1',
+  '--v8-pool-size=1',
+  '--no-warnings',
+];
+/** In its own folder, where it needs any; SQLite would look for another. */
+const ENV = { SQLITE_TMPDIR: '.', UV_THREADPOOL_SIZE: '2' };
+const MEMORY_MB = 384;
+/** V8 sets so much aside for code, whatever it is told. */
+const RESERVED_MB = 512;
+const MAX_THREADS = 64;
+const SAID_CHARACTERS = 2000;
+
+export interface LaunchedChild {
+  readonly pid: number;
+  readonly socket: Socket;
+  /** Resolves when it is gone. Never rejects. */
+  readonly ended: Promise<unknown>;
+  /** The last of what it said, for the log. */
+  readonly said: () => string;
+  kill(): void;
+}
+
 export interface ChildHostOptions {
+  readonly clock: Clock;
   /** Ours, for the code that children run; written anew. */
   readonly codeFolder: string;
   readonly users: UserRange | null;
@@ -18,22 +46,62 @@ export interface ChildHostOptions {
 
 export class ChildHost {
   readonly #options: ChildHostOptions;
+  readonly #processes: HostProcesses;
 
   constructor(options: ChildHostOptions) {
+    const { clock, users } = options;
     this.#options = options;
+    this.#processes = new HostProcesses({ clock, group: 'cloudlet-databases', hasUsers: users !== null });
   }
 
   async prepare(): Promise<void> {
     // Stripping types is experimental, which Node would say on the operator's terminal.
-    await run(process.execPath, ['--disable-warning=ExperimentalWarning', WRITER, this.#options.codeFolder]);
+    const words = ['--disable-warning=ExperimentalWarning', WRITER, this.#options.codeFolder];
+    await Promise.all([run(process.execPath, words), this.#processes.way()]);
   }
 
-  /** null: as ourselves. */
-  uidOf(_number: number): number | null {
-    return null;
+  /** How far children are kept from the host, for humans; empty: as far as can be. */
+  async problem(): Promise<string> {
+    return (await this.#processes.way()).problem;
   }
 
-  launch(folder: string, _number: number): Promise<LaunchedChild> {
-    return launchChild({ folder, entry: join(this.#options.codeFolder, ENTRY) });
+  /** The user of a database; null: ours. */
+  uidOf(number: number): number | null {
+    const { users } = this.#options;
+    return users === null ? null : users.first + (number % users.count);
+  }
+
+  /** Starts the child of a database in that folder, which is its user's. `name`: that no other has now. */
+  async launch(folder: string, { name, number }: { name: string; number: number }): Promise<LaunchedChild> {
+    const { codeFolder } = this.#options;
+    const running = await this.#processes.start(
+      {
+        name: `sqlite-${name.replace(/[^a-z0-9]/g, '-')}`,
+        command: process.execPath,
+        args: [...NODE_OPTIONS, join(codeFolder, ENTRY)],
+        env: ENV,
+        uid: this.uidOf(number),
+        folder,
+        readOnly: [dirname(process.execPath), codeFolder],
+        network: 'none',
+        memoryMb: MEMORY_MB,
+        reservedMb: RESERVED_MB,
+        maxProcesses: MAX_THREADS,
+        temporaryMb: 1,
+      },
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    let said = '';
+    running.child?.stderr?.on('data', (piece: Buffer) => {
+      said = (said + piece.toString()).slice(-SAID_CHARACTERS);
+    });
+    return {
+      pid: running.pid,
+      // Standard output is a socket that goes both ways, as all that Node makes.
+      socket: running.child?.stdout as Socket,
+      ended: running.ended,
+      said: () => said,
+      kill: () => void running.end({ graceMs: 0 }).catch(() => {}),
+    };
   }
 }

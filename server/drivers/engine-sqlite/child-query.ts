@@ -16,7 +16,7 @@ export interface QueryHead {
 
 const BUSY_STEP_MS = 10;
 /** All that may stand after a statement. */
-const NOTHING_MORE = /^(?:\s|;|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*$/;
+const NOTHING_MORE = /^(?:\s|;|--[^\n]*|\/\*(?:(?!\*\/)[\s\S])*(?:\*\/|$))*$/;
 
 /** The answer's body is JSON: `{columns, rows, affected, truncated}`. */
 export function queryHandler(tenant: TenantConnections): Handler {
@@ -67,8 +67,11 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
   let truncated = false;
   let since = systemClock.monotonic();
   for (const row of statement.iterate(...params.map(bound))) {
-    const text = JSON.stringify((row as unknown as unknown[]).map(shown));
-    truncated = rows.length === maxRows || bytes + text.length > maxBytes;
+    const values = row as unknown as unknown[];
+    // What cannot be sent is not made into text first.
+    const isTooLong = rows.length === maxRows || bytes + leastLength(values) > maxBytes;
+    const text = isTooLong ? '' : JSON.stringify(values.map(shown));
+    truncated = isTooLong || bytes + text.length > maxBytes;
     if (truncated) break;
     rows.push(text);
     bytes += Buffer.byteLength(text) + 1;
@@ -88,6 +91,13 @@ function bound(value: unknown) {
   if (typeof value === 'boolean') return Number(value);
   if (value === null || typeof value === 'number' || typeof value === 'string') return value;
   throw new Error('params: each must be a text, a number, true, false or null');
+}
+
+function leastLength(values: readonly unknown[]): number {
+  const lengths = values.map((value) =>
+    typeof value === 'string' || value instanceof Uint8Array ? value.length : 1,
+  );
+  return lengths.reduce((sum, length) => sum + length, 0);
 }
 
 /** A value as JSON can say it: what it cannot, as text; bytes in base64. */

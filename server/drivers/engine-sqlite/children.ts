@@ -8,7 +8,7 @@ import type { Clock } from '../../clock.ts';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
-import type { LaunchedChild } from './child-launch.ts';
+import type { LaunchedChild } from './child-host.ts';
 import { type CallHead, type CallOptions, type ChildAnswer, ChildGone, TenantChild } from './tenant-child.ts';
 import type { Room } from './tenant-file.ts';
 

@@ -22,7 +22,7 @@ import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
 import type { UserRange } from '../../system/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
-import { ChildHost } from './child-host.ts';
+import { ChildHost, type LaunchedChild } from './child-host.ts';
 import { Children, FILE } from './children.ts';
 import { receiveFile } from './load-file.ts';
 import { SqliteFiles } from './sqlite-files.ts';
@@ -71,20 +71,22 @@ export class SqliteEngine implements Engine {
     const { clock, log, folder, users, maxChildren, idleMs } = options;
     this.#options = options;
     this.#files = new SqliteFiles(folder);
-    this.#host = new ChildHost({ codeFolder: join(folder, '.code'), users });
+    this.#host = new ChildHost({ clock, codeFolder: join(folder, '.code'), users });
     this.#children = new Children({
       clock,
       log,
       maxChildren,
       idleMs,
-      launch: (database) => this.#host.launch(this.#files.folder(database.database), database.number),
+      launch: (database) => this.#launch(this.#files.folder(database.database), database),
       roomOf: (database) => this.#roomOf(database),
     });
   }
 
   async readiness(): Promise<Readiness> {
     const version = process.versions.sqlite ?? null;
-    return { available: true, version, source: 'built-in', reason: null, fix: null };
+    const problem = await this.#host.problem();
+    const reason = problem === '' ? null : problem;
+    return { available: true, version, source: 'built-in', reason, fix: null };
   }
 
   prepare(): Promise<void> {
@@ -225,6 +227,10 @@ export class SqliteEngine implements Engine {
     await this.#children.close();
   }
 
+  #launch(folder: string, { database, number }: EngineDatabase, what = ''): Promise<LaunchedChild> {
+    return this.#host.launch(folder, { name: database + what, number });
+  }
+
   /** Throws `database_not_ready` when nobody may use it. */
   async #roomOf({ database, sizeLimitBytes }: EngineDatabase): Promise<Room> {
     const access = await this.#files.access(database);
@@ -269,7 +275,7 @@ export class SqliteEngine implements Engine {
   /** Throws LoadFailed when the file in the folder cannot be used. */
   async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    const launched = await this.#host.launch(folder, database.number);
+    const launched = await this.#launch(folder, database, '-load');
     const child = new TenantChild(launched, { clock, silenceMs: CHECK_MS, onCounters: () => {} });
     const { sizeLimitBytes } = database;
     try {

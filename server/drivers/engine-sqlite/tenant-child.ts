@@ -1,7 +1,7 @@
 /** One child, seen from Cloudlet: it gets calls and gives answers, and is killed when silent too long. */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
-import type { LaunchedChild } from './child-launch.ts';
+import type { LaunchedChild } from './child-host.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 
 /** Members of a call besides its id. */
@@ -150,7 +150,7 @@ export class TenantChild {
   /** At once; `ended` tells when it is gone. */
   kill(reason: ChildGone): void {
     this.#isOver(reason);
-    void this.#launched.kill();
+    this.#launched.kill();
   }
 
   #send(head: FrameHead, body: Uint8Array = NO_BODY): void {

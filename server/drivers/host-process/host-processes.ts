@@ -46,6 +46,11 @@ export interface ForeignProgram {
   readonly network: 'none' | 'host';
   /** Of it and its children together; where there are no control groups of each, and of data alone. */
   readonly memoryMb: number;
+  /**
+   * What it reserves besides and never fills, as V8 does for code. When given, data is bounded for each
+   * process, so that one that can do with an allocation that fails is not killed for it.
+   */
+  readonly reservedMb?: number;
   /** Processes and threads; counted where it has a user or a control group of its own. Default 1024. */
   readonly maxProcesses?: number;
   /** Processor time of each of its processes. Default unlimited. */
@@ -193,10 +198,12 @@ export class HostProcesses {
       throw new Error('no program takes a NUL');
   }
 
-  #shellLimits({ uid, memoryMb, maxProcesses = 1024, cpuSeconds, fileMb }: ForeignProgram): string[] {
+  #shellLimits(program: ForeignProgram): string[] {
+    const { uid, memoryMb, reservedMb, maxProcesses = 1024, cpuSeconds, fileMb } = program;
+    const isGroupEnough = this.#cgroups.problem === '' && reservedMb === undefined;
     return [
       'ulimit -c 0',
-      ...(this.#cgroups.problem === '' ? [] : [`ulimit -d ${memoryMb * 1024}`]),
+      ...(isGroupEnough ? [] : [`ulimit -d ${(memoryMb + (reservedMb ?? 0)) * 1024}`]),
       ...(uid === null ? [] : [`ulimit -u ${maxProcesses}`]),
       ...(cpuSeconds === undefined ? [] : [`ulimit -t ${cpuSeconds}`]),
       ...(fileMb === undefined ? [] : [`ulimit -f ${fileMb * 1024}`]),
