@@ -16,6 +16,7 @@ import {
 import { isAppError } from '../errors.ts';
 import { randomBase62 } from '../ids.ts';
 import { eventually } from './eventually.ts';
+import { newDatabase } from './new-database.ts';
 
 const MIB = 2 ** 20;
 const WRITERS = 16;
@@ -67,7 +68,7 @@ export function testEngine(name: string, open: () => Promise<EngineHouse>): void
 
     /** A new database with an empty table of notes. */
     const given = async (sizeLimitBytes = 64 * MIB): Promise<Given> => {
-      const database = newDatabase(sizeLimitBytes);
+      const database = newDatabase({ sizeLimitBytes });
       const password = randomBase62(24);
       await house.engine.provision(database, password);
       const client = await house.connect(database, password);
@@ -81,20 +82,6 @@ export function testEngine(name: string, open: () => Promise<EngineHouse>): void
     testBounds(given);
     testCopies(given);
   });
-}
-
-let lastNumber = 0;
-
-function newDatabase(sizeLimitBytes = 64 * MIB): EngineDatabase {
-  const random = randomBase62(16).toLowerCase();
-  return {
-    databaseId: `db-${random}`,
-    number: ++lastNumber,
-    database: `d_${random}`,
-    username: `u_${random}`,
-    sizeLimitBytes,
-    limits: { connections: 20, statementMs: 10_000 },
-  };
 }
 
 type Give = (sizeLimitBytes?: number) => Promise<Given>;

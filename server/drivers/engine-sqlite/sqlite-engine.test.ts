@@ -1,36 +1,19 @@
-/** SQLite as an engine, through the users' driver, and what it keeps tenants from. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pino } from 'pino';
-import { systemClock } from '../../clock.ts';
+/** SQLite as an engine, through the users' driver. */
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { type EngineHouse, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { testUidBase } from '../../testing/own-ground.ts';
-import { SqliteEngine } from './sqlite-engine.ts';
+import { openSqlite, type SqliteHouse } from '../../testing/sqlite-house.ts';
 
 async function open(): Promise<EngineHouse> {
-  const data = mkdtempSync(join(tmpdir(), 'cloudlet-sqlite-'));
-  const engine = new SqliteEngine({
-    clock: systemClock,
-    log: pino({ level: 'silent' }),
-    folder: join(data, 'databases', 'sqlite'),
-    users: process.getuid?.() === 0 ? { first: testUidBase(), count: 1000 } : null,
-    maxChildren: 4,
-    idleMs: 60_000,
-    address: () => 'http://127.0.0.1:9000',
-  });
+  const house = openSqlite();
+  const { engine } = house;
   return {
     engine,
-    connect: async (database) => clientOf(engine, database),
+    connect: async (database) => clientOf(house, database),
     crash: async (database) => {
       process.kill(await eventually(() => engine.processOf(database)), 'SIGKILL');
     },
-    close: async () => {
-      await engine.close();
-      rmSync(data, { recursive: true });
-    },
+    close: () => house.close(),
     statements: {
       count: (rows) =>
         `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT ${rows}) SELECT n FROM c`,
@@ -41,23 +24,18 @@ async function open(): Promise<EngineHouse> {
   };
 }
 
-function clientOf(engine: SqliteEngine, database: EngineDatabase): NotesClient {
-  const run = async (statement: string, ...params: string[]) => {
-    const signal = new AbortController().signal;
-    const bounds = { maxRows: 100_000, maxBytes: 2 ** 26, timeoutMs: 20_000 };
-    const { rows } = await engine.query(database, { statement, params, readOnly: false, ...bounds, signal });
-    return rows;
-  };
+function clientOf({ run }: SqliteHouse, database: EngineDatabase): NotesClient {
   return {
     prepare: async () => {
-      await run('CREATE TABLE IF NOT EXISTS notes (note TEXT)');
+      await run(database, 'CREATE TABLE IF NOT EXISTS notes (note TEXT)');
     },
     add: async (note) => {
-      await run('INSERT INTO notes VALUES (?)', note);
+      await run(database, 'INSERT INTO notes VALUES (?)', note);
     },
-    notes: async () => (await run('SELECT note FROM notes ORDER BY note')).map(([note]) => String(note)),
+    notes: async () =>
+      (await run(database, 'SELECT note FROM notes ORDER BY note')).map(([note]) => String(note)),
     clear: async () => {
-      await run('DELETE FROM notes');
+      await run(database, 'DELETE FROM notes');
     },
     close: async () => {},
   };

@@ -1,0 +1,19 @@
+/** Databases as engines know them, for tests. */
+import type { EngineDatabase } from '../databases/engine.ts';
+import { randomBase62 } from '../ids.ts';
+
+let lastNumber = 0;
+
+/** One that is not there yet. */
+export function newDatabase(about: Partial<EngineDatabase> = {}): EngineDatabase {
+  const random = randomBase62(16).toLowerCase();
+  return {
+    databaseId: `db-${random}`,
+    number: ++lastNumber,
+    database: `d_${random}`,
+    username: `u_${random}`,
+    sizeLimitBytes: 64 * 2 ** 20,
+    limits: { connections: 20, statementMs: 10_000 },
+    ...about,
+  };
+}

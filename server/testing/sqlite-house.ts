@@ -1,0 +1,58 @@
+/** A SQLite engine in a folder of its own, for tests. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { systemClock } from '../clock.ts';
+import type { EngineDatabase, Query } from '../databases/engine.ts';
+import { SqliteEngine, type SqliteEngineOptions } from '../drivers/engine-sqlite/sqlite-engine.ts';
+import { newDatabase } from './new-database.ts';
+import { testUidBase } from './own-ground.ts';
+
+export interface SqliteHouse {
+  readonly engine: SqliteEngine;
+  readonly folder: string;
+  /** A database that is there. */
+  make(about?: Partial<EngineDatabase>): Promise<EngineDatabase>;
+  /** Runs a statement that may write; its rows. */
+  run(
+    database: EngineDatabase,
+    statement: string,
+    ...params: unknown[]
+  ): Promise<readonly (readonly unknown[])[]>;
+  close(): Promise<void>;
+}
+
+export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteHouse {
+  const data = mkdtempSync(join(tmpdir(), 'cloudlet-sqlite-'));
+  const folder = options.folder ?? join(data, 'databases', 'sqlite');
+  const engine = new SqliteEngine({
+    clock: systemClock,
+    log: pino({ level: 'silent' }),
+    folder,
+    users: process.getuid?.() === 0 ? { first: testUidBase(), count: 100_000 } : null,
+    maxChildren: 6,
+    idleMs: 60_000,
+    address: () => 'http://127.0.0.1:9000',
+    ...options,
+  });
+  const signal = new AbortController().signal;
+  const bounds: Omit<Query, 'statement' | 'params'> = {
+    ...{ readOnly: false, maxRows: 100_000, maxBytes: 2 ** 26, timeoutMs: 20_000, signal },
+  };
+  return {
+    engine,
+    folder,
+    make: async (about) => {
+      const database = newDatabase(about);
+      await engine.provision(database, 'unused');
+      return database;
+    },
+    run: async (database, statement, ...params) =>
+      (await engine.query(database, { statement, params, ...bounds })).rows,
+    close: async () => {
+      await engine.close();
+      rmSync(data, { recursive: true });
+    },
+  };
+}
