@@ -20,6 +20,8 @@ const LINK_SECONDS_DEFAULT = 24 * 3600;
 const LINK_SECONDS_MAX = 365 * 24 * 3600;
 /** Caches may keep the current bytes this long before they ask again whether they changed. */
 const CURRENT_MAX_AGE_SECONDS = 60;
+/** And a version's, which never change, without asking whether the link's key has ended. */
+const VERSION_MAX_AGE_SECONDS = 3600;
 const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });
 const LinkQuery = Type.Object({
   version_id: Type.Optional(Type.String()),
@@ -54,7 +56,7 @@ export function cdnRoutes({ contents, links }: Pick<ContentRoutesDeps, 'contents
       const caching =
         query.version_id === undefined
           ? `public, max-age=${Math.min(CURRENT_MAX_AGE_SECONDS, secondsLeft)}`
-          : `public, max-age=${secondsLeft}, immutable`;
+          : `public, max-age=${Math.min(VERSION_MAX_AGE_SECONDS, secondsLeft)}, immutable`;
       const kind = SHOWN.test(content.mimeType) ? 'inline' : 'attachment';
       await send(input, { contents, content, caching, kind });
     },

@@ -110,6 +110,15 @@ test('a cache never keeps a link beyond its end', async () => {
   }
 });
 
+test('a cache outlives a link whose key was revoked by an hour at most', async () => {
+  const { object_id, version_id } = await put('for a year');
+  const cachingOf = async (query: string) =>
+    (await visit((await linkTo(object_id, query)).cdn_url)).headers.get('cache-control');
+  const year = '?expires_in=31536000';
+  assert.equal(await cachingOf(`${year}&version_id=${version_id}`), 'public, max-age=3600, immutable');
+  assert.equal(await cachingOf(year), 'public, max-age=60');
+});
+
 test('expires_in is when it ends', async () => {
   const { object_id } = await put('timed');
   for (const seconds of [1, 60, 3600, 31_536_000]) {
