@@ -47,11 +47,15 @@ export function openTenantFile(path: string, options: OpenOptions): DatabaseSync
     limits: LIMITS,
   });
   try {
-    // The first two are for a file that is empty yet. `trusted_schema` comes before anything reads a schema.
+    // `trusted_schema` comes before anything reads a schema.
     database.exec(`PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
-      PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;
       PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
       PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};`);
+    // They write also what is there already, and fail while another connection writes.
+    if (numberOf(database, 'PRAGMA page_count') === 0) {
+      database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`);
+    }
+    database.exec('PRAGMA journal_mode = WAL');
     limitSize(database, options);
     if (options.queryOnly) database.exec('PRAGMA query_only = ON');
     database.setAuthorizer(authorizer(options.sessions));
