@@ -1,5 +1,6 @@
 /** The part of the composition root that makes the edges: API, data origin, WebSockets. */
 import type { Config } from './config.ts';
+import { HranaEdge, type HranaEdgeDeps } from './hrana/hrana-edge.ts';
 import { ConnectionGuard } from './http/connection-guard.ts';
 import { createEdge, type EdgeDeps } from './http/edge.ts';
 import { API_HEADERS, DATA_HEADERS, HSTS } from './http/headers.ts';
@@ -11,6 +12,8 @@ type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' 
   Pick<WebSocketsDeps, 'accounts'>;
 
 const API_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
+const LINK_METHODS = ['GET', 'HEAD'];
+const DATABASE_METHODS = ['GET', 'POST'];
 
 /** The two origins, each with its limits and headers, and the guard over both's connections. */
 export function buildEdges(
@@ -19,6 +22,7 @@ export function buildEdges(
     apiRoutes: EdgeDeps['routes'];
     dataRoutes: EdgeDeps['routes'];
     sockets: readonly SocketRoute[];
+    hrana: HranaEdgeDeps['databases'];
     /** How many connections the process has files for. */
     connections: number;
   },
@@ -54,7 +58,7 @@ export function buildEdges(
     routeLimiters: new Map([['register', registrations]]),
     routes: deps.apiRoutes,
     headers: { ...API_HEADERS, ...hsts },
-    cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methods: API_METHODS },
+    cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });
   const headers = { ...API_HEADERS, ...hsts };
   const { publicUrl } = config;
@@ -65,9 +69,15 @@ export function buildEdges(
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
     headers: { ...DATA_HEADERS, ...hsts },
-    // Whoever has a link may read what it leads to.
-    cors: { origins: ['*'], methods: ['GET', 'HEAD'] },
+    // Whoever has a link may read what it leads to; whoever has a password, use the database.
+    cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
   });
+  new HranaEdge({
+    log,
+    databases: deps.hrana,
+    maxCalls: config.databaseCalls,
+    maxBodyBytes: config.databaseCallMb * 2 ** 20,
+  }).serve(data);
   guard.watch(api.server);
   guard.watch(data.server);
   return { api, data, guard };

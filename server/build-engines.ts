@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import type { EngineDatabase } from './databases/engine.ts';
+import { exchangeHrana, type HranaCall } from './drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from './drivers/engine-sqlite/sqlite-engine.ts';
 import { whyNoOtherUsers } from './system/other-users.ts';
 
@@ -29,5 +31,6 @@ export function buildEngines({ config, clock, log, dataUrl }: EnginesOptions) {
     idleMs: config.databaseIdleSeconds * 1000,
     address: dataUrl,
   });
-  return { sqlite };
+  const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
+  return { sqlite, exchange };
 }

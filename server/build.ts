@@ -112,6 +112,10 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     ...{ idempotency, operations },
     apiRoutes: routes,
     dataRoutes: dataRoutes(storage),
+    hrana: {
+      find: databases.logins.find.bind(databases.logins),
+      exchange: parts.engines.exchange,
+    },
     sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl })],
     connections: compute.descriptors.connections,
   });
@@ -180,6 +184,7 @@ async function buildDomains(
   const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });
   return {
     billing,
+    engines,
     storage: { ...storage, links },
     compute,
     databases,

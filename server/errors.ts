@@ -17,6 +17,7 @@ export const ERRORS = {
   invalid_session: { http: 401, title: 'Session ended' },
   invalid_ticket: { http: 401, title: 'Invalid or used ticket' },
   invalid_credentials: { http: 401, title: 'Invalid credentials' },
+  invalid_database_password: { http: 401, title: 'Invalid database password' },
   insufficient_credits: { http: 402, title: 'Insufficient credits' },
   admin_required: { http: 403, title: 'Administrator required' },
   scope_required: { http: 403, title: 'Key scope does not allow this' },

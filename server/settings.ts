@@ -315,6 +315,20 @@ export const SETTINGS = {
     3600,
     'How long a statement of a database may run before it is stopped',
   ),
+  databaseCalls: integer(
+    'CLOUDLET_DATABASE_CALLS',
+    500,
+    1,
+    100_000,
+    'Calls of libSQL drivers to one SQLite database that may be under way; further ones get 503',
+  ),
+  databaseCallMb: integer(
+    'CLOUDLET_DATABASE_CALL_MB',
+    10,
+    1,
+    64,
+    'Largest call of a libSQL driver, MiB: statements and what is put into them',
+  ),
   databaseProcesses: integer(
     'CLOUDLET_DATABASE_PROCESSES',
     24,

@@ -14,6 +14,7 @@ import type { Engine, EngineLimits } from './engine.ts';
 import { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';
 import { Lifecycle } from './lifecycle.ts';
+import { Logins } from './logins.ts';
 import { OwnedDatabases } from './owned-databases.ts';
 import { Queries } from './queries.ts';
 import { Removal } from './removal.ts';
@@ -65,5 +66,6 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const queries = new Queries(parts);
   const dumps = new Dumps(parts);
   const routes = { databases, creation, removal, engines, limits, maxSizeMb, queries, dumps };
-  return { store, engines, lifecycle, turns, supervisor, accountStops, kept: given.kept, routes };
+  const logins = new Logins({ store, lifecycle, engine: 'sqlite' });
+  return { store, engines, logins, lifecycle, turns, supervisor, accountStops, kept: given.kept, routes };
 }

@@ -12,7 +12,7 @@ import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
 import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
-import type { DatabaseSecrets } from './database-secrets.ts';
+import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';
 import type { Engine, EngineName } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
@@ -146,6 +146,7 @@ export class Creation {
       username: `u_${nameInEngine}`,
       sealed_password: secrets.seal(databaseId, plan.password),
       sealed_next_password: null,
+      password_hash: hashPassword(plan.password),
       size_limit_bytes: plan.sizeLimitBytes,
       size_bytes: 0,
       is_protected: 0,

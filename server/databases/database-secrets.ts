@@ -1,4 +1,5 @@
 /** Passwords of databases: kept sealed, because credentials can be read again. */
+import { createHash } from 'node:crypto';
 import type { Sealer } from '../accounts/sealer.ts';
 import { randomBase62 } from '../ids.ts';
 
@@ -27,4 +28,9 @@ export class DatabaseSecrets {
 
 function contextOf(databaseId: string): string {
   return `database-password:${databaseId}`;
+}
+
+/** Without a salt: nobody guesses what is random. */
+export function hashPassword(password: string): Buffer {
+  return createHash('sha256').update(password).digest();
 }

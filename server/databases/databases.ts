@@ -4,7 +4,7 @@ import { AppError, invalidField } from '../errors.ts';
 import type { Change } from '../metadata/change.ts';
 import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
-import type { DatabaseSecrets } from './database-secrets.ts';
+import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';
 import type { Engines } from './engines.ts';
 import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
@@ -109,7 +109,10 @@ export class Databases {
       const row = await owned.findLive(call.principal, databaseId);
       requireReadable(row);
       const password = secrets.newPassword();
-      const next = { sealed_next_password: secrets.seal(databaseId, password) };
+      const next = {
+        sealed_next_password: secrets.seal(databaseId, password),
+        password_hash: hashPassword(password),
+      };
       const answer = await this.#credentialsOf(row, password);
       const wished = await lifecycle.commit(row, next);
       try {

@@ -21,6 +21,8 @@ export interface DatabaseRow {
   readonly username: string;
   readonly sealed_password: Uint8Array;
   readonly sealed_next_password: Uint8Array | null;
+  /** SHA-256 of the newest. */
+  readonly password_hash: Uint8Array;
   readonly size_limit_bytes: number;
   readonly size_bytes: number;
   readonly is_protected: number;
@@ -34,8 +36,8 @@ export interface DatabaseRow {
 }
 
 const OWN = `id, database_id, account_id, name, engine, version, region, state, reason_code, reason_message,
-  generation, applied, engine_database, username, sealed_password, sealed_next_password, size_limit_bytes,
-  size_bytes, is_protected, created_at, state_changed_at, deletes_at, is_dropped, kept_dump_bytes`;
+  generation, applied, engine_database, username, sealed_password, sealed_next_password,
+  password_hash, size_limit_bytes, size_bytes, is_protected, created_at, state_changed_at, deletes_at, is_dropped, kept_dump_bytes`;
 const COLUMNS = `${OWN}, (SELECT plan FROM accounts WHERE accounts.id = databases.account_id) AS plan`;
 
 /** Those that still have to be deleted for good are listed apart. */
@@ -57,6 +59,11 @@ export class DatabaseStore {
 
   find(databaseId: string): Awaitable<DatabaseRow | undefined> {
     return this.#reads.get(`SELECT ${COLUMNS} FROM databases WHERE database_id = ?`, databaseId);
+  }
+
+  /** The one that has this password. */
+  findByPassword(passwordHash: Uint8Array): Awaitable<DatabaseRow | undefined> {
+    return this.#reads.get(`SELECT ${COLUMNS} FROM databases WHERE password_hash = ?`, passwordHash);
   }
 
   /** Of an account, oldest first, those after row id `after`; `kept`: deleted ones that can be had back. */
@@ -111,12 +118,19 @@ export class DatabaseStore {
   insert(row: Omit<DatabaseRow, 'id' | 'plan'>): Statement {
     return {
       sql: `INSERT INTO databases (database_id, account_id, name, engine, version, region, state, generation,
-              applied, engine_database, username, sealed_password, size_limit_bytes, is_protected, created_at,
-              state_changed_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              applied, engine_database, username, sealed_password, password_hash, size_limit_bytes, is_protected,
+              created_at, state_changed_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         ...[row.database_id, row.account_id, row.name, row.engine, row.version, row.region, row.state],
-        ...[row.generation, row.applied, row.engine_database, row.username, row.sealed_password],
+        ...[
+          row.generation,
+          row.applied,
+          row.engine_database,
+          row.username,
+          row.sealed_password,
+          row.password_hash,
+        ],
         ...[row.size_limit_bytes, row.is_protected, row.created_at, row.state_changed_at],
       ],
     };
@@ -126,12 +140,19 @@ export class DatabaseStore {
   update(row: DatabaseRow): Statement {
     return {
       sql: `UPDATE databases SET name = ?, version = ?, state = ?, reason_code = ?, reason_message = ?,
-              generation = ?, applied = ?, sealed_password = ?, sealed_next_password = ?, size_limit_bytes = ?,
+              generation = ?, applied = ?, sealed_password = ?, sealed_next_password = ?, password_hash = ?,
+              size_limit_bytes = ?,
               is_protected = ?, state_changed_at = ?, deletes_at = ?, is_dropped = ?, kept_dump_bytes = ?
             WHERE id = ? AND generation = ?`,
       params: [
         ...[row.name, row.version, row.state, row.reason_code, row.reason_message, row.generation],
-        ...[row.applied, row.sealed_password, row.sealed_next_password, row.size_limit_bytes],
+        ...[
+          row.applied,
+          row.sealed_password,
+          row.sealed_next_password,
+          row.password_hash,
+          row.size_limit_bytes,
+        ],
         ...[row.is_protected, row.state_changed_at, row.deletes_at, row.is_dropped, row.kept_dump_bytes],
         ...[row.id, row.generation - 1],
       ],

@@ -7,8 +7,8 @@ import type { IncomingMessage } from 'node:http';
 export interface CorsRules {
   /** As browsers send them, `https://app.example.com`; `*`: all. */
   readonly origins: readonly string[];
-  /** Those that a route may have. */
-  readonly methods: readonly string[];
+  /** Those that there are at an address. */
+  readonly methodsAt: (url: string) => readonly string[];
 }
 
 const REQUEST_HEADERS = [
@@ -41,13 +41,13 @@ export function allowOrigin(
 
 /** True for the question of a browser that was allowed its origin; the headers then have the whole answer. */
 export function answersPreflight(
-  { methods }: CorsRules,
-  { method, headers }: IncomingMessage,
+  { methodsAt }: CorsRules,
+  { method, headers, url = '' }: IncomingMessage,
   answerHeaders: Record<string, string>,
 ): boolean {
   const isAsked = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
   if (!isAsked || answerHeaders['access-control-allow-origin'] === undefined) return false;
-  answerHeaders['access-control-allow-methods'] = methods.join(', ');
+  answerHeaders['access-control-allow-methods'] = methodsAt(url).join(', ');
   answerHeaders['access-control-allow-headers'] = REQUEST_HEADERS;
   answerHeaders['access-control-max-age'] = String(PREFLIGHT_SECONDS);
   return true;

@@ -50,6 +50,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The user name or the password is wrong.',
     'Try again. After some failures further ones are slowed.',
   ),
+  invalid_database_password: help(
+    'The password is not that of the database, was rotated, or is missing.',
+    'Read it again with `GET /api/databases/{database_id}/credentials`.',
+  ),
   insufficient_credits: help(
     'The account has not the credits for that.',
     'Ask an administrator for credits. What the account has stored can be read and deleted meanwhile.',

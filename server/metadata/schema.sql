@@ -111,6 +111,7 @@ CREATE TABLE databases (
   username TEXT NOT NULL UNIQUE,
   sealed_password BLOB NOT NULL,
   sealed_next_password BLOB,              -- while a rotation is under way
+  password_hash BLOB NOT NULL UNIQUE,     -- SHA-256 of the newest one, for engines that log in through Cloudlet
   size_limit_bytes INTEGER NOT NULL,
   size_bytes INTEGER NOT NULL DEFAULT 0,  -- as last measured
   is_protected INTEGER NOT NULL DEFAULT 0,

@@ -3,7 +3,7 @@ import { type Import, readImports } from './imports.ts';
 import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts';
 
 const DOMAINS = ['accounts', 'storage', 'compute', 'databases', 'billing', 'webhooks', 'recovery', 'system'];
-const EDGES_IN = ['http', 's3'];
+const EDGES_IN = ['http', 's3', 'hrana'];
 /** Files directly in server/ that put the folders together. */
 const COMPOSITION = /^server\/(?:main|build(?:-[a-z]+)?|all-routes)\.ts$/;
 
@@ -19,7 +19,7 @@ const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; re
   },
   {
     name: /^fastify$|^@fastify\//,
-    home: /^server\/(?:http|s3)\//,
+    home: /^server\/(?:http|s3|hrana)\//,
     instead: 'declare the route with defineRoute (http/route.ts)',
   },
   {

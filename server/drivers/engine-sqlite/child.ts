@@ -14,6 +14,7 @@ import { queryHandler } from './child-query.ts';
 import { ChildSocket } from './child-socket.ts';
 import { tablesHandler } from './child-tables.ts';
 import { DurableLog } from './durable-log.ts';
+import { hranaHandler } from './hrana-handler.ts';
 import { isBusy, isFull, sqliteErrorName } from './sqlite-error.ts';
 import { TenantConnections } from './tenant-connections.ts';
 import { numberOf, type Room } from './tenant-file.ts';
@@ -64,6 +65,7 @@ function handlersOf(connections: TenantConnections): Record<string, Handler> {
     query: queryHandler(connections),
     tables: tablesHandler(connections),
     copy: copyHandler(connections),
+    hrana: hranaHandler(connections),
     room: async ({ head }) => {
       const { limits, ...room } = head as unknown as OpenHead;
       connections.setRoom(room, limits);

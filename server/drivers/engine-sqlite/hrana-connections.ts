@@ -1,0 +1,103 @@
+/** The connections of one database: as many as it may have, used again by the next stream. */
+import type { DatabaseSync } from 'node:sqlite';
+import type { TenantDatabase } from './child-call.ts';
+import { HranaError } from './hrana-error.ts';
+
+export interface Connection {
+  readonly db: DatabaseSync;
+  /** Something was set that the next stream must not find. */
+  isTouched: boolean;
+}
+
+export interface ConnectionsDeps {
+  readonly database: TenantDatabase;
+  /** How long a stream waits for one. */
+  readonly waitMs: number;
+  /** Takes one from a stream that does not need it; false when all do. */
+  readonly reclaim: () => boolean;
+}
+
+/** Of those that nobody uses. */
+const KEPT = 8;
+
+export class Connections {
+  readonly #deps: ConnectionsDeps;
+  readonly #free: Connection[] = [];
+  readonly #waiting = new Set<(connection: Connection) => void>();
+  #count = 0;
+
+  constructor(deps: ConnectionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws HranaError `TOO_MANY_STREAMS` when none became free in time. */
+  take(): Connection | Promise<Connection> {
+    const found = this.#free.pop();
+    if (found !== undefined) return found;
+    if (this.#hasRoom()) return this.#open();
+    if (this.#deps.reclaim()) return this.take();
+    return new Promise((resolve, reject) => {
+      const give = (connection: Connection) => {
+        clearTimeout(timer);
+        resolve(connection);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(give);
+        reject(tooMany(this.#deps.database.limits.connections));
+      }, this.#deps.waitMs);
+      this.#waiting.add(give);
+    });
+  }
+
+  /** Ends what is open in it. */
+  giveBack(connection: Connection): void {
+    const { db, isTouched } = connection;
+    try {
+      if (db.isTransaction) db.exec('ROLLBACK');
+      if (!isTouched && this.#free.length < KEPT) this.#free.push(connection);
+      else this.#close(db);
+    } catch {
+      this.#close(db);
+    }
+    this.#serve();
+  }
+
+  /** False when somebody still reads or writes what would be overwritten. */
+  writeLogBack(): boolean {
+    const connection = this.#free.pop() ?? this.#open();
+    const { busy } = connection.db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {};
+    this.giveBack(connection);
+    return busy === 0;
+  }
+
+  #close(db: DatabaseSync): void {
+    this.#count--;
+    this.#deps.database.close(db);
+  }
+
+  #hasRoom(): boolean {
+    return this.#count < this.#deps.database.limits.connections;
+  }
+
+  #open(): Connection {
+    const db = this.#deps.database.open();
+    this.#count++;
+    return { db, isTouched: false };
+  }
+
+  #serve(): void {
+    const [give] = this.#waiting;
+    if (give === undefined) return;
+    const connection = this.#free.pop() ?? (this.#hasRoom() ? this.#open() : undefined);
+    if (connection === undefined) return;
+    this.#waiting.delete(give);
+    give(connection);
+  }
+}
+
+function tooMany(max: number): HranaError {
+  return new HranaError(
+    'TOO_MANY_STREAMS',
+    `All ${max} connections of this database are in transactions: end some, or make them shorter`,
+  );
+}

@@ -1,0 +1,66 @@
+/** Hrana on Cloudlet's side: what the edge took goes to the database's process, and comes back as it is. */
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import type { EngineDatabase } from '../../databases/engine.ts';
+import { AppError } from '../../errors.ts';
+import type { SqliteEngine } from './sqlite-engine.ts';
+import { type ChildAnswer, ChildGone } from './tenant-child.ts';
+
+export interface HranaCall {
+  readonly path: string;
+  readonly body: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+interface HranaReply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+/** Throws AppError `query_timeout`, `engine_unavailable`, and what the engine throws. */
+export async function exchangeHrana(
+  engine: Pick<SqliteEngine, 'call'>,
+  database: EngineDatabase,
+  { path, body, signal }: HranaCall,
+): Promise<HranaReply> {
+  const parts = new PassThrough();
+  const begun = Promise.withResolvers<HranaReply>();
+  const onPart = async ({ head, body: part }: ChildAnswer) => {
+    begun.resolve(replyOf(head, parts));
+    if (!parts.write(part)) await once(parts, 'drain', { signal });
+  };
+  engine.call(database, { kind: 'hrana', path }, { body, signal, onPart }).then(
+    (answer) => {
+      begun.resolve(replyOf(answer.head, answer.body));
+      parts.end();
+    },
+    (error) => {
+      begun.reject(said(error));
+      parts.destroy(error);
+    },
+  );
+  // Whoever waits for its first part hears of an error by that.
+  parts.on('error', () => {});
+  return begun.promise;
+}
+
+function replyOf(head: ChildAnswer['head'], body: HranaReply['body']): HranaReply {
+  return { status: Number(head.status), contentType: String(head.contentType), body };
+}
+
+function said(error: unknown): unknown {
+  if (!(error instanceof ChildGone)) return error;
+  const undone = 'Transactions that were open in this database are undone';
+  if (error.why === 'silent') {
+    const detail = `A statement took longer than it may, and the database was ended with it. ${undone}`;
+    return new AppError('query_timeout', detail, {
+      hint: 'Ask for less at once, or add an index',
+      cause: error,
+    });
+  }
+  return new AppError('engine_unavailable', `The database ended while it worked. ${undone}`, {
+    hint: 'Look whether your last write is there, and try again',
+    cause: error,
+  });
+}

@@ -1,0 +1,268 @@
+/**
+ * Hrana over HTTP for one database, inside the child that has it open: `POST v2/pipeline`, `v3/pipeline` and
+ * `v3/cursor`, as HRANA_3_SPEC and HRANA_2_SPEC of libsql say. Who may call was settled before, and that an
+ * answer waits until what it may tell of is on the disk is seen to after.
+ *
+ * Whoever waits to write waits here, not in SQLite, so that the one who writes can go on; and nobody holds
+ * the database up for longer than the limits say. One statement that runs for ever is ended with the child.
+ */
+import type { Clock } from '../../clock.ts';
+import { randomBase62 } from '../../ids.ts';
+import type { TenantDatabase } from './child-call.ts';
+import { cursorEntries, stepsOf } from './hrana-batch.ts';
+import { Connections } from './hrana-connections.ts';
+import { errorJson, HranaError } from './hrana-error.ts';
+import { type JsonObject, objectOf, protocolError, readBody } from './hrana-json.ts';
+import type { Room } from './hrana-statement.ts';
+import { Stream, type StreamDeps } from './hrana-stream.ts';
+import { WriteTurn } from './hrana-write-turn.ts';
+
+export interface HranaLimits {
+  /** How long a statement waits for other writers, and a stream for a connection. */
+  readonly busyMs: number;
+  /** From one request to the next in a transaction, from one piece of a cursor to the next. */
+  readonly idleMs: number;
+  /** A transaction and a cursor as a whole. */
+  readonly transactionMs: number;
+  /** A stream outside of a transaction, from one request to the next. */
+  readonly streamIdleMs: number;
+  /** One answer, and one row of a cursor, in characters. */
+  readonly answerLength: number;
+  /** The log of commits; beyond it, who keeps it from being written back is ended. */
+  readonly logBytes: number;
+}
+
+export const HRANA_LIMITS: HranaLimits = {
+  busyMs: 5_000,
+  idleMs: 5_000,
+  transactionMs: 30_000,
+  streamIdleMs: 30_000,
+  answerLength: 16 * 2 ** 20,
+  logBytes: 64 * 2 ** 20,
+};
+
+export interface HranaSessionsDeps {
+  readonly database: TenantDatabase;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly limits: HranaLimits;
+}
+
+export interface HranaRequest {
+  /** After the database: `v2/pipeline`. */
+  readonly path: string;
+  readonly body: Uint8Array;
+  /** Aborts when the caller has left. */
+  readonly signal?: AbortSignal;
+}
+
+export interface HranaAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  /** Pieces are taken one at a time; returning from them early ends what makes them. */
+  readonly body: string | AsyncIterable<string>;
+}
+
+const SWEEP_MS = 250;
+const BATON_CHARACTERS = 32;
+/** Batons of streams that ended by themselves, kept to tell why. */
+const MAX_ENDINGS = 1_000;
+/** About so many characters of a cursor go out at once. */
+const PIECE_LENGTH = 32 * 1024;
+const PIPELINES = new Set(['v2/pipeline', 'v3/pipeline']);
+
+export class HranaSessions {
+  readonly #deps: HranaSessionsDeps;
+  readonly #connections: Connections;
+  readonly #streamDeps: StreamDeps;
+  readonly #streams = new Set<Stream>();
+  /** Who waits for its client, the one that waits longest first. */
+  readonly #byBaton = new Map<string, Stream>();
+  readonly #endings = new Map<string, HranaError>();
+
+  constructor(deps: HranaSessionsDeps) {
+    this.#deps = deps;
+    const { database, limits } = deps;
+    const { busyMs } = limits;
+    this.#connections = new Connections({ database, waitMs: busyMs, reclaim: () => this.#reclaim() });
+    const now = () => this.#now();
+    this.#streamDeps = { turn: new WriteTurn<Stream>(), counters: database.counters, now, busyMs };
+    setInterval(() => this.#endOverdue(), SWEEP_MS).unref();
+  }
+
+  /** Always answers as the protocol has it; never throws. */
+  async handle({ path, body, signal }: HranaRequest): Promise<HranaAnswer> {
+    try {
+      if (PIPELINES.has(path)) return json(200, await this.#pipeline(readBody(body), signal));
+      if (path === 'v3/cursor') return await this.#cursor(readBody(body), signal);
+      return json(404, errorJson(new HranaError('NOT_FOUND', `There is nothing at ${path}`)));
+    } catch (error) {
+      return json(statusOf(error), errorJson(error));
+    }
+  }
+
+  async #pipeline(body: JsonObject, signal: AbortSignal | undefined): Promise<string> {
+    if (!Array.isArray(body.requests)) throw protocolError('requests must be a list');
+    const requests = body.requests.map((request) => objectOf(request, 'A request'));
+    const stream = await this.#enter(body.baton, signal);
+    const room = { left: this.#deps.limits.answerLength };
+    const results: string[] = [];
+    for (const request of requests) {
+      try {
+        results.push(`{"type":"ok","response":${await this.#answer(stream, request, room)}}`);
+      } catch (error) {
+        results.push(`{"type":"error","error":${errorJson(error)}}`);
+      }
+    }
+    if (signal?.aborted) this.#end(stream, CLOSED);
+    stream.leave(this.#now());
+    const baton = JSON.stringify(this.#remember(stream));
+    return `{"baton":${baton},"base_url":null,"results":[${results.join(',')}]}`;
+  }
+
+  async #answer(stream: Stream, request: JsonObject, room: Room): Promise<string> {
+    if (request.type !== 'close') return stream.answer(request, room);
+    this.#end(stream, CLOSED);
+    return '{"type":"close"}';
+  }
+
+  async #cursor(body: JsonObject, signal: AbortSignal | undefined): Promise<HranaAnswer> {
+    const steps = stepsOf(body.batch);
+    const stream = await this.#enter(body.baton, signal);
+    // Should nobody ever read it, the time runs from here.
+    stream.idleSince = this.#now();
+    return { status: 200, contentType: JSON_TYPE, body: this.#readCursor(stream, steps) };
+  }
+
+  /** The client may use the baton from the first line on; what it asks waits until this is over. */
+  async *#readCursor(stream: Stream, steps: readonly unknown[]): AsyncGenerator<string> {
+    let piece = `{"baton":${JSON.stringify(this.#remember(stream))},"base_url":null}\n`;
+    stream.idleSince = undefined;
+    try {
+      for await (const entry of cursorEntries(stream, steps, this.#deps.limits.answerLength)) {
+        piece += entry;
+        if (piece.length < PIECE_LENGTH) continue;
+        stream.idleSince = this.#now();
+        yield piece;
+        stream.idleSince = undefined;
+        piece = '';
+      }
+      yield piece;
+    } finally {
+      stream.leave(this.#now());
+    }
+  }
+
+  async #enter(baton: unknown, signal: AbortSignal | undefined): Promise<Stream> {
+    const stream = baton == null ? await this.#begin(signal) : await this.#resume(baton);
+    stream.enter(signal);
+    return stream;
+  }
+
+  async #begin(signal: AbortSignal | undefined): Promise<Stream> {
+    const connection = await this.#connections.take();
+    const stream = new Stream(connection, this.#streamDeps);
+    this.#streams.add(stream);
+    this.#deps.database.counters.connections = this.#streams.size;
+    if (signal?.aborted) this.#end(stream, CLOSED);
+    return stream;
+  }
+
+  async #resume(baton: unknown): Promise<Stream> {
+    const stream = typeof baton === 'string' ? this.#byBaton.get(baton) : undefined;
+    if (stream === undefined) throw this.#endings.get(String(baton)) ?? unknownBaton();
+    while (stream.busy !== undefined) await stream.busy;
+    // Somebody else may have used the same baton meanwhile.
+    if (this.#byBaton.get(String(baton)) !== stream) throw stream.ended ?? unknownBaton();
+    this.#byBaton.delete(String(baton));
+    return stream;
+  }
+
+  /** A new baton for it; null when it has ended. */
+  #remember(stream: Stream): string | null {
+    if (stream.ended !== undefined) return null;
+    stream.baton = randomBase62(BATON_CHARACTERS);
+    this.#byBaton.set(stream.baton, stream);
+    return stream.baton;
+  }
+
+  #end(stream: Stream, reason: HranaError): void {
+    if (!this.#streams.delete(stream)) return;
+    this.#deps.database.counters.connections = this.#streams.size;
+    stream.end(reason);
+    this.#connections.giveBack(stream.connection);
+    if (!this.#byBaton.delete(stream.baton)) return;
+    this.#endings.set(stream.baton, reason);
+    const [oldest] = this.#endings.keys();
+    if (this.#endings.size > MAX_ENDINGS && oldest !== undefined) this.#endings.delete(oldest);
+  }
+
+  /** Of a stream that nobody may miss: clients that do not close theirs are many. */
+  #reclaim(): boolean {
+    for (const stream of this.#byBaton.values()) {
+      if (stream.busy !== undefined || !stream.isAutocommit) continue;
+      this.#end(stream, expired('others needed its connection'));
+      return true;
+    }
+    return false;
+  }
+
+  /** Readers of an old state keep the log from being written back: the oldest has to go. */
+  #shortenLog(): void {
+    const streams = [...this.#streams];
+    if (this.#deps.database.logBytes() <= this.#deps.limits.logBytes) return;
+    if (streams.some(({ isWriting }) => isWriting)) return;
+    const readers = streams.filter(({ readingSince }) => readingSince !== undefined);
+    readers.sort((one, other) => (one.readingSince ?? 0) - (other.readingSince ?? 0));
+    while (!this.#connections.writeLogBack()) {
+      const oldest = readers.shift();
+      if (oldest === undefined) return;
+      this.#end(oldest, expired('it read an old state while others wrote too much'));
+    }
+  }
+
+  #endOverdue(): void {
+    this.#shortenLog();
+    const now = this.#now();
+    const { idleMs, streamIdleMs, transactionMs } = this.#deps.limits;
+    for (const stream of this.#streams) {
+      const { readingSince, idleSince = now } = stream;
+      const mayIdleMs = readingSince === undefined ? streamIdleMs : idleMs;
+      if (now - idleSince > mayIdleMs) {
+        this.#end(stream, expired(`nothing was asked of it for ${mayIdleMs / 1000} s`));
+      } else if (readingSince !== undefined && now - readingSince > transactionMs) {
+        this.#end(stream, expired(`its transaction or cursor was open for ${transactionMs / 1000} s`));
+      }
+    }
+  }
+
+  #now(): number {
+    return this.#deps.clock.monotonic();
+  }
+}
+
+const JSON_TYPE = 'application/json';
+
+function json(status: number, body: string): HranaAnswer {
+  return { status, contentType: JSON_TYPE, body };
+}
+
+function statusOf(error: unknown): number {
+  if (!(error instanceof HranaError)) return 500;
+  return error.hranaCode === 'TOO_MANY_STREAMS' ? 503 : 400;
+}
+
+const CLOSED = new HranaError('STREAM_CLOSED', 'The stream was closed');
+
+function expired(why: string): HranaError {
+  return new HranaError(
+    'STREAM_EXPIRED',
+    `The stream was ended and what it had not committed is undone: ${why}`,
+  );
+}
+
+function unknownBaton(): HranaError {
+  return new HranaError(
+    'BATON_INVALID',
+    'There is no stream for this baton: it ended, or the baton is used up',
+  );
+}

@@ -1,0 +1,141 @@
+/**
+ * What a text of SQL holds, as far as a server must know before SQLite reads it: where its statements end,
+ * their parameters, and whether they write. It never decides what is allowed; that is the authorizer's.
+ */
+
+export interface SqlStatement {
+  readonly text: string;
+  /** By index, from 0: name with its sign, null for a bare `?`; undefined: no parameter has that number. */
+  readonly params: readonly (string | null | undefined)[];
+  /** May have to have the write lock to itself. */
+  readonly writes: boolean;
+  /** Ends a transaction, as it is, or a part of it. */
+  readonly ends: boolean;
+  /** Changes rows, and SQLite counts them. */
+  readonly counts: boolean;
+  readonly explains: boolean;
+  /** What it sets outlasts it in the connection (PRAGMA, temporary tables). */
+  readonly leavesTrace: boolean;
+}
+
+const SPACE = String.raw`(?<space>[ \t\n\f\r]+|--[^\n]*|/\*[^]*?(?:\*/|$))`;
+const QUOTED = String.raw`(?<quoted>'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|\x60(?:[^\x60]|\x60\x60)*(?:\x60|$)|\[[^\]]*(?:\]|$))`;
+const VARIABLE = String.raw`(?<variable>\?\d*|[$@:#](?:[\w$\x80-\uffff]|::)+(?:\([^ \t\n\f\r)]*\))?)`;
+const WORD = String.raw`(?<word>[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*)`;
+const TOKEN = new RegExp(String.raw`${SPACE}|${QUOTED}|${VARIABLE}|${WORD}|(?<other>\d[\w.]*|[^])`, 'gy');
+
+/** As SQLITE_LIMIT_VARIABLE_NUMBER is at most. */
+const MAX_VARIABLE = 32_766;
+
+const COUNTED = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE']);
+const READING = new Set(['SELECT', 'VALUES', 'EXPLAIN']);
+const BOUNDARIES = new Set(['BEGIN', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT', 'RELEASE']);
+
+/** The statements of a text, in their order. What is no SQL is left for SQLite to complain of. */
+export function readSql(sql: string): SqlStatement[] {
+  const found: SqlStatement[] = [];
+  let reader = new StatementReader(sql, 0);
+  for (const match of sql.matchAll(TOKEN)) {
+    if (!reader.take(match)) continue;
+    const end = match.index + 1;
+    if (!reader.isEmpty) found.push(reader.finish(end));
+    reader = new StatementReader(sql, end);
+  }
+  if (!reader.isEmpty) found.push(reader.finish(sql.length));
+  return found;
+}
+
+class StatementReader {
+  readonly #sql: string;
+  readonly #start: number;
+  /** The first words, in capitals. */
+  readonly #words: string[] = [];
+  readonly #params: (string | null | undefined)[] = [];
+  #depth = 0;
+  /** What a WITH leads to. */
+  #verb: string | undefined;
+  #assigns = false;
+  #isTemporary = false;
+  /** In the body of a trigger: how much of `; END ;` was seen. */
+  #ending: 0 | 1 | 2 = 0;
+  isEmpty = true;
+
+  constructor(sql: string, start: number) {
+    this.#sql = sql;
+    this.#start = start;
+  }
+
+  /** True when the token ends the statement. */
+  take({ 0: token, groups = {} }: RegExpExecArray): boolean {
+    if (groups.space !== undefined) return false;
+    if (token === ';') {
+      const isEnd = !this.#isTrigger() || this.#ending === 2;
+      this.#ending = 1;
+      return isEnd;
+    }
+    this.isEmpty = false;
+    const word = groups.word?.toUpperCase();
+    this.#ending = this.#ending === 1 && word === 'END' ? 2 : 0;
+    if (groups.variable !== undefined) this.#takeVariable(groups.variable);
+    else if (word !== undefined) this.#takeWord(word);
+    else if (token === '(') this.#depth++;
+    else if (token === ')') this.#depth--;
+    else if (token === '=') this.#assigns = true;
+    else if (this.#words.length < WORDS_KEPT) this.#words.push('');
+    return false;
+  }
+
+  finish(end: number): SqlStatement {
+    const explains = this.#words[0] === 'EXPLAIN';
+    const first = this.#words[0] ?? '';
+    const verb = first === 'WITH' ? (this.#verb ?? '') : first;
+    const isBoundary = BOUNDARIES.has(verb);
+    const isPragma = verb === 'PRAGMA';
+    return {
+      text: this.#sql.slice(this.#start, end),
+      params: this.#params,
+      writes: isBoundary ? this.#locks(verb) : !READING.has(verb) && (!isPragma || this.#assigns),
+      ends: isBoundary && verb !== 'BEGIN' && verb !== 'SAVEPOINT',
+      counts: COUNTED.has(verb),
+      explains,
+      leavesTrace: isPragma || this.#isTemporary,
+    };
+  }
+
+  #locks(verb: string): boolean {
+    return verb === 'BEGIN' && (this.#words[1] === 'IMMEDIATE' || this.#words[1] === 'EXCLUSIVE');
+  }
+
+  #takeWord(word: string): void {
+    if (this.#words.length < WORDS_KEPT) this.#words.push(word);
+    if (word.startsWith('TEMP') || word.startsWith('SQLITE_TEMP')) this.#isTemporary = true;
+    if (this.#verb === undefined && this.#depth === 0 && (COUNTED.has(word) || READING.has(word))) {
+      this.#verb = word;
+    }
+  }
+
+  /** Numbers are given as sqlite3_prepare gives them. */
+  #takeVariable(name: string): void {
+    const params = this.#params;
+    if (name === '?') {
+      params.push(null);
+    } else if (name.startsWith('?')) {
+      const number = Number(name.slice(1));
+      if (number < 1 || number > MAX_VARIABLE) return;
+      while (params.length < number) params.push(undefined);
+      params[number - 1] ??= `?${number}`;
+    } else if (!params.includes(name)) {
+      params.push(name);
+    }
+  }
+
+  /** `CREATE TRIGGER`, whose body holds statements of its own. */
+  #isTrigger(): boolean {
+    const words = this.#words.filter((word) => !BEFORE_CREATE.has(word));
+    if (words[0] !== 'CREATE') return false;
+    return (/^TEMP(?:ORARY)?$/.test(words[1] ?? '') ? words[2] : words[1]) === 'TRIGGER';
+  }
+}
+
+const WORDS_KEPT = 6;
+const BEFORE_CREATE = new Set(['EXPLAIN', 'QUERY', 'PLAN']);

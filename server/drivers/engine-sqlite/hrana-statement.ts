@@ -1,0 +1,157 @@
+/** One statement on one connection: bound, run, and its result as Hrana writes it. */
+import type { DatabaseSync, SQLOutputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
+import type { Counters } from './child-call.ts';
+import { HranaError } from './hrana-error.ts';
+import type { SqlStatement } from './hrana-sql.ts';
+import { type Bindings, valueJson } from './hrana-values.ts';
+
+/** What an answer may still hold. */
+export interface Room {
+  /** Characters. */
+  left: number;
+}
+
+export interface Counted {
+  readonly affected: number;
+  /** Null unless it is a statement that adds or changes rows. */
+  readonly lastRowid: string | null;
+}
+
+/** A statement that was compiled and bound, to be stepped through row by row. */
+export class Execution {
+  readonly #db: DatabaseSync;
+  readonly #statement: SqlStatement;
+  readonly #counters: Counters;
+  readonly #compiled: Compiled;
+  readonly #bindings: SqlArguments;
+  readonly #rows: Iterator<SQLOutputValue[]> | undefined;
+  #ran: StatementResultingChanges | undefined;
+  #isClosed = false;
+
+  /** Steps nothing yet. Throws what SQLite or the binding says. */
+  constructor(
+    db: DatabaseSync,
+    deps: { readonly statement: SqlStatement; readonly bindings: Bindings; readonly counters: Counters },
+  ) {
+    this.#db = db;
+    this.#statement = deps.statement;
+    this.#counters = deps.counters;
+    this.#bindings = deps.bindings as SqlArguments;
+    deps.counters.statements++;
+    this.#compiled = compile(db, deps.statement.text);
+    this.#compiled.setReturnArrays(true);
+    this.#compiled.setReadBigInts(true);
+    if (this.#compiled.columns().length === 0) return;
+    this.#rows = this.#compiled.iterate(...this.#bindings) as unknown as Iterator<SQLOutputValue[]>;
+  }
+
+  /** Undefined after the last. */
+  nextRow(): SQLOutputValue[] | undefined {
+    if (this.#rows === undefined) {
+      this.#ran ??= this.#compiled.run(...this.#bindings);
+      return undefined;
+    }
+    const { done, value } = this.#rows.next();
+    if (done) return undefined;
+    this.#counters.rowsReturned++;
+    return value;
+  }
+
+  /** As JSON. Right once the first row was asked for: a schema that has changed is noticed then. */
+  columns(): string {
+    const columns = this.#compiled.columns().map(({ name, type }) => columnJson(name, type));
+    return `[${columns.join(',')}]`;
+  }
+
+  /** After the last row. */
+  count(): Counted {
+    if (!this.#statement.counts) return { affected: 0, lastRowid: null };
+    const { changes, rowid } = this.#ran === undefined ? this.#counted() : ofRun(this.#ran);
+    const affected = Number(changes);
+    this.#counters.rowsWritten += affected;
+    return { affected, lastRowid: String(rowid) };
+  }
+
+  /** Ends it wherever it is. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#rows?.return?.();
+    this.#compiled.close();
+  }
+
+  #counted() {
+    const counting = compile(this.#db, COUNTED);
+    const counted = counting.get() as Record<'changes' | 'rowid', unknown>;
+    counting.close();
+    return counted;
+  }
+}
+
+function ofRun({ changes, lastInsertRowid: rowid }: StatementResultingChanges) {
+  return { changes, rowid };
+}
+
+/** Finalized at once: there are more of them than the garbage collector can know of. */
+type Compiled = StatementSync & { close(): void };
+
+function compile(db: DatabaseSync, sql: string): Compiled {
+  return db.prepare(sql) as Compiled;
+}
+
+type SqlArguments = Parameters<StatementSync['iterate']>;
+
+const COUNTED = 'SELECT changes() AS changes, CAST(last_insert_rowid() AS TEXT) AS rowid';
+
+function columnJson(name: string, type: string | null): string {
+  return `{"name":${JSON.stringify(name)},"decltype":${type === null ? 'null' : JSON.stringify(type)}}`;
+}
+
+/** A row as JSON. Throws HranaError when there is no room for it. */
+export function rowJson(row: readonly SQLOutputValue[], room: Room): string {
+  let json = '';
+  for (const value of row) {
+    json += json === '' ? valueJson(value) : `,${valueJson(value)}`;
+    if (json.length > room.left) throw tooLarge();
+  }
+  room.left -= json.length;
+  return `[${json}]`;
+}
+
+/** Runs it to its end: the StmtResult of the protocol. */
+export function resultJson(execution: Execution, wantsRows: boolean, room: Room): string {
+  const rows: string[] = [];
+  let row = execution.nextRow();
+  while (wantsRows && row !== undefined) {
+    rows.push(rowJson(row, room));
+    row = execution.nextRow();
+  }
+  return `{"cols":${execution.columns()},"rows":[${rows.join(',')}],${countJson(execution.count())}}`;
+}
+
+/** As members of an object. */
+export function countJson({ affected, lastRowid }: Counted): string {
+  return `"affected_row_count":${affected},"last_insert_rowid":${JSON.stringify(lastRowid)}`;
+}
+
+/** The DescribeResult of the protocol, without running it. */
+export function describeJson(db: DatabaseSync, statement: SqlStatement): string {
+  const compiled = compile(db, statement.text);
+  try {
+    const params = statement.params.map((name) => `{"name":${JSON.stringify(name ?? null)}}`);
+    const columns = compiled.columns().map(({ name, type }) => columnJson(name, type));
+    return (
+      `{"params":[${params.join(',')}],"cols":[${columns.join(',')}],` +
+      `"is_explain":${statement.explains},"is_readonly":${!statement.writes}}`
+    );
+  } finally {
+    compiled.close();
+  }
+}
+
+function tooLarge(): HranaError {
+  return new HranaError(
+    'RESPONSE_TOO_LARGE',
+    'The result is too large for one answer: ask for fewer rows at a time (LIMIT), or read it with a cursor',
+  );
+}

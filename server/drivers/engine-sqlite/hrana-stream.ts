@@ -1,0 +1,215 @@
+/** A stream of Hrana: one connection, and what a client does on it, one request after the other. */
+import { endOfTurn } from '../../turns.ts';
+import { type Counters, TURN_MS } from './child-call.ts';
+import { runBatch } from './hrana-batch.ts';
+import type { Connection } from './hrana-connections.ts';
+import { HranaError } from './hrana-error.ts';
+import { type JsonObject, objectOf, protocolError } from './hrana-json.ts';
+import { readSql, type SqlStatement } from './hrana-sql.ts';
+import { describeJson, Execution, type Room, resultJson } from './hrana-statement.ts';
+import { bindingsOf } from './hrana-values.ts';
+import type { WriteTurn } from './hrana-write-turn.ts';
+
+export interface StreamDeps {
+  readonly turn: WriteTurn<Stream>;
+  readonly counters: Counters;
+  /** Monotonic, ms. */
+  readonly now: () => number;
+  /** How long a statement waits for others to end their writing. */
+  readonly busyMs: number;
+}
+
+const MAX_STORED_SQL = 1_000;
+
+export class Stream {
+  readonly #deps: StreamDeps;
+  readonly connection: Connection;
+  readonly #stored = new Map<number, string>();
+  #execution: Execution | undefined;
+  #turnSince: number;
+  /** When its transaction or cursor began; undefined: it reads nothing now. */
+  readingSince: number | undefined;
+  /** When it began to wait for its client; undefined: it works. */
+  idleSince: number | undefined;
+  /** Resolves when the request that is worked on is over; undefined: there is none. */
+  busy: Promise<void> | undefined;
+  #leave = () => {};
+  /** The latest. */
+  baton = '';
+  /** Why it came to its end. */
+  ended: HranaError | undefined;
+  #signal: AbortSignal | undefined;
+
+  constructor(connection: Connection, deps: StreamDeps) {
+    this.connection = connection;
+    this.#deps = deps;
+    this.#turnSince = deps.now();
+  }
+
+  get isAutocommit(): boolean {
+    return !this.connection.db.isTransaction;
+  }
+
+  get isWriting(): boolean {
+    return this.#deps.turn.isHeldBy(this);
+  }
+
+  /** A request begins; `signal` aborts when its client has left. */
+  enter(signal: AbortSignal | undefined): void {
+    this.#signal = signal;
+    this.idleSince = undefined;
+    this.#turnSince = this.#deps.now();
+    this.busy = new Promise((resolve) => {
+      this.#leave = resolve;
+    });
+  }
+
+  /** It is over. */
+  leave(now: number): void {
+    this.idleSince = now;
+    this.busy = undefined;
+    this.#leave();
+  }
+
+  /** One request of a pipeline: its StreamResponse as JSON. Throws what speaks against it. */
+  async answer(given: JsonObject, room: Room): Promise<string> {
+    this.requireOpen();
+    switch (given.type) {
+      case 'execute': {
+        const stmt = objectOf(given.stmt, 'stmt');
+        return `{"type":"execute","result":${await this.execute(stmt, room)}}`;
+      }
+      case 'batch':
+        return `{"type":"batch","result":${await runBatch(this, given.batch, room)}}`;
+      case 'sequence':
+        await this.#runSequence(given, room);
+        return '{"type":"sequence"}';
+      case 'describe': {
+        const statement = single(this.#sqlOf(given));
+        return `{"type":"describe","result":${describeJson(this.connection.db, statement)}}`;
+      }
+      case 'store_sql':
+        this.#store(given);
+        return '{"type":"store_sql"}';
+      case 'close_sql':
+        this.#stored.delete(Number(given.sql_id));
+        return '{"type":"close_sql"}';
+      case 'get_autocommit':
+        return `{"type":"get_autocommit","is_autocommit":${this.isAutocommit}}`;
+      default:
+        throw protocolError(`There is no request of the type ${JSON.stringify(given.type) ?? 'undefined'}`);
+    }
+  }
+
+  /** Runs a `Stmt` of the protocol: its StmtResult as JSON. */
+  async execute(stmt: JsonObject, room: Room): Promise<string> {
+    const execution = await this.open(stmt);
+    try {
+      return resultJson(execution, stmt.want_rows !== false, room);
+    } finally {
+      this.close();
+    }
+  }
+
+  /** Makes a `Stmt` ready to be stepped through, once its turn has come. To be closed before the next. */
+  open(stmt: JsonObject): Promise<Execution> {
+    const statement = single(this.#sqlOf(stmt));
+    return this.#open(statement, () => bindingsOf(statement, stmt));
+  }
+
+  /** Ends what was opened, and lets others write when it was a transaction of its own. */
+  close(): void {
+    this.#execution?.close();
+    this.#execution = undefined;
+    if (this.ended !== undefined) return;
+    if (!this.isAutocommit) return;
+    this.readingSince = undefined;
+    this.#deps.turn.release(this);
+  }
+
+  /** Rolls back and lets others go on; the connection is free. What is asked afterwards gets the reason. */
+  end(reason: HranaError): void {
+    if (this.ended !== undefined) return;
+    this.ended = reason;
+    this.#execution?.close();
+    this.#execution = undefined;
+    this.readingSince = undefined;
+    this.#deps.turn.release(this);
+  }
+
+  /** Throws why the stream has ended. */
+  requireOpen(): void {
+    if (this.ended !== undefined) throw this.ended;
+  }
+
+  /** Lets others go on when this request has worked for long. */
+  async breathe(): Promise<void> {
+    if (this.#deps.now() - this.#turnSince < TURN_MS) return;
+    await endOfTurn();
+    this.#turnSince = this.#deps.now();
+  }
+
+  async #runSequence(given: JsonObject, room: Room): Promise<void> {
+    for (const statement of readSql(this.#sqlOf(given))) {
+      const execution = await this.#open(statement, () => []);
+      try {
+        resultJson(execution, false, room);
+      } finally {
+        this.close();
+      }
+    }
+  }
+
+  async #open(statement: SqlStatement, bindings: () => ReturnType<typeof bindingsOf>): Promise<Execution> {
+    await this.breathe();
+    const { turn, counters, now } = this.#deps;
+    if (statement.writes && !turn.take(this)) await this.#waitForTurn();
+    this.requireOpen();
+    if (statement.leavesTrace) this.connection.isTouched = true;
+    this.readingSince ??= now();
+    try {
+      this.#execution = new Execution(this.connection.db, { statement, bindings: bindings(), counters });
+      return this.#execution;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  async #waitForTurn(): Promise<void> {
+    const { turn, busyMs } = this.#deps;
+    const got = await turn.wait(this, busyMs, this.#signal);
+    if (this.ended !== undefined) turn.release(this);
+    else if (!got) {
+      const detail = `database is locked: others were writing for ${busyMs / 1000} s`;
+      throw new HranaError('SQLITE_BUSY', detail);
+    }
+  }
+
+  #sqlOf({ sql, sql_id: id }: JsonObject): string {
+    if (typeof sql === 'string') return sql;
+    const stored = this.#stored.get(Number(id));
+    if (stored !== undefined) return stored;
+    throw protocolError(id === undefined ? 'There is no sql' : `No SQL is stored as sql_id ${String(id)}`);
+  }
+
+  #store({ sql, sql_id: id }: JsonObject): void {
+    if (typeof sql !== 'string' || !Number.isSafeInteger(id)) {
+      throw protocolError('store_sql needs sql and a number as sql_id');
+    }
+    if (this.#stored.has(Number(id))) throw protocolError(`sql_id ${String(id)} is in use`);
+    if (this.#stored.size >= MAX_STORED_SQL)
+      throw protocolError(`A stream stores at most ${MAX_STORED_SQL} texts`);
+    this.#stored.set(Number(id), sql);
+  }
+}
+
+function single(sql: string): SqlStatement {
+  const [statement, more] = readSql(sql);
+  if (statement === undefined) throw new HranaError('SQL_NO_STATEMENT', 'The SQL text holds no statement');
+  if (more === undefined) return statement;
+  throw new HranaError(
+    'SQL_MANY_STATEMENTS',
+    'The SQL text holds more than one statement: send them one by one, or as a sequence (executeMultiple)',
+  );
+}

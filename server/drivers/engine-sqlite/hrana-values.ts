@@ -1,0 +1,101 @@
+/** Values of SQLite as Hrana writes them in JSON, both ways. */
+import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import { HranaError } from './hrana-error.ts';
+import { isObject, type JsonObject, listOf } from './hrana-json.ts';
+import type { SqlStatement } from './hrana-sql.ts';
+
+/** Arguments as StatementSync takes them: names first, then those without one. */
+export type Bindings =
+  | readonly [Record<string, SQLInputValue>, ...SQLInputValue[]]
+  | readonly SQLInputValue[];
+
+/** The arguments for each parameter. Throws HranaError when one is missing or too many. */
+export function bindingsOf({ params }: SqlStatement, stmt: JsonObject): Bindings {
+  const args = listOf(stmt.args, 'args').map(readValue);
+  const named = readNamed(stmt.named_args);
+  if (args.length > params.length) throw invalid(`${args.length} arguments for ${params.length} parameters`);
+  const byName: Record<string, SQLInputValue> = {};
+  const byPlace: SQLInputValue[] = [];
+  let hasNames = false;
+  params.forEach((name, index) => {
+    const value = takeNamed(named, name) ?? { value: args[index] };
+    if (value.value === undefined && name !== undefined) {
+      throw invalid(`There is no argument for the parameter ${name ?? `number ${index + 1}`}`);
+    }
+    if (name == null || name.startsWith('?')) {
+      byPlace.push(value.value ?? null);
+    } else {
+      byName[name] = value.value ?? null;
+      hasNames = true;
+    }
+  });
+  const [unknown] = named.keys();
+  if (unknown !== undefined) throw invalid(`The statement has no parameter ${unknown}`);
+  return hasNames ? [byName, ...byPlace] : byPlace;
+}
+
+/** Named arguments come with their sign or without it. */
+function takeNamed(
+  named: Map<string, SQLInputValue>,
+  name: string | null | undefined,
+): { readonly value: SQLInputValue } | undefined {
+  if (named.size === 0 || name == null) return undefined;
+  for (const spelling of [name, name.slice(1)]) {
+    const value = named.get(spelling);
+    if (value === undefined) continue;
+    named.delete(spelling);
+    return { value };
+  }
+  return undefined;
+}
+
+function readNamed(given: unknown): Map<string, SQLInputValue> {
+  const named = new Map<string, SQLInputValue>();
+  for (const item of listOf(given, 'named_args')) {
+    if (!isObject(item) || typeof item.name !== 'string') throw invalid('A named argument needs a name');
+    named.set(item.name, readValue(item.value));
+  }
+  return named;
+}
+
+function readValue(given: unknown): SQLInputValue {
+  const { type, value, base64 } = isObject(given) ? given : ({} as JsonObject);
+  if (type === 'null') return null;
+  if (type === 'integer') return readInteger(value);
+  if (type === 'float' && typeof value === 'number') return value;
+  if (type === 'text' && typeof value === 'string') return value;
+  if (type === 'blob' && typeof base64 === 'string') return Buffer.from(base64, 'base64');
+  throw invalid(
+    'An argument is no value: it needs a type (null, integer, float, text, blob) and what that has',
+  );
+}
+
+function readInteger(value: unknown): bigint {
+  const isNumber = typeof value === 'number' && Number.isSafeInteger(value);
+  if (!isNumber && !(typeof value === 'string' && /^[+-]?\d{1,19}$/.test(value))) {
+    throw invalid('The value of an integer must be its digits as text');
+  }
+  const integer = BigInt(typeof value === 'string' ? value.replace('+', '') : value);
+  if (BigInt.asIntN(64, integer) !== integer) throw invalid(`${integer} does not fit into 64 bits`);
+  return integer;
+}
+
+/** One value as JSON. */
+export function valueJson(value: SQLOutputValue): string {
+  if (value === null) return '{"type":"null"}';
+  if (typeof value === 'bigint') return `{"type":"integer","value":"${value}"}`;
+  if (typeof value === 'string') return `{"type":"text","value":${JSON.stringify(value)}}`;
+  if (typeof value === 'number') return `{"type":"float","value":${numberJson(value)}}`;
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return `{"type":"blob","base64":"${bytes.toString('base64')}"}`;
+}
+
+/** JSON has no infinity, but every reader makes one of a number that is too large. */
+function numberJson(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  return value > 0 ? '1e999' : '-1e999';
+}
+
+function invalid(message: string): HranaError {
+  return new HranaError('ARGS_INVALID', message);
+}

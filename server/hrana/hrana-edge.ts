@@ -1,0 +1,224 @@
+/**
+ * Where libSQL's drivers reach a SQLite database: Hrana over HTTP on the data origin, under
+ * `/db/<database_id>/`, with the database's password as bearer token. Bodies go through as they are: the
+ * process that has the database open reads and writes them.
+ *
+ * Drivers put paths together in two ways. Those that resolve `v2/pipeline` against `…/db/<database_id>` lose
+ * the id, so that the password alone tells the database; those that append leave `//`.
+ */
+import { pipeline } from 'node:stream/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { EngineDatabase } from '../databases/engine.ts';
+import { AppError } from '../errors.ts';
+import { problemHeaders, toAppError, toProblem } from '../http/problem.ts';
+import { endOfTurn } from '../turns.ts';
+
+export interface HranaCall {
+  /** After the database: `v2/pipeline`. */
+  readonly path: string;
+  readonly body: Uint8Array;
+  /** Aborts when the caller has left. */
+  readonly signal: AbortSignal;
+}
+
+export interface HranaReply {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+export interface HranaEdgeDeps {
+  readonly log: Logger;
+  readonly databases: {
+    /** As Logins.find(). */
+    find(databaseId: string | null, password: string): Promise<EngineDatabase>;
+    /** Throws AppError. */
+    exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
+  };
+  /** Calls of one database that may be under way. */
+  readonly maxCalls: number;
+  readonly maxBodyBytes: number;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    hranaDatabase: EngineDatabase | null;
+  }
+}
+
+/** What a client may ask for, and the name of it in the figures. */
+const CALLS: ReadonlyMap<string, string> = new Map([
+  ['v2/pipeline', 'hranaPipeline'],
+  ['v3/pipeline', 'hranaPipeline'],
+  ['v3/cursor', 'hranaCursor'],
+]);
+/** Protobuf is not spoken: a client that asks for `v3-protobuf` is told so and takes JSON. */
+const VERSIONS: ReadonlySet<string> = new Set(['v2', 'v3']);
+
+export class HranaEdge {
+  readonly #deps: HranaEdgeDeps;
+  readonly #underWay = new Map<string, number>();
+
+  constructor(deps: HranaEdgeDeps) {
+    this.#deps = deps;
+  }
+
+  /** Puts it on a server that does not listen yet. */
+  serve(app: FastifyInstance): void {
+    app.register(async (scope) => {
+      scope.decorateRequest('hranaDatabase', null);
+      scope.removeAllContentTypeParsers();
+      scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
+      scope.setErrorHandler((error, request, reply) => this.#refuse(request, reply, error));
+      scope.route({
+        method: ['GET', 'POST'],
+        url: '/db/*',
+        bodyLimit: this.#deps.maxBodyBytes,
+        onRequest: async (request, reply) => {
+          const { databaseId, path } = readPath(request);
+          if (request.method === 'GET') this.#answerVersion(path, request, reply);
+          else await this.#admit({ databaseId, path }, request);
+        },
+        handler: async (request, reply) => {
+          const { path } = readPath(request);
+          if (request.hranaDatabase !== null)
+            await this.#pass(request.hranaDatabase, path, { request, reply });
+          return reply;
+        },
+      });
+    });
+  }
+
+  #answerVersion(path: string, request: FastifyRequest, reply: FastifyReply): void {
+    request.routeName = 'hranaVersion';
+    if (!VERSIONS.has(path)) throw nothingAt(path);
+    send(request, reply, { status: 200, body: Buffer.from(`{"version":"${path}"}\n`) });
+  }
+
+  async #admit({ databaseId, path }: Place, request: FastifyRequest): Promise<void> {
+    const name = CALLS.get(path);
+    if (name === undefined) throw nothingAt(path);
+    request.routeName = name;
+    const database = await this.#deps.databases.find(databaseId, passwordOf(request));
+    request.hranaDatabase = database;
+    await endOfTurn();
+  }
+
+  async #pass(
+    database: EngineDatabase,
+    path: string,
+    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  ): Promise<void> {
+    const { databases, maxCalls } = this.#deps;
+    const { databaseId } = database;
+    const underWay = (this.#underWay.get(databaseId) ?? 0) + 1;
+    if (underWay > maxCalls) throw tooMany(maxCalls);
+    this.#underWay.set(databaseId, underWay);
+    const left = new AbortController();
+    reply.raw.once('close', () => left.abort());
+    try {
+      const body = (request.body as Buffer | undefined) ?? NO_BODY;
+      const answer = await databases.exchange(database, { path, body, signal: left.signal });
+      if (!reply.raw.destroyed) await sendAnswer(request, reply, answer);
+    } finally {
+      const rest = (this.#underWay.get(databaseId) ?? 1) - 1;
+      if (rest === 0) this.#underWay.delete(databaseId);
+      else this.#underWay.set(databaseId, rest);
+    }
+  }
+
+  /** As the drivers read errors (`message`, `code`), with the members of our problems. */
+  #refuse(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
+    const error = tooLargeOr(thrown, this.#deps.maxBodyBytes);
+    if (error.code === 'internal_error') {
+      this.#deps.log.error({ request_id: request.id, err: error.cause ?? error }, error.message);
+    }
+    if (reply.raw.headersSent) {
+      reply.raw.destroy();
+      return;
+    }
+    const problem = toProblem(error, request.id);
+    Object.assign(request.answerHeaders, problemHeaders(error));
+    const message = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
+    const body = Buffer.from(`${JSON.stringify({ ...problem, message })}\n`);
+    send(request, reply, { status: problem.status, body });
+  }
+}
+
+interface Place {
+  readonly databaseId: string | null;
+  readonly path: string;
+}
+
+/** Of `/db/<database_id>/v2/pipeline` and `/db/v2/pipeline`, with any number of slashes. */
+function readPath(request: FastifyRequest): Place {
+  const [path = ''] = request.url.split('?', 1);
+  const [, first = '', ...rest] = path.split('/').filter((segment) => segment !== '');
+  if (first.startsWith('db-')) return { databaseId: first, path: rest.join('/') };
+  return { databaseId: null, path: [first, ...rest].join('/') };
+}
+
+function passwordOf({ headers }: FastifyRequest): string {
+  const [, password] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
+  if (password !== undefined) return password;
+  throw new AppError('invalid_database_password', 'The password of the database is missing', {
+    hint: 'Send it as Authorization: Bearer <password>; drivers call it authToken',
+  });
+}
+
+/** A driver takes an error for one only with exactly this type. */
+const JSON_TYPE = 'application/json';
+const NO_BODY = Buffer.alloc(0);
+
+/** Past Fastify, as http/edge.ts does. */
+function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, body, contentType = JSON_TYPE }: { status: number; body: Uint8Array; contentType?: string },
+): void {
+  const { answerHeaders } = request;
+  answerHeaders['content-type'] = contentType;
+  answerHeaders['content-length'] = String(body.length);
+  answerHeaders['cache-control'] = 'no-store';
+  reply.hijack();
+  reply.raw.writeHead(status, answerHeaders);
+  reply.raw.end(body);
+}
+
+async function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, contentType, body }: HranaReply,
+): Promise<void> {
+  if (body instanceof Uint8Array) {
+    send(request, reply, { status, body, contentType });
+    return;
+  }
+  request.answerHeaders['content-type'] = contentType;
+  request.answerHeaders['cache-control'] = 'no-store';
+  reply.hijack();
+  reply.raw.writeHead(status, request.answerHeaders);
+  // Cut short, its reader sees that it is.
+  await pipeline(body, reply.raw).catch(() => {});
+}
+
+function tooLargeOr(thrown: unknown, maxBytes: number): AppError {
+  const isTooLarge =
+    thrown instanceof Error && 'code' in thrown && thrown.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+  if (!isTooLarge) return toAppError(thrown);
+  const mebibytes = Math.floor(maxBytes / 2 ** 20);
+  return new AppError('payload_too_large', `A call to a database is at most ${mebibytes} MiB`, {
+    hint: 'Send the rows in several calls',
+  });
+}
+
+function nothingAt(path: string): AppError {
+  return new AppError('not_found', `A database has no ${path === '' ? 'page of its own' : path}`, {
+    hint: 'Connect a libSQL driver to /db/<database_id>/ with the password as authToken',
+  });
+}
+
+function tooMany(max: number): AppError {
+  return new AppError('overloaded', `${max} calls to this database are under way`, { retryAfterSeconds: 1 });
+}
