@@ -54,6 +54,14 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   queryDatabase: { body: { statement: 'SELECT 1 AS one' } },
   dumpDatabase: { options: '-o shop.db' },
   loadDatabase: { form: { file: '@shop.db' } },
+  createRecoveryPoint: { query: '?wait=60' },
+  cancelRecoveryPoint: {
+    instead:
+      'Only while the point is being made: `curl -X POST …/api/disaster-recovery/points/$POINT_ID/cancel`.',
+  },
+  confirmRecoveryKey: {
+    instead: 'Run `bin/cloudlet recovery key` on the machine itself: it shows the key, and asks for it back.',
+  },
   createWebhook: { body: { url: 'https://hooks.example.com/cloudlet', events: ['vm.stopped'] } },
   changeWebhook: { body: { enabled: false } },
   rotateWebhookSecret: { body: { overlap_seconds: 3600 } },
