@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { DurableLog } from './durable-log.ts';
+import { openTenantFile } from './tenant-file.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'cloudlet-log-'));
+after(() => rmSync(folder, { recursive: true }));
+const OPTIONS = { sizeLimitBytes: 2 ** 20, mayGrow: true, queryOnly: false, sessions: 'own' } as const;
+
+test('what was committed is waited for once, by all who came until then, and what was not is not', async () => {
+  const path = join(folder, 'db.sqlite');
+  writeFileSync(path, '');
+  const [watcher, one, other] = [
+    openTenantFile(path, OPTIONS),
+    openTenantFile(path, OPTIONS),
+    openTenantFile(path, OPTIONS),
+  ];
+  one.exec('CREATE TABLE a (b)');
+  const log = new DurableLog(path, watcher);
+  const first = log.settle();
+  assert.ok(first !== null, 'what another process left may not be on the disk yet');
+  await first;
+  assert.equal(log.settle(), null);
+
+  one.exec('INSERT INTO a VALUES (1)');
+  const afterOne = log.settle();
+  other.exec('INSERT INTO a VALUES (2)');
+  assert.ok(afterOne !== null);
+  assert.equal(log.settle(), afterOne, 'commits of one turn go together');
+  await new Promise(setImmediate);
+  other.exec('INSERT INTO a VALUES (3)');
+  const next = log.settle();
+  assert.ok(next !== null && next !== afterOne, 'a commit that came while one runs waits for the next');
+  await next;
+  assert.equal(log.settle(), null);
+
+  one.exec('BEGIN; INSERT INTO a VALUES (4)');
+  assert.equal(log.settle(), null, 'not committed yet');
+  one.exec('COMMIT; DELETE FROM a');
+  const again = log.settle();
+  assert.ok(again !== null);
+  await again;
+  for (const database of [one, other, watcher]) database.close();
+});
