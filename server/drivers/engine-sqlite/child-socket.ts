@@ -35,6 +35,11 @@ export class ChildSocket {
     socket.on('error', () => process.exit(0));
   }
 
+  /** Whether there are calls that are not answered yet. */
+  get isBusy(): boolean {
+    return this.#running.size > 0;
+  }
+
   send(head: FrameHead, body: Uint8Array = NO_BODY): void {
     const [start, rest] = encodeFrame(head, body);
     this.#socket.cork();

@@ -25,6 +25,9 @@ const LOCK_FILE = 'lock';
 const LOCK_WAIT_MS = 20;
 const LOCK_TRIES = 250;
 const TELL_MS = 1000;
+/** Kept for what is written next. */
+const SPARE_PAGES = 256;
+const SHRINK_PAGES = 2000;
 /** SQLITE_FULL means the disk when there is less left on it. */
 const DISK_FULL_BYTES = 1024 * 1024;
 
@@ -47,7 +50,10 @@ const handlers: Record<string, Handler> = {
     const watcher = connections.openFor('own', true);
     log = new DurableLog(file, watcher);
     Object.assign(handlers, handlersOf(connections));
-    const tick = setInterval(() => tell(connections, watcher), TELL_MS);
+    const tick = setInterval(() => {
+      if (!socket.isBusy) shrink(connections, watcher);
+      tell(connections, watcher);
+    }, TELL_MS);
     handlers.end = async () => {
       clearInterval(tick);
       tell(connections, watcher);
@@ -92,6 +98,20 @@ async function takeLock(): Promise<void> {
 function freeBytes(): number {
   const { bavail, bsize } = statfsSync('.');
   return bavail * bsize;
+}
+
+/** Gives room that deleted rows left back to the disk, a little at a time, while nobody has a session. */
+function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
+  if (connections.counters.connections > 0 || numberOf(watcher, 'PRAGMA freelist_count') < SPARE_PAGES)
+    return;
+  const database = connections.open();
+  try {
+    database.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`);
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+  } finally {
+    connections.close(database);
+  }
 }
 
 let told = '';

@@ -47,6 +47,15 @@ describe('how many there are', () => {
     assert.deepEqual(await run(database, 'SELECT b FROM a'), [[1]]);
   });
 
+  test('what is deleted is given back to the disk while nobody is there', async () => {
+    const { engine, make, run } = house();
+    const database = await make();
+    await run(database, 'CREATE TABLE a AS SELECT zeroblob(10000000) AS b');
+    await eventually(async () => (await engine.measure(database)).sizeBytes > 10_000_000);
+    await run(database, 'DELETE FROM a');
+    await eventually(async () => (await engine.measure(database)).sizeBytes < 3_000_000);
+  });
+
   test('what was counted stays when one ends', async () => {
     const { engine, make, run } = house();
     const database = await make();
