@@ -74,6 +74,7 @@ export class Children {
   async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
     for (let tries = 1; ; tries++) {
       const entry = await this.#entryOf(database);
+      await entry.child.isCertain;
       try {
         return await this.#callIn(entry, head, options);
       } catch (error) {

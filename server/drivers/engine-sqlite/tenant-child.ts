@@ -1,5 +1,6 @@
 /** One child, seen from Cloudlet: it gets calls and gives answers, and is killed when silent too long. */
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
@@ -76,6 +77,7 @@ const PINGS_PER_SILENCE = 4;
 const MAX_PING_MS = 500;
 /** How long a call that was given up may go on where it is what keeps the child busy, ms. */
 const GIVE_UP_MS = 500;
+const GIVE_UP_STEP_MS = 10;
 
 export class TenantChild {
   readonly #launched: LaunchedChild;
@@ -88,6 +90,7 @@ export class TenantChild {
   #isEnding = false;
   #over: ChildGone | null = null;
   #pingedAt: number | null = null;
+  #doubt: Promise<void> = Promise.resolve();
   #watch: NodeJS.Timeout | null = null;
 
   constructor(launched: LaunchedChild, options: TenantChildOptions) {
@@ -106,6 +109,11 @@ export class TenantChild {
   /** False: it takes no more calls. */
   get isUsable(): boolean {
     return this.#over === null && !this.#isEnding;
+  }
+
+  /** Resolves when it is known whether a call that was given up ends, or the child for it: wait with more. */
+  get isCertain(): Promise<void> {
+    return this.#doubt;
   }
 
   get pid(): number {
@@ -208,9 +216,14 @@ export class TenantChild {
     pending.reject(reason instanceof Error ? reason : new Error('nobody waits for it any more'));
     if (this.#over !== null || !this.#pending.has(id)) return;
     this.#send({ id, kind: 'cancel' });
-    setTimeout(() => {
-      if (pending.hasBegun && this.#pending.has(id)) this.kill(silent());
-    }, GIVE_UP_MS).unref();
+    if (pending.hasBegun) this.#doubt = Promise.all([this.#doubt, this.#seeItEnd(id)]).then(() => {});
+  }
+
+  async #seeItEnd(id: number): Promise<void> {
+    for (let waited = 0; this.#pending.has(id) && waited < GIVE_UP_MS; waited += GIVE_UP_STEP_MS) {
+      await sleep(GIVE_UP_STEP_MS);
+    }
+    if (this.#pending.has(id)) this.kill(silent());
   }
 
   /** While it has work: a ping that is not answered means that it is busy with one statement. */
