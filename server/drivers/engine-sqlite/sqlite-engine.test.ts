@@ -1,19 +1,31 @@
-/** SQLite as an engine, through the users' driver. */
+/** SQLite as an engine, through libSQL's driver. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { createClient } from '@libsql/client';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { type EngineHouse, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { openSqlite, type SqliteHouse } from '../../testing/sqlite-house.ts';
+import { openSqlite } from '../../testing/sqlite-house.ts';
+import { exchangeHrana } from './hrana-exchange.ts';
+import type { SqliteEngine } from './sqlite-engine.ts';
 
 async function open(): Promise<EngineHouse> {
   const house = openSqlite();
   const { engine } = house;
+  const edge = await openEdge(engine);
   return {
     engine,
-    connect: async (database) => clientOf(house, database),
+    connect: async (database) => clientOf(edge.connect(database)),
     crash: async (database) => {
       process.kill(await eventually(() => engine.processOf(database)), 'SIGKILL');
     },
-    close: () => house.close(),
+    close: async () => {
+      await edge.close();
+      await house.close();
+    },
     statements: {
       count: (rows) =>
         `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT ${rows}) SELECT n FROM c`,
@@ -24,20 +36,55 @@ async function open(): Promise<EngineHouse> {
   };
 }
 
-function clientOf({ run }: SqliteHouse, database: EngineDatabase): NotesClient {
+/** Hrana without passwords, which are the edge's to check: hrana/hrana-edge.ts. */
+async function openEdge(engine: SqliteEngine) {
+  const known = new Map<string, EngineDatabase>();
+  const server = createServer(async (request, response) => {
+    const [, databaseId = '', ...path] = (request.url ?? '').split('/');
+    const database = known.get(databaseId);
+    const body = await buffer(request);
+    const signal = new AbortController().signal;
+    try {
+      if (database === undefined || request.method === 'GET') return response.writeHead(200).end('{}');
+      const answer = await exchangeHrana(engine, database, { path: path.join('/'), body, signal });
+      response.writeHead(answer.status, { 'content-type': answer.contentType });
+      if (answer.body instanceof Uint8Array) return response.end(answer.body);
+      return await pipeline(answer.body, response);
+    } catch (error) {
+      return response.writeHead(503).end(String(error));
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    connect: (database: EngineDatabase) => {
+      known.set(database.databaseId, database);
+      return createClient({ url: `http://127.0.0.1:${port}/${database.databaseId}/` });
+    },
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function clientOf(driver: ReturnType<typeof createClient>): NotesClient {
   return {
     prepare: async () => {
-      await run(database, 'CREATE TABLE IF NOT EXISTS notes (note TEXT)');
+      await driver.execute('CREATE TABLE IF NOT EXISTS notes (note TEXT)');
     },
     add: async (note) => {
-      await run(database, 'INSERT INTO notes VALUES (?)', note);
+      await driver.execute({ sql: 'INSERT INTO notes VALUES (?)', args: [note] });
     },
-    notes: async () =>
-      (await run(database, 'SELECT note FROM notes ORDER BY note')).map(([note]) => String(note)),
+    notes: async () => {
+      const { rows } = await driver.execute('SELECT note FROM notes ORDER BY note');
+      return rows.map(({ note }) => String(note));
+    },
     clear: async () => {
-      await run(database, 'DELETE FROM notes');
+      await driver.execute('DELETE FROM notes');
     },
-    close: async () => {},
+    close: async () => driver.close(),
   };
 }
 
