@@ -75,13 +75,19 @@ for (const [name, found] of Object.entries(WAYS)) {
       const program = ${JSON.stringify(program)};
       console.log((await ${start}).pid);
       setInterval(() => {}, 1000);`;
-      const other = spawn(process.execPath, ['--input-type=module', '-e', code], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      const [line] = await once(other.stdout, 'data');
-      other.kill('SIGKILL');
-      await once(other, 'exit');
-      return Number(line);
+      // With a descriptor of whoever started it.
+      const words = ['-c', 'exec 90</dev/null; exec "$@"', 'bash', process.execPath, '--input-type=module'];
+      const other = spawn('/bin/bash', [...words, '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const ended = once(other, 'exit');
+      try {
+        const [line] = await once(other.stdout, 'data');
+        assert.ok(fs.existsSync(`/proc/${other.pid}/fd/90`));
+        assert.ok(!fs.readdirSync(`/proc/${Number(line)}/fd`).includes('90'));
+        return Number(line);
+      } finally {
+        other.kill('SIGKILL');
+        await ended;
+      }
     }
 
     test('sees its folder, the programs, and nothing else of the host', apart, async () => {

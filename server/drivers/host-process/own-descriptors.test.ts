@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { withoutOthers } from './own-descriptors.ts';
 
@@ -19,5 +21,23 @@ test('of what a program would inherit it gets only what it is meant to, and no e
   } finally {
     delete process.env.SECRET;
     closeSync(fd);
+  }
+});
+
+test('the shell in between runs no start-up file, whatever its input is', () => {
+  const home = mkdtempSync(join(tmpdir(), 'cloudlet-home-'));
+  try {
+    for (const name of ['.bashrc', '.profile', '.bash_profile'])
+      writeFileSync(join(home, name), 'echo started >&2');
+    // Bash takes a socket for a remote caller, and reads its files.
+    const [program, words] = withoutOthers(['/bin/cat']);
+    const { stdout, stderr } = spawnSync(program, words, {
+      input: 'in',
+      env: { HOME: home },
+      encoding: 'utf8',
+    });
+    assert.deepEqual([stdout, stderr], ['in', '']);
+  } finally {
+    rmSync(home, { recursive: true });
   }
 });
