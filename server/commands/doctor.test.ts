@@ -20,6 +20,7 @@ import { loadConfig } from '../config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
 import { AccelProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
+import { noGuestUsers } from '../testing/own-ground.ts';
 import { runDoctor } from './doctor.ts';
 import { checkClock, checkDescriptors } from './doctor-host.ts';
 import { checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
@@ -143,7 +144,7 @@ describe('doctor', () => {
   });
 
   test('a data directory of another user fails for root, one that others may move is a warning', {
-    skip: process.getuid?.() !== 0,
+    skip: noGuestUsers,
   }, async () => {
     const CLOUDLET_DATA_DIR = join(dataDir, 'data');
     mkdirSync(CLOUDLET_DATA_DIR);

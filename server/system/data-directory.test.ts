@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { noGuestUsers } from '../testing/own-ground.ts';
 import { holdsCloud, openDataDirectory, openParentOf } from './data-directory.ts';
 import { StartupError } from './startup-error.ts';
 
@@ -50,7 +51,7 @@ test(
 );
 
 test('one that another user owns is refused to root, with the fix', {
-  skip: process.getuid?.() !== 0,
+  skip: noGuestUsers,
 }, () => {
   const path = join(scratch, 'of-another');
   mkdirSync(path);

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { notInstalled } from '../../scripts/installed.ts';
+import { NO_OTHER_USERS } from '../harness/cloud-process.ts';
 
 /** The outside as the test sees it: a public address, one in a private network, and a cloud's metadata. */
 export const OUTSIDE = '203.0.113.10';
@@ -20,7 +21,7 @@ const INSIDE = 'inside';
 
 /** Why such a network cannot be made here, or false. */
 export function cannotMakeNetworks(): string | false {
-  if (process.getuid?.() !== 0) return 'needs root';
+  if (NO_OTHER_USERS) return NO_OTHER_USERS;
   const missing = notInstalled('nft', 'ip', 'mount', 'nsenter');
   if (missing) return missing;
   const hasNamespaces = spawnSync('unshare', ['-n', '-m', 'true']).status === 0;

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess, NO_OTHER_USERS } from '../harness/cloud-process.ts';
 import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const NAMESPACE = ['unshare', '--user', '--map-root-user'];
@@ -61,7 +61,7 @@ test('root without the capabilities: the same, and it names those that are missi
 });
 
 test('a machine made with a user of its own is not started without it', {
-  skip: cannot(FEW) || (process.getuid?.() === 0 ? false : 'needs root, which gives capabilities up'),
+  skip: cannot(FEW) || NO_OTHER_USERS,
 }, async (t) => {
   const before = await CloudProcess.start();
   t.after(() => before.stop());

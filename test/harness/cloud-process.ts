@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { testPool, testUidBase } from '../../server/testing/own-ground.ts';
+import { noGuestUsers, testPool, testUidBase } from '../../server/testing/own-ground.ts';
 import { noteStarted } from './leftovers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -16,6 +16,9 @@ const START_MS = 30_000;
 
 /** Where machines of this test process have their addresses: a network of four times 256. */
 export const POOL = testPool();
+
+/** Why tests and their clouds cannot run programs as other users here, or false. */
+export const NO_OTHER_USERS: string | false = noGuestUsers;
 
 /** What a cloud must have of its own to run beside others. */
 export const OWN_GROUND = { CLOUDLET_VM_POOL: POOL, CLOUDLET_VM_UID_BASE: String(testUidBase()) };

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
+import { noGuestUsers } from '../../testing/own-ground.ts';
 import { FILES } from './arguments.ts';
 import { lendFile } from './disk.ts';
 import { readLog, trimLog } from './guest-console.ts';
@@ -61,7 +62,7 @@ test('what is no file of the guest in the place of its log is neither read nor c
   assert.equal(Buffer.from(readLog(folder, 4)).toString(), 'ello');
 });
 
-test('nor is a file of another user', { skip: process.getuid?.() !== 0 && 'needs root' }, () => {
+test('nor is a file of another user', { skip: noGuestUsers }, () => {
   const folder = guestFolder();
   const log = join(folder, FILES.consoleLog);
   fs.writeFileSync(log, Buffer.alloc(9 * MIB, 'k'));
