@@ -1,10 +1,12 @@
 /** The connections of one database: as many as it may have, used again by the next stream. */
 import type { DatabaseSync } from 'node:sqlite';
 import type { TenantDatabase } from './child-call.ts';
+import { CompiledStatements } from './hrana-compiled.ts';
 import { HranaError } from './hrana-error.ts';
 
 export interface Connection {
   readonly db: DatabaseSync;
+  readonly statements: CompiledStatements;
   /** Something was set that the next stream must not find. */
   isTouched: boolean;
 }
@@ -82,7 +84,7 @@ export class Connections {
   #open(): Connection {
     const db = this.#deps.database.open();
     this.#count++;
-    return { db, isTouched: false };
+    return { db, statements: new CompiledStatements(db), isTouched: false };
   }
 
   #serve(): void {

@@ -24,24 +24,24 @@ export async function exchangeHrana(
   database: EngineDatabase,
   { path, body, signal }: HranaCall,
 ): Promise<HranaReply> {
-  const parts = new PassThrough();
+  let parts: PassThrough | undefined;
   const begun = Promise.withResolvers<HranaReply>();
   const onPart = async ({ head, body: part }: ChildAnswer) => {
+    // Whoever reads it hears of an error too.
+    parts ??= new PassThrough().on('error', () => {});
     begun.resolve(replyOf(head, parts));
     if (!parts.write(part)) await once(parts, 'drain', { signal });
   };
   engine.call(database, { kind: 'hrana', path }, { body, signal, onPart }).then(
     (answer) => {
       begun.resolve(replyOf(answer.head, answer.body));
-      parts.end();
+      parts?.end();
     },
     (error) => {
       begun.reject(said(error));
-      parts.destroy(error);
+      parts?.destroy(error);
     },
   );
-  // Whoever waits for its first part hears of an error by that.
-  parts.on('error', () => {});
   return begun.promise;
 }
 

@@ -204,6 +204,21 @@ test('the conditions of a batch', async (t) => {
   );
 });
 
+test('a statement that was said before sees the table as others have changed it', async (t) => {
+  const { ask, run } = database(t);
+  await run('CREATE TABLE t (a)');
+  await run('INSERT INTO t VALUES (1)');
+  const all = async () => {
+    const { results } = await ask([execute('SELECT * FROM t'), CLOSE]);
+    const { cols, rows } = results[0].response.result;
+    return [cols.map(({ name }: { name: string }) => name), rows[0].length];
+  };
+  const { baton } = await ask([execute('BEGIN'), execute('SELECT * FROM t'), execute('COMMIT')]);
+  assert.deepEqual(await all(), [['a'], 1]);
+  await ask([execute('ALTER TABLE t ADD COLUMN b')], baton);
+  assert.deepEqual(await all(), [['a', 'b'], 2]);
+});
+
 test('texts that are stored are used, described and forgotten', async (t) => {
   const { ask } = database(t);
   const { results } = await ask([

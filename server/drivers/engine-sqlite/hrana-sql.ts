@@ -32,7 +32,22 @@ const READING = new Set(['SELECT', 'VALUES', 'EXPLAIN']);
 const BOUNDARIES = new Set(['BEGIN', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT', 'RELEASE']);
 
 /** The statements of a text, in their order. What is no SQL is left for SQLite to complain of. */
-export function readSql(sql: string): SqlStatement[] {
+export function readSql(sql: string): readonly SqlStatement[] {
+  const known = KNOWN.get(sql);
+  if (known !== undefined) return known;
+  const found = read(sql);
+  if (sql.length > MAX_KNOWN_LENGTH) return found;
+  if (KNOWN.size >= MAX_KNOWN) KNOWN.clear();
+  KNOWN.set(sql, found);
+  return found;
+}
+
+/** Programs say the same few texts again and again. */
+const KNOWN = new Map<string, readonly SqlStatement[]>();
+const MAX_KNOWN = 500;
+const MAX_KNOWN_LENGTH = 1_000;
+
+function read(sql: string): SqlStatement[] {
   const found: SqlStatement[] = [];
   let reader = new StatementReader(sql, 0);
   for (const match of sql.matchAll(TOKEN)) {

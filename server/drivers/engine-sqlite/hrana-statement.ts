@@ -1,6 +1,7 @@
 /** One statement on one connection: bound, run, and its result as Hrana writes it. */
-import type { DatabaseSync, SQLOutputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
+import type { SQLOutputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
 import type { Counters } from './child-call.ts';
+import type { Compiled, CompiledStatements } from './hrana-compiled.ts';
 import { HranaError } from './hrana-error.ts';
 import type { SqlStatement } from './hrana-sql.ts';
 import { type Bindings, valueJson } from './hrana-values.ts';
@@ -19,7 +20,7 @@ export interface Counted {
 
 /** A statement that was compiled and bound, to be stepped through row by row. */
 export class Execution {
-  readonly #db: DatabaseSync;
+  readonly #statements: CompiledStatements;
   readonly #statement: SqlStatement;
   readonly #counters: Counters;
   readonly #compiled: Compiled;
@@ -30,19 +31,22 @@ export class Execution {
 
   /** Steps nothing yet. Throws what SQLite or the binding says. */
   constructor(
-    db: DatabaseSync,
+    statements: CompiledStatements,
     deps: { readonly statement: SqlStatement; readonly bindings: Bindings; readonly counters: Counters },
   ) {
-    this.#db = db;
+    this.#statements = statements;
     this.#statement = deps.statement;
     this.#counters = deps.counters;
     this.#bindings = deps.bindings as SqlArguments;
     deps.counters.statements++;
-    this.#compiled = compile(db, deps.statement.text);
-    this.#compiled.setReturnArrays(true);
-    this.#compiled.setReadBigInts(true);
+    this.#compiled = statements.take(deps.statement.text);
     if (this.#compiled.columns().length === 0) return;
-    this.#rows = this.#compiled.iterate(...this.#bindings) as unknown as Iterator<SQLOutputValue[]>;
+    try {
+      this.#rows = this.#compiled.iterate(...this.#bindings) as unknown as Iterator<SQLOutputValue[]>;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** Undefined after the last. */
@@ -77,14 +81,14 @@ export class Execution {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#rows?.return?.();
-    this.#compiled.close();
+    this.#statements.release(this.#statement.text, this.#compiled, this.#bindings.every(isLight));
   }
 
   #counted() {
-    const counting = compile(this.#db, COUNTED);
-    const counted = counting.get() as Record<'changes' | 'rowid', unknown>;
-    counting.close();
-    return counted;
+    const counting = this.#statements.take(COUNTED);
+    const [changes, rowid] = counting.get() as unknown as [bigint, bigint];
+    this.#statements.release(COUNTED, counting, true);
+    return { changes, rowid };
   }
 }
 
@@ -92,16 +96,17 @@ function ofRun({ changes, lastInsertRowid: rowid }: StatementResultingChanges) {
   return { changes, rowid };
 }
 
-/** Finalized at once: there are more of them than the garbage collector can know of. */
-type Compiled = StatementSync & { close(): void };
-
-function compile(db: DatabaseSync, sql: string): Compiled {
-  return db.prepare(sql) as Compiled;
+/** Arguments with names are not looked through. */
+function isLight(value: unknown): boolean {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length <= LIGHT_LENGTH;
+  return value === null || typeof value !== 'object';
 }
+
+const LIGHT_LENGTH = 1_000;
 
 type SqlArguments = Parameters<StatementSync['iterate']>;
 
-const COUNTED = 'SELECT changes() AS changes, CAST(last_insert_rowid() AS TEXT) AS rowid';
+const COUNTED = 'SELECT changes(), last_insert_rowid()';
 
 function columnJson(name: string, type: string | null): string {
   return `{"name":${JSON.stringify(name)},"decltype":${type === null ? 'null' : JSON.stringify(type)}}`;
@@ -135,8 +140,8 @@ export function countJson({ affected, lastRowid }: Counted): string {
 }
 
 /** The DescribeResult of the protocol, without running it. */
-export function describeJson(db: DatabaseSync, statement: SqlStatement): string {
-  const compiled = compile(db, statement.text);
+export function describeJson(statements: CompiledStatements, statement: SqlStatement): string {
+  const compiled = statements.take(statement.text);
   try {
     const params = statement.params.map((name) => `{"name":${JSON.stringify(name ?? null)}}`);
     const columns = compiled.columns().map(({ name, type }) => columnJson(name, type));
@@ -145,7 +150,7 @@ export function describeJson(db: DatabaseSync, statement: SqlStatement): string 
       `"is_explain":${statement.explains},"is_readonly":${!statement.writes}}`
     );
   } finally {
-    compiled.close();
+    statements.release(statement.text, compiled, true);
   }
 }
 

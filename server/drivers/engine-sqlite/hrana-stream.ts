@@ -86,7 +86,7 @@ export class Stream {
         return '{"type":"sequence"}';
       case 'describe': {
         const statement = single(this.#sqlOf(given));
-        return `{"type":"describe","result":${describeJson(this.connection.db, statement)}}`;
+        return `{"type":"describe","result":${describeJson(this.connection.statements, statement)}}`;
       }
       case 'store_sql':
         this.#store(given);
@@ -168,7 +168,11 @@ export class Stream {
     if (statement.leavesTrace) this.connection.isTouched = true;
     this.readingSince ??= now();
     try {
-      this.#execution = new Execution(this.connection.db, { statement, bindings: bindings(), counters });
+      this.#execution = new Execution(this.connection.statements, {
+        statement,
+        bindings: bindings(),
+        counters,
+      });
       return this.#execution;
     } catch (error) {
       this.close();

@@ -1,0 +1,46 @@
+/** Compiled statements of one connection, kept for the next time: compiling costs most of a small one. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** `close()` finalizes it: there are more of them than the garbage collector can know of. */
+export type Compiled = StatementSync & { close(): void };
+
+const KEPT = 50;
+/** Longer texts are hardly said twice. */
+const MAX_LENGTH = 4_096;
+
+export class CompiledStatements {
+  readonly #db: DatabaseSync;
+  /** By text, the one that was not used for longest first. */
+  readonly #kept = new Map<string, Compiled>();
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** To be given back with release(). */
+  take(sql: string): Compiled {
+    const kept = this.#kept.get(sql);
+    this.#kept.delete(sql);
+    return kept ?? this.#compile(sql);
+  }
+
+  /** `isLight`: what is bound to it may stay in memory. */
+  release(sql: string, compiled: Compiled, isLight: boolean): void {
+    if (!isLight || sql.length > MAX_LENGTH || this.#kept.has(sql)) {
+      compiled.close();
+      return;
+    }
+    this.#kept.set(sql, compiled);
+    if (this.#kept.size <= KEPT) return;
+    const [[oldest, statement] = []] = this.#kept;
+    if (oldest !== undefined) this.#kept.delete(oldest);
+    statement?.close();
+  }
+
+  #compile(sql: string): Compiled {
+    const compiled = this.#db.prepare(sql) as Compiled;
+    compiled.setReturnArrays(true);
+    compiled.setReadBigInts(true);
+    return compiled;
+  }
+}
