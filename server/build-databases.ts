@@ -6,10 +6,14 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { assembleDatabases } from './databases/assemble.ts';
 import type { DatabaseBilling } from './databases/database-billing.ts';
+import { meterDatabases } from './databases/database-series.ts';
 import type { Engine } from './databases/engine.ts';
+import { watchEngines } from './databases/engine-watch.ts';
 import { KeptDumpFiles } from './drivers/kept-dump-files.ts';
 import type { Metadata } from './metadata/metadata.ts';
+import type { Alarms } from './system/alarms.ts';
 import type { Jobs } from './system/jobs.ts';
+import type { Meters } from './system/meters.ts';
 
 export interface DatabasesOptions {
   readonly config: Config;
@@ -19,7 +23,9 @@ export interface DatabasesOptions {
     readonly metadata: Metadata;
     readonly keys: Sealer;
     readonly assertRoom: (bytes: number) => void;
+    readonly alarms: Alarms;
   };
+  readonly meters: Meters;
   readonly billing: DatabaseBilling;
   readonly engines: readonly Engine[];
 }
@@ -29,8 +35,9 @@ export type DatabaseParts = Awaited<ReturnType<typeof buildDatabases>>;
 const HOUR_MS = 3_600_000;
 
 /** Makes the parts, and frees the names of creations that the last run was cut off in. */
-export async function buildDatabases({ config, clock, log, base, billing, engines }: DatabasesOptions) {
-  const { metadata, keys: sealer, assertRoom } = base;
+export async function buildDatabases(options: DatabasesOptions) {
+  const { config, clock, log, base, billing, engines, meters } = options;
+  const { metadata, keys: sealer, assertRoom, alarms } = base;
   const directory = join(config.dataDir, 'databases', 'kept');
   const parts = assembleDatabases({
     metadata,
@@ -49,17 +56,22 @@ export async function buildDatabases({ config, clock, log, base, billing, engine
     orphanGraceMs: config.sweepGraceSeconds * 1000,
     report: (id, what, error) => log.error({ id, err: error }, what),
   });
+  meterDatabases(meters, parts.sampler);
   await parts.supervisor.recover();
-  return parts;
+  const watch = () => watchEngines({ engines: parts.engines, alarms, counts: () => parts.store.counts() });
+  return { ...parts, watch };
 }
 
 const CHECK_MS = 15_000;
 const SWEEP_MS = 60_000;
+const SAMPLE_MS = 5000;
 
 /** Begins to bring engines in line with the rows; only a server does. */
-export function startDatabases({ supervisor }: DatabaseParts, jobs: Jobs): void {
+export function startDatabases({ supervisor, sampler, watch }: DatabaseParts, jobs: Jobs): void {
   void supervisor.check();
   jobs.every('look after databases', CHECK_MS, () => supervisor.check());
+  jobs.every('measure databases', SAMPLE_MS, () => sampler.tick());
+  jobs.every('watch the engines of databases', CHECK_MS, watch);
   jobs.every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans());
 }
 

@@ -170,7 +170,7 @@ async function buildDomains(
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const engines = buildEngines({ config, clock, log, dataUrl: () => addresses.dataUrl });
   const databases = await buildDatabases({
-    ...{ config, clock, log, base },
+    ...{ config, clock, log, base, meters },
     billing: billing.databaseCharges,
     engines: [engines.sqlite],
   });

@@ -1,8 +1,9 @@
 /** Closes the databases of an account that may not use any, and opens or deletes them afterwards. */
 import type { DatabaseBilling } from './database-billing.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { openStateOf } from './states.ts';
+import { isOpen, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
+import type { DatabaseTurns } from './turns.ts';
 
 /** An account that is barred has nobody who could use them. */
 export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
@@ -11,8 +12,7 @@ export interface AccountStopsDeps {
   readonly store: DatabaseStore;
   readonly lifecycle: Pick<Lifecycle, 'commit' | 'wish'>;
   readonly billing: Pick<DatabaseBilling, 'deleted'>;
-  /** Runs `work` while nobody else changes this database. */
-  readonly alone: (databaseId: string, work: () => Promise<unknown>) => Promise<unknown>;
+  readonly turns: Pick<DatabaseTurns, 'alone'>;
   /** Has the rest of a deletion done, without waiting for it. */
   readonly settleSoon: (databaseId: string) => void;
   readonly report: (databaseId: string, what: string, error: unknown) => void;
@@ -43,7 +43,7 @@ export class AccountStops {
     }
     const reason = { reason_code: cause, reason_message: SUSPENDED[cause] };
     await this.#each(accountId, async (row) => {
-      if (row.state !== 'ready' && row.state !== 'read_only') return;
+      if (!isOpen(row)) return;
       await this.#deps.lifecycle.wish(row, { state: 'suspended', ...reason });
     });
   }
@@ -75,10 +75,10 @@ export class AccountStops {
 
   /** Works on all databases of the account, the deleted ones too, each as it is when its turn comes. */
   async #each(accountId: number, work: (row: DatabaseRow) => Promise<void>): Promise<void> {
-    const { store, alone, report } = this.#deps;
+    const { store, turns, report } = this.#deps;
     const one = async ({ database_id: id }: DatabaseRow) => {
       try {
-        await alone(id, async () => {
+        await turns.alone(id, async () => {
           const row = await store.find(id);
           if (row !== undefined) await work(row);
         });

@@ -3,10 +3,12 @@ import type { Sealer } from '../accounts/sealer.ts';
 import type { Clock } from '../clock.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { SamplesStore } from '../metadata/samples-store.ts';
 import { AccountStops } from './account-stops.ts';
 import { Creation } from './creation.ts';
 import { DatabaseAnswers } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
+import { DATABASE_SAMPLES } from './database-samples.ts';
 import { DatabaseSecrets } from './database-secrets.ts';
 import { Databases } from './databases.ts';
 import { Dumps } from './dumps.ts';
@@ -15,9 +17,11 @@ import { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { Logins } from './logins.ts';
+import { Metrics } from './metrics.ts';
 import { OwnedDatabases } from './owned-databases.ts';
 import { Queries } from './queries.ts';
 import { Removal } from './removal.ts';
+import { Sampler } from './sampler.ts';
 import { DatabaseStore } from './store.ts';
 import { DatabaseSupervisor } from './supervisor.ts';
 import { DatabaseTurns } from './turns.ts';
@@ -58,14 +62,14 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const settleSoon = (databaseId: string) => supervisor.settleSoon(databaseId);
   const removal = new Removal({ ...parts, settleSoon });
   const supervisor = new DatabaseSupervisor({ ...parts, creation, removal });
-  const accountStops = new AccountStops({
-    ...parts,
-    alone: (databaseId, work) => turns.alone(databaseId, work),
-    settleSoon,
-  });
+  const accountStops = new AccountStops({ ...parts, settleSoon });
+  const samples = new SamplesStore(metadata, DATABASE_SAMPLES);
+  const sampler = new Sampler({ ...parts, samples });
+  const metrics = new Metrics({ ...parts, samples, sampler });
   const queries = new Queries(parts);
   const dumps = new Dumps(parts);
-  const routes = { databases, creation, removal, engines, limits, maxSizeMb, queries, dumps };
+  const routes = { databases, creation, removal, engines, limits, maxSizeMb, queries, dumps, metrics };
   const logins = new Logins({ store, lifecycle, engine: 'sqlite' });
-  return { store, engines, logins, lifecycle, turns, supervisor, accountStops, kept: given.kept, routes };
+  const { kept } = given;
+  return { store, engines, logins, lifecycle, turns, supervisor, accountStops, sampler, kept, routes };
 }

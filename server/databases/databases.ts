@@ -10,7 +10,7 @@ import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
 import { snippetsFor } from './snippets.ts';
-import { requireReadable } from './states.ts';
+import { isOpen, openStateOf, requireReadable } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
 
@@ -77,6 +77,7 @@ export class Databases {
         name: change.name ?? row.name,
         size_limit_bytes: sizeLimitBytes ?? row.size_limit_bytes,
         is_protected: Number(change.delete_protection ?? row.is_protected === 1),
+        ...(sizeLimitBytes === undefined ? {} : stateWithLimit(row, sizeLimitBytes)),
       };
       const answer = await answers.present({ ...row, ...wanted });
       const isSettled = row.applied === row.generation && wanted.size_limit_bytes === row.size_limit_bytes;
@@ -146,6 +147,12 @@ export class Databases {
     if (megabytes > maxSizeMb) throw invalidField('size_limit_mb', `must be at most ${maxSizeMb} here`);
     return megabytes * MIB;
   }
+}
+
+/** With another limit one that may be used has the state of its size at once, however little is free. */
+function stateWithLimit(row: DatabaseRow, sizeLimitBytes: number): Partial<DatabaseRow> {
+  if (!isOpen(row)) return {};
+  return openStateOf({ state: 'ready', size_bytes: row.size_bytes, size_limit_bytes: sizeLimitBytes });
 }
 
 /** A database with its place in the list. */

@@ -7,6 +7,7 @@ import type { Creation } from './creation.ts';
 import type { Databases } from './databases.ts';
 import type { EngineLimits } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
+import { type DatabaseMetricsRoutesDeps, databaseMetricsRoutes } from './metrics-routes.ts';
 import type { Removal } from './removal.ts';
 import {
   Credentials,
@@ -19,7 +20,7 @@ import {
   Undeletion,
 } from './schema.ts';
 
-export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps {
+export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseMetricsRoutesDeps {
   readonly databases: Databases;
   readonly creation: Creation;
   readonly removal: Removal;
@@ -37,6 +38,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
     ...changeRoutes(deps),
     ...removalRoutes(deps),
     ...databaseContentRoutes(deps),
+    ...databaseMetricsRoutes(deps),
   ];
 }
 

@@ -24,6 +24,11 @@ interface Sized {
 /** Of its limit: a read-only database is opened again when so much is free. */
 const FREE_AGAIN = 0.05;
 
+/** Whether its owner's sessions may be in it. */
+export function isOpen({ state }: { readonly state: DatabaseState }): boolean {
+  return state === 'ready' || state === 'read_only';
+}
+
 /** What a database that may be used is, by its size, with the reason that its owner is shown. */
 export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
   const most = state === 'read_only' ? size_limit_bytes * (1 - FREE_AGAIN) : size_limit_bytes;
@@ -38,7 +43,7 @@ export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
 
 /** Throws `database_not_ready` unless it can be read. */
 export function requireReadable(row: { readonly name: string; readonly state: DatabaseState }): void {
-  if (row.state === 'ready' || row.state === 'read_only') return;
+  if (isOpen(row)) return;
   throw notReady(row);
 }
 

@@ -35,6 +35,12 @@ export interface DatabaseRow {
   readonly plan: string;
 }
 
+export interface DatabaseCount {
+  readonly engine: EngineName;
+  readonly state: DatabaseState;
+  readonly count: number;
+}
+
 const OWN = `id, database_id, account_id, name, engine, version, region, state, reason_code, reason_message,
   generation, applied, engine_database, username, sealed_password, sealed_next_password,
   password_hash, size_limit_bytes, size_bytes, is_protected, created_at, state_changed_at, deletes_at, is_dropped, kept_dump_bytes`;
@@ -113,6 +119,19 @@ export class DatabaseStore {
       `SELECT database_id AS id FROM databases WHERE state = 'deleting' AND kept_dump_bytes IS NOT NULL`,
     );
     return new Set(rows.map(({ id }) => id));
+  }
+
+  /** By row id, those after `after`. */
+  listOpen({ after, limit }: Page): Awaitable<DatabaseRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM databases WHERE id > ? AND state IN ('ready', 'read_only') ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  counts(): Awaitable<DatabaseCount[]> {
+    return this.#reads.all('SELECT engine, state, count(*) AS count FROM databases GROUP BY engine, state');
   }
 
   insert(row: Omit<DatabaseRow, 'id' | 'plan'>): Statement {

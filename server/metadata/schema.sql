@@ -94,6 +94,18 @@ CREATE TABLE buckets (
   UNIQUE (account_id, name)
 ) STRICT;
 
+CREATE TABLE database_samples (
+  database INTEGER NOT NULL REFERENCES databases(id) ON DELETE CASCADE,
+  step_seconds INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  size_bytes INTEGER,
+  connections REAL,                       -- REAL: a coarse row has the mean
+  statements INTEGER,
+  rows_returned INTEGER,
+  rows_written INTEGER,
+  PRIMARY KEY (database, step_seconds, at)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE databases (
   id INTEGER PRIMARY KEY AUTOINCREMENT,   -- never used again: engines derive users of the host from it
   database_id TEXT NOT NULL UNIQUE,
@@ -428,6 +440,8 @@ CREATE INDEX api_keys_account ON api_keys(account_id);
 CREATE INDEX billing_accounts_watched ON billing_accounts(account_id) WHERE state <> 'ok' OR resume_due = 1;
 
 CREATE INDEX blob_garbage_due ON blob_garbage(not_before);
+
+CREATE INDEX database_samples_age ON database_samples(step_seconds, at);
 
 CREATE INDEX databases_account ON databases(account_id, id);
 

@@ -12,6 +12,7 @@ import { freePlan } from './0010-free-plan.ts';
 import { databases } from './0011-databases.ts';
 import { freePlanDatabases } from './0012-free-plan-databases.ts';
 import { recovery } from './0013-recovery.ts';
+import { databaseSamples } from './0014-database-samples.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -34,4 +35,5 @@ export const migrations: readonly Migration[] = [
   { number: 11, name: 'databases', sql: databases },
   { number: 12, name: 'free plan databases', sql: freePlanDatabases },
   { number: 13, name: 'recovery', sql: recovery },
+  { number: 14, name: 'database samples', sql: databaseSamples },
 ];

@@ -1,0 +1,53 @@
+/** What a database takes and does: now, and over the last hour and month. */
+import type { Principal } from '../accounts/principal.ts';
+import { type Clock, formatTime } from '../clock.ts';
+import { readHistory } from '../system/sample-history.ts';
+import { type RangeText, readRange } from '../system/sample-range.ts';
+import type { DatabaseFigures, DatabaseSamplesStore } from './database-samples.ts';
+import type { DatabaseMetrics } from './metrics-schema.ts';
+import type { OwnedDatabases } from './owned-databases.ts';
+import { figuresOf, type Sampler } from './sampler.ts';
+
+export interface MetricsDeps {
+  readonly clock: Clock;
+  readonly samples: DatabaseSamplesStore;
+  readonly sampler: Pick<Sampler, 'measure'>;
+  readonly owned: Pick<OwnedDatabases, 'findLive'>;
+}
+
+const UNKNOWN = { connections: null, statements: null, rows_returned: null, rows_written: null };
+
+export class Metrics {
+  readonly #deps: MetricsDeps;
+
+  constructor(deps: MetricsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The figures of now, null where the engine does not tell. With any of `from`, `to` and `step` also the
+   * history. Throws `database_not_found` and `invalid_request`.
+   */
+  async read(principal: Principal, databaseId: string, text: RangeText): Promise<DatabaseMetrics> {
+    const { clock, samples, sampler, owned } = this.#deps;
+    const row = await owned.findLive(principal, databaseId);
+    const wantsHistory = text.from !== undefined || text.to !== undefined || text.step !== undefined;
+    const range = wantsHistory ? readRange(text, clock.now()) : null;
+    const measured = await sampler.measure(row);
+    const figures = measured === null ? { ...UNKNOWN, size_bytes: row.size_bytes } : figuresOf(measured);
+    const answer = {
+      database_id: row.database_id,
+      state: row.state,
+      timestamp: formatTime(clock.now()),
+      ...shown(figures),
+    };
+    if (range === null) return answer;
+    const steps = await readHistory(samples, row.id, range);
+    return { ...answer, history: steps.map(([at, each]) => ({ timestamp: formatTime(at), ...shown(each) })) };
+  }
+}
+
+function shown(figures: DatabaseFigures): DatabaseFigures {
+  const { connections } = figures;
+  return { ...figures, connections: connections === null ? null : Math.round(connections * 10) / 10 };
+}

@@ -1,0 +1,192 @@
+/**
+ * Measures databases: those in use every few seconds, the others in turn. What they take is written down for
+ * their owner and for billing, and one over its size limit becomes read-only until it has room again.
+ */
+import type { Clock } from '../clock.ts';
+import { eachOf } from '../each-of.ts';
+import type { Metadata, Statement } from '../metadata/metadata.ts';
+import { FINE_STEP } from '../metadata/samples-store.ts';
+import { SampleUpkeep } from '../system/sample-history.ts';
+import type { DatabaseBilling } from './database-billing.ts';
+import type { DatabaseFigures, DatabaseSamplesStore } from './database-samples.ts';
+import type { EngineName, Measured } from './engine.ts';
+import type { Engines } from './engines.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { isOpen, openStateOf } from './states.ts';
+import type { DatabaseCount, DatabaseRow, DatabaseStore } from './store.ts';
+import type { DatabaseTurns } from './turns.ts';
+
+export interface SamplerDeps {
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly store: DatabaseStore;
+  readonly samples: DatabaseSamplesStore;
+  readonly engines: Engines;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'wish'>;
+  readonly turns: Pick<DatabaseTurns, 'alone'>;
+  readonly billing: Pick<DatabaseBilling, 'resized'>;
+  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  /** An engine that takes longer to measure one has not measured it, ms. */
+  readonly timeoutMs?: number;
+}
+
+/** What an engine did for all its databases since Cloudlet started. */
+export interface EngineWork {
+  statements: number;
+  /** At the last look. */
+  connections: number;
+}
+
+const TIMEOUT_MS = 2000;
+const AT_ONCE = 16;
+const STATEMENTS_PER_COMMIT = 1000;
+/** Within which each database that nobody uses is looked at once. */
+const ROUND_SECONDS = 300;
+
+export class Sampler {
+  readonly #deps: SamplerDeps;
+  readonly #upkeep: SampleUpkeep<keyof DatabaseFigures>;
+  /** In use at the last tick: measured once more, for what came after its look. */
+  #active: ReadonlySet<string> = new Set();
+  /** Row id of the last one that was measured in turn. */
+  #turn = 0;
+  #counts: readonly DatabaseCount[] = [];
+  readonly #underWay = new Set<string>();
+  readonly #statements = new Map<string, number>();
+  readonly #startedAt: number;
+  readonly #work = new Map<EngineName, EngineWork>();
+
+  constructor(deps: SamplerDeps) {
+    this.#deps = deps;
+    this.#upkeep = new SampleUpkeep(deps.samples);
+    this.#startedAt = deps.clock.now();
+  }
+
+  /** To be called every FINE_STEP seconds. */
+  async tick(): Promise<void> {
+    const { metadata, clock, store } = this.#deps;
+    this.#counts = await store.counts();
+    const at = clock.now();
+    const active = this.#takeActive();
+    for (const work of this.#work.values()) work.connections = 0;
+    const rows = await this.#due(active);
+    const statements: Statement[] = [];
+    const grown: DatabaseRow[] = [];
+    await eachOf(rows, AT_ONCE, async (row) => {
+      const measured = await this.measure(row);
+      if (measured === null) return;
+      const isActive = active.has(row.database_id);
+      this.#note(row, measured);
+      statements.push(...this.#statementsOf(row, measured, isActive ? at : null));
+      grown.push({ ...row, size_bytes: measured.sizeBytes });
+    });
+    const upkeep = this.#upkeep.due(at);
+    if (statements.length > 0 || !upkeep.isQuiet) {
+      const all = [...upkeep.statements, ...statements];
+      for (let i = 0; i < all.length; i += STATEMENTS_PER_COMMIT) {
+        await metadata.commit(all.slice(i, i + STATEMENTS_PER_COMMIT));
+      }
+      this.#upkeep.done(at);
+    }
+    await eachOf(grown.filter(isInWrongState), AT_ONCE, (row) => this.#hold(row.database_id));
+  }
+
+  /** What its engine says of it now; null when it says nothing in time. */
+  async measure(row: DatabaseRow): Promise<Measured | null> {
+    const { engines, lifecycle, timeoutMs = TIMEOUT_MS } = this.#deps;
+    const { database_id: id } = row;
+    // An engine that hangs is not asked again about the same database until it has answered.
+    if (this.#underWay.has(id)) return null;
+    this.#underWay.add(id);
+    const answer = (async () => engines.get(row.engine).measure(lifecycle.inEngine(row)))()
+      .catch(() => null)
+      .finally(() => this.#underWay.delete(id));
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), timeoutMs);
+    });
+    const measured = await Promise.race([answer, patience]);
+    clearTimeout(timer);
+    return measured;
+  }
+
+  /** By engine and state, as of the last tick. */
+  counts(): readonly DatabaseCount[] {
+    return this.#counts;
+  }
+
+  /** By engine. */
+  work(): ReadonlyMap<EngineName, Readonly<EngineWork>> {
+    return this.#work;
+  }
+
+  #takeActive(): ReadonlySet<string> {
+    const used = new Set([...this.#deps.engines.all()].flatMap((engine) => engine.takeActive()));
+    const active = used.union(this.#active);
+    this.#active = used;
+    return active;
+  }
+
+  /** Those in use, and as many others as it takes to have looked at all in a round. */
+  async #due(active: ReadonlySet<string>): Promise<DatabaseRow[]> {
+    const { store } = this.#deps;
+    const found = await Promise.all([...active].map((id) => store.find(id)));
+    const inUse = found.filter((row) => row !== undefined).filter(isOpen);
+    const total = this.#counts.reduce((sum, { count }) => sum + count, 0);
+    const limit = Math.ceil((total * FINE_STEP) / ROUND_SECONDS);
+    if (limit === 0) return inUse;
+    const inTurn = await store.listOpen({ after: this.#turn, limit });
+    this.#turn = inTurn.length < limit ? 0 : (inTurn.at(-1)?.id ?? 0);
+    return [...inUse, ...inTurn.filter(({ database_id }) => !active.has(database_id))];
+  }
+
+  #statementsOf(row: DatabaseRow, measured: Measured, sampledAt: number | null): Statement[] {
+    const { store, samples, billing } = this.#deps;
+    const { sizeBytes } = measured;
+    const isChanged = sizeBytes !== row.size_bytes;
+    return [
+      ...(isChanged ? [store.setSize(row.id, sizeBytes), ...billing.resized(row, sizeBytes)] : []),
+      ...(sampledAt === null ? [] : [samples.insert(row.id, { at: sampledAt, ...figuresOf(measured) })]),
+    ];
+  }
+
+  #note({ database_id: id, engine, created_at }: DatabaseRow, { statements, connections }: Measured): void {
+    const work = this.#work.get(engine) ?? { statements: 0, connections: 0 };
+    this.#work.set(engine, work);
+    work.connections += connections ?? 0;
+    if (statements === null) return;
+    const before = this.#statements.get(id);
+    this.#statements.set(id, statements);
+    // What was counted before we came is not ours. A counter that fell began anew.
+    const since = before ?? (created_at < this.#startedAt ? statements : 0);
+    work.statements += statements >= since ? statements - since : statements;
+  }
+
+  /** Makes it read-only, or opens it again, by its size when its turn comes. */
+  async #hold(databaseId: string): Promise<void> {
+    const { store, lifecycle, turns, report } = this.#deps;
+    try {
+      await turns.alone(databaseId, async () => {
+        const row = await store.find(databaseId);
+        if (row !== undefined && isInWrongState(row)) await lifecycle.wish(row, openStateOf(row));
+      });
+    } catch (error) {
+      report(databaseId, 'it could not be held to its size limit', error);
+    }
+  }
+}
+
+/** Suspended ones stay so: what they are by their size is asked when they come back. */
+function isInWrongState(row: DatabaseRow): boolean {
+  return isOpen(row) && openStateOf(row).state !== row.state;
+}
+
+export function figuresOf(measured: Measured): DatabaseFigures {
+  return {
+    size_bytes: measured.sizeBytes,
+    connections: measured.connections,
+    statements: measured.statements,
+    rows_returned: measured.rowsReturned,
+    rows_written: measured.rowsWritten,
+  };
+}
