@@ -59,6 +59,8 @@ export class Children {
   /** Of the children before, by database. */
   readonly #before = new Map<string, Figures>();
   readonly #look: NodeJS.Timeout;
+  /** Names of those whose child is being started. */
+  readonly #starting = new Set<string>();
   #isClosed = false;
 
   constructor(deps: ChildrenDeps) {
@@ -137,8 +139,9 @@ export class Children {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#look);
-    const names = [...this.#entries.keys()];
-    await Promise.all(names.map((name) => this.without(name, async () => {})));
+    // Those that are being started, too: the lock has them ended once they are.
+    const names = this.#starting.union(this.#entries);
+    await Promise.all([...names].map((name) => this.without(name, async () => {})));
   }
 
   #entryOf(database: EngineDatabase): Promise<Entry> | Entry {
@@ -150,6 +153,7 @@ export class Children {
       if (there?.child.isUsable) return there;
       if (there !== undefined) await this.#end(name, 'killed');
       await this.#takePlace();
+      this.#starting.add(name);
       try {
         const entry = await this.#begin(database);
         this.#entries.set(name, entry);
@@ -157,6 +161,7 @@ export class Children {
         return entry;
       } finally {
         this.#moving--;
+        this.#starting.delete(name);
       }
     });
   }
