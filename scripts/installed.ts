@@ -9,8 +9,13 @@ const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin'];
 const FIX = 'apt-get install ';
 /** For the `skip` of tests that start machines. */
 export const NO_GUEST_IMAGE = 'the guest image is not built; npm start builds it';
-/** Of the packages it is made of, the one that not every descendant of Debian has. */
-const KERNEL = 'linux-image-cloud-amd64';
+/** For the `skip` of tests that start a server of PostgreSQL. */
+export const NO_POSTGRESQL = 'the programs of PostgreSQL are not here; npm start fetches them';
+/** What the set-up unpacks, by the reason; of the image that package which not every descendant has. */
+const UNPACKED: Readonly<Record<string, string>> = {
+  [NO_GUEST_IMAGE]: 'linux-image-cloud-amd64',
+  [NO_POSTGRESQL]: 'postgresql',
+};
 
 function hasProgram(program: string): boolean {
   const folders = [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM_FOLDERS];
@@ -46,7 +51,7 @@ function isInstalledBySetUp(): boolean {
 
 /** The package without which there was this `reason` to skip, if the set-up can install it here. */
 export function curablePackage(reason: string): string | undefined {
-  const name = reason === NO_GUEST_IMAGE ? KERNEL : reason.split(FIX)[1];
+  const name = UNPACKED[reason] ?? reason.split(FIX)[1];
   if (name === undefined || !isInstalledBySetUp()) return undefined;
   const isOffered = spawnSync('apt-get', ['install', '--simulate', '-qq', ...name.split(' ')]).status === 0;
   return isOffered ? name : undefined;

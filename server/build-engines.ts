@@ -4,33 +4,52 @@ import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { EngineDatabase } from './databases/engine.ts';
+import { PostgresqlEngine, USERS } from './drivers/engine-postgresql/postgresql-engine.ts';
 import { exchangeHrana, type HranaCall } from './drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from './drivers/engine-sqlite/sqlite-engine.ts';
+import { HostProcesses } from './drivers/host-process/host-processes.ts';
+import type { Alarms } from './system/alarms.ts';
 import { whyNoOtherUsers } from './system/other-users.ts';
 
 export interface EnginesOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUidBase' | 'databaseProcesses' | 'databaseIdleSeconds'>;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly alarms: Alarms;
   /** Of the data origin; known once it listens. */
   readonly dataUrl: () => string;
 }
 
-/** As many as there are machines. */
+/** As many as there are machines; databases take them from the first on, servers from the last. */
 const UIDS = 2 ** 20;
 
+export type DatabaseEngines = ReturnType<typeof buildEngines>;
+
 /** Nothing runs until a database is used. */
-export function buildEngines({ config, clock, log, dataUrl }: EnginesOptions) {
-  const users = { first: config.databaseUidBase, count: UIDS };
+export function buildEngines({ config, clock, log, alarms, dataUrl }: EnginesOptions) {
+  const range = { first: config.databaseUidBase, count: UIDS };
+  const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
   const sqlite = new SqliteEngine({
     clock,
     log,
     folder: join(config.dataDir, 'databases', 'sqlite'),
-    users: whyNoOtherUsers(users, config.dataDir) === null ? users : null,
+    users,
     maxChildren: config.databaseProcesses,
     idleMs: config.databaseIdleSeconds * 1000,
     address: dataUrl,
   });
+  const postgresql = new PostgresqlEngine({
+    folder: join(config.dataDir, 'databases', 'postgresql'),
+    processes: new HostProcesses({ clock, group: 'cloudlet-servers', hasUsers: users !== null }),
+    uidBase: users === null ? null : users.first + users.count - USERS,
+    alarms,
+    notice: (text) => log.warn(text),
+  });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
-  return { sqlite, exchange };
+  return { sqlite, postgresql, exchange };
+}
+
+/** Has the servers up that there are; only a server does. */
+export function startEngines({ postgresql }: DatabaseEngines): void {
+  postgresql.wake();
 }

@@ -10,7 +10,7 @@ import { buildBilling, buildCredits, startBilling } from './build-billing.ts';
 import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
 import { buildEdges } from './build-edges.ts';
-import { buildEngines } from './build-engines.ts';
+import { buildEngines, startEngines } from './build-engines.ts';
 import { buildRecovery } from './build-recovery.ts';
 import { buildReports } from './build-reports.ts';
 import { buildStorage, type Storage } from './build-storage.ts';
@@ -149,6 +149,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       void recovery.points
         .recover()
         .catch((error) => log.error({ err: error }, 'recovery points were not looked after'));
+      startEngines(parts.engines);
       startDatabases(databases, jobs);
       startWebhooks(webhooks, jobs);
       startBilling(billing, credits, jobs);
@@ -168,11 +169,15 @@ async function buildDomains(
   const { isHeld } = recovery;
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
-  const engines = buildEngines({ config, clock, log, dataUrl: () => addresses.dataUrl });
+  const engines = buildEngines({
+    ...{ config, clock, log },
+    alarms: base.alarms,
+    dataUrl: () => addresses.dataUrl,
+  });
   const databases = await buildDatabases({
     ...{ config, clock, log, base, meters },
     billing: billing.databaseCharges,
-    engines: [engines.sqlite],
+    engines: [engines.sqlite, engines.postgresql],
   });
   const credits = buildCredits(
     billing,

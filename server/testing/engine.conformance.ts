@@ -40,6 +40,8 @@ export interface EngineHouse {
   /** Ends, with SIGKILL, the process that has the database open. */
   crash(database: EngineDatabase): Promise<void>;
   close(): Promise<void>;
+  /** Whether the engine itself refuses what goes beyond a size limit; else it only measures. */
+  readonly holdsSize: boolean;
   readonly statements: {
     /** So many rows of one column `n`, from 1. */
     readonly count: (rows: number) => Query['statement'];
@@ -157,10 +159,12 @@ function testUse(given: Give): void {
 
   test('it measures what there is, and says which databases were used', async () => {
     const { house, database, client } = await given();
-    house.engine.takeActive();
+    // Some look at it from time to time only.
+    const isActive = () => house.engine.takeActive().includes(database.databaseId);
+    await eventually(() => !isActive());
     await client.add('x'.repeat(MIB));
-    assert.ok(house.engine.takeActive().includes(database.databaseId));
-    assert.ok(!house.engine.takeActive().includes(database.databaseId));
+    await eventually(isActive);
+    await eventually(() => !isActive());
     await eventually(async () => (await house.engine.measure(database)).sizeBytes > MIB);
   });
 }
@@ -187,8 +191,9 @@ function testLimits(given: Give): void {
     assert.deepEqual(await (await house.connect(database, password)).notes(), ['kept']);
   });
 
-  test('beyond its size limit nothing is written, what is there stays, and a higher limit helps', async () => {
+  test('beyond its size limit nothing is written, what is there stays, and a higher limit helps', async (t) => {
     const { house, database, client } = await given(2 * MIB);
+    if (!house.holdsSize) return t.skip('this engine measures');
     await client.add('small');
     await assert.rejects(client.add('x'.repeat(3 * MIB)));
     assert.deepEqual(await client.notes(), ['small']);

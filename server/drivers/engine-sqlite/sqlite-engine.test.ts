@@ -26,6 +26,7 @@ async function open(): Promise<EngineHouse> {
       await edge.close();
       await house.close();
     },
+    holdsSize: true,
     statements: {
       count: (rows) =>
         `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT ${rows}) SELECT n FROM c`,

@@ -12,14 +12,31 @@ const O_PATH = 0o10000000;
  * name to something else at any moment, so what is looked at is held, and that very thing is connected to.
  */
 export async function connectIn(folder: string, name: string): Promise<Socket> {
-  const fd = fs.openSync(join(folder, name), O_PATH | fs.constants.O_NOFOLLOW);
+  const { path, close } = holdSocket(folder, name);
   try {
-    const found = fs.fstatSync(fd);
-    if (!found.isSocket() || found.uid !== fs.statSync(folder).uid) throw new Error(`${name} is no socket`);
-    return await connected(`/proc/self/fd/${fd}`);
+    return await connected(path);
   } finally {
-    fs.closeSync(fd);
+    close();
   }
+}
+
+/**
+ * The same for who connects himself: a path that leads to that very socket until close(), which
+ * may be called again. Throws.
+ */
+export function holdSocket(folder: string, name: string): { readonly path: string; close(): void } {
+  const fd = fs.openSync(join(folder, name), O_PATH | fs.constants.O_NOFOLLOW);
+  let isHeld = true;
+  const close = () => {
+    // Its number may by now be another file's.
+    if (isHeld) fs.closeSync(fd);
+    isHeld = false;
+  };
+  const found = fs.fstatSync(fd);
+  if (found.isSocket() && found.uid === fs.statSync(folder).uid)
+    return { path: `/proc/self/fd/${fd}`, close };
+  close();
+  throw new Error(`${name} is no socket`);
 }
 
 function connected(path: string): Promise<Socket> {

@@ -1,0 +1,118 @@
+/** Finds the programs of PostgreSQL: those that the set-up fetched, else those of this host. */
+import { execFile } from 'node:child_process';
+import { accessSync, constants, existsSync, readdirSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { hostPath } from '../../host-programs.ts';
+import {
+  compareVersions,
+  type NoPrograms,
+  unpackedPrograms,
+  whyNoPrograms,
+} from '../managed-server/unpacked-programs.ts';
+
+const run = promisify(execFile);
+const NAME = 'postgresql';
+const NEEDED = ['postgres', 'initdb', 'pg_dump', 'psql'];
+/** Where distributions keep one folder for each major version. */
+const MAJOR_FOLDERS = ['/usr/lib/postgresql', '/usr/local/lib/postgresql'];
+const ASK_MS = 10_000;
+/** By major: the first whose psql may be given a stranger's dump. */
+const OLDEST_MAJOR = 15;
+const FIRST_SAFE_MINOR: Readonly<Record<number, number>> = { 15: 19 };
+
+export interface PostgresqlPrograms {
+  /** `15.20`. */
+  readonly version: string;
+  readonly major: number;
+  /** Folder of the programs. */
+  readonly bin: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** What a process must see to run them, besides the system's folders. */
+  readonly readOnly: readonly string[];
+}
+
+/** Asks again each time: packages come and go while we run. `major`: of the data there are; null: any. */
+export async function findPrograms(
+  major: number | null,
+  folders: { readonly unpacked?: string; readonly host?: readonly string[] } = {},
+): Promise<PostgresqlPrograms | NoPrograms> {
+  const ours = unpackedPrograms(NAME, folders.unpacked).map(({ version, root, env }) => {
+    const bin = join(root, 'usr/lib/postgresql', String(majorOf(version)), 'bin');
+    return { version, major: majorOf(version), bin, env, readOnly: [root] };
+  });
+  const fits = (found: PostgresqlPrograms) => major === null || found.major === major;
+  const chosen = ours.filter(fits).find(({ version, bin }) => isSafe(version) && isWhole(bin));
+  if (chosen !== undefined) return chosen;
+  const hosts = (await hostPrograms(folders.host)).filter(fits);
+  return hosts.find(({ version }) => isSafe(version)) ?? whyNone(major, hosts);
+}
+
+async function hostPrograms(folders: readonly string[] = hostFolders()): Promise<PostgresqlPrograms[]> {
+  const found = await Promise.all(folders.filter(isWhole).map(describe));
+  return found.flat().sort((a, b) => compareVersions(b.version, a.version));
+}
+
+function hostFolders(): string[] {
+  const listed = MAJOR_FOLDERS.flatMap((folder) =>
+    existsSync(folder) ? readdirSync(folder).map((major) => join(folder, major, 'bin')) : [],
+  );
+  const rpm = readdirSync('/usr').flatMap((name) =>
+    /^pgsql-\d+$/.test(name) ? [join('/usr', name, 'bin')] : [],
+  );
+  // What is on the PATH may be a link to where the others are, too.
+  const onPath = hostPath()
+    .split(':')
+    .map((folder) => join(folder, 'postgres'))
+    .filter(existsSync)
+    .map((path) => dirname(realpathSync(path)));
+  return [...new Set([...listed, ...rpm, ...onPath])];
+}
+
+async function describe(bin: string): Promise<PostgresqlPrograms[]> {
+  try {
+    const { stdout } = await run(join(bin, 'postgres'), ['--version'], {
+      timeout: ASK_MS,
+      env: { LANG: 'C' },
+    });
+    const version = /\(PostgreSQL\) (\d+(?:\.\d+)+)/.exec(stdout)?.[1];
+    if (version === undefined) return [];
+    const readOnly = bin.startsWith('/usr/') ? [] : [dirname(bin)];
+    return [{ version, major: majorOf(version), bin, env: {}, readOnly }];
+  } catch {
+    return [];
+  }
+}
+
+function isWhole(bin: string): boolean {
+  return NEEDED.every((name) => {
+    try {
+      accessSync(join(bin, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function majorOf(version: string): number {
+  return Number.parseInt(version, 10);
+}
+
+function isSafe(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major >= OLDEST_MAJOR && minor >= (FIRST_SAFE_MINOR[major] ?? 0);
+}
+
+function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): NoPrograms {
+  const { reason, fix } = whyNoPrograms(NAME);
+  const [old] = hosts;
+  if (major !== null && old === undefined) {
+    return {
+      reason: `its data are of PostgreSQL ${major}, whose programs are no longer here`,
+      fix: `install PostgreSQL ${major} again, or copy build/programs of the Cloudlet that made them`,
+    };
+  }
+  if (old === undefined) return { reason, fix: `${fix}; or install PostgreSQL: apt-get install postgresql` };
+  return { reason: `PostgreSQL ${old.version} of this host is too old, and ${reason}`, fix };
+}

@@ -1,0 +1,224 @@
+/** PostgreSQL as a server that we look after. */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { AppError } from '../../errors.ts';
+import { randomSecret } from '../../ids.ts';
+import { removeName } from '../host-process/foreign-files.ts';
+import type { HostProcesses } from '../host-process/host-processes.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import { processName, type ServerKind, type ServerPlaces } from '../managed-server/managed-server.ts';
+import type { PostgresqlPrograms } from './postgresql-programs.ts';
+import { ADMIN, LOCAL } from './postgresql-store.ts';
+import { scramVerifier } from './scram-verifier.ts';
+
+const SECRET = 'secret';
+const SECRET_BYTES = 32;
+/** In the server's home. */
+const DATA = 'data';
+const RUN = 'run';
+const HBA = 'pg_hba.conf';
+const PASSWORD_FILE = 'password';
+const MEMORY_MB = 2048;
+/** Data of one process: a tenant may set work_mem to what it likes. */
+const PROCESS_MB = 512;
+const TEMP_FILE_MB = 512;
+
+export interface PostgresqlServerDeps {
+  readonly processes: HostProcesses;
+  readonly uid: number | null;
+  readonly firstPort: number;
+  /** Those to start it with. Throws `engine_unavailable`. */
+  readonly programs: () => Promise<PostgresqlPrograms>;
+  readonly passwordOf: (role: string) => string;
+  /** Once it answers: leaves in it what all databases share. Rejects until it does. */
+  readonly greet: () => Promise<void>;
+}
+
+export class PostgresqlServer implements ServerKind {
+  readonly name = 'postgresql';
+  readonly title = 'PostgreSQL';
+  readonly memoryMb = MEMORY_MB;
+  /** Sessions end; what they had not committed is undone. */
+  readonly stop = { signal: 'SIGINT', graceMs: 30_000 } as const;
+  readonly firstPort: number;
+  readonly #deps: PostgresqlServerDeps;
+  #programs: PostgresqlPrograms | null = null;
+
+  constructor(deps: PostgresqlServerDeps) {
+    this.#deps = deps;
+    this.firstPort = deps.firstPort;
+  }
+
+  async initialise(places: ServerPlaces): Promise<void> {
+    const programs = await this.#deps.programs();
+    this.#programs = programs;
+    const made = dataMajor(places);
+    if (made !== null && made !== programs.major) {
+      throw new AppError('engine_unavailable', `the data are of PostgreSQL ${made}, not ${programs.major}`, {
+        hint: 'have the programs of that version put back',
+      });
+    }
+    makeSecret(places.keeper);
+    this.#makeFolder(join(places.home, RUN));
+    writeNew(join(places.home, HBA), hba());
+    if (made === null) await this.#makeData(places, programs);
+  }
+
+  program({ seen }: ServerPlaces, port: number) {
+    const programs = this.#programs;
+    if (programs === null) throw new Error('not initialised');
+    const { bin, env, readOnly } = programs;
+    const settings = Object.entries(settingsOf(seen, port)).flatMap(([name, value]) => [
+      '-c',
+      `${name}=${value}`,
+    ]);
+    return {
+      command: '/usr/bin/prlimit',
+      args: [
+        `--data=${PROCESS_MB * 2 ** 20}`,
+        '--',
+        join(bin, 'postgres'),
+        '-D',
+        join(seen, DATA),
+        ...settings,
+      ],
+      env: { ...env, TZ: 'UTC', LANG: 'C.UTF-8' },
+      readOnly,
+    };
+  }
+
+  ping(): Promise<void> {
+    return this.#deps.greet();
+  }
+
+  /** Made beside its place, so that a half-made one is never taken for one. */
+  async #makeData({ home, seen }: ServerPlaces, { bin, env, readOnly }: PostgresqlPrograms): Promise<void> {
+    const { processes, uid, passwordOf } = this.#deps;
+    await removeTree(join(home, `${DATA}.new`));
+    writeNew(join(home, PASSWORD_FILE), `${await scramVerifier(passwordOf(ADMIN))}\n`);
+    const words = [
+      ...['-D', join(seen, `${DATA}.new`), '--username', ADMIN, '--pwfile', join(seen, PASSWORD_FILE)],
+      ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
+    ];
+    const running = await processes.start(
+      {
+        ...{
+          name: processName('postgresql-initdb', home),
+          command: join(bin, 'initdb'),
+          args: words,
+          uid,
+          folder: home,
+        },
+        ...{ env: { ...env, TZ: 'UTC' }, readOnly, network: 'none', memoryMb: MEMORY_MB },
+      },
+      { stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    const said = running.child?.stderr ? await text(running.child.stderr) : '';
+    const { code } = await running.ended;
+    removeName(join(home, PASSWORD_FILE));
+    if (code !== 0) throw new Error(`initdb ended with ${code}: ${said.trim().split('\n').at(-1)}`);
+    fs.renameSync(join(home, `${DATA}.new`), join(home, DATA));
+    syncFolder(home);
+  }
+
+  #makeFolder(path: string): void {
+    const { uid } = this.#deps;
+    try {
+      fs.mkdirSync(path, { mode: 0o711 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    if (uid !== null) fs.lchownSync(path, uid, uid);
+  }
+}
+
+/** Where its socket is. */
+export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
+  return join(home, RUN);
+}
+
+/** Major version of the data there are; null: there are none. */
+export function dataMajor({ home }: Pick<ServerPlaces, 'home'>): number | null {
+  try {
+    return Number.parseInt(fs.readFileSync(join(home, DATA, 'PG_VERSION'), 'latin1'), 10);
+  } catch {
+    return null;
+  }
+}
+
+/** From which all passwords of ours come. Throws when the server has none yet. */
+export function readSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer {
+  return fs.readFileSync(join(keeper, SECRET));
+}
+
+function makeSecret(keeper: string): void {
+  const path = join(keeper, SECRET);
+  if (fs.existsSync(path)) return;
+  fs.writeFileSync(`${path}.new`, randomSecret(SECRET_BYTES), { mode: 0o600, flush: true });
+  fs.renameSync(`${path}.new`, path);
+  syncFolder(keeper);
+}
+
+/** Who may come how. Only those who get past the folders reach the socket. */
+function hba(): string {
+  return [
+    'local all all scram-sha-256',
+    `host all ${ADMIN} all reject`,
+    `host all +${LOCAL} all reject`,
+    'host samerole all 127.0.0.1/32 scram-sha-256',
+    '',
+  ].join('\n');
+}
+
+function settingsOf(seen: string, port: number): Readonly<Record<string, string | number>> {
+  return {
+    listen_addresses: '127.0.0.1',
+    port,
+    // From its data: short wherever that is.
+    unix_socket_directories: `../${RUN}`,
+    unix_socket_permissions: '0777',
+    hba_file: join(seen, HBA),
+    max_connections: 200,
+    superuser_reserved_connections: 5,
+    password_encryption: 'scram-sha-256',
+    shared_buffers: '32MB',
+    temp_file_limit: `${TEMP_FILE_MB}MB`,
+    max_wal_size: '256MB',
+    min_wal_size: '32MB',
+    wal_level: 'minimal',
+    max_wal_senders: 0,
+    max_worker_processes: 4,
+    max_logical_replication_workers: 0,
+    // Their shared memory would be bounded by that of all.
+    max_parallel_workers_per_gather: 0,
+    jit: 'off',
+    idle_in_transaction_session_timeout: '10min',
+    client_connection_check_interval: '10s',
+    tcp_keepalives_idle: 60,
+    tcp_keepalives_interval: 15,
+    // Nothing of what tenants send.
+    log_min_messages: 'log',
+    log_min_error_statement: 'panic',
+    log_checkpoints: 'off',
+    log_timezone: 'UTC',
+    timezone: 'UTC',
+  };
+}
+
+/** In a folder that is not ours: what stands there under that name, a link too, goes first. */
+function writeNew(path: string, content: string): void {
+  removeName(path);
+  fs.writeFileSync(path, content, { flag: 'wx', mode: 0o644 });
+  // Whatever the umask.
+  fs.chmodSync(path, 0o644);
+}
+
+function syncFolder(path: string): void {
+  const fd = fs.openSync(path, 'r');
+  try {
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}

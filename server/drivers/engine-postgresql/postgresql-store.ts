@@ -1,0 +1,246 @@
+/** Every statement that the administrator sends. Names and verifiers are ours, never a user's text. */
+import type { ClientBase } from 'pg';
+import type { EngineLimits } from '../../databases/engine.ts';
+
+export const ADMIN = 'cloudlet';
+/** May read everything, whatever the policies of rows say, and change nothing. */
+export const DUMPER = 'cloudlet_dump';
+/** Has no rights; its members are the roles by which we work in a tenant's name, on the socket only. */
+export const LOCAL = 'cloudlet_local';
+
+/** Connections that we may have to a tenant's database besides its own. */
+const OURS = 5;
+const NAME = /^[a-z][a-z0-9_]{1,62}$/;
+
+/** The roles of one database. */
+export interface Roles {
+  /** Owns everything in it, cannot log in; it has the database's name, as `samerole` wants it. */
+  readonly group: string;
+  /** The tenant's. */
+  readonly user: string;
+  /** By which we run the tenant's statements and dumps. */
+  readonly local: string;
+}
+
+export interface SizeState {
+  readonly bytes: number;
+  readonly connections: number;
+  readonly statements: number;
+  readonly rowsWritten: number;
+  readonly isReadOnly: boolean;
+  readonly canLogIn: boolean;
+}
+
+export interface Session {
+  readonly pid: number;
+  readonly database: string;
+}
+
+/** A name as SQL. Throws for what we never made. */
+function id(name: string): string {
+  if (!NAME.test(name)) throw new Error('not a name of ours');
+  return `"${name}"`;
+}
+
+/** A verifier as SQL. */
+function text(value: string): string {
+  if (!/^[A-Za-z0-9$:+/=-]*$/.test(value)) throw new Error('not a text of ours');
+  return `'${value}'`;
+}
+
+/** What all databases share; done again at each start. */
+export async function setUpServer(client: ClientBase, dumperVerifier: string): Promise<void> {
+  const roles = await existing(client, [DUMPER, LOCAL]);
+  const make = [DUMPER, LOCAL].filter((name) => !roles.has(name)).map((name) => `CREATE ROLE ${id(name)}`);
+  const statements = [
+    ...make,
+    `ALTER ROLE ${id(LOCAL)} NOLOGIN`,
+    `ALTER ROLE ${id(DUMPER)} LOGIN NOSUPERUSER NOINHERIT BYPASSRLS PASSWORD ${text(dumperVerifier)}`,
+    `ALTER ROLE ${id(DUMPER)} INHERIT`,
+    // Large objects, too.
+    `ALTER ROLE ${id(DUMPER)} SET lo_compat_privileges = on`,
+    `GRANT pg_read_all_data TO ${id(DUMPER)}`,
+    'REVOKE ALL ON DATABASE postgres FROM PUBLIC',
+    'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
+  ];
+  await client.query(statements.join(';'));
+}
+
+async function existing(client: ClientBase, names: readonly string[]): Promise<Set<string>> {
+  const { rows } = await client.query<{ rolname: string }>(
+    'SELECT rolname FROM pg_roles WHERE rolname = ANY($1)',
+    [names],
+  );
+  return new Set(rows.map(({ rolname }) => rolname));
+}
+
+/** The roles of a database, with their passwords. */
+export async function makeRoles(
+  client: ClientBase,
+  { group, user, local }: Roles,
+  verifiers: { readonly user: string; readonly local: string },
+): Promise<void> {
+  const there = await existing(client, [group, user, local]);
+  const make = [group, user, local]
+    .filter((name) => !there.has(name))
+    .map((name) => `CREATE ROLE ${id(name)}`);
+  const statements = [
+    ...make,
+    `ALTER ROLE ${id(user)} LOGIN PASSWORD ${text(verifiers.user)}`,
+    `ALTER ROLE ${id(local)} LOGIN PASSWORD ${text(verifiers.local)}`,
+    `GRANT ${id(group)} TO ${id(user)}, ${id(local)}`,
+    `GRANT ${id(LOCAL)} TO ${id(local)}`,
+  ];
+  await client.query(statements.join(';'));
+}
+
+export async function setPassword(client: ClientBase, role: string, verifier: string): Promise<void> {
+  await client.query(`ALTER ROLE ${id(role)} PASSWORD ${text(verifier)}`);
+}
+
+/** An empty database of these roles under that name. */
+export async function makeDatabase(client: ClientBase, name: string, roles: Roles): Promise<void> {
+  const { group, user, local } = roles;
+  if (!(await databases(client)).includes(name)) {
+    await client.query(`CREATE DATABASE ${id(name)} OWNER ${id(ADMIN)}`);
+  }
+  const statements = [
+    `REVOKE ALL ON DATABASE ${id(name)} FROM PUBLIC`,
+    `GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${id(name)} TO ${id(group)}`,
+    `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`,
+    // Users share what each makes, and any of them can go.
+    ...[user, local].map((role) => `ALTER ROLE ${id(role)} IN DATABASE ${id(name)} SET role TO ${id(group)}`),
+  ];
+  await client.query(statements.join(';'));
+}
+
+/** For a connection to that very database. */
+export async function giveSchema(client: ClientBase, group: string): Promise<void> {
+  await client.query(`ALTER SCHEMA public OWNER TO ${id(group)}`);
+}
+
+export async function limitDatabase(client: ClientBase, name: string, limits: EngineLimits): Promise<void> {
+  const { connections, statementMs } = limits;
+  await client.query(
+    [
+      `ALTER DATABASE ${id(name)} CONNECTION LIMIT ${connections + OURS}`,
+      `ALTER DATABASE ${id(name)} SET statement_timeout = ${statementMs}`,
+    ].join(';'),
+  );
+}
+
+export async function setReadOnly(client: ClientBase, name: string, isReadOnly: boolean): Promise<void> {
+  const how = isReadOnly ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only';
+  await client.query(`ALTER DATABASE ${id(name)} ${how}`);
+}
+
+/** `connections`: so many at most; 0: it may not log in. */
+export async function setLogin(client: ClientBase, role: string, connections: number): Promise<void> {
+  const how = connections > 0 ? `LOGIN CONNECTION LIMIT ${connections}` : 'NOLOGIN';
+  await client.query(`ALTER ROLE ${id(role)} ${how}`);
+}
+
+/** Ends all sessions of a role, or of a database; how many there were. */
+export async function endSessions(
+  client: ClientBase,
+  of: { readonly role: string } | { readonly database: string },
+): Promise<number> {
+  const [column, name] = 'role' in of ? ['usename', of.role] : ['datname', of.database];
+  const { rowCount } = await client.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${column} = $1 AND pid <> pg_backend_pid()`,
+    [name],
+  );
+  return rowCount ?? 0;
+}
+
+export async function sizeState(client: ClientBase, { group, user }: Roles): Promise<SizeState | null> {
+  const { rows } = await client.query(
+    // What every database begins with is not the tenant's.
+    `SELECT greatest(0, pg_database_size(d.oid) - pg_database_size('template1')) AS bytes, s.numbackends, s.xact_commit + s.xact_rollback AS statements,
+       s.tup_inserted + s.tup_updated + s.tup_deleted AS written, r.rolcanlogin,
+       EXISTS (SELECT FROM pg_db_role_setting WHERE setdatabase = d.oid AND setrole = 0
+         AND 'default_transaction_read_only=on' = ANY(setconfig)) AS readonly
+     FROM pg_database d JOIN pg_stat_database s ON s.datid = d.oid, pg_roles r
+     WHERE d.datname = $1 AND r.rolname = $2`,
+    [group, user],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  return {
+    bytes: Number(row.bytes),
+    connections: row.numbackends,
+    statements: Number(row.statements),
+    rowsWritten: Number(row.written),
+    isReadOnly: row.readonly,
+    canLogIn: row.rolcanlogin,
+  };
+}
+
+export async function databaseBytes(client: ClientBase, name: string): Promise<number> {
+  const { rows } = await client.query(
+    "SELECT greatest(0, pg_database_size($1::name) - pg_database_size('template1')) AS bytes",
+    [name],
+  );
+  return Number(rows[0]?.bytes ?? 0);
+}
+
+/** Names of all that we made, whole or not. */
+export async function databases(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query('SELECT datname FROM pg_database WHERE NOT datistemplate');
+  return rows.map(({ datname }) => String(datname)).filter((name) => name !== 'postgres');
+}
+
+export async function dropDatabase(client: ClientBase, name: string): Promise<void> {
+  await client.query(`DROP DATABASE IF EXISTS ${id(name)} WITH (FORCE)`);
+}
+
+export async function dropRoles(client: ClientBase, { group, user, local }: Roles): Promise<void> {
+  await client.query(`DROP ROLE IF EXISTS ${[user, local, group].map(id).join(', ')}`);
+}
+
+/** Puts `fresh` in the place of `name`, which is `old` from then on. Waits for their sessions to end. */
+export async function swapDatabases(
+  client: ClientBase,
+  { name, fresh, old }: { readonly name: string; readonly fresh: string; readonly old: string },
+): Promise<void> {
+  // One message is one transaction.
+  await client.query(
+    [
+      `ALTER DATABASE ${id(name)} RENAME TO ${id(old)}`,
+      `ALTER DATABASE ${id(fresh)} RENAME TO ${id(name)}`,
+    ].join(';'),
+  );
+}
+
+/**
+ * How much each database did so far: another text when it was used. Sessions that go on tell of themselves,
+ * those that came and went are counted.
+ */
+export async function activity(client: ClientBase): Promise<Map<string, string>> {
+  const { rows } = await client.query(
+    `SELECT s.datname, s.xact_commit + s.xact_rollback AS done, max(a.state_change) AS last
+     FROM pg_stat_database s LEFT JOIN pg_stat_activity a ON a.datid = s.datid AND a.usename ~ '^[uq]_'
+     WHERE s.datname ~ '^d_' GROUP BY 1, 2`,
+  );
+  return new Map(rows.map((row) => [String(row.datname), `${row.done} ${row.last?.getTime()}`]));
+}
+
+/**
+ * Ends tenants' sessions whose statement runs for longer than its database allows: whoever may set
+ * statement_timeout may lift it. A second later, so that the proper cancellation comes first.
+ */
+export async function endRunaways(client: ClientBase): Promise<Session[]> {
+  const { rows } = await client.query(
+    `SELECT a.pid, a.datname, pg_terminate_backend(a.pid)
+     FROM pg_stat_activity a JOIN pg_db_role_setting s ON s.setdatabase = a.datid AND s.setrole = 0,
+       unnest(s.setconfig) AS setting
+     WHERE setting LIKE 'statement_timeout=%' AND a.usename ~ '^[uq]_' AND a.datname ~ '^d_'
+       AND a.state IN ('active', 'fastpath function call')
+       AND a.query_start < now() - (split_part(setting, '=', 2)::int + 1000) * interval '1 ms'`,
+  );
+  return rows.map(({ pid, datname }) => ({ pid, database: datname }));
+}
+
+export async function cancel(client: ClientBase, pid: number, isHard: boolean): Promise<void> {
+  await client.query(`SELECT ${isHard ? 'pg_terminate_backend' : 'pg_cancel_backend'}($1)`, [pid]);
+}

@@ -1,0 +1,263 @@
+/** What PostgreSQL keeps tenants from: each refused statement, as the tenant's own driver sends it. */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import type { Client } from 'pg';
+import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
+import { eventually } from '../../testing/eventually.ts';
+import {
+  connect,
+  newDatabase,
+  noPostgresql,
+  type PostgresqlHouse,
+  postgresqlHouse,
+} from '../../testing/postgresql-house.ts';
+
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const STAYS = new AbortController().signal;
+
+describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
+  let house: PostgresqlHouse;
+  let own: EngineDatabase;
+  let other: EngineDatabase;
+  let client: Client;
+  before(async () => {
+    house = postgresqlHouse();
+    await house.engine.prepare();
+    [own, other] = [newDatabase(), newDatabase()];
+    for (const database of [own, other]) await house.engine.provision(database, SECRET);
+    client = await connect(house.engine, own, SECRET);
+  });
+  after(async () => {
+    await client?.end();
+    await house.close();
+  });
+
+  const connectTo = (database: string, username: string, password = SECRET) =>
+    connect(house.engine, { ...own, database, username }, password);
+  const refuses = (statement: string, code: string, on = client) =>
+    assert.rejects(on.query(statement), { code }, statement);
+
+  test('comes into no other database, and by no other role (D1)', async () => {
+    // No entry of pg_hba.conf, or a wrong password.
+    for (const database of [other.database, 'postgres', 'template1'])
+      await assert.rejects(connectTo(database, own.username), { code: /^28/ });
+    const roles = ['cloudlet', 'cloudlet_dump', own.database, own.database.replace('d_', 'q_')];
+    for (const role of roles)
+      for (const database of [own.database, 'postgres'])
+        await assert.rejects(connectTo(database, role), { code: /^28/ }, role);
+    await assert.rejects(connectTo(own.database, own.username, 'wrong'), { code: '28P01' });
+  });
+
+  test('makes what belongs into a database, and changes nothing of the database itself (D2)', async () => {
+    await client.query('CREATE TABLE mine (a int)');
+    await client.query('CREATE SCHEMA more');
+    await client.query('CREATE EXTENSION pg_trgm');
+    await client.query('CREATE TEMPORARY TABLE t (a int)');
+    const name = own.database;
+    await refuses(`ALTER DATABASE ${name} CONNECTION LIMIT 100`, '42501');
+    await refuses(`ALTER DATABASE ${name} SET statement_timeout = 0`, '42501');
+    await refuses(`ALTER DATABASE ${name} RENAME TO x`, '42501');
+    await refuses(`DROP DATABASE ${name}`, '42501');
+    await refuses('CREATE DATABASE x', '42501');
+    // Only a warning: nothing is granted.
+    await client.query(`GRANT CONNECT ON DATABASE ${name} TO PUBLIC`).catch(() => {});
+    await assert.rejects(connectTo(name, other.username), { code: /^28/ });
+  });
+
+  test('has so many connections, and raises no limit (D3)', async () => {
+    const more: Client[] = [];
+    for (let i = 1; i < own.limits.connections; i++) more.push(await connect(house.engine, own, SECRET));
+    await assert.rejects(connect(house.engine, own, SECRET), { code: '53300' });
+    for (const one of more) await one.end();
+    await client.query('SET ROLE NONE');
+    await refuses(`ALTER ROLE ${own.username} CONNECTION LIMIT 100`, '42501');
+    await refuses(`ALTER ROLE ${own.username} VALID UNTIL 'infinity'`, '42501');
+    await refuses('SET temp_file_limit = -1', '42501');
+    await client.query('RESET ROLE');
+  });
+
+  test('reaches neither the host nor what is only for administrators (D5)', async () => {
+    const refused = [
+      "COPY mine FROM PROGRAM 'id'",
+      "COPY mine TO PROGRAM 'cat'",
+      "COPY mine FROM '/etc/passwd'",
+      "COPY mine TO '/tmp/x'",
+      "SELECT pg_read_file('/etc/passwd')",
+      "SELECT pg_ls_dir('/')",
+      "SELECT lo_import('/etc/passwd')",
+      'CREATE EXTENSION dblink',
+      'CREATE EXTENSION postgres_fdw',
+      'CREATE EXTENSION file_fdw',
+      'CREATE EXTENSION adminpack',
+      "ALTER SYSTEM SET port = '1'",
+      "LOAD 'auto_explain'",
+      'CREATE ROLE x',
+      'ALTER ROLE CURRENT_USER SUPERUSER',
+      'SET SESSION AUTHORIZATION cloudlet',
+      'SET ROLE cloudlet',
+      'SET ROLE cloudlet_dump',
+      'GRANT pg_read_all_data TO CURRENT_USER',
+      'SELECT * FROM pg_authid',
+      'SELECT pg_reload_conf()',
+      "SET log_min_messages = 'debug5'",
+      "CREATE TABLESPACE x LOCATION '/srv'",
+      "CREATE FUNCTION f() RETURNS int LANGUAGE c AS 'libc', 'system'",
+      'CREATE EVENT TRIGGER x ON ddl_command_end EXECUTE FUNCTION f()',
+    ];
+    for (const role of ['RESET ROLE', 'SET ROLE NONE']) {
+      await client.query(role);
+      for (const statement of refused)
+        await assert.rejects(client.query(statement), { code: /^(?:42|58|0A|55)/ }, statement);
+    }
+    await client.query('RESET ROLE');
+  });
+
+  test('sees of others no more than opaque names (D4)', async () => {
+    const neighbour = await connect(house.engine, other, SECRET);
+    await neighbour.query("SELECT 'secret of a neighbour'");
+    const { rows } = await client.query(
+      'SELECT query FROM pg_stat_activity WHERE datname <> current_database()',
+    );
+    assert.ok(!JSON.stringify(rows).includes('secret'));
+    const { rows: names } = await client.query("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_'");
+    for (const { rolname } of names)
+      assert.match(rolname, /^(?:cloudlet(?:_dump|_local)?|[duq]_[a-z0-9]{16})$/);
+    await neighbour.end();
+  });
+
+  test('who changes his own password loses it, with his sessions, when it is rotated', async () => {
+    const database = newDatabase();
+    await house.engine.provision(database, SECRET);
+    const session = await connect(house.engine, database, SECRET);
+    await session.query(`SET ROLE NONE; ALTER ROLE ${database.username} PASSWORD 'own'`);
+    await house.engine.rotate(database, 'next');
+    await assert.rejects(session.query('SELECT 1'));
+    await assert.rejects(connect(house.engine, database, 'own'), { code: '28P01' });
+    await (await connect(house.engine, database, 'next')).end();
+    const query = { params: [], readOnly: false, maxRows: 1, maxBytes: 1000, timeoutMs: 5000, signal: STAYS };
+    const local = database.database.replace('d_', 'q_');
+    await house.engine
+      .query(database, { statement: `ALTER ROLE ${local} PASSWORD 'own'`, ...query })
+      .catch(() => {});
+    await assert.rejects(connect(house.engine, { ...database, username: local }, 'own'), { code: /^28/ });
+    assert.deepEqual((await house.engine.query(database, { statement: 'SELECT 1', ...query })).rows, [[1]]);
+  });
+
+  test('a runaway that lifted its own limits dies at them, while a neighbour goes on (D3)', async () => {
+    const database = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
+    await house.engine.provision(database, SECRET);
+    const runaways = [
+      'SELECT pg_sleep(10000)',
+      'SELECT count(*) FROM generate_series(1, 1e12::bigint)',
+      'DO $$ BEGIN LOOP END LOOP; END $$',
+    ];
+    const ended = runaways.map(async (statement) => {
+      const session = await connect(house.engine, database, SECRET);
+      await session.query('SET statement_timeout = 0');
+      await assert.rejects(session.query(statement), { code: '57P01' });
+    });
+    const neighbour = await connect(house.engine, other, SECRET);
+    let answers = 0;
+    let isOver = false;
+    const going = (async () => {
+      for (; !isOver; answers++) await neighbour.query('SELECT 1');
+    })();
+    await Promise.all(ended);
+    isOver = true;
+    await going;
+    assert.ok(answers > 0);
+    await neighbour.end();
+  });
+
+  test('temporary files and memory are bounded', async () => {
+    await refuses(
+      'SELECT count(*) FROM (SELECT generate_series(1, 1e9::bigint) a ORDER BY 1 DESC) x',
+      '53400',
+    );
+    await client.query("SET work_mem = '2GB'");
+    await refuses(
+      "SELECT length(string_agg(repeat('x', 1000000), '')) FROM generate_series(1, 900)",
+      '53200',
+    );
+    await client.query('RESET work_mem');
+    assert.equal((await client.query('SELECT 1 AS one')).rows[0]?.one, 1);
+  });
+
+  test('read only, it is shut out where it goes on to grow, and let in when it has shrunk', async () => {
+    const database = newDatabase({ sizeLimitBytes: 2 ** 20 });
+    const { engine } = house;
+    await engine.provision(database, SECRET);
+    const session = await connect(engine, database, SECRET);
+    const grow = 'INSERT INTO big SELECT repeat(md5(g::text), 30) FROM generate_series(1, 1000) g';
+    await session.query('CREATE TABLE big (a text)');
+    await session.query(grow);
+    await engine.restrict(database, 'read_only');
+    const again = await connect(engine, database, SECRET);
+    await refuses(grow, '25006', again);
+    await again.query(`SET default_transaction_read_only = off`);
+    await again.query(grow);
+    await engine.measure(database);
+    await assert.rejects(again.query('SELECT 1'));
+    await assert.rejects(connect(engine, database, SECRET), { code: '28000' });
+    await engine.restrict({ ...database, sizeLimitBytes: 2 ** 30 }, 'full');
+    const last = await connect(engine, database, SECRET);
+    await last.query('TRUNCATE big');
+    await engine.restrict(database, 'read_only');
+    await eventually(async () => (await engine.measure(database)).sizeBytes < 2 ** 20);
+    await (await connect(engine, database, SECRET)).end();
+  });
+
+  test('a hostile dump does nothing, and the database stays as it was', async () => {
+    await client.query('CREATE TABLE kept AS SELECT 1 AS a');
+    const dumps = [
+      '\\! id > /tmp/x\n',
+      'SELECT 1; \\! id\n',
+      "\\copy kept from program 'id'\n",
+      '\\o /tmp/x\n',
+      '\\i /etc/passwd\n',
+      '\\unrestrict x\n\\! id\n',
+      '\\restrict abc\n\\unrestrict abc\n\\! id\n',
+      '\\restrict abc\nCREATE TABLE x (a int);\n\\unrestrict abc\n\\! id\n',
+      `\\connect ${other.database}\n`,
+      'RESET ROLE; ALTER ROLE CURRENT_USER SUPERUSER;',
+      `RESET ROLE; ALTER ROLE ${own.username} SUPERUSER;`,
+      'SET SESSION AUTHORIZATION cloudlet;',
+      "COPY (SELECT 1) TO PROGRAM 'id';",
+      'CREATE EXTENSION dblink;',
+    ];
+    for (const dump of dumps) {
+      const load = house.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
+      await assert.rejects(load, LoadFailed, dump);
+    }
+    assert.equal((await client.query('SELECT count(*) FROM kept')).rows[0]?.count, '1');
+    const { rows } = await client.query('SELECT rolname FROM pg_roles WHERE rolsuper');
+    assert.deepEqual(rows, [{ rolname: 'cloudlet' }]);
+  });
+
+  test('a dump tells of everything: policies of rows, large objects, views, functions, and is loaded whole', async () => {
+    const [from, to] = [newDatabase(), newDatabase()];
+    for (const database of [from, to]) await house.engine.provision(database, SECRET);
+    const session = await connect(house.engine, from, SECRET);
+    await session.query(`
+      CREATE TABLE t (a int PRIMARY KEY, b text);
+      INSERT INTO t SELECT g, E'line\\n\\\\unrestrict ' || g FROM generate_series(1, 1000) g;
+      ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+      ALTER TABLE t FORCE ROW LEVEL SECURITY;
+      CREATE VIEW v AS SELECT count(*) FROM t;
+      CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.b := upper(NEW.b); RETURN NEW; END';
+      CREATE TRIGGER upper_b BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();
+      CREATE EXTENSION citext;
+      SELECT lo_from_bytea(0, 'a large object')`);
+    await house.engine.fork(from, to, STAYS);
+    const copy = await connect(house.engine, to, SECRET);
+    await copy.query('ALTER TABLE t NO FORCE ROW LEVEL SECURITY');
+    assert.equal((await copy.query('SELECT count(*) FROM t')).rows[0]?.count, '1000');
+    await copy.query("UPDATE t SET b = 'b' WHERE a = 1");
+    assert.equal((await copy.query('SELECT b FROM t WHERE a = 1')).rows[0]?.b, 'B');
+    assert.equal((await copy.query('SELECT count(*) FROM pg_largeobject_metadata')).rows[0]?.count, '1');
+    const { rows } = await copy.query("SELECT tableowner FROM pg_tables WHERE tablename = 't'");
+    assert.deepEqual(rows, [{ tableowner: to.database }]);
+    await Promise.all([session.end(), copy.end()]);
+  });
+});

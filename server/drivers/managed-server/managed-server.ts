@@ -1,0 +1,263 @@
+/**
+ * A database server that Cloudlet looks after: one process, of a user of its own where there are such, that
+ * sees its folder only. It serves on when Cloudlet is killed, is adopted by the next start, and comes back
+ * when it dies. Its port never changes: users' programs have it in their settings.
+ */
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError } from '../../errors.ts';
+import { lastLine } from '../host-process/foreign-files.ts';
+import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
+import type { RunningProcess } from '../host-process/running-process.ts';
+import { freePort, holderOf, isFree, keepPort, keptPort } from './server-port.ts';
+
+export interface ServerPlaces {
+  /** Ours, out of the server's reach: what is known of its process, its log, its port. */
+  readonly keeper: string;
+  /** All that the server can write. */
+  readonly home: string;
+  /** The same, as the server sees it. */
+  readonly seen: string;
+}
+
+/** What tells one kind of server from another. */
+export interface ServerKind {
+  /** `postgresql`. */
+  readonly name: string;
+  /** For humans. */
+  readonly title: string;
+  /** It takes the first free one from here on. */
+  readonly firstPort: number;
+  readonly memoryMb: number;
+  readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
+  /** Makes its data, unless they are there; what a crash left half-made is made anew. */
+  initialise(places: ServerPlaces): Promise<void>;
+  program(
+    places: ServerPlaces,
+    port: number,
+  ): Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly' | 'temporaryMb'>;
+  /** Rejects until it can be used; then leaves everything as its databases need it. */
+  ping(places: ServerPlaces, port: number): Promise<void>;
+}
+
+export interface ManagedServerDeps {
+  readonly kind: ServerKind;
+  readonly processes: HostProcesses;
+  /** Its number, as HostProcesses wants it. */
+  readonly uid: number | null;
+  /** Ours, for this server alone. */
+  readonly folder: string;
+  readonly alarms: {
+    raise(code: string, detail: string): void;
+    clear(code: string): void;
+  };
+  readonly notice: (text: string) => void;
+}
+
+const ANSWER_MS = 60_000;
+const POLL_MS = 20;
+const RETRY_MS = 5000;
+const MAX_LOG_BYTES = 16 * 2 ** 20;
+/** What a tenant does can fill it. */
+const TRIM_MS = 10_000;
+
+export class ManagedServer {
+  readonly #deps: ManagedServerDeps;
+  #running: RunningProcess | null = null;
+  #isUp = false;
+  #isClosing = false;
+  #starting: Promise<void> | null = null;
+  #retry: NodeJS.Timeout | undefined;
+  readonly #trimming: NodeJS.Timeout;
+  #problem: AppError | null = null;
+
+  constructor(deps: ManagedServerDeps) {
+    this.#deps = deps;
+    this.#trimming = setInterval(() => trimLog(join(this.#keeper, 'log')), TRIM_MS);
+    this.#trimming.unref();
+  }
+
+  /** Why the last start failed; null: it did not. */
+  get problem(): AppError | null {
+    return this.#problem;
+  }
+
+  /** Of its process, for tests and figures; null: it does not run. */
+  get pid(): number | null {
+    return this.#running?.isAlive ? this.#running.pid : null;
+  }
+
+  /** Where it listens, on loopback; null until its first start. */
+  get port(): number | null {
+    return keptPort(this.#keeper);
+  }
+
+  /** Whether there ever was one, with data that somebody may wait for. */
+  get isMade(): boolean {
+    return this.port !== null;
+  }
+
+  /** Whether it runs, and answered when it was last asked. */
+  get isUp(): boolean {
+    // Of its end we hear a little late.
+    return this.#isUp && this.#running?.isAlive === true;
+  }
+
+  get places(): Omit<ServerPlaces, 'seen'> {
+    const { folder } = this.#deps;
+    return { keeper: join(folder, 'keeper'), home: join(folder, 'home') };
+  }
+
+  get #keeper(): string {
+    return this.places.keeper;
+  }
+
+  /** Has it running and answering. Throws `engine_unavailable`; it is then tried again from time to time. */
+  up(): Promise<void> {
+    if (this.isUp) return Promise.resolve();
+    if (this.#isClosing) return Promise.reject(this.#unavailable('is being stopped with Cloudlet'));
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  /** Ends it properly; it is back with the next Cloudlet. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    clearTimeout(this.#retry);
+    clearInterval(this.#trimming);
+    await this.#starting?.catch(() => {});
+    this.#isUp = false;
+    const { stop } = this.#deps.kind;
+    if (this.#running?.isAlive) await this.#running.end(stop);
+  }
+
+  async #start(): Promise<void> {
+    const { kind, alarms } = this.#deps;
+    const code = `${kind.name}_unavailable`;
+    try {
+      const places = await this.#makePlaces();
+      const running = (await this.#adopt()) ?? (await this.#launch(places));
+      this.#running = running;
+      await this.#answer(running, places);
+      this.#isUp = true;
+      this.#problem = null;
+      alarms.clear(code);
+      void running.ended.then(() => this.#ended(running));
+    } catch (error) {
+      this.#problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
+      alarms.raise(code, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
+      if (this.isMade && !this.#isClosing) this.#tryAgain();
+      throw this.#problem;
+    }
+  }
+
+  #tryAgain(): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.up().catch(() => {}), RETRY_MS);
+    this.#retry.unref();
+  }
+
+  #ended(running: RunningProcess): void {
+    if (this.#isClosing || this.#running !== running) return;
+    this.#isUp = false;
+    this.#deps.notice(`${this.#deps.kind.title} ended by itself and is started again`);
+    void this.up().catch(() => {});
+  }
+
+  async #makePlaces(): Promise<ServerPlaces> {
+    const { uid, processes } = this.#deps;
+    const { keeper, home } = this.places;
+    const places = { keeper, home, seen: await processes.pathOf(home) };
+    for (const path of [places.keeper, places.home]) fs.mkdirSync(path, { recursive: true, mode: 0o700 });
+    if (uid !== null) fs.chownSync(places.home, uid, uid);
+    return places;
+  }
+
+  async #adopt(): Promise<RunningProcess | null> {
+    const { processes, kind, uid } = this.#deps;
+    const { memoryMb } = kind;
+    const found = await processes.adopt(
+      { name: processName(kind.name, this.#deps.folder), memoryMb, uid },
+      this.#keeper,
+    );
+    // Its port was not written down any more: nobody knows it.
+    if (found === null || this.isMade) return found;
+    await found.end(kind.stop);
+    return null;
+  }
+
+  async #launch(places: ServerPlaces): Promise<RunningProcess> {
+    const { processes, kind, uid } = this.#deps;
+    const kept = this.port;
+    const port = kept ?? (await freePort(kind.firstPort));
+    if (!(await isFree(port))) throw this.#portTaken(port);
+    await kind.initialise(places);
+    const { memoryMb } = kind;
+    const program = kind.program(places, port);
+    const running = await processes.keep(
+      {
+        name: processName(kind.name, this.#deps.folder),
+        memoryMb,
+        uid,
+        folder: places.home,
+        network: 'host',
+        ...program,
+      },
+      this.#keeper,
+    );
+    // Only now it is its own: who dies before chooses anew.
+    if (kept === null) keepPort(this.#keeper, port);
+    return running;
+  }
+
+  async #answer(running: RunningProcess, places: ServerPlaces): Promise<void> {
+    const { kind } = this.#deps;
+    for (let waited = 0; ; waited += POLL_MS) {
+      try {
+        return await kind.ping(places, this.port ?? 0);
+      } catch (error) {
+        if (!running.isAlive) throw this.#unavailable('does not start', error);
+        if (waited < ANSWER_MS) {
+          await sleep(POLL_MS);
+          continue;
+        }
+        await running.end({ signal: kind.stop.signal, graceMs: 0 });
+        throw this.#unavailable('runs, but does not answer', error);
+      }
+    }
+  }
+
+  #portTaken(port: number): AppError {
+    const holder = holderOf(port) ?? 'another program';
+    return new AppError(
+      'engine_unavailable',
+      `port ${port} of ${this.#deps.kind.title} is taken by ${holder}`,
+      { hint: 'stop that program; the server then starts within seconds', retryAfterSeconds: 5 },
+    );
+  }
+
+  #unavailable(what: string, cause?: unknown): AppError {
+    const words = lastLine(join(this.#keeper, 'log'));
+    const said = words === null || cause === undefined ? '' : `: ${words}`;
+    return new AppError('engine_unavailable', `${this.#deps.kind.title} ${what}${said}`, {
+      hint: 'ask the operator, who finds the log of the server in its folder; it is tried again by itself',
+      retryAfterSeconds: 5,
+      cause,
+    });
+  }
+}
+
+/** What is added to it meanwhile goes on behind what is left. */
+function trimLog(path: string): void {
+  const size = fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > MAX_LOG_BYTES) fs.truncateSync(path);
+}
+
+/** Of a process of that `folder`: another one in each cloud of a host. */
+export function processName(what: string, folder: string): string {
+  return `${what}-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
+}

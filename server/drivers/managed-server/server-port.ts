@@ -1,0 +1,70 @@
+/** The port of a server that we look after: chosen once, then kept, as users' programs have it noted. */
+import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+const FILE = 'port';
+const TRIES = 1000;
+const LISTENING = '0A';
+
+/** The port that was kept in `folder`; null: none was yet. */
+export function keptPort(folder: string): number | null {
+  try {
+    const port = Number.parseInt(readFileSync(join(folder, FILE), 'utf8'), 10);
+    return port > 0 && port < 65_536 ? port : null;
+  } catch {
+    return null;
+  }
+}
+
+export function keepPort(folder: string, port: number): void {
+  const path = join(folder, FILE);
+  writeFileSync(`${path}.new`, `${port}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** The first port from `first` on at which nobody listens. */
+export async function freePort(first: number): Promise<number> {
+  for (let port = first; port < first + TRIES; port++) if (await isFree(port)) return port;
+  throw new Error(`no port from ${first} to ${first + TRIES - 1} is free`);
+}
+
+/** Whether a server could listen there, on loopback. */
+export function isFree(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const server = createServer();
+  server.once('error', () => resolve(false));
+  server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+  return promise;
+}
+
+/** `nginx (process 123)`; null when it is not for us to know. */
+export function holderOf(port: number): string | null {
+  const inodes = new Set([...inodesOf('/proc/net/tcp', port), ...inodesOf('/proc/net/tcp6', port)]);
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    if (!descriptorsOf(pid).some((link) => inodes.has(link))) continue;
+    return `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
+  }
+  return null;
+}
+
+function inodesOf(table: string, port: number): string[] {
+  const end = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  try {
+    const lines = readFileSync(table, 'latin1').trim().split('\n').slice(1);
+    const fields = lines.map((line) => line.trim().split(/\s+/));
+    return fields
+      .filter(([, local, , state]) => state === LISTENING && local?.endsWith(end))
+      .map((line) => `socket:[${line[9]}]`);
+  } catch {
+    return [];
+  }
+}
+
+function descriptorsOf(pid: string): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+  } catch {
+    return [];
+  }
+}

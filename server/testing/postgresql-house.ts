@@ -1,0 +1,87 @@
+/** A PostgreSQL of a test's own, and the users' driver. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { NO_POSTGRESQL } from '../../scripts/installed.ts';
+import { systemClock } from '../clock.ts';
+import type { EngineDatabase } from '../databases/engine.ts';
+import { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
+import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import { randomName } from '../ids.ts';
+import { noUsers, testUidBase } from './own-ground.ts';
+
+/** For the `skip` of tests. */
+export const noPostgresql = 'reason' in (await findPrograms(null)) ? NO_POSTGRESQL : false;
+
+export interface PostgresqlHouse {
+  readonly engine: PostgresqlEngine;
+  readonly folder: string;
+  readonly alarms: Map<string, string>;
+  /** A new engine on the same folder, as a new start of Cloudlet makes one. */
+  reopen(): PostgresqlEngine;
+  close(): Promise<void>;
+}
+
+export function postgresqlHouse(firstPort = 20_000 + (process.pid % 10_000)): PostgresqlHouse {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-postgresql-'));
+  const alarms = new Map<string, string>();
+  const hasUsers = noUsers === null;
+  const make = () =>
+    new PostgresqlEngine({
+      folder,
+      processes: new HostProcesses({ clock: systemClock, group: 'cloudlet-postgresql-test', hasUsers }),
+      uidBase: hasUsers ? testUidBase() : null,
+      alarms: {
+        raise: (code, detail) => alarms.set(code, detail),
+        clear: (code) => alarms.delete(code),
+      },
+      notice: () => {},
+      firstPort,
+    });
+  const engines = [make()];
+  return {
+    engine: engines[0] as PostgresqlEngine,
+    folder,
+    alarms,
+    reopen: () => {
+      const engine = make();
+      engines.push(engine);
+      return engine;
+    },
+    close: async () => {
+      for (const engine of engines.reverse()) await engine.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+let lastNumber = 0;
+
+export function newDatabase(more: Partial<EngineDatabase> = {}): EngineDatabase {
+  const random = randomName(16);
+  return {
+    databaseId: `db-${random}`,
+    number: ++lastNumber,
+    database: `d_${random}`,
+    username: `u_${random}`,
+    sizeLimitBytes: 64 * 2 ** 20,
+    limits: { connections: 5, statementMs: 10_000 },
+    ...more,
+  };
+}
+
+/** As a user's program connects. */
+export async function connect(
+  engine: PostgresqlEngine,
+  database: EngineDatabase,
+  password: string,
+): Promise<Client> {
+  const { uri } = await engine.endpoint(database);
+  const client = new Client({ connectionString: uri(password) });
+  // A session that is ended.
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
