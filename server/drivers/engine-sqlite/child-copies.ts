@@ -9,22 +9,31 @@ import { openTenantFile } from './tenant-file.ts';
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies the database into a new file, as of one moment, while others write. All pages are copied in one
- * step, within one read of the file: steps would begin again at every write. It works on another thread.
+ * Copies the database into the file `target`, as of one moment, while others write. All pages are copied in
+ * one step, within one read of the file: steps would begin again at every write. It works on another thread.
  */
-export function copyHandler(tenant: TenantConnections): Handler {
-  return async ({ head }) => {
-    const target = String(head.target);
-    rmSync(target, { force: true });
+export function copyHandler(tenant: TenantConnections, target: string): Handler {
+  // Of a child that was killed meanwhile.
+  removeCopy(target);
+  return async () => {
+    removeCopy(target);
     const database = tenant.openFor('single', true);
     try {
       await backup(database, target, { rate: ALL_PAGES });
+      asOneFile(target);
+      return { head: {} };
+    } catch (error) {
+      removeCopy(target);
+      throw error;
     } finally {
       tenant.close(database);
     }
-    asOneFile(target);
-    return { head: {} };
   };
+}
+
+/** Also of one that was not finished. */
+function removeCopy(path: string): void {
+  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
 /** A file in WAL mode wants others beside it, which not every program that reads SQLite files can make. */

@@ -34,6 +34,8 @@ const DISK_FULL_BYTES = 1024 * 1024;
 /** Of `open`. The file is in the working directory, the tenant's folder. */
 interface OpenHead extends Room {
   readonly file: string;
+  /** Where copies of it are made. */
+  readonly copy: string;
   readonly limits: EngineLimits;
 }
 
@@ -44,12 +46,12 @@ const kept: DatabaseSync[] = [];
 const handlers: Record<string, Handler> = {
   check: checkHandler,
   open: async ({ head }) => {
-    const { file, limits, ...room } = head as unknown as OpenHead;
+    const { file, copy, limits, ...room } = head as unknown as OpenHead;
     await takeLock();
     const connections = new TenantConnections(file, room, limits);
     const watcher = connections.openFor('own', true);
     log = new DurableLog(file, watcher);
-    Object.assign(handlers, handlersOf(connections));
+    Object.assign(handlers, handlersOf(connections, copy));
     const tick = setInterval(() => {
       if (!socket.isBusy) shrink(connections, watcher);
       tell(connections, watcher);
@@ -66,14 +68,14 @@ const handlers: Record<string, Handler> = {
   },
 };
 
-function handlersOf(connections: TenantConnections): Record<string, Handler> {
+function handlersOf(connections: TenantConnections, copy: string): Record<string, Handler> {
   return {
     query: queryHandler(connections),
     tables: tablesHandler(connections),
-    copy: copyHandler(connections),
+    copy: copyHandler(connections, copy),
     hrana: hranaHandler(connections),
     room: async ({ head }) => {
-      const { limits, ...room } = head as unknown as OpenHead;
+      const { limits, ...room } = head as unknown as Room & { limits: EngineLimits };
       connections.setRoom(room, limits);
       return { head: {} };
     },

@@ -1,12 +1,14 @@
 /** The processes of databases: how many there are, when they end, what they see, and whom they hold up. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
+import { notInstalled } from '../../../scripts/installed.ts';
 import { LoadFailed } from '../../databases/engine.ts';
 import { isAppError } from '../../errors.ts';
 import { eventually } from '../../testing/eventually.ts';
@@ -209,6 +211,42 @@ describe('a file that a stranger made', () => {
     await assert.rejects(engine.load(target, stream, NOBODY_LEAVES), LoadFailed);
     assert.deepEqual(await run(target, 'SELECT name FROM sqlite_schema'), [['here']]);
   });
+});
+
+test('a full disk is told as that, tears nothing, and does no harm when there is room again', async (context) => {
+  const reason = process.getuid?.() === 0 ? notInstalled('mount', 'umount') : 'needs root';
+  if (reason !== false) return context.skip(reason);
+  const disk = fs.mkdtempSync(join(tmpdir(), 'cloudlet-full-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'none', disk]);
+  const { engine, folder, make, run, close } = openSqlite({ folder: join(disk, 'sqlite') });
+  try {
+    const database = await make({ sizeLimitBytes: 2 ** 30 });
+    await run(database, 'CREATE TABLE a (b)');
+    await run(database, 'INSERT INTO a VALUES (zeroblob(4000000))');
+    const noRoom = (error: unknown) => isAppError(error, 'out_of_space');
+    const other = await make();
+    const dump = await buffer((await engine.dump(database, 'sqlite', NOBODY_LEAVES)).stream);
+    await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), noRoom);
+    await run(database, 'INSERT INTO a VALUES (zeroblob(2000000))');
+    await assert.rejects(engine.dump(database, 'sqlite', NOBODY_LEAVES), noRoom);
+    await assert.rejects(engine.load(other, Readable.from([dump, dump]), NOBODY_LEAVES), noRoom);
+    assert.deepEqual(
+      fs.readdirSync(join(folder, database.database)).filter((name) => /copy/.test(name)),
+      [],
+    );
+    assert.deepEqual(
+      fs.readdirSync(folder).filter((name) => /load/.test(name)),
+      [],
+    );
+    await run(database, 'DELETE FROM a');
+    await run(database, 'INSERT INTO a VALUES (1)');
+    assert.deepEqual(await run(database, 'SELECT b FROM a'), [[1]]);
+    assert.deepEqual(await run(database, 'PRAGMA integrity_check'), [['ok']]);
+  } finally {
+    await close();
+    execFileSync('umount', [disk]);
+    fs.rmdirSync(disk);
+  }
 });
 
 test('a query refuses what it would leave half done, and gives values as JSON has them', async () => {

@@ -48,6 +48,8 @@ export interface ChildrenDeps {
 }
 
 export const FILE = 'db.sqlite';
+/** Of the database, made for a dump. */
+export const COPY_FILE = 'copy';
 const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
 
 export class Children {
@@ -180,7 +182,7 @@ export class Children {
     });
     const entry: Entry = { child, usedAt: clock.monotonic(), figures: NOTHING };
     try {
-      await child.call({ kind: 'open', file: FILE, limits: database.limits, ...room });
+      await child.call({ kind: 'open', file: FILE, copy: COPY_FILE, limits: database.limits, ...room });
       return entry;
     } catch (error) {
       child.kill(new ChildGone('ended', 'the database did not open'));

@@ -23,7 +23,7 @@ import { KeyLocks } from '../../key-locks.ts';
 import type { UserRange } from '../../system/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import { ChildHost, type LaunchedChild } from './child-host.ts';
-import { Children, FILE } from './children.ts';
+import { Children, COPY_FILE, FILE } from './children.ts';
 import { receiveFile } from './load-file.ts';
 import { SqliteFiles } from './sqlite-files.ts';
 import {
@@ -52,7 +52,6 @@ export interface SqliteEngineOptions {
 }
 
 const DUMP_FORMAT = 'sqlite';
-const DUMP_FILE = 'copy';
 /** To look through a file that was sent. */
 const CHECK_MS = 10 * 60_000;
 
@@ -64,6 +63,7 @@ export class SqliteEngine implements Engine {
   readonly #host: ChildHost;
   readonly #children: Children;
   readonly #copies = new KeyLocks();
+  readonly #loads = new KeyLocks();
   readonly #active = new Set<string>();
   #prepared: Promise<void> | null = null;
 
@@ -180,9 +180,9 @@ export class SqliteEngine implements Engine {
     const folder = this.#files.folder(database.database);
     // One at a time: each writes the same file, and its name is gone when it is handed out.
     const fd = await this.#copies.run(database.database, async () => {
-      await this.#say(this.call(database, { kind: 'copy', target: DUMP_FILE }, { signal }));
-      const opened = openOwn(folder, DUMP_FILE, fsConstants.O_RDONLY);
-      removeName(join(folder, DUMP_FILE));
+      await this.#say(this.call(database, { kind: 'copy' }, { signal }));
+      const opened = openOwn(folder, COPY_FILE, fsConstants.O_RDONLY);
+      removeName(join(folder, COPY_FILE));
       return opened;
     });
     return {
@@ -195,13 +195,23 @@ export class SqliteEngine implements Engine {
 
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     await this.prepare();
+    // One at a time: each has the same folder.
+    await this.#loads.run(database.database, () => this.#replace(database, dump, signal));
+    this.#active.add(database.databaseId);
+  }
+
+  async #replace(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     const { database: name } = database;
     const folder = await this.#files.stage(name);
-    await receiveFile(folder, dump, database);
-    await this.#files.give(folder, this.#host.uidOf(database.number));
-    await this.#examine(folder, database, signal);
-    await this.#children.without(name, () => this.#files.swap(name));
-    this.#active.add(database.databaseId);
+    try {
+      await receiveFile(folder, dump, database);
+      await this.#files.give(folder, this.#host.uidOf(database.number));
+      await this.#examine(folder, database, signal);
+      await this.#children.without(name, () => this.#files.swap(name));
+    } catch (error) {
+      await this.#files.unstage(name);
+      throw error;
+    }
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {

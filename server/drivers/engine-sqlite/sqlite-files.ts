@@ -52,9 +52,13 @@ export class SqliteFiles {
 
   /** An empty folder for a file that is to replace the database. */
   async stage(name: string): Promise<string> {
-    await removeTree(this.staging(name));
+    await this.unstage(name);
     await fs.mkdir(this.staging(name), { mode: 0o700 });
     return this.staging(name);
+  }
+
+  async unstage(name: string): Promise<void> {
+    await removeTree(this.staging(name));
   }
 
   /** Hands a folder of ours, with the file in it, over to a user. */
