@@ -95,8 +95,17 @@ function removeRules(pid: number): void {
 
 function end({ pid, startTime, dataDir, isTemporary }: Started): void {
   if (startTimeOf(pid) === startTime) kill(-pid);
-  for (const inside of processesIn(dataDir)) kill(inside);
+  for (const inside of [...processesIn(dataDir), ...serversIn(dataDir)]) kill(inside);
   if (isTemporary) fs.rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Servers of databases, whose working directory is not to be seen from here. */
+function serversIn(dataDir: string): number[] {
+  return fs.globSync(`${dataDir}/databases/*/server/keeper/run`).flatMap((path) => {
+    const [, pid, startTime] =
+      /^\S+ (\d+) \(.*\)(?: \S+){19} (\d+) /.exec(fs.readFileSync(path, 'latin1')) ?? [];
+    return pid !== undefined && startTimeOf(Number(pid)) === startTime ? [Number(pid)] : [];
+  });
 }
 
 /** Processes that work in `directory`, also after it was removed. */
