@@ -92,15 +92,15 @@ for (const [name, found] of Object.entries(WAYS)) {
 
     test('sees its folder, the programs, and nothing else of the host', apart, async () => {
       fs.writeFileSync(join(folder, 'mine'), 'mine');
-      const look = `echo / /srv/* /home* /root* /etc/*
+      const look = `echo / /own/* /home* /root* /etc/*
         cat ${root}/master.key; cat mine; echo $PPID; id -u; pwd`;
       const { out, err } = await outcome(script(look));
       const [files, rest] = [out.split('\n')[0], out.split('\n').slice(1)];
       assert.match(
         files ?? '',
-        /^\/ \/srv\/mine \/home\* \/root\* \/etc\/alternatives \/etc\/fstab \/etc\/group /,
+        /^\/ \/own\/mine \/home\* \/root\* \/etc\/alternatives \/etc\/fstab \/etc\/group /,
       );
-      assert.deepEqual(rest, ['mine0', String(uid ?? process.getuid?.()), '/srv', '']);
+      assert.deepEqual(rest, ['mine0', String(uid ?? process.getuid?.()), '/own', '']);
       assert.match(err, /master\.key/);
       const seen = await outcome(script('echo /proc/[0-9]*; echo >/usr/mine; mount -t tmpfs none /tmp'));
       assert.equal(seen.out, '/proc/1\n');

@@ -7,8 +7,11 @@ import { existsSync, lstatSync, readlinkSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { quoted } from './ending-note.ts';
 
-/** Where a process sees its folder: short, as paths of unix sockets have at most 107 bytes. */
-export const AT = '/srv';
+/**
+ * Where a process sees its folder: short, as paths of unix sockets have at most 107 bytes, and where no host
+ * has anything, as one may have Cloudlet itself in /srv.
+ */
+export const AT = '/own';
 /** Is on every Linux, and nothing that a view shows is in it: so the new root can be made on top of it. */
 export const ROOT = '/sys';
 
