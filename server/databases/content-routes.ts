@@ -138,7 +138,12 @@ async function receive(dumps: Dumps, { principal, params, request, reply, identi
   const form = readForm(request.raw, {
     write: (chunk) => {
       hash.update(chunk);
-      return stream.write(Buffer.from(chunk)) ? undefined : once(stream, 'drain').then(() => {});
+      // What comes after a refusal is let pass, so that the connection can be used again.
+      if (stream.destroyed || stream.write(Buffer.from(chunk))) return undefined;
+      return Promise.race([once(stream, 'drain'), load]).then(
+        () => {},
+        () => {},
+      );
     },
   }).then(({ fields, file }) => {
     unknownFields(request, fields.keys(), LoadForm);

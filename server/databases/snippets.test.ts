@@ -21,6 +21,11 @@ test('each has the address, with its slash, and the password', () => {
   assert.ok(snippets.cli.includes(`'${address}v2/pipeline'`));
 });
 
+const postgresql = snippetsFor('postgresql', {
+  uri: 'postgresql://u_1:secret@127.0.0.1:5432/d_1',
+  password: 'secret',
+});
+
 test('the one for Node is a module that Node can read', () => {
   const file = join(folder, 'snippet.mjs');
   const check = (code: string) => {
@@ -29,5 +34,6 @@ test('the one for Node is a module that Node can read', () => {
   };
   const { status, stderr } = check(snippets.node);
   assert.equal(status, 0, stderr);
+  assert.equal(check(postgresql.node).status, 0);
   assert.notEqual(check(`${snippets.node} )`).status, 0, 'one with a mistake is refused');
 });

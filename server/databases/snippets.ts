@@ -15,7 +15,7 @@ export function snippetsFor(engine: EngineName, target: Target): Snippets {
   return write(target);
 }
 
-const WRITERS: Partial<Record<EngineName, (target: Target) => Snippets>> = { sqlite };
+const WRITERS: Partial<Record<EngineName, (target: Target) => Snippets>> = { sqlite, postgresql };
 
 /** Its URL without the password ends with a slash, which some clients need and none minds. */
 function sqlite({ uri, password }: Target): Snippets {
@@ -35,29 +35,7 @@ import libsql
 connection = libsql.connect("${url}", auth_token="${password}")
 print(connection.execute("SELECT 1 AS one").fetchall())
 `,
-    go: `package main
-
-import (
-	"database/sql"
-	"fmt"
-	"log"
-
-	_ "github.com/tursodatabase/libsql-client-go/libsql"
-)
-
-func main() {
-	db, err := sql.Open("libsql", "${uri}")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer db.Close()
-	var one int
-	if err := db.QueryRow("SELECT 1 AS one").Scan(&one); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(one)
-}
-`,
+    go: goProgram({ driver: 'libsql', module: 'github.com/tursodatabase/libsql-client-go/libsql', uri }),
     php: `<?php
 $body = json_encode(['requests' => [
     ['type' => 'execute', 'stmt' => ['sql' => 'SELECT 1 AS one']],
@@ -71,4 +49,56 @@ $answer = file_get_contents('${url}v2/pipeline', false, stream_context_create(['
 print_r(json_decode($answer, true)['results'][0]['response']['result']['rows']);
 `,
   };
+}
+
+function postgresql({ uri }: Target): Snippets {
+  return {
+    cli: `psql '${uri}' -c 'SELECT 1 AS one'`,
+    node: `// npm install pg
+import pg from 'pg';
+const client = new pg.Client({ connectionString: '${uri}' });
+await client.connect();
+const { rows } = await client.query('SELECT 1 AS one');
+console.log(rows);
+await client.end();
+`,
+    python: `# pip install "psycopg[binary]"
+import psycopg
+with psycopg.connect("${uri}") as connection:
+    print(connection.execute("SELECT 1 AS one").fetchall())
+`,
+    go: goProgram({ driver: 'pgx', module: 'github.com/jackc/pgx/v5/stdlib', uri }),
+    php: `<?php
+$url = parse_url('${uri}');
+$place = "pgsql:host={$url['host']};port={$url['port']};dbname=" . ltrim($url['path'], '/');
+$connection = new PDO($place, $url['user'], $url['pass']);
+print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
+`,
+  };
+}
+
+function goProgram({ driver, module, uri }: { driver: string; module: string; uri: string }): string {
+  return `package main
+
+import (
+	"database/sql"
+	"fmt"
+	"log"
+
+	_ "${module}"
+)
+
+func main() {
+	db, err := sql.Open("${driver}", "${uri}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	var one int
+	if err := db.QueryRow("SELECT 1 AS one").Scan(&one); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(one)
+}
+`;
 }

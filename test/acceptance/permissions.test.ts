@@ -84,6 +84,7 @@ const CASES: Readonly<Record<string, Case>> = {
   rotateDatabaseCredentials: { foreign: 'database_not_found' },
   queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
   listDatabaseTables: { foreign: 'database_not_found' },
+  getDatabaseMetrics: { foreign: 'database_not_found' },
   dumpDatabase: { foreign: 'database_not_found' },
   loadDatabase: { form: true, foreign: 'database_not_found' },
   createRecoveryPoint: {},
@@ -159,6 +160,7 @@ before(async () => {
   const json = { name: 'k', scopes: ['storage:read'] };
   const key = await owner.expect(201, '/api/account/access-keys', { json });
   const vm = await owner.expect(201, '/api/vms', { json: { name: 'mine', instance_type: 't2.micro' } });
+  const database = await owner.expect(201, '/api/databases', { json: { name: 'mine' } });
   const hook = { json: { url: 'https://hooks.invalid/hook' } };
   const webhook = await owner.expect(201, '/api/webhooks', hook);
   const delivery = await owner.expect(201, `/api/webhooks/${webhook.id}/test`, { method: 'POST' });
@@ -170,7 +172,7 @@ before(async () => {
     accessKey: key.id,
     account: account.id,
     vm: vm.vm_id,
-    database: `db-${'0'.repeat(26)}`,
+    database: database.database_id,
     webhook: webhook.id,
     delivery: delivery.id,
     operation: operation_id,

@@ -1,0 +1,50 @@
+/** What the tests of databases share. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { CheckedClient } from '../harness/checked-client.ts';
+
+export const DATABASES = '/api/databases';
+export const DELETE = { method: 'DELETE' };
+export const POST = { method: 'POST' };
+
+let databases = 0;
+
+/** The path of a new database, with this in it. */
+export async function newDatabase(user: CheckedClient, ...statements: readonly string[]): Promise<string> {
+  const made = await user.expect(201, DATABASES, { json: { name: `d${++databases}` } });
+  const path = `${DATABASES}/${made.database_id}`;
+  for (const statement of statements) await run(user, path, statement);
+  return path;
+}
+
+/** The answer to a statement that may write. */
+export function run(user: CheckedClient, path: string, statement: string) {
+  return user.expect(200, `${path}/query`, { json: { statement, read_only: false } });
+}
+
+/** The rows that a statement gives. */
+export async function rowsOf(user: CheckedClient, path: string, statement: string): Promise<unknown[][]> {
+  return (await user.expect(200, `${path}/query`, { json: { statement } })).rows;
+}
+
+/** The bytes of an SQLite file with this in it, as a program that opens files makes one. */
+export function sqliteFile(...statements: readonly string[]): Buffer<ArrayBuffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+  try {
+    const file = new DatabaseSync(join(folder, 'file.db'));
+    for (const statement of statements) file.exec(statement);
+    file.close();
+    return readFileSync(join(folder, 'file.db')) as Buffer<ArrayBuffer>;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A form with that file. */
+export function formOf(bytes: Buffer<ArrayBuffer>, field = 'file'): FormData {
+  const form = new FormData();
+  form.set(field, new Blob([bytes]), 'shop.db');
+  return form;
+}
