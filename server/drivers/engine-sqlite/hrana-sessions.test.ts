@@ -317,6 +317,7 @@ test('whatever a client sends, it gets an answer of the protocol, and others go 
   const body = fc.oneof(
     fc.record({ baton: fc.constant(null), requests: fc.array(request) }),
     fc.record({ baton: fc.jsonValue(), requests: fc.jsonValue() }),
+    fc.constant({ baton: [{ toString: false }], requests: [] }),
     fc.record({ batch }),
     fc.jsonValue(),
     fc.string(),

@@ -168,12 +168,13 @@ export class HranaSessions {
   }
 
   async #resume(baton: unknown): Promise<Stream> {
-    const stream = typeof baton === 'string' ? this.#byBaton.get(baton) : undefined;
-    if (stream === undefined) throw this.#endings.get(String(baton)) ?? unknownBaton();
+    if (typeof baton !== 'string') throw unknownBaton();
+    const stream = this.#byBaton.get(baton);
+    if (stream === undefined) throw this.#endings.get(baton) ?? unknownBaton();
     while (stream.busy !== undefined) await stream.busy;
     // Somebody else may have used the same baton meanwhile.
-    if (this.#byBaton.get(String(baton)) !== stream) throw stream.ended ?? unknownBaton();
-    this.#byBaton.delete(String(baton));
+    if (this.#byBaton.get(baton) !== stream) throw stream.ended ?? unknownBaton();
+    this.#byBaton.delete(baton);
     return stream;
   }
 
