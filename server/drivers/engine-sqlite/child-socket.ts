@@ -1,5 +1,6 @@
 /** The child's end of the socket: takes calls, has them answered one after the other, sends answers. */
 import type { Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../../clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from './child-call.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
@@ -67,7 +68,7 @@ export class ChildSocket {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       void this.#answer(next.head, next.body);
       if (systemClock.monotonic() - since < TURN_MS) continue;
-      await new Promise(setImmediate);
+      await turn();
       since = systemClock.monotonic();
     }
     this.#isDraining = false;
@@ -81,7 +82,11 @@ export class ChildSocket {
       const handler = this.#options.handlers[String(head.kind)];
       if (handler === undefined) throw new Error(`there are no calls of the kind ${String(head.kind)}`);
       signal.throwIfAborted();
-      if (head.tell === true) this.send({ id, begun: true });
+      if (head.tell === true) {
+        this.send({ id, begun: true });
+        // It must have left before a statement takes this thread, perhaps for good.
+        await turn();
+      }
       const part: ChildCall['part'] = (more, bytes) =>
         this.#part(running, { ...more, id, part: true }, bytes);
       const reply = await handler({ head, body, signal, part });
