@@ -14,6 +14,7 @@ import type { Metadata } from './metadata/metadata.ts';
 import type { Alarms } from './system/alarms.ts';
 import type { Jobs } from './system/jobs.ts';
 import type { Meters } from './system/meters.ts';
+import { eventStatements } from './webhooks/events.ts';
 
 export interface DatabasesOptions {
   readonly config: Config;
@@ -53,6 +54,7 @@ export async function buildDatabases(options: DatabasesOptions) {
     assertRoom,
     maxSizeMb: config.databaseSizeMb,
     keepMs: config.databaseKeepHours * HOUR_MS,
+    announce: eventStatements,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
     report: (id, what, error) => log.error({ id, err: error }, what),
   });

@@ -8,6 +8,7 @@ import { AccountStops } from './account-stops.ts';
 import { Creation } from './creation.ts';
 import { DatabaseAnswers } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
+import type { Announce } from './database-events.ts';
 import { DATABASE_SAMPLES } from './database-samples.ts';
 import { DatabaseSecrets } from './database-secrets.ts';
 import { Databases } from './databases.ts';
@@ -42,19 +43,20 @@ export interface DatabasesParts {
   readonly keepMs: number;
   /** How long what no row knows is left alone, ms. */
   readonly orphanGraceMs: number;
+  readonly announce: Announce;
   readonly report: (databaseId: string, what: string, error: unknown) => void;
 }
 
 /** Makes the parts; nothing runs by itself. */
 export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesParts) {
-  const { metadata, clock, billing, limits, maxSizeMb } = given;
+  const { metadata, clock, billing, limits, maxSizeMb, announce } = given;
   const store = new DatabaseStore(metadata);
   const changes = new Changes({ metadata });
   const engines = new Engines(list);
   const secrets = new DatabaseSecrets({ sealer });
   const turns = new DatabaseTurns();
   const owned = new OwnedDatabases({ store, clock });
-  const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits });
+  const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
   const answers = new DatabaseAnswers({ engines, billing, inEngine: (row) => lifecycle.inEngine(row) });
   const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, answers };
   const databases = new Databases(parts);

@@ -8,6 +8,7 @@ import type { Call } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { type Change, type Changes, type Refusal, UNASKED } from '../metadata/change.ts';
+import { type Announce, announcement } from './database-events.ts';
 import type { DatabaseSecrets } from './database-secrets.ts';
 import type { EngineDatabase, EngineLimits } from './engine.ts';
 import type { Engines } from './engines.ts';
@@ -21,6 +22,8 @@ export interface LifecycleDeps {
   readonly secrets: DatabaseSecrets;
   readonly clock: Clock;
   readonly limits: EngineLimits;
+  /** What tells the owner's webhooks, in the same commit. */
+  readonly announce: Announce;
 }
 
 interface Commit {
@@ -70,7 +73,7 @@ export class Lifecycle {
 
   /** One change of the row. Throws `write_conflict` when it has changed since it was read. */
   async commit(before: DatabaseRow, wanted: Partial<DatabaseRow>, how: Commit = {}): Promise<DatabaseRow> {
-    const { changes, store, clock } = this.#deps;
+    const { changes, store, clock, announce } = this.#deps;
     const state = wanted.state ?? before.state;
     const isMoved = state !== before.state;
     const row: DatabaseRow = {
@@ -79,9 +82,11 @@ export class Lifecycle {
       generation: before.generation + 1,
       state_changed_at: isMoved ? clock.now() : before.state_changed_at,
     };
+    const told = announcement(before, row, clock.now());
     await changes.run(how.recorded?.call ?? UNASKED, async (change) => {
       change.expect(store.update(row), how.refused ?? writeConflict);
       await how.also?.(change);
+      if (told !== undefined) change.addAll(announce(told));
       return how.recorded?.answer;
     });
     return row;

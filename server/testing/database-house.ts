@@ -11,6 +11,7 @@ import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { noReceipt } from '../metadata/receipt.ts';
 import { Alarms } from '../system/alarms.ts';
+import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
 import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';
 
@@ -47,6 +48,7 @@ export async function openDatabaseHouse() {
       const engine = options.wrapEngine?.(scripted) ?? scripted;
       const files = await KeptDumpFiles.open({ directory, assertRoom });
       const reports: string[] = [];
+      const told: string[] = [];
       const parts = assembleDatabases({
         metadata: options.wrapMetadata?.(metadata) ?? metadata,
         ...{ clock, sealer, billing, assertRoom, keepMs },
@@ -54,10 +56,14 @@ export async function openDatabaseHouse() {
         kept: options.wrapKept?.(files) ?? files,
         limits: { connections: 10, statementMs: 1000 },
         maxSizeMb: 1024,
+        announce: (event) => {
+          told.push(event.type);
+          return eventStatements(event);
+        },
         orphanGraceMs: TEST_DATABASE_GRACE_MS,
         report: (id, what, error) => void reports.push(`${id} ${what}: ${error}`),
       });
-      return { ...parts, ...parts.routes, scripted, reports };
+      return { ...parts, ...parts.routes, scripted, reports, told };
     },
     /** Calls of a new account. */
     async newCall(username: string): Promise<Call> {

@@ -50,6 +50,7 @@ export class ScriptedEngine implements Engine {
   readonly dumpFormats = ['text'];
   readonly disk: EngineDisk;
   isAway = false;
+  readonly #active = new Set<string>();
   readonly #before = new Map<Scripted, (signal?: AbortSignal) => Promise<void>>();
 
   constructor(deps: { readonly disk: EngineDisk; readonly name?: EngineName }) {
@@ -101,11 +102,14 @@ export class ScriptedEngine implements Engine {
   }
 
   takeActive(): readonly string[] {
-    return [];
+    const active = [...this.#active];
+    this.#active.clear();
+    return active;
   }
 
   /** Every statement is a row to be written; there are no others. */
   async query(database: EngineDatabase, { statement }: Query): Promise<QueryResult> {
+    this.#active.add(database.databaseId);
     const held = this.#held(database);
     held.rows = [...held.rows, String(statement)];
     return { columns: [], rows: [], affected: 1, truncated: false };

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { Call } from '../accounts/principal.ts';
+import { type DatabaseCloud, openDatabaseHouse } from '../testing/database-house.ts';
+
+const MIB = 2 ** 20;
+
+async function open(t: TestContext) {
+  const house = await openDatabaseHouse();
+  t.after(() => house.close());
+  const cloud = await house.open();
+  return { house, cloud, ada: await house.newCall('ada') };
+}
+
+/** A database of at most 2 MiB, with so many in it. */
+async function newDatabase(cloud: DatabaseCloud, call: Call, mib = 0): Promise<string> {
+  const name = `n${cloud.told.length}`;
+  const made = await cloud.creation.create(call, { name, size_limit_mb: 2 });
+  for (let i = 0; i < mib; i++) await fill(cloud, call, made.database_id);
+  return made.database_id;
+}
+
+function fill({ queries }: DatabaseCloud, { principal }: Call, id: string) {
+  const input = { statement: 'x'.repeat(MIB), read_only: false };
+  return queries.run(principal, id, { input, signal: new AbortController().signal });
+}
+
+const stateOf = async ({ databases }: DatabaseCloud, { principal }: Call, id: string) => {
+  const { state, state_reason } = await databases.describe(principal, id);
+  return `${state} ${state_reason?.code ?? ''}`.trim();
+};
+
+test('databases are closed for want of credits, and come back as their size says', async (t) => {
+  const { house, cloud, ada } = await open(t);
+  const bob = await house.newCall('bob');
+  const [full, empty] = [await newDatabase(cloud, ada, 3), await newDatabase(cloud, ada)];
+  const others = await newDatabase(cloud, bob);
+  await cloud.sampler.tick();
+  assert.equal(await stateOf(cloud, ada, full), 'read_only size_limit_reached');
+  const stop = () => cloud.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
+  await stop();
+  await stop();
+  for (const id of [full, empty]) {
+    assert.equal(await stateOf(cloud, ada, id), 'suspended credits_exhausted');
+    const row = await house.store.find(id);
+    assert.equal(house.disk.databases.get(row?.engine_database ?? '')?.access, 'none');
+  }
+  assert.equal(await stateOf(cloud, bob, others), 'ready');
+  await cloud.sampler.tick();
+  assert.equal(await stateOf(cloud, ada, full), 'suspended credits_exhausted', 'not opened by its size');
+  assert.deepEqual(await cloud.accountStops.resume(ada.principal.accountId), { waiting: 0 });
+  assert.equal(await stateOf(cloud, ada, full), 'read_only size_limit_reached');
+  assert.equal(await stateOf(cloud, ada, empty), 'ready');
+  assert.deepEqual(cloud.told.slice(3).sort(), [
+    ...['database.read_only', 'database.read_only', 'database.resumed'],
+    ...['database.suspended', 'database.suspended'],
+  ]);
+});
+
+test('while the engine is away they are suspended in the rows, and closed when it is back', async (t) => {
+  const { house, cloud, ada } = await open(t);
+  const id = await newDatabase(cloud, ada);
+  cloud.scripted.isAway = true;
+  await cloud.accountStops.stop(ada.principal.accountId, 'account_suspended');
+  assert.equal(await stateOf(cloud, ada, id), 'suspended account_suspended');
+  assert.match(cloud.reports.join(), /could not be changed with its account/);
+  cloud.scripted.isAway = false;
+  await cloud.supervisor.check();
+  const row = await house.store.find(id);
+  assert.equal(house.disk.databases.get(row?.engine_database ?? '')?.access, 'none');
+});
+
+test('those of a closed account go for good, the deleted ones with their last dumps', async (t) => {
+  const { house, cloud, ada } = await open(t);
+  const [live, kept] = [await newDatabase(cloud, ada), await newDatabase(cloud, ada)];
+  await cloud.removal.remove(ada, kept);
+  await cloud.supervisor.settle(kept);
+  assert.equal((await cloud.kept.list()).length, 1);
+  await cloud.accountStops.stop(ada.principal.accountId, 'account_closed');
+  for (const id of [live, kept]) {
+    await cloud.supervisor.settle(id);
+    assert.equal(await house.store.find(id), undefined);
+  }
+  assert.deepEqual(await cloud.kept.list(), []);
+  assert.equal(house.disk.databases.size, 0);
+  assert.equal(await house.counted(ada), 0);
+  assert.deepEqual(cloud.told.slice(2), ['database.deleted', 'database.deleted']);
+});
+
+test('one over its limit is read-only until there is some room again', async (t) => {
+  const { cloud, ada } = await open(t);
+  const id = await newDatabase(cloud, ada, 2);
+  const { principal } = ada;
+  await cloud.sampler.tick();
+  assert.equal((await cloud.databases.describe(principal, id)).size_bytes, 2 * MIB + 1);
+  assert.equal(await stateOf(cloud, ada, id), 'read_only size_limit_reached');
+  await cloud.sampler.tick();
+  await cloud.databases.change(ada, id, { name: 'renamed' });
+  assert.equal(await stateOf(cloud, ada, id), 'read_only size_limit_reached');
+  await cloud.databases.change(ada, id, { size_limit_mb: 3 });
+  assert.equal(await stateOf(cloud, ada, id), 'ready');
+  await cloud.databases.change(ada, id, { size_limit_mb: 1 });
+  assert.equal(await stateOf(cloud, ada, id), 'read_only size_limit_reached');
+});
+
+test('metrics have a history of when it was used, and nulls where the engine does not tell', async (t) => {
+  const { house, cloud, ada } = await open(t);
+  const id = await newDatabase(cloud, ada, 1);
+  await cloud.sampler.tick();
+  for (let i = 0; i < 3; i++) {
+    house.clock.advance(5000);
+    await cloud.sampler.tick();
+  }
+  const read = (range = {}) => cloud.metrics.read(ada.principal, id, range);
+  const { size_bytes, statements, history } = await read({ step: 5 });
+  assert.deepEqual([size_bytes, statements], [MIB, null]);
+  assert.equal(history?.length, 2, 'while it was used, and once more');
+  assert.equal((await read()).history, undefined);
+  house.clock.advance(600_000);
+  await cloud.sampler.tick();
+  const coarse = await read({ from: '2025-12-31 00:00:00', step: 86_400 });
+  assert.equal(coarse.history?.at(-1)?.size_bytes, MIB);
+});
