@@ -23,10 +23,11 @@ const DIRECTORY = join(tmpdir(), `cloudlet-tests-${UID}${namespace()}`);
 const started = new Map<number, Started>();
 let isWatching = false;
 
-/** Containers may share this folder, but not the numbers of their processes. */
+/** Containers may share this folder, but neither the numbers of their processes nor their users. */
 function namespace(): string {
   try {
-    return `-${fs.readlinkSync('/proc/self/ns/pid').replace(/\D/g, '')}`;
+    const numberOf = (kind: string) => fs.readlinkSync(`/proc/self/ns/${kind}`).replace(/\D/g, '');
+    return `-${numberOf('pid')}-${numberOf('user')}`;
   } catch {
     return '';
   }
