@@ -43,7 +43,7 @@ export interface HranaEdgeDeps {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    hranaDatabase: EngineDatabase | null;
+    hranaCall: { readonly database: EngineDatabase; readonly path: string } | null;
   }
 }
 
@@ -67,7 +67,7 @@ export class HranaEdge {
   /** Puts it on a server that does not listen yet. */
   serve(app: FastifyInstance): void {
     app.register(async (scope) => {
-      scope.decorateRequest('hranaDatabase', null);
+      scope.decorateRequest('hranaCall', null);
       scope.removeAllContentTypeParsers();
       scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
       scope.setErrorHandler((error, request, reply) => this.#refuse(request, reply, error));
@@ -81,9 +81,8 @@ export class HranaEdge {
           else await this.#admit({ databaseId, path }, request);
         },
         handler: async (request, reply) => {
-          const { path } = readPath(request);
-          if (request.hranaDatabase !== null)
-            await this.#pass(request.hranaDatabase, path, { request, reply });
+          const { hranaCall } = request;
+          if (hranaCall !== null) await this.#pass(hranaCall.database, hranaCall.path, { request, reply });
           return reply;
         },
       });
@@ -101,7 +100,7 @@ export class HranaEdge {
     if (name === undefined) throw nothingAt(path);
     request.routeName = name;
     const database = await this.#deps.databases.find(databaseId, passwordOf(request));
-    request.hranaDatabase = database;
+    request.hranaCall = { database, path };
     await endOfTurn();
   }
 
@@ -116,12 +115,14 @@ export class HranaEdge {
     if (underWay > maxCalls) throw tooMany(maxCalls);
     this.#underWay.set(databaseId, underWay);
     const left = new AbortController();
-    reply.raw.once('close', () => left.abort());
+    const leave = () => left.abort();
+    reply.raw.once('close', leave);
     try {
       const body = (request.body as Buffer | undefined) ?? NO_BODY;
       const answer = await databases.exchange(database, { path, body, signal: left.signal });
       if (!reply.raw.destroyed) await sendAnswer(request, reply, answer);
     } finally {
+      reply.raw.off('close', leave);
       const rest = (this.#underWay.get(databaseId) ?? 1) - 1;
       if (rest === 0) this.#underWay.delete(databaseId);
       else this.#underWay.set(databaseId, rest);
