@@ -25,7 +25,7 @@ const UIDS = 2 ** 20;
 
 export type DatabaseEngines = ReturnType<typeof buildEngines>;
 
-/** Nothing runs until a database is used. */
+/** No database is opened until it is used. */
 export function buildEngines({ config, clock, log, alarms, dataUrl }: EnginesOptions) {
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;

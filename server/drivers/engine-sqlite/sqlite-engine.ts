@@ -1,5 +1,5 @@
 /** SQLite: a file per database, which a process of its own has open. */
-import { createReadStream, constants as fsConstants, fstatSync } from 'node:fs';
+import { createReadStream, existsSync, constants as fsConstants, fstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
@@ -80,6 +80,8 @@ export class SqliteEngine implements Engine {
       launch: (database) => this.#launch(this.#files.folder(database.database), database),
       roomOf: (database) => this.#roomOf(database),
     });
+    // Who had databases before will be asked for them soon.
+    if (existsSync(folder)) this.prepare().catch(() => {});
   }
 
   async readiness(): Promise<Readiness> {
