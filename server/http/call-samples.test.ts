@@ -11,8 +11,9 @@ test('each sample is of a call, and each call that needs a body has one', () => 
   for (const name of Object.keys(CALL_SAMPLES)) assert.ok(names.includes(name), name);
   for (const { name, body, consumes } of routes) {
     const { required = [] } = (body ?? {}) as { required?: readonly string[] };
-    if (required.length === 0) continue;
-    assert.ok(consumes === 'multipart' ? CALL_SAMPLES[name]?.form : CALL_SAMPLES[name]?.body, name);
+    const sample = CALL_SAMPLES[name];
+    if (required.length === 0 || sample?.instead !== undefined) continue;
+    assert.ok(consumes === 'multipart' ? sample?.form : sample?.body, name);
   }
 });
 
