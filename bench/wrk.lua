@@ -1,9 +1,15 @@
 -- wrk's side of the bench. Counts answers other than 200 and prints one line of JSON at the end. With arguments it
--- sends multipart uploads of one file each, under names that no other request has.
+-- sends multipart uploads of one file each, under names that no other request has, or the JSON it is given.
 local body_head, body_tail, counter
 
 function init(args)
   if #args == 0 then return end
+  if args[1] == "post" then
+    wrk.method, wrk.body = "POST", args[3]
+    wrk.headers["Content-Type"] = "application/json"
+    wrk.headers["Authorization"] = "Bearer " .. args[2]
+    return
+  end
   local prefix, size, thread = args[1], tonumber(args[2]), tostring({}):sub(8)
   local boundary = "bench-boundary-7f3a91c2"
   wrk.method = "POST"

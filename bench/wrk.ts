@@ -11,6 +11,8 @@ export interface Load {
   readonly key?: string;
   /** Sends multipart uploads of this many bytes instead of GET. */
   readonly upload?: { readonly prefix: string; readonly bytes: number };
+  /** Sends this JSON, with a bearer token, instead of GET. */
+  readonly post?: { readonly token: string; readonly json: unknown };
 }
 
 interface LoadResult {
@@ -32,10 +34,14 @@ interface Printed {
 
 /** Puts load on a server. Rejects when any answer was not a 2xx: a fast refusal is no result. */
 export async function runWrk(load: Load): Promise<LoadResult> {
-  const { url, connections, seconds, key, upload } = load;
+  const { url, connections, seconds, key, upload, post } = load;
   const header = key === undefined ? [] : ['-H', `X-API-Key: ${key}`];
   const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', ...header, '-s', SCRIPT];
-  const script = upload ? ['--', upload.prefix, String(upload.bytes)] : [];
+  const script = upload
+    ? ['--', upload.prefix, String(upload.bytes)]
+    : post
+      ? ['--', 'post', post.token, JSON.stringify(post.json)]
+      : [];
   const output = await runProgram('wrk', [...options, url, ...script]);
   const line = output.split('\n').findLast((text) => text.startsWith('{'));
   const result = JSON.parse(line ?? '{}') as Printed;

@@ -1,0 +1,173 @@
+/** SQLite databases: how soon a driver has one, what statements over HTTP take, and many with few in use. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createClient } from '@libsql/client';
+import { Client } from '../../test/harness/client.ts';
+import { ADMIN_KEY } from '../../test/harness/cloud-process.ts';
+import { runChild } from '../child.ts';
+import { statusBytes } from '../process-figures.ts';
+import { compare, interleave, median } from '../ratios.ts';
+import { formatBytes, formatNumber, ratioRow } from '../table.ts';
+import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+import { runWrk } from '../wrk.ts';
+
+const DURABLE_FILES = new URL('../children/durable-files.ts', import.meta.url);
+const CONNECTIONS = 16;
+const MOST_FIRST_MS = 150;
+const MOST_LIST_MS = 30;
+const MOST_CONTROL = 250 * 2 ** 20;
+const MOST_CHILD = 60 * 2 ** 20;
+const IN_USE = 20;
+
+interface Made {
+  readonly url: string;
+  readonly token: string;
+}
+
+async function create({ client }: Cloud, name: string): Promise<Made> {
+  const { status, body } = await client.call('/api/databases', { json: { name } });
+  if (status !== 201) throw new Error(`creating a database was answered ${status}: ${JSON.stringify(body)}`);
+  return { url: body.connection.uri.split('?')[0], token: body.connection.password };
+}
+
+async function query({ url, token }: Made, sql: string): Promise<void> {
+  const driver = createClient({ url, authToken: token });
+  await driver.execute(sql);
+  driver.close();
+}
+
+async function firstQuery(cloud: Cloud, rounds: number): Promise<Row> {
+  const times: number[] = [];
+  for (let i = 0; i < rounds; i++) {
+    const begun = performance.now();
+    await query(await create(cloud, `first-${i}`), 'SELECT 1');
+    times.push(performance.now() - begun);
+  }
+  const p50 = median(times);
+  return {
+    work: 'create a SQLite database → first query by @libsql/client, p50',
+    target: `≤ ${MOST_FIRST_MS} ms`,
+    reached: `**${p50.toFixed(0)} ms**`,
+    isMet: p50 <= MOST_FIRST_MS,
+    detail: `${rounds} times; at worst ${Math.max(...times).toFixed(0)} ms`,
+  };
+}
+
+const executed = (sql: string) => ({ requests: [{ type: 'execute', stmt: { sql } }, { type: 'close' }] });
+
+async function statements(cloud: Cloud, options: RunOptions): Promise<Row[]> {
+  const { rounds, seconds } = options.quick ? { rounds: 3, seconds: 2 } : { rounds: 7, seconds: 4 };
+  const made = await create(cloud, 'statements');
+  await query(made, 'CREATE TABLE t (id INTEGER PRIMARY KEY, x TEXT)');
+  await query(made, "INSERT INTO t VALUES (1, 'hello')");
+  const load = { connections: CONNECTIONS, seconds };
+  const url = `${made.url}v2/pipeline`;
+  const rate = async (sql: string) =>
+    (await runWrk({ ...load, url, post: { token: made.token, json: executed(sql) } })).requestsPerSecond;
+  const found = await interleave(rounds, {
+    route: async () => (await runWrk({ ...load, url: `${cloud.process.api}/healthz` })).requestsPerSecond,
+    select: () => rate('SELECT x FROM t WHERE id = 1'),
+    files: async () => {
+      const directory = join(options.folder, 'files');
+      const input = { directory, seconds, writers: CONNECTIONS, bytes: 100 };
+      return (await runChild<{ perSecond: number }>(DURABLE_FILES, input)).perSecond;
+    },
+    insert: () => rate("INSERT INTO t(x) VALUES ('hello')"),
+  });
+  return [
+    ratioRow({
+      work: `SQLite point SELECT over HTTP, ${CONNECTIONS} connections`,
+      against: 'our bare JSON route',
+      atLeast: 0.35,
+      comparison: compare(found.route, found.select),
+      unit: '/s',
+    }),
+    ratioRow({
+      work: `SQLite INSERT over HTTP, ${CONNECTIONS} connections, durable`,
+      against: 'a file + fdatasync + directory fsync each',
+      atLeast: 1.5,
+      comparison: compare(found.files, found.insert),
+      unit: '/s',
+    }),
+  ];
+}
+
+/** The parent of every process. */
+function parents(): Map<number, number> {
+  const found = new Map<number, number>();
+  for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+    try {
+      const ppid = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, 'utf8'))?.[1];
+      found.set(Number(name), Number(ppid));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return found;
+}
+
+/** Resident memory of the processes below one, largest first. */
+function childrenBytes(pid: number): number[] {
+  const all = parents();
+  const isBelow = (child: number): boolean => {
+    const parent = all.get(child) ?? 0;
+    return parent === pid || (parent > 1 && isBelow(parent));
+  };
+  const below = [...all.keys()].filter(isBelow);
+  return below.map((child) => statusBytes(child, 'VmRSS')).sort((one, other) => other - one);
+}
+
+async function manyDatabases(cloud: Cloud, quick: boolean): Promise<Row[]> {
+  const count = quick ? 200 : 1000;
+  const made: Made[] = [];
+  for (let i = 0; i < count; i++) made.push(await create(cloud, `many-${i}`));
+  for (const one of made.slice(0, IN_USE)) await query(one, 'SELECT 1');
+  const times: number[] = [];
+  for (let i = 0; i < 20; i++) {
+    const begun = performance.now();
+    await cloud.client.call('/api/databases');
+    times.push(performance.now() - begun);
+  }
+  const control = statusBytes(cloud.process.pid, 'VmRSS');
+  const [largest = 0, ...rest] = childrenBytes(cloud.process.pid);
+  const work = `${formatNumber(count)} databases, ${IN_USE} in use`;
+  const list = median(times);
+  return [
+    {
+      work: `${work}: memory without their processes`,
+      target: `≤ ${formatBytes(MOST_CONTROL)}`,
+      reached: `**${formatBytes(control)}**`,
+      isMet: control <= MOST_CONTROL,
+      detail: 'resident',
+    },
+    {
+      work: `${work}: GET /api/databases`,
+      target: `≤ ${MOST_LIST_MS} ms`,
+      reached: `**${list.toFixed(1)} ms**`,
+      isMet: list <= MOST_LIST_MS,
+      detail: `at worst ${Math.max(...times).toFixed(1)} ms`,
+    },
+    {
+      work: `${work}: the largest of their processes`,
+      target: `≤ ${formatBytes(MOST_CHILD)}`,
+      reached: `**${formatBytes(largest)}**`,
+      isMet: largest <= MOST_CHILD,
+      detail: `of ${rest.length + 1}, those that keep them included`,
+    },
+  ];
+}
+
+async function databases(options: RunOptions): Promise<Row[]> {
+  return withCloud(options, async (cloud) => {
+    const { body } = await cloud.client.call('/api/account');
+    const terms = { method: 'PATCH', json: { quotas: { databases: null } } };
+    await new Client(cloud.process.api, ADMIN_KEY).call(`/api/admin/accounts/${body.id}`, terms);
+    return [
+      await firstQuery(cloud, options.quick ? 10 : 30),
+      ...(await statements(cloud, options)),
+      ...(await manyDatabases(cloud, options.quick)),
+    ];
+  });
+}
+
+export const DATABASES: readonly Measurement[] = [{ name: 'databases', run: databases }];
