@@ -317,6 +317,16 @@ function testCopies(given: Give): void {
     await target.client.add('goes on');
   });
 
+  test('a database that nobody may use is dumped and stays closed', async () => {
+    const [closed, target] = [await given(), await given()];
+    await closed.client.add('kept');
+    await closed.house.engine.restrict(closed.database, 'none');
+    const dump = await dumpOf(closed);
+    await assert.rejects(closed.client.add('refused'));
+    await target.house.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
+    assert.deepEqual(await target.client.notes(), ['kept']);
+  });
+
   test('what cannot be loaded leaves what is there', async () => {
     const there = await given();
     await there.client.add('kept');

@@ -64,6 +64,7 @@ export class SqliteEngine implements Engine {
   readonly #children: Children;
   readonly #copies = new KeyLocks();
   readonly #loads = new KeyLocks();
+  readonly #openedForCopy = new Set<string>();
   readonly #active = new Set<string>();
   #prepared: Promise<void> | null = null;
 
@@ -181,18 +182,32 @@ export class SqliteEngine implements Engine {
   async dump(database: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
     const folder = this.#files.folder(database.database);
     // One at a time: each writes the same file, and its name is gone when it is handed out.
-    const fd = await this.#copies.run(database.database, async () => {
-      await this.#say(this.call(database, { kind: 'copy' }, { signal }));
-      const opened = openOwn(folder, COPY_FILE, fsConstants.O_RDONLY);
-      removeName(join(folder, COPY_FILE));
-      return opened;
-    });
+    const fd = await this.#copies.run(database.database, () =>
+      this.#evenClosed(database.database, async () => {
+        await this.#say(this.call(database, { kind: 'copy' }, { signal }));
+        const opened = openOwn(folder, COPY_FILE, fsConstants.O_RDONLY);
+        removeName(join(folder, COPY_FILE));
+        return opened;
+      }),
+    );
     return {
       contentType: 'application/vnd.sqlite3',
       extension: 'sqlite',
       sizeBytes: fstatSync(fd).size,
       stream: createReadStream('', { fd, signal }),
     };
+  }
+
+  /** Runs `work`, for which a database that nobody may use has a child too. */
+  async #evenClosed<T>(name: string, work: () => Promise<T>): Promise<T> {
+    if ((await this.#files.access(name)) !== 'none') return work();
+    this.#openedForCopy.add(name);
+    try {
+      return await work();
+    } finally {
+      this.#openedForCopy.delete(name);
+      await this.#children.without(name, async () => {});
+    }
   }
 
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
@@ -246,7 +261,8 @@ export class SqliteEngine implements Engine {
   /** Throws `database_not_ready` when nobody may use it. */
   async #roomOf({ database, sizeLimitBytes }: EngineDatabase): Promise<Room> {
     const access = await this.#files.access(database);
-    if (access === 'none') throw new AppError('database_not_ready', 'The database is suspended');
+    if (access === 'none' && !this.#openedForCopy.has(database))
+      throw new AppError('database_not_ready', 'The database is suspended');
     return { sizeLimitBytes, mayGrow: access === 'full' };
   }
 
