@@ -55,6 +55,7 @@ export async function buildDatabases(options: DatabasesOptions) {
     maxSizeMb: config.databaseSizeMb,
     keepMs: config.databaseKeepHours * HOUR_MS,
     announce: eventStatements,
+    pointDumpMs: config.recoveryDumpMinutes * 60_000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
     report: (id, what, error) => log.error({ id, err: error }, what),
   });

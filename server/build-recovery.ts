@@ -11,6 +11,7 @@ import type { Metadata } from './metadata/metadata.ts';
 import { cloudSources } from './recovery/cloud-sources.ts';
 import { Points } from './recovery/points.ts';
 import { RecoveryKeys } from './recovery/recovery-keys.ts';
+import type { Source } from './recovery/sources.ts';
 import { RecoveryStore } from './recovery/store.ts';
 import type { Secrets } from './system/secrets.ts';
 import { VERSION } from './version.ts';
@@ -24,9 +25,17 @@ export interface RecoveryDeps {
     readonly secrets: Secrets;
     readonly assertRoom: (bytes: number) => void;
   };
+  /** What the domains put into a point. */
+  readonly sources: readonly Source[];
 }
 
-export function buildRecovery({ config, clock, log, base }: RecoveryDeps) {
+/** Whether a recovery point needs what nobody refers to any more. */
+export function recoveryHold({ metadata }: { readonly metadata: Metadata }, clock: Clock) {
+  const store = new RecoveryStore(metadata);
+  return () => store.isHeld(clock.now());
+}
+
+export function buildRecovery({ config, clock, log, base, sources }: RecoveryDeps) {
   const { metadata, secrets, assertRoom } = base;
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
@@ -38,13 +47,12 @@ export function buildRecovery({ config, clock, log, base }: RecoveryDeps) {
     changes,
     clock,
     snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertRoom }),
-    sources: cloudSources(new DirectoryDataFiles(directory)),
+    sources: cloudSources(new DirectoryDataFiles(directory), sources),
     repository: () => keys.open(),
     place: target.place,
     version: VERSION,
     estimateBytes: () => store.sumOfBlobs(),
-    report: (id, err) => log.error({ id, err }, 'a recovery point could not be made'),
+    report: (id, err) => log.error({ id, err }, 'a recovery point, or a part of it, could not be made'),
   });
-  const isHeld = () => store.isHeld(clock.now());
-  return { points, keys, isHeld, routes: { points, keys } };
+  return { points, keys, routes: { points, keys } };
 }

@@ -11,7 +11,7 @@ import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
 import { buildEdges } from './build-edges.ts';
 import { buildEngines, startEngines } from './build-engines.ts';
-import { buildRecovery } from './build-recovery.ts';
+import { buildRecovery, recoveryHold } from './build-recovery.ts';
 import { buildReports } from './build-reports.ts';
 import { buildStorage, type Storage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
@@ -165,8 +165,7 @@ async function buildDomains(
   { base, meters, addresses }: { base: Foundations; meters: Meters; addresses: Cloud['addresses'] },
 ) {
   const billing = await buildBilling({ clock, log, base });
-  const recovery = buildRecovery({ config, clock, log, base });
-  const { isHeld } = recovery;
+  const isHeld = recoveryHold(base, clock);
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const engines = buildEngines({
@@ -179,6 +178,8 @@ async function buildDomains(
     billing: billing.databaseCharges,
     engines: [engines.sqlite, engines.postgresql],
   });
+  const sources = [databases.pointSource];
+  const recovery = buildRecovery({ config, clock, log, base, sources });
   const credits = buildCredits(
     billing,
     [compute.accountStops, databases.accountStops],

@@ -363,6 +363,13 @@ export const SETTINGS = {
     'Directory for recovery points: another disk, or NFS; without one they are in the data directory itself',
     (value) => (value === '' || value.startsWith('/') ? undefined : 'must be an absolute path'),
   ),
+  recoveryDumpMinutes: integer(
+    'CLOUDLET_RECOVERY_DUMP_MINUTES',
+    60,
+    1,
+    100_000,
+    'How long the dump of one database may take for a recovery point, which then goes on without it and says so',
+  ),
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',

@@ -1,11 +1,12 @@
 /** `cloudlet recovery`: points from which the whole cloud comes back, made here and restored anywhere. */
 
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
+import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { RestoreDirectory } from '../drivers/recovery-directory/restore-directory.ts';
@@ -153,7 +154,8 @@ async function prepareFirstStart(directory: string): Promise<void> {
     alarms: new Alarms(systemClock),
   });
   try {
-    await metadata.commit(new RecoveryStore(metadata).afterRestore(systemClock.now()));
+    const dumps = await KeptDumpFiles.sizes(join(directory, 'databases', 'kept'));
+    await metadata.commit(new RecoveryStore(metadata).afterRestore(systemClock.now(), dumps));
   } finally {
     await metadata.close();
   }

@@ -54,6 +54,8 @@ export class AccountStops {
     await this.#each(accountId, async (row) => {
       if (row.state !== 'suspended') return;
       waiting++;
+      // After a restore it is loaded first.
+      if (row.kept_dump_bytes !== null) return;
       await this.#deps.lifecycle.wish(row, openStateOf(row));
       waiting--;
     });

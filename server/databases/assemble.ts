@@ -20,7 +20,9 @@ import { Lifecycle } from './lifecycle.ts';
 import { Logins } from './logins.ts';
 import { Metrics } from './metrics.ts';
 import { OwnedDatabases } from './owned-databases.ts';
+import { databaseSource } from './point-dumps.ts';
 import { Queries } from './queries.ts';
+import { Refill } from './refill.ts';
 import { Removal } from './removal.ts';
 import { Sampler } from './sampler.ts';
 import { DatabaseStore } from './store.ts';
@@ -41,6 +43,8 @@ export interface DatabasesParts {
   readonly maxSizeMb: number;
   /** How long the last dump of a deleted database is kept; 0: there is none. */
   readonly keepMs: number;
+  /** How long the dump of one may take for a recovery point, ms. */
+  readonly pointDumpMs: number;
   /** How long what no row knows is left alone, ms. */
   readonly orphanGraceMs: number;
   readonly announce: Announce;
@@ -62,8 +66,9 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const databases = new Databases(parts);
   const creation = new Creation(parts);
   const settleSoon = (databaseId: string) => supervisor.settleSoon(databaseId);
-  const removal = new Removal({ ...parts, settleSoon });
-  const supervisor = new DatabaseSupervisor({ ...parts, creation, removal });
+  const refill = new Refill(parts);
+  const removal = new Removal({ ...parts, refill, settleSoon });
+  const supervisor = new DatabaseSupervisor({ ...parts, creation, removal, refill });
   const accountStops = new AccountStops({ ...parts, settleSoon });
   const samples = new SamplesStore(metadata, DATABASE_SAMPLES);
   const sampler = new Sampler({ ...parts, samples });
@@ -72,6 +77,19 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const dumps = new Dumps(parts);
   const routes = { databases, creation, removal, engines, limits, maxSizeMb, queries, dumps, metrics };
   const logins = new Logins({ store, lifecycle, engine: 'sqlite' });
+  const pointSource = databaseSource(parts);
   const { kept } = given;
-  return { store, engines, logins, lifecycle, turns, supervisor, accountStops, sampler, kept, routes };
+  return {
+    store,
+    engines,
+    logins,
+    lifecycle,
+    turns,
+    supervisor,
+    accountStops,
+    sampler,
+    kept,
+    pointSource,
+    routes,
+  };
 }

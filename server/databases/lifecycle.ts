@@ -94,6 +94,7 @@ export class Lifecycle {
 
   /** Has the engine do what the row says, and notes that it did, with the answer to whoever asked for it. */
   async apply(row: DatabaseRow, recorded?: Commit['recorded']): Promise<DatabaseRow> {
+    if (row.kept_dump_bytes !== null) throw notBack(row);
     const engine = this.#deps.engines.get(row.engine);
     const database = this.inEngine(row);
     const next = row.sealed_next_password;
@@ -110,6 +111,11 @@ export class Lifecycle {
 
 export function writeConflict(): AppError {
   return new AppError('write_conflict', 'The database was changed meanwhile; try again');
+}
+
+/** For one of a restored cloud: its engine follows when it is loaded. */
+function notBack({ name }: DatabaseRow): AppError {
+  return new AppError('database_not_ready', `The database ${name} is not back from its recovery point yet`);
 }
 
 /** For one that the account has already. */

@@ -17,6 +17,7 @@ import type { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';
 import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
+import type { Refill } from './refill.ts';
 import type { Database, Undeletion } from './schema.ts';
 import { ACCESS, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
@@ -30,6 +31,7 @@ export interface RemovalDeps {
   readonly lifecycle: Lifecycle;
   readonly turns: DatabaseTurns;
   readonly kept: KeptDumps;
+  readonly refill: Refill;
   readonly answers: DatabaseAnswers;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
@@ -146,9 +148,9 @@ export class Removal {
     call: Call,
     { row, name, engine }: { readonly row: DatabaseRow; readonly name: string; readonly engine: Engine },
   ): Promise<Database> {
-    const { lifecycle, answers, billing, store, kept, report } = this.#deps;
+    const { lifecycle, answers, billing, store, kept, refill, report } = this.#deps;
     const database = lifecycle.inEngine(row);
-    const begun = row.kept_dump_bytes === null ? row : await this.#refill(row, engine);
+    const begun = row.kept_dump_bytes === null ? row : await refill.fill(row, engine);
     const next = row.sealed_next_password;
     if (next !== null) await engine.rotate(database, lifecycle.passwordOf(row));
     const { sizeBytes } = await engine.measure(database);
@@ -180,21 +182,6 @@ export class Removal {
     return answer;
   }
 
-  /** Makes it in its engine again, of the last dump. Until the commit it counts as still to be dropped. */
-  async #refill(row: DatabaseRow, engine: Engine): Promise<DatabaseRow> {
-    const { lifecycle, kept, turns, assertRoom } = this.#deps;
-    const database = lifecycle.inEngine(row);
-    assertRoom(row.kept_dump_bytes ?? 0);
-    const begun = await lifecycle.commit(row, { is_dropped: 0 });
-    await engine.prepare();
-    await engine.drop(row.engine_database);
-    await engine.provision(database, lifecycle.passwordOf(row));
-    await turns.during([row.database_id], (signal) =>
-      kept.read(row.database_id, (dump) => engine.load(database, dump, signal)),
-    );
-    return begun;
-  }
-
   async #endForGood(row: DatabaseRow): Promise<void> {
     const { engines, changes, store, kept } = this.#deps;
     if (row.is_dropped === 0) await engines.get(row.engine).drop(row.engine_database);
@@ -203,7 +190,8 @@ export class Removal {
   }
 }
 
-function usualFormat({ dumpFormats }: Engine): string {
+/** What load() takes. */
+export function usualFormat({ dumpFormats }: Engine): string {
   return dumpFormats[0] ?? '';
 }
 

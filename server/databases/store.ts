@@ -113,10 +113,10 @@ export class DatabaseStore {
     return new Set(rows.map(({ name }) => name));
   }
 
-  /** Ids of databases whose last dump is kept. */
+  /** Ids of databases whose last dump is kept, or has still to be loaded after a restore. */
   async withKeptDump(): Promise<Set<string>> {
     const rows = await this.#reads.all<{ id: string }>(
-      `SELECT database_id AS id FROM databases WHERE state = 'deleting' AND kept_dump_bytes IS NOT NULL`,
+      'SELECT database_id AS id FROM databases WHERE kept_dump_bytes IS NOT NULL',
     );
     return new Set(rows.map(({ id }) => id));
   }
@@ -125,6 +125,16 @@ export class DatabaseStore {
   listOpen({ after, limit }: Page): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE id > ? AND state IN ('ready', 'read_only') ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /** All that a recovery point keeps: neither half made nor gone for good. By row id, those after `after`. */
+  listLasting({ after, limit }: Page): Awaitable<DatabaseRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM databases WHERE id > ? AND state <> 'creating' AND (${LIVE} OR ${KEPT})
+       ORDER BY id LIMIT ?`,
       after,
       limit,
     );

@@ -6,6 +6,7 @@ import type { Creation } from './creation.ts';
 import type { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import type { Refill } from './refill.ts';
 import type { Removal } from './removal.ts';
 import { openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
@@ -19,6 +20,7 @@ export interface SupervisorDeps {
   readonly lifecycle: Lifecycle;
   readonly creation: Creation;
   readonly removal: Removal;
+  readonly refill: Refill;
   readonly turns: DatabaseTurns;
   readonly report: (databaseId: string, what: string, error: unknown) => void;
   /** How long what no row knows is left alone after it was first noticed, ms. */
@@ -119,9 +121,10 @@ export class DatabaseSupervisor {
   }
 
   async #bringInLine(row: DatabaseRow): Promise<void> {
-    const { creation, removal, lifecycle } = this.#deps;
+    const { creation, removal, refill, lifecycle } = this.#deps;
     if (row.state === 'creating') await creation.abandon(row);
     else if (row.state === 'deleting') await removal.finish(row);
+    else if (row.kept_dump_bytes !== null) await refill.restore(row);
     else if (row.state === 'error') await this.#tryAgain(row);
     else if (row.applied !== row.generation) await lifecycle.apply(row);
   }

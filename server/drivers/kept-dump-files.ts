@@ -1,6 +1,6 @@
 /** Last dumps of deleted databases: a file each, named after the database. */
 import { createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -29,6 +29,15 @@ export class KeptDumpFiles implements KeptDumps {
       if (name.endsWith(PART)) await rm(join(options.directory, name));
     }
     return new KeptDumpFiles(options);
+  }
+
+  /** Bytes of each in that directory, by the database's id. */
+  static async sizes(directory: string): Promise<Map<string, number>> {
+    const dumps = await KeptDumpFiles.open({ directory, assertRoom: () => {} });
+    const ids = await dumps.list();
+    return new Map(
+      await Promise.all(ids.map(async (id) => [id, (await stat(join(directory, id))).size] as const)),
+    );
   }
 
   async keep(databaseId: string, dump: Readable): Promise<number> {

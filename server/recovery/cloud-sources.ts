@@ -5,9 +5,9 @@ import { RecoveryStore } from './store.ts';
 const OWNER_ONLY = 0o600;
 const PAGE = 1000;
 
-/** The keys first: without them nothing else is of use. */
-export function cloudSources(files: DataFiles): Source[] {
-  return [keys(files), metadata(), blobs(files), images(files)];
+/** The keys first: without them nothing else is of use. `more`: of the other domains. */
+export function cloudSources(files: DataFiles, more: readonly Source[]): Source[] {
+  return [keys(files), metadata(), blobs(files), images(files), ...more];
 }
 
 function keys(files: DataFiles): Source {

@@ -11,6 +11,8 @@ export interface ComponentsDeps {
   readonly signal: AbortSignal;
   /** Told of bytes as they are kept or found to be kept; `added` of them new, as they are stored. */
   readonly onProgress: (bytes: number, added: number) => void;
+  /** Told of a file that could not be read and that the point goes on without. */
+  readonly onGap?: (component: string, error: Error) => void;
 }
 
 export class Components {
@@ -64,13 +66,44 @@ export class Components {
   }
 
   async #keep(file: SourceFile): Promise<Entry | undefined> {
+    try {
+      return await this.#keepWhole(file);
+    } catch (error) {
+      if (this.#deps.signal.aborted || !(error instanceof Unreadable) || file.gap === undefined) throw error;
+      this.#deps.onGap?.(file.gap, error);
+      return undefined;
+    }
+  }
+
+  async #keepWhole(file: SourceFile): Promise<Entry | undefined> {
     const { repository, signal, onProgress } = this.#deps;
-    const bytes = await file.open();
-    if (bytes === undefined) return undefined;
+    const opened = await file.open().catch(unreadable);
+    if (opened === undefined) return undefined;
+    const bytes = readable(opened);
     const pieces = file.changes === 'by_insertion' ? contentChunks(bytes) : fixedBlocks(bytes);
     const stored = await repository.store(pieces, { isPacked: file.isPacked, signal });
     onProgress(stored.sizeBytes, stored.addedBytes);
     return { path: file.path, mode: file.mode, size_bytes: stored.sizeBytes, pieces: stored.pieces };
+  }
+}
+
+/** The file could not be read; where it is to go is all right. */
+class Unreadable extends Error {}
+
+function unreadable(error: unknown): never {
+  throw new Unreadable(error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+async function* readable(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = bytes[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await reader.next().catch(unreadable);
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    await reader.return?.();
   }
 }
 

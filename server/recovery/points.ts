@@ -36,7 +36,7 @@ export interface PointsDeps {
 }
 
 const NOT_INCLUDED = [
-  'disks of virtual machines, and databases',
+  'disks of virtual machines',
   'settings from the environment and the command line',
   'sessions of the console',
   'TLS certificates and what else lies outside the data directory',
@@ -191,18 +191,17 @@ export class Points {
         .run(UNASKED, (change) => void change.add(store.hold(current.point_id, clock.now())))
         .catch((error) => this.#deps.report(current.point_id, error));
     };
-    const components = new Components({ repository, clock, signal, onProgress });
+    const gaps: Gap[] = [];
+    const onGap = (component: string, error: Error) => {
+      gaps.push({ component, reason: error.message });
+      this.#deps.report(making.current.point_id, error);
+    };
+    const components = new Components({ repository, clock, signal, onProgress, onGap });
     const earlier = await this.#earlier(repository);
     const written: Component[] = [];
-    const gaps: Gap[] = [];
     for (const source of sources) {
-      try {
-        const before = earlier?.components.find(({ name }) => name === source.name);
-        written.push(await components.write(source, snapshot, before));
-      } catch (error) {
-        if (signal.aborted || !isComponentFailure(error)) throw error;
-        gaps.push({ component: error.component, reason: error.message });
-      }
+      const before = earlier?.components.find(({ name }) => name === source.name);
+      written.push(await components.write(source, snapshot, before));
     }
     await this.#complete(making.current, { written, gaps, snapshot, repository });
   }
@@ -287,20 +286,6 @@ export class Points {
     const making = this.#making?.row;
     return making?.point_id === row.point_id && row.state === 'creating' ? making : row;
   }
-}
-
-/** One part of the cloud could not be copied; the point goes on without it, and says so. */
-class ComponentFailure extends Error {
-  readonly component: string;
-
-  constructor(component: string, message: string) {
-    super(message);
-    this.component = component;
-  }
-}
-
-function isComponentFailure(error: unknown): error is ComponentFailure {
-  return error instanceof ComponentFailure;
 }
 
 /** A point with its place in the list. */

@@ -27,6 +27,8 @@ export interface SourceFile {
   readonly changes: 'never' | 'in_place' | 'by_insertion';
   /** It is compressed or encrypted already. */
   readonly isPacked: boolean;
+  /** Its name for people, when the point goes on without it should it not be readable. */
+  readonly gap?: string;
 }
 
 /** One part of a cloud: all its files, as of the snapshot or later. */

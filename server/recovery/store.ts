@@ -141,9 +141,10 @@ export class RecoveryStore {
   /**
    * What must be so before a restored cloud starts for the first time. Sessions are over; nobody is told of
    * what happened before; machines do not run, and the time in between is not charged; numbers of accounts
-   * that were made after the point are not given again.
+   * that were made after the point are not given again. Databases are loaded from their dumps, which `dumps`
+   * has the bytes of, by id (databases/refill.ts).
    */
-  afterRestore(now: number): Statement[] {
+  afterRestore(now: number, dumps: ReadonlyMap<string, number>): Statement[] {
     const restored = 'It ran when the recovery point was made';
     return [
       'DELETE FROM sessions',
@@ -162,6 +163,7 @@ export class RecoveryStore {
                 WHERE state IN ('starting', 'running', 'stopping')`,
           params: [restored],
         },
+        ...databasesAfterRestore(now, dumps),
       );
   }
 
@@ -182,4 +184,35 @@ export class RecoveryStore {
       (await this.#reads.get<{ number: number }>('SELECT max(number) AS number FROM migrations'))?.number ?? 0
     );
   }
+}
+
+/** Engines have none of them yet. */
+function databasesAfterRestore(now: number, dumps: ReadonlyMap<string, number>): Statement[] {
+  const error = `UPDATE databases SET state = 'error', reason_code = ?, reason_message = ?, state_changed_at = ?`;
+  return [
+    {
+      sql: `UPDATE databases SET is_dropped = 1, kept_dump_bytes =
+              (SELECT value FROM json_each(?) WHERE key = database_id)
+            WHERE state <> 'creating'`,
+      params: [JSON.stringify(Object.fromEntries(dumps))],
+    },
+    {
+      sql: `${error} WHERE state IN ('ready', 'read_only', 'error') AND kept_dump_bytes IS NOT NULL`,
+      params: ['restoring', 'It is being loaded from the recovery point', now],
+    },
+    {
+      sql: `${error}, applied = generation
+            WHERE state IN ('ready', 'read_only', 'suspended', 'error') AND kept_dump_bytes IS NULL`,
+      params: [
+        'not_in_point',
+        'It could not be read when the recovery point was made: delete it, or restore an older point',
+        now,
+      ],
+    },
+    {
+      sql: `UPDATE databases SET generation = generation + 1
+            WHERE state IN ('error', 'suspended') AND kept_dump_bytes IS NOT NULL`,
+      params: [],
+    },
+  ];
 }

@@ -56,6 +56,7 @@ export async function openDatabaseHouse() {
         kept: options.wrapKept?.(files) ?? files,
         limits: { connections: 10, statementMs: 1000 },
         maxSizeMb: 1024,
+        pointDumpMs: 60_000,
         announce: (event) => {
           told.push(event.type);
           return eventStatements(event);

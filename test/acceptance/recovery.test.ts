@@ -17,12 +17,10 @@ import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
+import { POINTS, POST } from './recovery-kit.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
 after(() => rmSync(root, { recursive: true, force: true }));
-
-const POINTS = '/api/disaster-recovery/points';
-const POST = { method: 'POST' };
 
 /** Pieces and manifests of a place for points, in a fixed order. */
 function filesOf(place: string, folder: string): string[] {

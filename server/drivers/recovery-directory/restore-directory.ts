@@ -5,6 +5,7 @@ import type { Entry } from '../../recovery/manifest.ts';
 import type { RestoreFolder } from '../../recovery/restore.ts';
 
 const POINT = '.restored-point';
+const METADATA = ['metadata.db', 'metadata.db-wal', 'metadata.db-shm'];
 
 export class RestoreDirectory implements RestoreFolder {
   /** Where the files are until finish(). */
@@ -33,6 +34,8 @@ export class RestoreDirectory implements RestoreFolder {
       throw new Error(`${path} holds a restore of ${begun} that was not finished: finish it, or remove it`);
     }
     await mkdir(path, { recursive: true, mode: 0o700 });
+    // An earlier try may have got as far as to change it.
+    for (const name of METADATA) await rm(join(path, name), { force: true });
     await writeFile(join(path, POINT), pointId, { mode: 0o600 });
     return new RestoreDirectory(path, to);
   }

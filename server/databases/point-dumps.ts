@@ -1,0 +1,87 @@
+/** Databases as a part of recovery points: a dump of each, lying where kept dumps lie (refill.ts). */
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Snapshot, Source, SourceFile } from '../recovery/sources.ts';
+import type { Engines } from './engines.ts';
+import type { KeptDumps } from './kept-dumps.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { usualFormat } from './removal.ts';
+import { type DatabaseRow, DatabaseStore } from './store.ts';
+import type { DatabaseTurns } from './turns.ts';
+
+export interface PointDumpsDeps {
+  readonly store: DatabaseStore;
+  readonly engines: Engines;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  readonly turns: DatabaseTurns;
+  readonly kept: KeptDumps;
+  /** How long the dump of one may take for a recovery point, ms. */
+  readonly pointDumpMs: number;
+}
+
+const PAGE = 500;
+/** As build-databases.ts has kept dumps. */
+const FOLDER = 'databases/kept';
+const OWNER_ONLY = 0o600;
+
+/** What fails of one database is a gap of the point, which goes on without it. */
+export function databaseSource(deps: PointDumpsDeps): Source {
+  return {
+    name: 'databases',
+    consistency: 'each as of the moment when it was read',
+    async *files({ reads }: Snapshot, signal) {
+      const rows = new DatabaseStore(reads);
+      for (let after = 0; ; ) {
+        const page = await rows.listLasting({ after, limit: PAGE });
+        for (const row of page) yield fileOf(deps, row, signal);
+        after = page.at(-1)?.id ?? after;
+        if (page.length < PAGE) return;
+      }
+    },
+  };
+}
+
+function fileOf(deps: PointDumpsDeps, seen: DatabaseRow, signal: AbortSignal): SourceFile {
+  return {
+    path: `${FOLDER}/${seen.database_id}`,
+    mode: OWNER_ONLY,
+    changes: seen.engine === 'sqlite' ? 'in_place' : 'by_insertion',
+    isPacked: false,
+    gap: `database ${seen.name} (${seen.database_id})`,
+    open: async () => {
+      // As it is by now: perhaps it was deleted meanwhile, or had back.
+      const row = await deps.store.find(seen.database_id);
+      if (row === undefined || (row.is_dropped === 1 && row.kept_dump_bytes === null)) return undefined;
+      const out = new PassThrough();
+      void copy(deps, { row, out, signal }).catch((error: Error) => out.destroy(error));
+      return out;
+    },
+  };
+}
+
+async function copy(
+  { engines, lifecycle, turns, kept, pointDumpMs }: PointDumpsDeps,
+  {
+    row,
+    out,
+    signal,
+  }: { readonly row: DatabaseRow; readonly out: PassThrough; readonly signal: AbortSignal },
+): Promise<void> {
+  const { database_id: id } = row;
+  if (row.kept_dump_bytes !== null) return kept.read(id, (dump) => pipeline(dump, out, { signal }));
+  const late = AbortSignal.timeout(pointDumpMs);
+  try {
+    await turns.during(
+      [id],
+      async (either) => {
+        const engine = engines.get(row.engine);
+        const { stream } = await engine.dump(lifecycle.inEngine(row), usualFormat(engine), either);
+        await pipeline(stream, out, { signal: either });
+      },
+      AbortSignal.any([signal, late]),
+    );
+  } catch (error) {
+    if (!late.aborted) throw error;
+    throw new Error(`it took longer than ${Math.round(pointDumpMs / 1000)} s`, { cause: error });
+  }
+}

@@ -1,0 +1,78 @@
+/** What the tests of recovery share. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { type Ended, runCloudlet } from '../harness/command.ts';
+
+export const POINTS = '/api/disaster-recovery/points';
+export const POST = { method: 'POST' };
+
+type Env = Readonly<Record<string, string>>;
+
+/** A cloud with a place for points outside of it, to be lost and had back. */
+export class LosableCloud {
+  readonly root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
+  readonly target = join(this.root, 'target');
+  readonly keyFile = join(this.root, 'key');
+  readonly #env: Env;
+  cloud!: CloudProcess;
+  admin!: CheckedClient;
+  user!: CheckedClient;
+  #places = 0;
+
+  private constructor(env: Env) {
+    this.#env = { CLOUDLET_RECOVERY_TARGET: this.target, ...env };
+  }
+
+  /** With one user. */
+  static async start(env: Env = {}): Promise<LosableCloud> {
+    const made = new LosableCloud(env);
+    await made.#start(join(made.root, 'data'));
+    const anyone = await CheckedClient.open(made.cloud.api);
+    made.user = anyone.as((await anyone.register()).api_key);
+    return made;
+  }
+
+  get dataDir(): string {
+    return this.cloud.dataDir;
+  }
+
+  /** A whole point. */
+  async point() {
+    return this.admin.expect(201, `${POINTS}?wait=120`, POST);
+  }
+
+  async keepKey(): Promise<void> {
+    const { recovery_key: key } = await this.admin.expect(200, '/api/admin/recovery-key', POST);
+    writeFileSync(this.keyFile, key);
+  }
+
+  restore(to: string, ...more: readonly string[]): Promise<Ended> {
+    const args = ['recovery', 'restore', '--from', this.target, '--to', to, '--key-file', this.keyFile];
+    return runCloudlet([...args, ...more], { env: {} });
+  }
+
+  /** Kills it, removes all it had, and goes on with what the newest point gives. */
+  async lose(): Promise<Ended> {
+    await this.cloud.crash();
+    rmSync(this.dataDir, { recursive: true });
+    const to = join(this.root, `again-${++this.#places}`);
+    const restored = await this.restore(to);
+    if (restored.code !== 0) throw new Error(`${restored.stdout}${restored.stderr}`);
+    await this.#start(to);
+    this.user = await CheckedClient.open(this.cloud.api, this.user.key);
+    return restored;
+  }
+
+  async end(): Promise<void> {
+    await this.cloud.end();
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  async #start(dataDir: string): Promise<void> {
+    this.cloud = await CloudProcess.start({ dataDir, env: this.#env });
+    this.admin = await CheckedClient.open(this.cloud.api, ADMIN_KEY);
+  }
+}
