@@ -9,6 +9,7 @@ import { exchangeHrana, type HranaCall } from './drivers/engine-sqlite/hrana-exc
 import { SqliteEngine } from './drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from './drivers/host-process/host-processes.ts';
 import type { Alarms } from './system/alarms.ts';
+import type { DiskRoom } from './system/disk-room.ts';
 import { whyNoOtherUsers } from './system/other-users.ts';
 
 export interface EnginesOptions {
@@ -16,6 +17,7 @@ export interface EnginesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly alarms: Alarms;
+  readonly room: Pick<DiskRoom, 'isLow'>;
   /** Of the data origin; known once it listens. */
   readonly dataUrl: () => string;
 }
@@ -26,7 +28,7 @@ const UIDS = 2 ** 20;
 export type DatabaseEngines = ReturnType<typeof buildEngines>;
 
 /** No database is opened until it is used. */
-export function buildEngines({ config, clock, log, alarms, dataUrl }: EnginesOptions) {
+export function buildEngines({ config, clock, log, alarms, room, dataUrl }: EnginesOptions) {
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
   const sqlite = new SqliteEngine({
@@ -43,6 +45,7 @@ export function buildEngines({ config, clock, log, alarms, dataUrl }: EnginesOpt
     processes: new HostProcesses({ clock, group: 'cloudlet-servers', hasUsers: users !== null }),
     uidBase: users === null ? null : users.first + users.count - USERS,
     alarms,
+    isDiskLow: () => room.isLow(),
     notice: (text) => log.warn(text),
   });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);

@@ -170,7 +170,7 @@ async function buildDomains(
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const engines = buildEngines({
     ...{ config, clock, log },
-    alarms: base.alarms,
+    ...{ alarms: base.alarms, room: base.room },
     dataUrl: () => addresses.dataUrl,
   });
   const databases = await buildDatabases({

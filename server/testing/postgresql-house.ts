@@ -19,6 +19,8 @@ export interface PostgresqlHouse {
   readonly engine: PostgresqlEngine;
   readonly folder: string;
   readonly alarms: Map<string, string>;
+  /** Set by tests. */
+  readonly disk: { isLow: boolean };
   /** A new engine on the same folder, as a new start of Cloudlet makes one. */
   reopen(): PostgresqlEngine;
   close(): Promise<void>;
@@ -27,6 +29,7 @@ export interface PostgresqlHouse {
 export function postgresqlHouse(firstPort = 20_000 + (process.pid % 10_000)): PostgresqlHouse {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-postgresql-'));
   const alarms = new Map<string, string>();
+  const disk = { isLow: false };
   const hasUsers = noUsers === null;
   const make = () =>
     new PostgresqlEngine({
@@ -37,6 +40,7 @@ export function postgresqlHouse(firstPort = 20_000 + (process.pid % 10_000)): Po
         raise: (code, detail) => alarms.set(code, detail),
         clear: (code) => alarms.delete(code),
       },
+      isDiskLow: () => disk.isLow,
       notice: () => {},
       firstPort,
     });
@@ -45,13 +49,14 @@ export function postgresqlHouse(firstPort = 20_000 + (process.pid % 10_000)): Po
     engine: engines[0] as PostgresqlEngine,
     folder,
     alarms,
+    disk,
     reopen: () => {
       const engine = make();
       engines.push(engine);
       return engine;
     },
     close: async () => {
-      for (const engine of engines.reverse()) await engine.close();
+      await Promise.all(engines.map((engine) => engine.close()));
       rmSync(folder, { recursive: true });
     },
   };

@@ -38,6 +38,8 @@ export interface PostgresqlEngineOptions {
   /** First of USERS numbers of users of its own; null: it runs as ours. */
   readonly uidBase: number | null;
   readonly alarms: ManagedServerDeps['alarms'];
+  /** Less is free than must stay so. */
+  readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
   /** For tests: the usual one is PORT. */
   readonly firstPort?: number;
@@ -59,10 +61,12 @@ export class PostgresqlEngine implements Engine {
   readonly #watchdog: Watchdog;
   /** Of each database, as Cloudlet calls it, by its name here. */
   readonly #ids = new Map<string, string>();
+  readonly #isDiskLow: () => boolean;
   #secret: Buffer | null = null;
 
   constructor(options: PostgresqlEngineOptions) {
-    const { folder, processes, uidBase, alarms, notice, firstPort = PORT } = options;
+    const { folder, processes, uidBase, alarms, isDiskLow, notice, firstPort = PORT } = options;
+    this.#isDiskLow = isDiskLow;
     const place = () => this.#place();
     const programs = () => this.#programs();
     this.#links = new PostgresqlLinks(place, () => this.#server.isUp);
@@ -78,7 +82,9 @@ export class PostgresqlEngine implements Engine {
     const clients = new ClientPrograms({ ...ofClients, folder: join(folder, 'clients') });
     this.#dumps = new PostgresqlDumps({ links: this.#links, clients, rolesOf });
     this.#queries = new TenantQueries({ links: this.#links, rolesOf });
-    this.#watchdog = new Watchdog({ links: this.#links, isUp: () => this.#server.isUp, notice });
+    this.#watchdog = new Watchdog({
+      ...{ links: this.#links, isUp: () => this.#server.isUp, isDiskLow, notice },
+    });
   }
 
   /** Of the server, for tests; null: it does not run. */
@@ -113,6 +119,7 @@ export class PostgresqlEngine implements Engine {
   async provision(database: EngineDatabase, password: string): Promise<void> {
     const roles = rolesOf(database);
     this.#ids.set(database.database, database.databaseId);
+    this.#assertRoom();
     await this.#server.up();
     const { local } = roles;
     const [ofUser, ofLocal] = await Promise.all([
@@ -193,14 +200,19 @@ export class PostgresqlEngine implements Engine {
   }
 
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    this.#assertRoom();
     await this.#server.up();
-    await this.#dumps.load(database, dump, signal);
+    await this.#dumps.load(database, dump, signal).catch((error) => {
+      // That may be why it was ended.
+      this.#assertRoom();
+      throw error;
+    });
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     await this.#server.up();
     const { stream } = await this.#dumps.dump(from, 'sql', signal);
-    await this.#dumps.load(to, stream, signal);
+    await this.load(to, stream, signal);
   }
 
   async drop(name: string): Promise<void> {
@@ -222,8 +234,8 @@ export class PostgresqlEngine implements Engine {
 
   async close(): Promise<void> {
     await this.#watchdog.close();
-    await this.#links.close();
     await this.#server.close();
+    await this.#links.close();
   }
 
   async #asAdmin<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
@@ -240,9 +252,15 @@ export class PostgresqlEngine implements Engine {
     if (!mayLogIn) await store.endSessions(client, { role: user });
   }
 
+  #assertRoom(): void {
+    if (this.#isDiskLow())
+      throw new AppError('out_of_space', 'The disk of the database server is nearly full');
+  }
+
   async #greet(): Promise<void> {
     const verifier = await scramVerifier(this.#links.passwordOf(store.DUMPER));
     await this.#links.asAdmin((client) => store.setUpServer(client, verifier));
+    this.#watchdog.began();
     await this.#dumps.sweep();
   }
 

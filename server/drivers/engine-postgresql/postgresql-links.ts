@@ -9,6 +9,8 @@ import { scramVerifier } from './scram-verifier.ts';
 
 const ADMIN_DATABASE = 'postgres';
 const MAX_ADMINS = 4;
+/** Nothing of a tenant's is to be found by a name without its schema; and we may make room. */
+const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off';
 const CONNECT_MS = 10_000;
 /** Ours are few, and each is a process of the server. */
 const IDLE_MS = 10_000;
@@ -41,8 +43,7 @@ export class PostgresqlLinks {
       allowExitOnIdle: true,
       password: () => passwordOf(place().secret, ADMIN),
       stream: () => this.#socket(),
-      // Nothing of a tenant's is to be found by a name without its schema.
-      options: '-c search_path=pg_catalog',
+      options: ADMIN_OPTIONS,
     });
     // The server went: what is under way rejects, and whoever asks next connects anew.
     this.#admins.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
@@ -64,7 +65,7 @@ export class PostgresqlLinks {
 
   /** The administrator in a tenant's database: for statements that run nothing of the tenant's. */
   async inDatabase<T>(database: string, work: (client: ClientBase) => Promise<T>): Promise<T> {
-    return this.as({ user: ADMIN, database, options: '-c search_path=pg_catalog' }, work);
+    return this.as({ user: ADMIN, database, options: ADMIN_OPTIONS }, work);
   }
 
   /** As another role of ours. `maxBytes`: the connection ends when the server sends more. */
@@ -96,7 +97,7 @@ export class PostgresqlLinks {
   }
 
   async close(): Promise<void> {
-    await this.#admins.end();
+    if (!this.#admins.ended) await this.#admins.end();
   }
 
   async #patiently<T>(connect: () => Promise<T>): Promise<T> {

@@ -10,6 +10,7 @@ export const LOCAL = 'cloudlet_local';
 
 /** Connections that we may have to a tenant's database besides its own. */
 const OURS = 5;
+const RELEASE = 'RESET default_transaction_read_only';
 const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
 /** The roles of one database. */
@@ -64,6 +65,7 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
     'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
   ];
   await client.query(statements.join(';'));
+  await holdWrites(client, false);
 }
 
 async function existing(client: ClientBase, names: readonly string[]): Promise<Set<string>> {
@@ -239,6 +241,19 @@ export async function endRunaways(client: ClientBase): Promise<Session[]> {
        AND a.query_start < now() - (split_part(setting, '=', 2)::int + 1000) * interval '1 ms'`,
   );
   return rows.map(({ pid, datname }) => ({ pid, database: datname }));
+}
+
+/** Whether transactions that do not say otherwise are read-only, in all databases. */
+export async function holdWrites(client: ClientBase, isHeld: boolean): Promise<void> {
+  await client.query(`ALTER SYSTEM ${isHeld ? 'SET default_transaction_read_only = on' : RELEASE}`);
+  await client.query('SELECT pg_reload_conf()');
+}
+
+/** Ends sessions of tenants, and loads, that have written in a transaction that is not over. */
+export async function endWriters(client: ClientBase): Promise<void> {
+  await client.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND usename ~ '^[uq]_'`,
+  );
 }
 
 export async function cancel(client: ClientBase, pid: number, isHard: boolean): Promise<void> {

@@ -221,6 +221,7 @@ export class ManagedServer {
         return await kind.ping(places, this.port ?? 0);
       } catch (error) {
         if (!running.isAlive) throw this.#unavailable('does not start', error);
+        if (this.#isClosing) throw error;
         if (waited < ANSWER_MS) {
           await sleep(POLL_MS);
           continue;

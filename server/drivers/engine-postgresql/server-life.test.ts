@@ -1,0 +1,153 @@
+/** The server of PostgreSQL when something of its host changes: programs, data, disk. */
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { isAppError } from '../../errors.ts';
+import { eventually } from '../../testing/eventually.ts';
+import {
+  connect,
+  newDatabase,
+  noPostgresql,
+  type PostgresqlHouse,
+  postgresqlHouse,
+} from '../../testing/postgresql-house.ts';
+
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const ADDRESS_MARK = 'cloudlet';
+
+/** With a database that has a row. */
+async function used(t: { after(work: () => Promise<void>): void }) {
+  const house = postgresqlHouse();
+  t.after(() => house.close());
+  const database = newDatabase();
+  await house.engine.prepare();
+  await house.engine.provision(database, SECRET);
+  const client = await connect(house.engine, database, SECRET);
+  await client.query('CREATE TABLE t AS SELECT 1 AS a');
+  return { house, database, client };
+}
+
+function pathOf({ folder }: PostgresqlHouse, ...names: string[]): string {
+  return join(folder, 'server', ...names);
+}
+
+describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
+  test('a new start of Cloudlet adopts it; what is asked of both at once goes well', async (t) => {
+    const { house, database, client } = await used(t);
+    const { pid } = house.engine;
+    const next = house.reopen();
+    next.wake();
+    await Promise.all([next.prepare(), next.prepare()]);
+    assert.equal(next.pid, pid);
+    assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
+    await next.rotate(database, 'other');
+    await (await connect(next, database, 'other')).end();
+  });
+
+  test('sessions come back when one of its processes, or all of it, is killed', async (t) => {
+    const { house, database } = await used(t);
+    const before = house.engine.pid;
+    // The kernel ends children with the first process; a backend is found by its parent.
+    const backends = () =>
+      fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(name) === before);
+    const victim = (await eventually(() => backends().at(-1))) as string;
+    process.kill(Number(victim), 'SIGKILL');
+    /** As a program reads that connects again. */
+    const read = async () => {
+      const session = await connect(house.engine, database, SECRET);
+      return (await session.query('SELECT a FROM t')).rows;
+    };
+    const rowsAgain = () => eventually(() => read().catch(() => null));
+    assert.deepEqual(await rowsAgain(), [{ a: 1 }]);
+    assert.equal(house.engine.pid, before);
+    process.kill(before as number, 'SIGKILL');
+    await eventually(() => house.engine.pid !== before);
+    assert.deepEqual(await rowsAgain(), [{ a: 1 }]);
+    assert.deepEqual([...house.alarms.keys()], []);
+  });
+
+  test('data of a major version whose programs are not here are left alone, and it is said', async (t) => {
+    const { house } = await used(t);
+    await house.engine.close();
+    const version = pathOf(house, 'home', 'data', 'PG_VERSION');
+    const right = fs.readFileSync(version, 'utf8');
+    fs.writeFileSync(version, '12\n');
+    const before = fs.readdirSync(pathOf(house, 'home')).sort();
+    const next = house.reopen();
+    const { available, reason, fix } = await next.readiness();
+    assert.deepEqual(
+      [available, /PostgreSQL 12/.test(`${reason}`), /12/.test(`${fix}`)],
+      [false, true, true],
+    );
+    await assert.rejects(next.prepare(), (error) => isAppError(error, 'engine_unavailable'));
+    assert.deepEqual(fs.readdirSync(pathOf(house, 'home')).sort(), before);
+    fs.writeFileSync(version, right);
+    await next.prepare();
+    assert.equal((await next.list()).length, 1);
+  });
+
+  test('data that were only half made are made anew', async (t) => {
+    const house = postgresqlHouse();
+    t.after(() => house.close());
+    const half = pathOf(house, 'home', 'data.new');
+    fs.mkdirSync(half, { recursive: true });
+    fs.writeFileSync(join(half, 'PG_VERSION'), '15\n');
+    await house.engine.prepare();
+    assert.ok(!fs.existsSync(half));
+    assert.deepEqual(await house.engine.list(), []);
+  });
+
+  test('while the disk is nearly full nothing is written, reads go on, and it recovers', async (t) => {
+    const { house, database, client } = await used(t);
+    house.disk.isLow = true;
+    await eventually(async () => {
+      const { rows } = await client.query('SHOW default_transaction_read_only');
+      return rows[0]?.default_transaction_read_only === 'on';
+    });
+    await assert.rejects(client.query('INSERT INTO t VALUES (2)'), { code: '25006' });
+    const stubborn = await connect(house.engine, database, SECRET);
+    await stubborn.query('BEGIN READ WRITE; INSERT INTO t VALUES (3)');
+    await eventually(() =>
+      stubborn.query('SELECT 1').then(
+        () => false,
+        () => true,
+      ),
+    );
+    assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
+    const full = (error: unknown) => isAppError(error, 'out_of_space');
+    await assert.rejects(house.engine.provision(newDatabase(), SECRET), full);
+    house.disk.isLow = false;
+    await eventually(() =>
+      client.query('INSERT INTO t VALUES (4)').then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
+  test('no password is in its log or its files', async (t) => {
+    const { house, database } = await used(t);
+    await house.engine.rotate(database, 'another-password-of-it');
+    await assert.rejects(connect(house.engine, database, 'a-wrong-password-of-it'));
+    await house.engine.close();
+    const files = fs
+      .readdirSync(house.folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+    const found = files.filter((path) => {
+      const bytes = fs.readFileSync(path);
+      return [SECRET, 'another-password', 'a-wrong-password'].some((word) => bytes.includes(word));
+    });
+    assert.deepEqual(found, []);
+    assert.ok(files.some((path) => fs.readFileSync(path).includes(ADDRESS_MARK)));
+  });
+});
+
+function parentOf(pid: string): number | null {
+  try {
+    return Number(/^PPid:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]);
+  } catch {
+    return null;
+  }
+}
