@@ -28,6 +28,8 @@ export interface OpenFiles {
 
 /** Files that are open while a machine is made: of programs, pipes and disks. */
 const FILES_TO_CREATE = 16;
+/** Of disk, seed and records, before the guest writes anything: the host's reserve is not for them. */
+const BYTES_TO_CREATE = 2 ** 20;
 
 export interface MachinesDeps {
   readonly metadata: Metadata;
@@ -39,6 +41,8 @@ export interface MachinesDeps {
   readonly answers: VmAnswers;
   readonly billing: Pick<VmBilling, 'require' | 'planOf' | 'created'>;
   readonly descriptors: OpenFiles;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
   /** Whether new guests may open connections to the outside. */
   readonly outbound: boolean;
 }
@@ -90,6 +94,7 @@ export class Machines {
     await this.#deps.billing.require(principal.accountId, checked.type.name);
     const plan = await this.#deps.billing.planOf(principal.accountId);
     this.#deps.descriptors.demand(FILES_TO_CREATE);
+    this.#deps.assertRoom(BYTES_TO_CREATE);
     const address = await this.#deps.addresses.take(checked.ports);
     const row = this.#newRow(principal, { input, checked, address, plan });
     this.#beingCreated.add(row.vm_id);
