@@ -97,6 +97,8 @@ export class PostgresqlDumps {
   ): Promise<void> {
     const { links, clients, rolesOf } = this.#deps;
     const { local } = rolesOf(what.database);
+    // The tenant may have changed it, as everyone may with his own.
+    await links.putBackPassword(local);
     const run = await clients.run({
       program: 'psql',
       args: ['--no-psqlrc', '--quiet', '--no-password', '--set=ON_ERROR_STOP=1', '--file=-'],
