@@ -55,6 +55,15 @@ describe('a statement', () => {
     assert.match(wrong.engine_code, /^SQLITE_ERROR/);
   });
 
+  test('may have comments before and after it, with lines of dashes', async () => {
+    const path = await newDatabase(user);
+    const line = '-'.repeat(70);
+    assert.deepEqual(await rowsOf(user, path, `${line}\n-- x ; y\nSELECT 1; ${line}\n/* ${line} */`), [[1]]);
+    for (const statement of [`${line}\n`, `SELECT 1; ${line}\nSELECT 2`]) {
+      await user.refused(400, 'query_failed', query(path, { statement }));
+    }
+  });
+
   test('gives at most so many rows', async () => {
     const path = await newDatabase(user);
     const statement = 'WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 5000) SELECT i FROM n';

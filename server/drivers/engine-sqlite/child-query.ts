@@ -15,8 +15,8 @@ export interface QueryHead {
 }
 
 const BUSY_STEP_MS = 10;
-/** All that may stand after a statement. */
-const NOTHING_MORE = /^(?:\s|;|--[^\n]*|\/\*(?:(?!\*\/)[\s\S])*(?:\*\/|$))*$/;
+/** All that may stand after a statement. Each piece has one end only: `-----` must not take for ever. */
+const NOTHING_MORE = /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*(?:(?!\*\/)[\s\S])*(?:\*\/|$))*$/;
 
 /** The answer's body is JSON: `{columns, rows, affected, truncated}`. */
 export function queryHandler(tenant: TenantConnections): Handler {
