@@ -59,6 +59,8 @@ export interface ManagedServerDeps {
 const ANSWER_MS = 60_000;
 const POLL_MS = 20;
 const RETRY_MS = 5000;
+const STARTS = 5;
+const STARTS_MS = 500;
 const MAX_LOG_BYTES = 16 * 2 ** 20;
 /** What a tenant does can fill it. */
 const TRIM_MS = 10_000;
@@ -140,9 +142,7 @@ export class ManagedServer {
     const code = `${kind.name}_unavailable`;
     try {
       const places = await this.#makePlaces();
-      const running = (await this.#adopt()) ?? (await this.#launch(places));
-      this.#running = running;
-      await this.#answer(running, places);
+      const running = await this.#begin(places);
       this.#isUp = true;
       this.#problem = null;
       alarms.clear(code);
@@ -152,6 +152,21 @@ export class ManagedServer {
       alarms.raise(code, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
       if (this.isMade && !this.#isClosing) this.#tryAgain();
       throw this.#problem;
+    }
+  }
+
+  /** What an earlier one that was killed leaves can hold up the first: its processes end a little later. */
+  async #begin(places: ServerPlaces): Promise<RunningProcess> {
+    for (let tries = 1; ; tries++) {
+      const running = (await this.#adopt()) ?? (await this.#launch(places));
+      this.#running = running;
+      try {
+        await this.#answer(running, places);
+        return running;
+      } catch (error) {
+        if (tries === STARTS || running.isAlive || this.#isClosing) throw error;
+        await sleep(STARTS_MS);
+      }
     }
   }
 
