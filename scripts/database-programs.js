@@ -29,7 +29,19 @@ const PROGRAMS = {
         .dependencies('postgresql')
         .flatMap((name) => (/^postgresql-\d+$/.test(name) ? [name, name.replace('-', '-client-')] : [])),
   },
+  mariadb: {
+    title: 'MariaDB',
+    known: 'mariadb-server-core',
+    superfluous: (_, tree) =>
+      ['usr/bin', 'usr/sbin'].flatMap((folder) =>
+        readdirSync(join(tree, folder)).flatMap((program) =>
+          MARIADB_PROGRAMS.includes(program) ? [] : [`${folder}/${program}`],
+        ),
+      ),
+    roots: () => ['mariadb-server-core', 'mariadb-client-core', 'mariadb-client'],
+  },
 };
+const MARIADB_PROGRAMS = ['mariadbd', 'mariadb', 'mariadb-dump'];
 /** Libraries that come with the host's own libc, and those that only a compiler of queries needs. */
 const NOT_TAKEN = /^lib(?:c6|c-bin|c-l10n|llvm\d|z3-|perl|pam-modules|elogind|debian|newt)/;
 /** Of no use to a server. */
@@ -79,12 +91,13 @@ export function fetchDatabasePrograms({ root, outsidePath, name }) {
 }
 
 function fetch(packages, { name, output }) {
-  packages.firstKnown([name]);
+  packages.firstKnown([PROGRAMS[name].known || name]);
   const roots = PROGRAMS[name].roots(packages);
   const version = /^(?:\d+:)?([\d.]+)/.exec(packages.candidates(roots)[roots[0]])[1];
-  const isTaken = (other) => /^(?:lib|zlib)/.test(other) && !NOT_TAKEN.test(other);
+  const isTaken = (other) =>
+    /^(?:lib|zlib)/.test(other) && !NOT_TAKEN.test(other) && !other.endsWith('-perl');
   const tree = packages.unpack(packages.closure(roots, isTaken));
-  for (const path of [...SUPERFLUOUS, ...PROGRAMS[name].superfluous(roots[0])])
+  for (const path of [...SUPERFLUOUS, ...PROGRAMS[name].superfluous(roots[0], tree)])
     rmSync(join(tree, path), { recursive: true, force: true });
   // Its name says that it is whole.
   renameSync(tree, join(output, `${name}-${version}`));
