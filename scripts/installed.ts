@@ -11,10 +11,13 @@ const FIX = 'apt-get install ';
 export const NO_GUEST_IMAGE = 'the guest image is not built; npm start builds it';
 /** For the `skip` of tests that start a server of PostgreSQL. */
 export const NO_POSTGRESQL = 'the programs of PostgreSQL are not here; npm start fetches them';
+/** For the `skip` of tests that start a server of MariaDB. */
+export const NO_MARIADB = 'the programs of MariaDB are not here; npm start fetches them';
 /** What the set-up unpacks, by the reason; of the image that package which not every descendant has. */
 const UNPACKED: Readonly<Record<string, string>> = {
   [NO_GUEST_IMAGE]: 'linux-image-cloud-amd64',
   [NO_POSTGRESQL]: 'postgresql',
+  [NO_MARIADB]: 'mariadb-server-core',
 };
 
 function hasProgram(program: string): boolean {

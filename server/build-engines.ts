@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { EngineDatabase } from './databases/engine.ts';
+import { MYSQL_USERS, MysqlEngine } from './drivers/engine-mysql/mysql-engine.ts';
 import { PostgresqlEngine, USERS } from './drivers/engine-postgresql/postgresql-engine.ts';
 import { exchangeHrana, type HranaCall } from './drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from './drivers/engine-sqlite/sqlite-engine.ts';
@@ -40,19 +41,28 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     idleMs: config.databaseIdleSeconds * 1000,
     address: dataUrl,
   });
+  const processes = new HostProcesses({ clock, group: 'cloudlet-servers', hasUsers: users !== null });
   const postgresql = new PostgresqlEngine({
     folder: join(config.dataDir, 'databases', 'postgresql'),
-    processes: new HostProcesses({ clock, group: 'cloudlet-servers', hasUsers: users !== null }),
+    processes,
     uidBase: users === null ? null : users.first + users.count - USERS,
     alarms,
     isDiskLow: () => room.isLow(),
     notice: (text) => log.warn(text),
   });
+  const mysql = new MysqlEngine({
+    folder: join(config.dataDir, 'databases', 'mysql'),
+    processes,
+    uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
+    alarms,
+    notice: (text) => log.warn(text),
+  });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
-  return { sqlite, postgresql, exchange };
+  return { sqlite, postgresql, mysql, exchange };
 }
 
 /** Has the servers up that there are; only a server does. */
-export function startEngines({ postgresql }: DatabaseEngines): void {
+export function startEngines({ postgresql, mysql }: DatabaseEngines): void {
   postgresql.wake();
+  mysql.wake();
 }

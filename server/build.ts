@@ -176,7 +176,7 @@ async function buildDomains(
   const databases = await buildDatabases({
     ...{ config, clock, log, base, meters },
     billing: billing.databaseCharges,
-    engines: [engines.sqlite, engines.postgresql],
+    engines: [engines.sqlite, engines.postgresql, engines.mysql],
   });
   const sources = [databases.pointSource];
   const recovery = buildRecovery({ config, clock, log, base, sources });

@@ -25,6 +25,7 @@ const postgresql = snippetsFor('postgresql', {
   uri: 'postgresql://u_1:secret@127.0.0.1:5432/d_1',
   password: 'secret',
 });
+const mysql = snippetsFor('mysql', { uri: 'mysql://u_1:secret@127.0.0.1:3306/d_1', password: 'secret' });
 
 test('the one for Node is a module that Node can read', () => {
   const file = join(folder, 'snippet.mjs');
@@ -35,5 +36,6 @@ test('the one for Node is a module that Node can read', () => {
   const { status, stderr } = check(snippets.node);
   assert.equal(status, 0, stderr);
   assert.equal(check(postgresql.node).status, 0);
+  assert.equal(check(mysql.node).status, 0);
   assert.notEqual(check(`${snippets.node} )`).status, 0, 'one with a mistake is refused');
 });

@@ -15,7 +15,7 @@ export function snippetsFor(engine: EngineName, target: Target): Snippets {
   return write(target);
 }
 
-const WRITERS: Partial<Record<EngineName, (target: Target) => Snippets>> = { sqlite, postgresql };
+const WRITERS: Partial<Record<EngineName, (target: Target) => Snippets>> = { sqlite, postgresql, mysql };
 
 /** Its URL without the password ends with a slash, which some clients need and none minds. */
 function sqlite({ uri, password }: Target): Snippets {
@@ -47,6 +47,38 @@ $answer = file_get_contents('${url}v2/pipeline', false, stream_context_create(['
     'content' => $body,
 ]]));
 print_r(json_decode($answer, true)['results'][0]['response']['result']['rows']);
+`,
+  };
+}
+
+function mysql({ uri }: Target): Snippets {
+  const { username, password, hostname, port, pathname } = new URL(uri);
+  const name = pathname.slice(1);
+  const place = `mysql:host=${hostname};port=${port};dbname=${name};charset=utf8mb4`;
+  const goUri = `${username}:${password}@tcp(${hostname}:${port})/${name}`;
+  const login = `--host=${hostname} --port=${port} --user=${username} --password=${password}`;
+  return {
+    cli: `mariadb ${login} --execute='SELECT 1 AS one' ${name}`,
+    node: `// npm install mysql2
+import { createConnection } from 'mysql2/promise';
+const connection = await createConnection('${uri}');
+const [rows] = await connection.query('SELECT 1 AS one');
+console.log(rows);
+await connection.end();
+`,
+    python: `# pip install PyMySQL
+import pymysql
+connection = pymysql.connect(
+    host="${hostname}", port=${port}, user="${username}", password="${password}", database="${name}"
+)
+with connection.cursor() as cursor:
+    cursor.execute("SELECT 1 AS one")
+    print(cursor.fetchall())
+`,
+    go: goProgram({ driver: 'mysql', module: 'github.com/go-sql-driver/mysql', uri: goUri }),
+    php: `<?php
+$connection = new PDO('${place}', '${username}', '${password}');
+print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
 `,
   };
 }

@@ -13,7 +13,7 @@ const PROCESS_ROOM = 'server/drivers/host-process/';
 /** Packages that only some folder may know, so that what stands behind it can be exchanged. */
 const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; readonly instead: string }[] = [
   {
-    name: /^(?:better-sqlite3|pg|kysely|node:sqlite)$/,
+    name: /^(?:better-sqlite3|pg|mysql2(?:\/promise)?|kysely|node:sqlite)$/,
     home: /^server\/(?:drivers|metadata)\//,
     instead: 'take a Metadata from metadata/metadata.ts',
   },

@@ -1,0 +1,119 @@
+/**
+ * Runs mariadb and mariadb-dump. What they are given is a stranger's, so each has a user of its own, sees an
+ * empty folder and the socket of the server, and has no network.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import type { HostProcesses } from '../host-process/host-processes.ts';
+import type { RunningProcess } from '../host-process/running-process.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import { processName } from '../managed-server/managed-server.ts';
+import type { MysqlPrograms } from './mysql-programs.ts';
+import { SOCKET } from './mysql-server.ts';
+
+export interface ClientProgramsDeps {
+  readonly processes: HostProcesses;
+  /** First of SLOTS numbers of users, as HostProcesses wants them. */
+  readonly uids: number | null;
+  /** Ours, for their folders. */
+  readonly folder: string;
+  readonly programs: () => Promise<MysqlPrograms>;
+  /** Folder of the server's socket. */
+  readonly socket: () => string;
+}
+
+export interface ClientWork {
+  readonly program: 'client' | 'dump';
+  readonly args: readonly string[];
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface ClientRun {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves when it is gone, with its exit code (null: it was killed) and its first words of complaint. */
+  readonly ended: Promise<{ readonly code: number | null; readonly complaint: string }>;
+  kill(): void;
+}
+
+/** So many at a time; others wait. */
+export const SLOTS = 8;
+const MEMORY_MB = 512;
+const MAX_COMPLAINT = 4096;
+/** A link to the folder of the socket: paths of sockets have at most 107 bytes. */
+const SOCKET_LINK = 's';
+
+export class ClientPrograms {
+  readonly #deps: ClientProgramsDeps;
+  readonly #free = Array.from({ length: SLOTS }, (_, slot) => slot);
+  readonly #waiting: ((slot: number) => void)[] = [];
+
+  constructor(deps: ClientProgramsDeps) {
+    this.#deps = deps;
+  }
+
+  async run(work: ClientWork): Promise<ClientRun> {
+    const slot = this.#free.pop() ?? (await new Promise<number>((resolve) => this.#waiting.push(resolve)));
+    try {
+      const running = await this.#start(slot, work);
+      const { stdin, stdout, stderr } = running.child ?? {};
+      if (!stdin || !stdout || !stderr) throw new Error('a client without its streams');
+      // It may leave before it has read all.
+      stdin.on('error', () => {});
+      const complaint = firstOf(stderr);
+      const ended = running.ended.then(async ({ code }) => {
+        this.#release(slot);
+        return { code, complaint: await complaint };
+      });
+      return { stdin, stdout, ended, kill: () => void running.end({ graceMs: 0 }).catch(() => {}) };
+    } catch (error) {
+      this.#release(slot);
+      throw error;
+    }
+  }
+
+  #release(slot: number): void {
+    const next = this.#waiting.shift();
+    if (next) next(slot);
+    else this.#free.push(slot);
+  }
+
+  async #start(slot: number, work: ClientWork): Promise<RunningProcess> {
+    const { processes, uids, programs, socket } = this.#deps;
+    const { env, readOnly, ...paths } = await programs();
+    const uid = uids === null ? null : uids + slot;
+    const folder = await this.#makeFolder(slot, uid);
+    const words = ['--no-defaults', `--socket=${SOCKET_LINK}/${SOCKET}`, `--user=${work.user}`];
+    return processes.start(
+      {
+        name: processName('mysql-client', folder),
+        command: paths[work.program],
+        args: [...words, '--default-character-set=utf8mb4', ...work.args],
+        env: { ...env, MYSQL_PWD: work.password, TZ: 'UTC', LANG: 'C.UTF-8' },
+        uid,
+        folder,
+        readOnly: [...readOnly, socket()],
+        network: 'none',
+        memoryMb: MEMORY_MB,
+      },
+      { stdio: ['pipe', 'pipe', 'pipe'] },
+    );
+  }
+
+  async #makeFolder(slot: number, uid: number | null): Promise<string> {
+    const folder = join(this.#deps.folder, String(slot));
+    await removeTree(folder);
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    fs.symlinkSync(this.#deps.socket(), join(folder, SOCKET_LINK));
+    if (uid !== null) fs.chownSync(folder, uid, uid);
+    return folder;
+  }
+}
+
+async function firstOf(stream: Readable): Promise<string> {
+  let text = '';
+  for await (const piece of stream.setEncoding('utf8')) if (text.length < MAX_COMPLAINT) text += piece;
+  return text.slice(0, MAX_COMPLAINT);
+}

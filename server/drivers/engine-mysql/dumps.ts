@@ -1,0 +1,225 @@
+/** Whole databases out of MariaDB and into it. */
+import { PassThrough, Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Dump, type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
+import { AppError } from '../../errors.ts';
+import { randomName } from '../../ids.ts';
+import type { ClientPrograms, ClientRun } from './client-programs.ts';
+import { DumpLines } from './dump-lines.ts';
+import type { MysqlLinks } from './mysql-links.ts';
+import * as store from './mysql-store.ts';
+import { nativeHash } from './native-hash.ts';
+
+export const DUMP_FORMATS: readonly string[] = ['sql'];
+const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
+/** As of one moment; triggers come with their tables. */
+const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
+const LOOK_MS = 500;
+const POLL_MS = 50;
+const MIB = 2 ** 20;
+/** Of tables that are being made; empty ones take room, too. */
+const MAX_GROWTH = 1.2;
+const GROWTH_BYTES = 16 * MIB;
+/** Of those that are being loaded, and those that were there before: nobody but us has them. */
+const PASSING = /^t_[a-z0-9]{16}$/;
+
+export interface DumpsDeps {
+  readonly links: MysqlLinks;
+  readonly clients: ClientPrograms;
+  readonly usersOf: (database: string) => store.Users;
+  /** Bytes of the files of a database. */
+  readonly sizeOf: (database: string) => Promise<number>;
+}
+
+export class MysqlDumps {
+  readonly #deps: DumpsDeps;
+
+  constructor(deps: DumpsDeps) {
+    this.#deps = deps;
+  }
+
+  async dump(database: string, signal: AbortSignal): Promise<Dump> {
+    const stream = await this.#taken(database, [...WHOLE, database], signal);
+    return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream };
+  }
+
+  /** See Engine.load(): into a database beside it, whose tables then take the place of those there are. */
+  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    const { links } = this.#deps;
+    const fresh = `t_${randomName(16)}`;
+    try {
+      await links.asAdmin(async (admin) => {
+        await store.makeDatabase(admin, fresh);
+        await store.makeLoader(admin, fresh, nativeHash(links.passwordOf(fresh)));
+      });
+      const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
+      await this.#fill({ database: fresh, user: fresh, most }, dump, signal);
+      signal.throwIfAborted();
+      await this.#swap(database, fresh, signal);
+    } finally {
+      await this.#remove(fresh);
+    }
+  }
+
+  /** What crashes left. */
+  async sweep(): Promise<void> {
+    const names = await this.#deps.links.asAdmin(store.databases);
+    for (const name of names) if (PASSING.test(name)) await this.#remove(name);
+  }
+
+  async #remove(passing: string): Promise<void> {
+    await this.#deps.links.asAdmin(async (admin) => {
+      await store.dropLoader(admin, passing);
+      await store.dropDatabase(admin, passing);
+    });
+  }
+
+  async #taken(database: string, args: readonly string[], signal: AbortSignal): Promise<PassThrough> {
+    const { links, clients } = this.#deps;
+    const user = store.DUMPER;
+    const password = links.passwordOf(user);
+    const run = await clients.run({ program: 'dump', args: [...WORDS, ...args], user, password });
+    run.stdin.destroy();
+    const stream = new PassThrough();
+    signal.addEventListener('abort', run.kill, { once: true });
+    stream.once('close', run.kill);
+    stream.once('error', () => {});
+    const lines = new DumpLines(database);
+    run.stdout.pipe(lines).pipe(stream, { end: false });
+    const isAllThere = new Promise<void>((resolve) => lines.once('end', resolve));
+    const ended = run.ended.then(async ({ code, complaint }) => {
+      if (code !== 0) {
+        stream.destroy(new Error(`mariadb-dump ended with ${code}: ${complaint}`));
+        return complaint;
+      }
+      await isAllThere;
+      stream.end();
+      return null;
+    });
+    // What fails at once is said as an error, not as a file that breaks off.
+    const first = new Promise<null>((resolve) => stream.once('readable', () => resolve(null)));
+    const complaint = await Promise.race([first, ended]);
+    if (complaint !== null) throw dumpFailed(complaint);
+    return stream;
+  }
+
+  async #fill(
+    into: { readonly database: string; readonly user: string; readonly most: number },
+    dump: Readable,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { links, clients } = this.#deps;
+    const { database, user, most } = into;
+    const run = await clients.run({
+      program: 'client',
+      args: [
+        '--sandbox',
+        '--binary-mode',
+        '--batch',
+        '--skip-reconnect',
+        '--max-allowed-packet=64M',
+        database,
+      ],
+      user,
+      password: links.passwordOf(user),
+    });
+    signal.addEventListener('abort', run.kill, { once: true });
+    run.stdout.resume();
+    const isTooLarge = this.#watchSize(database, most, run);
+    const fed = feed(dump, run);
+    const { code, complaint } = await run.ended;
+    const problem = await fed;
+    if (await isTooLarge) throw new LoadFailed('The dump holds more than the size limit of the database');
+    if (problem !== null) throw problem;
+    if (code !== 0) throw new LoadFailed(asSaid(complaint));
+  }
+
+  /** Ends the load of what grows too large; whether it did. */
+  async #watchSize(database: string, most: number, run: ClientRun): Promise<boolean> {
+    const over = Symbol('over');
+    for (;;) {
+      if ((await Promise.race([run.ended, sleep(LOOK_MS, over, { ref: false })])) !== over) return false;
+      if ((await this.#deps.sizeOf(database)) <= most) continue;
+      run.kill();
+      return true;
+    }
+  }
+
+  /**
+   * MariaDB renames tables, not databases, and neither views, routines nor triggers: those are made again.
+   * Nobody else is in meanwhile.
+   */
+  async #swap(database: EngineDatabase, fresh: string, signal: AbortSignal): Promise<void> {
+    const { links, usersOf } = this.#deps;
+    const name = database.database;
+    const users = usersOf(name);
+    const programs = await this.#programsOf(fresh, signal);
+    const old = `t_${randomName(16)}`;
+    const before = await links.asAdmin((admin) => store.accessOf(admin, users));
+    try {
+      await links.asAdmin(async (admin) => {
+        await store.setAccess(admin, users, 'none');
+        await store.endSessions(admin, [users.user, users.writer, users.reader]);
+        await store.makeDatabase(admin, name);
+        await store.makeDatabase(admin, old);
+        for (const one of [name, fresh]) await store.dropPrograms(admin, one);
+        await store.swapTables(admin, { name, fresh, old });
+      });
+      const into = { database: name, user: users.writer, most: Number.POSITIVE_INFINITY };
+      await this.#fill(into, Readable.from([programs]), new AbortController().signal);
+      await links.asAdmin((admin) => store.giveRoutines(admin, users));
+    } finally {
+      await links.asAdmin(async (admin) => {
+        await store.setAccess(admin, users, before ?? 'full');
+        await store.dropDatabase(admin, old);
+      });
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Routines, triggers, events; then views, which may need them. */
+  async #programsOf(database: string, signal: AbortSignal): Promise<Buffer> {
+    const views = await this.#deps.links.asAdmin((admin) => store.viewsOf(admin, database));
+    const bare = ['--no-data', '--no-create-info', '--routines', '--triggers', '--events', database];
+    const parts = [
+      bare,
+      ...(views.length === 0 ? [] : [['--no-data', '--skip-triggers', database, ...views]]),
+    ];
+    const pieces: Buffer[] = [];
+    for (const args of parts) pieces.push(await buffer(await this.#taken(database, args, signal)));
+    return Buffer.concat(pieces);
+  }
+}
+
+/** Resolves with what was wrong with the dump itself; null: nothing. */
+async function feed(dump: Readable, run: ClientRun): Promise<Error | null> {
+  try {
+    await pipeline(dump, new DumpLines(), run.stdin);
+    return null;
+  } catch (error) {
+    // The client left before its end: it says why itself. Otherwise what it got was not the whole.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EPIPE' || code === 'ECONNRESET') return null;
+    run.kill();
+    return error as Error;
+  }
+}
+
+/** The client's first complaint. */
+function asSaid(complaint: string): string {
+  const line = complaint.split('\n').find((text) => /^ERROR/.test(text)) ?? complaint;
+  const plain = line.trim().slice(0, 500);
+  return plain === '' ? 'the client was ended before it had read all of the dump' : plain;
+}
+
+function dumpFailed(complaint: string): Error {
+  if (/\b(?:1205|1412)\b/.test(complaint)) {
+    return new AppError('engine_unavailable', 'A table was altered, or held by a session, during the dump', {
+      hint: 'try again once the tables are no longer being altered',
+      retryAfterSeconds: 5,
+    });
+  }
+  return new Error(`mariadb-dump: ${complaint}`);
+}

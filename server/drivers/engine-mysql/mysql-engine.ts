@@ -1,0 +1,255 @@
+/**
+ * MySQL as users know it: MariaDB, a real server of ours for all databases of a cloud. Tenants are kept apart
+ * by MariaDB's own rights, and what a tenant may lift himself is enforced from outside.
+ */
+import * as fs from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Connection } from 'mysql2/promise';
+import type {
+  Access,
+  Dump,
+  Endpoint,
+  Engine,
+  EngineDatabase,
+  Measured,
+  Query,
+  QueryResult,
+  Readiness,
+  Table,
+} from '../../databases/engine.ts';
+import { AppError } from '../../errors.ts';
+import type { HostProcesses } from '../host-process/host-processes.ts';
+import { ManagedServer, type ManagedServerDeps } from '../managed-server/managed-server.ts';
+import { readServerSecret } from '../managed-server/server-secret.ts';
+import { ClientPrograms, SLOTS } from './client-programs.ts';
+import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
+import { MysqlLinks } from './mysql-links.ts';
+import { findPrograms, type MysqlPrograms } from './mysql-programs.ts';
+import { databaseFolder, dataSeries, MysqlServer, socketFolder } from './mysql-server.ts';
+import * as store from './mysql-store.ts';
+import { nativeHash } from './native-hash.ts';
+import { TenantQueries } from './tenant-queries.ts';
+import { Watchdog } from './watchdog.ts';
+
+export interface MysqlEngineOptions {
+  /** Ours, for all that is kept of it. */
+  readonly folder: string;
+  readonly processes: HostProcesses;
+  /** First of MYSQL_USERS numbers of users of its own; null: it runs as ours. */
+  readonly uidBase: number | null;
+  readonly alarms: ManagedServerDeps['alarms'];
+  readonly notice: (text: string) => void;
+  /** For tests: the usual one is PORT. */
+  readonly firstPort?: number;
+}
+
+/** Of the server and its clients. */
+export const MYSQL_USERS = 1 + SLOTS;
+const PORT = 23_306;
+
+export class MysqlEngine implements Engine {
+  readonly name = 'mysql';
+  readonly dumpFormats = DUMP_FORMATS;
+  readonly #server: ManagedServer;
+  readonly #links: MysqlLinks;
+  readonly #dumps: MysqlDumps;
+  readonly #queries: TenantQueries;
+  readonly #watchdog: Watchdog;
+  /** Of each database, as Cloudlet calls it, by its name here. */
+  readonly #ids = new Map<string, string>();
+  #secret: Buffer | null = null;
+
+  constructor(options: MysqlEngineOptions) {
+    const { folder, processes, uidBase, alarms, notice, firstPort = PORT } = options;
+    const programs = () => this.#programs();
+    const isUp = () => this.#server.isUp;
+    const place = () => {
+      this.#secret ??= readServerSecret(this.#server.places);
+      return { folder: socketFolder(this.#server.places), secret: this.#secret };
+    };
+    const links = new MysqlLinks(place, isUp);
+    const passwordOf = (role: string) => links.passwordOf(role);
+    const greet = () => this.#greet();
+    const kind = new MysqlServer({ processes, uid: uidBase, firstPort, programs, passwordOf, greet });
+    const atServer = join(folder, 'server');
+    this.#server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, notice });
+    const uids = uidBase === null ? null : uidBase + 1;
+    const socket = () => place().folder;
+    const atClients = join(folder, 'clients');
+    const clients = new ClientPrograms({ processes, uids, programs, socket, folder: atClients });
+    const sizeOf = (database: string) => this.#fileBytes(database);
+    this.#links = links;
+    this.#dumps = new MysqlDumps({ links, clients, usersOf, sizeOf });
+    this.#queries = new TenantQueries({ links, usersOf });
+    this.#watchdog = new Watchdog({ links, isUp, notice });
+  }
+
+  /** Of the server, for tests; null: it does not run. */
+  get pid(): number | null {
+    return this.#server.pid;
+  }
+
+  async readiness(): Promise<Readiness> {
+    const found = await findPrograms(dataSeries(this.#server.places));
+    const source = 'managed';
+    if ('reason' in found) return { available: false, version: null, source, ...found };
+    // As the server itself says it: no MySQL has this number.
+    const version = `${found.version}-MariaDB`;
+    const { problem } = this.#server;
+    const reason = problem?.message ?? null;
+    return { available: problem === null, version, source, reason, fix: problem?.hint ?? null };
+  }
+
+  prepare(): Promise<void> {
+    return this.#server.up();
+  }
+
+  /** The server that there was, without anybody waiting for it. */
+  wake(): void {
+    if (this.#server.isMade) void this.#server.up().catch(() => {});
+  }
+
+  async provision(database: EngineDatabase, password: string): Promise<void> {
+    const users = usersOf(database.database);
+    const ownHash = (user: string) => nativeHash(this.#links.passwordOf(user));
+    await this.#asAdmin(async (admin) => {
+      await store.makeDatabase(admin, database.database);
+      await store.makeUsers(admin, users, {
+        user: nativeHash(password),
+        writer: ownHash(users.writer),
+        reader: ownHash(users.reader),
+      });
+    });
+    await this.restrict(database, 'full');
+  }
+
+  async rotate({ database }: EngineDatabase, password: string): Promise<void> {
+    const { user } = usersOf(database);
+    await this.#asAdmin(async (admin) => {
+      await store.setPassword(admin, user, nativeHash(password));
+      await store.endSessions(admin, [user]);
+    });
+  }
+
+  async restrict({ database, databaseId, limits }: EngineDatabase, access: Access): Promise<void> {
+    const users = usersOf(database);
+    this.#ids.set(database, databaseId);
+    await this.#asAdmin(async (admin) => {
+      const before = await store.accessOf(admin, users);
+      await store.limitUsers(admin, users, limits);
+      await store.setAccess(admin, users, access);
+      // A session keeps the rights it began with.
+      if (access === 'none' || before !== access) await store.endSessions(admin, [users.user, users.writer]);
+    });
+  }
+
+  async endpoint({ databaseId, database, username }: EngineDatabase): Promise<Endpoint> {
+    this.#ids.set(database, databaseId);
+    const [host, port] = ['127.0.0.1', this.#server.port ?? 0];
+    const uri = (password: string) => `mysql://${username}:${password}@${host}:${port}/${database}`;
+    return { host, port, tls: false, ca: null, uri };
+  }
+
+  async measure({ databaseId, database, sizeLimitBytes }: EngineDatabase): Promise<Measured> {
+    this.#ids.set(database, databaseId);
+    const { user, writer, reader } = usersOf(database);
+    const bytes = await this.#fileBytes(database);
+    return this.#asAdmin(async (admin) => {
+      // Files never shrink of themselves: what was deleted is room for what comes.
+      const free = bytes > sizeLimitBytes ? await store.freeBytes(admin, database) : 0;
+      const use = await store.useOf(admin, [user, writer, reader]);
+      return { sizeBytes: Math.max(0, bytes - free), ...use };
+    });
+  }
+
+  takeActive(): readonly string[] {
+    return this.#watchdog.takeActive().flatMap((name) => this.#ids.get(name) ?? []);
+  }
+
+  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
+    await this.#server.up();
+    return this.#queries.run(database, query);
+  }
+
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+    await this.#server.up();
+    return this.#queries.tables(database, signal);
+  }
+
+  async dump({ database }: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
+    await this.#server.up();
+    return this.#dumps.dump(database, signal);
+  }
+
+  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    await this.#server.up();
+    await this.#dumps.load(database, dump, signal);
+  }
+
+  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
+    await this.#server.up();
+    const { stream } = await this.#dumps.dump(from.database, signal);
+    await this.#dumps.load(to, stream, signal);
+  }
+
+  async drop(name: string): Promise<void> {
+    const users = usersOf(name);
+    this.#ids.delete(name);
+    // There never was a server, so nothing of it.
+    if (!this.#server.isMade) return;
+    await this.#asAdmin(async (admin) => {
+      await store.dropUsers(admin, users);
+      await store.dropDatabase(admin, name);
+    });
+  }
+
+  async list(): Promise<readonly string[]> {
+    if (!this.#server.isMade) return [];
+    const all = await this.#asAdmin(store.databases);
+    return all.filter((name) => name.startsWith('d_'));
+  }
+
+  async close(): Promise<void> {
+    await this.#watchdog.close();
+    this.#links.close();
+    await this.#server.close();
+  }
+
+  async #asAdmin<T>(work: (admin: Connection) => Promise<T>): Promise<T> {
+    await this.#server.up();
+    return this.#links.asAdmin(work);
+  }
+
+  async #greet(): Promise<void> {
+    const hash = nativeHash(this.#links.passwordOf(store.DUMPER));
+    await this.#links.asAdmin((admin) => store.setUpServer(admin, hash));
+    await this.#dumps.sweep();
+  }
+
+  /** Of the files themselves, whatever MariaDB's own figures say; 0: the tenant dropped it. */
+  async #fileBytes(database: string): Promise<number> {
+    const folder = databaseFolder(this.#server.places, database);
+    const names = await fs.readdir(folder).catch(() => []);
+    const sizes = names.map((name) =>
+      fs.lstat(join(folder, name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    );
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  }
+
+  async #programs(): Promise<MysqlPrograms> {
+    const found = await findPrograms(dataSeries(this.#server.places));
+    if ('version' in found) return found;
+    throw new AppError('engine_unavailable', `MariaDB cannot be had on this host: ${found.reason}`, {
+      hint: found.fix,
+    });
+  }
+}
+
+function usersOf(database: string): store.Users {
+  const rest = database.replace(/^d_/, '');
+  return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}` };
+}

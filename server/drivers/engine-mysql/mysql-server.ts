@@ -1,0 +1,214 @@
+/** MariaDB as a server that we look after. */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { HostProcesses } from '../host-process/host-processes.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import { processName, type ServerKind, type ServerPlaces } from '../managed-server/managed-server.ts';
+import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
+import type { MysqlPrograms } from './mysql-programs.ts';
+import { ADMIN } from './mysql-store.ts';
+import { nativeHash } from './native-hash.ts';
+
+export const SOCKET = 'mysqld.sock';
+/** In the server's home. */
+const DATA = 'data';
+const RUN = 'run';
+/** What `secure_file_priv` leaves open: nothing is in it, and nobody has the right FILE. */
+const NOTHING = 'none';
+/** In the keeper. */
+const SERIES = 'series';
+const MEMORY_MB = 2048;
+/** Of temporary files, which are in memory where the server sees its own /tmp. */
+const TEMPORARY_MB = 512;
+/** What a server begins with; of its help and its schema `sys` nobody here has use. */
+const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];
+
+export interface MysqlServerDeps {
+  readonly processes: HostProcesses;
+  readonly uid: number | null;
+  readonly firstPort: number;
+  /** Those to start it with. Throws `engine_unavailable`. */
+  readonly programs: () => Promise<MysqlPrograms>;
+  readonly passwordOf: (role: string) => string;
+  /** Once it answers: leaves in it what all databases share. Rejects until it does. */
+  readonly greet: () => Promise<void>;
+}
+
+export class MysqlServer implements ServerKind {
+  readonly name = 'mysql';
+  readonly title = 'MariaDB';
+  readonly memoryMb = MEMORY_MB;
+  readonly stop = { signal: 'SIGTERM', graceMs: 30_000 } as const;
+  readonly firstPort: number;
+  readonly #deps: MysqlServerDeps;
+  #programs: MysqlPrograms | null = null;
+
+  constructor(deps: MysqlServerDeps) {
+    this.#deps = deps;
+    this.firstPort = deps.firstPort;
+  }
+
+  async initialise(places: ServerPlaces): Promise<void> {
+    const programs = await this.#deps.programs();
+    this.#programs = programs;
+    makeServerSecret(places);
+    for (const name of [RUN, NOTHING]) this.#makeFolder(join(places.home, name));
+    if (dataSeries(places) === null) await this.#makeData(places, programs);
+  }
+
+  program({ seen, home }: ServerPlaces, port: number) {
+    const programs = this.#programs;
+    if (programs === null) throw new Error('not initialised');
+    const temporary = seen === home ? join(seen, RUN) : '/tmp';
+    return {
+      command: programs.server,
+      args: [...commonWords(programs, join(seen, DATA)), ...settingsOf({ seen, port, temporary })],
+      env: { ...programs.env, TZ: 'UTC' },
+      readOnly: programs.readOnly,
+      temporaryMb: TEMPORARY_MB,
+    };
+  }
+
+  ping(): Promise<void> {
+    return this.#deps.greet();
+  }
+
+  /** Made beside its place, so that a half-made one is never taken for one. */
+  async #makeData({ home, seen, keeper }: ServerPlaces, programs: MysqlPrograms): Promise<void> {
+    const { processes, uid } = this.#deps;
+    const fresh = join(home, `${DATA}.new`);
+    await removeTree(fresh);
+    await removeTree(join(home, DATA));
+    this.#makeFolder(fresh);
+    const running = await processes.start(
+      {
+        name: processName('mysql-bootstrap', home),
+        command: programs.server,
+        args: [
+          ...commonWords(programs, join(seen, `${DATA}.new`)),
+          '--bootstrap',
+          '--silent-startup',
+          '--log-warnings=0',
+        ],
+        env: { ...programs.env, TZ: 'UTC' },
+        uid,
+        folder: home,
+        readOnly: programs.readOnly,
+        network: 'none',
+        memoryMb: MEMORY_MB,
+      },
+      { stdio: ['pipe', 'ignore', 'pipe'] },
+    );
+    const { stdin, stderr } = running.child ?? {};
+    // It may leave before it has read all.
+    stdin?.on('error', () => {}).end(this.#firstStatements(programs));
+    const said = stderr ? await text(stderr) : '';
+    const { code } = await running.ended;
+    if (code !== 0) throw new Error(`mariadbd --bootstrap ended with ${code}: ${said.trim().slice(-500)}`);
+    fs.renameSync(fresh, join(home, DATA));
+    syncFolder(home);
+    fs.writeFileSync(join(keeper, SERIES), `${programs.series}\n`, { mode: 0o600, flush: true });
+    syncFolder(keeper);
+  }
+
+  /** Each ends with its line. Of the users that a server begins with none is left. */
+  #firstStatements({ share }: MysqlPrograms): string {
+    const hash = nativeHash(this.#deps.passwordOf(ADMIN));
+    const administrator = JSON.stringify({
+      access: 'ALL',
+      plugin: 'mysql_native_password',
+      authentication_string: hash,
+    }).replace('"ALL"', '18446744073709551615');
+    return [
+      'CREATE DATABASE mysql;',
+      'USE mysql;',
+      'SET @auth_root_socket = NULL;',
+      ...SYSTEM_TABLES.map((name) => fs.readFileSync(join(share, name), 'utf8')),
+      "DELETE FROM global_priv WHERE User <> 'mariadb.sys';",
+      'DELETE FROM proxies_priv;',
+      `INSERT INTO global_priv VALUES ('localhost', '${ADMIN}', '${administrator}');`,
+      '',
+    ].join('\n');
+  }
+
+  #makeFolder(path: string): void {
+    const { uid } = this.#deps;
+    try {
+      fs.mkdirSync(path, { mode: 0o711 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    if (uid !== null) fs.lchownSync(path, uid, uid);
+  }
+}
+
+/** Where its socket is. */
+export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
+  return join(home, RUN);
+}
+
+/** Where the files of one database are. */
+export function databaseFolder({ home }: Pick<ServerPlaces, 'home'>, database: string): string {
+  return join(home, DATA, database);
+}
+
+/** `10.11`, of the data there are; null: there are none. */
+export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | null {
+  try {
+    return fs.readFileSync(join(keeper, SERIES), 'latin1').trim();
+  } catch {
+    return null;
+  }
+}
+
+function commonWords({ share }: MysqlPrograms, data: string): string[] {
+  return [
+    '--no-defaults',
+    `--datadir=${data}`,
+    `--lc-messages-dir=${share}`,
+    `--character-sets-dir=${join(share, 'charsets')}`,
+    '--plugin-dir=/nonexistent',
+    '--innodb-buffer-pool-size=64M',
+    '--innodb-log-file-size=48M',
+    // It asks root to say so.
+    ...(process.getuid?.() === 0 ? ['--user=root'] : []),
+  ];
+}
+
+function settingsOf(at: { readonly seen: string; readonly port: number; readonly temporary: string }) {
+  return [
+    '--bind-address=127.0.0.1',
+    `--port=${at.port}`,
+    // From its data: short wherever that is.
+    `--socket=../${RUN}/${SOCKET}`,
+    '--pid-file=pid',
+    `--tmpdir=${at.temporary}`,
+    `--secure-file-priv=${join(at.seen, NOTHING)}`,
+    '--skip-name-resolve',
+    '--local-infile=0',
+    '--skip-symbolic-links',
+    '--event-scheduler=OFF',
+    '--enforce-storage-engine=InnoDB',
+    '--performance-schema=OFF',
+    '--userstat=ON',
+    '--character-set-server=utf8mb4',
+    '--collation-server=utf8mb4_general_ci',
+    '--default-time-zone=+00:00',
+    '--max-connections=400',
+    '--max-allowed-packet=64M',
+    '--key-buffer-size=1M',
+    '--aria-pagecache-buffer-size=8M',
+    '--innodb-temp-data-file-path=ibtmp1:12M:autoextend:max:512M',
+    // What a session may raise its own to.
+    ...['sort-buffer-size', 'join-buffer-size', 'read-rnd-buffer-size', 'read-buffer-size'].map(
+      (name) => `--maximum-${name}=16M`,
+    ),
+    '--maximum-tmp-table-size=32M',
+    '--maximum-max-heap-table-size=32M',
+    '--max-session-mem-used=256M',
+    '--maximum-max-session-mem-used=256M',
+    // Nothing of what tenants send.
+    '--log-warnings=1',
+  ];
+}

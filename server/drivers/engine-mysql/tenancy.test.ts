@@ -1,0 +1,221 @@
+/** What MariaDB keeps tenants from: each refused statement, as the tenant's own driver sends it. */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { after, before, describe, test } from 'node:test';
+import type { Connection, RowDataPacket } from 'mysql2/promise';
+import { type EngineDatabase, LoadFailed, QueryFailed } from '../../databases/engine.ts';
+import { connectMysql, type MysqlHouse, mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
+import { newDatabase } from '../../testing/new-database.ts';
+
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const STAYS = new AbortController().signal;
+const REFUSED = [1044, 1045, 1142, 1227, 1290, 1370, 1356, 1698];
+
+describe('a tenant of MariaDB', { skip: noMysql }, () => {
+  let house: MysqlHouse;
+  let own: EngineDatabase;
+  let other: EngineDatabase;
+  let client: Connection;
+  before(async () => {
+    house = mysqlHouse();
+    await house.engine.prepare();
+    [own, other] = [newDatabase(), newDatabase()];
+    for (const database of [own, other]) await house.engine.provision(database, SECRET);
+    client = await connectMysql(house.engine, own, SECRET);
+  });
+  after(async () => {
+    client?.destroy();
+    await house.close();
+  });
+
+  const connectTo = (database: string, username: string, password = SECRET) =>
+    connectMysql(house.engine, { ...own, database, username }, password);
+  const refuses = (statement: string, numbers = REFUSED, on = client) =>
+    assert.rejects(
+      on.query(statement),
+      (error: { errno?: number }) => {
+        assert.ok(numbers.includes(error.errno ?? 0), `${statement}: ${error.errno} ${error}`);
+        return true;
+      },
+      statement,
+    );
+  const rowsOf = async (statement: string, on = client) => (await on.query<RowDataPacket[]>(statement))[0];
+
+  test('comes into no other database, and by no other user (D1)', async () => {
+    for (const database of [other.database, 'mysql'])
+      await assert.rejects(connectTo(database, own.username), { errno: 1044 });
+    const rest = own.database.slice(2);
+    for (const user of ['root', 'cloudlet', 'cloudlet_dump', `w_${rest}`, `r_${rest}`])
+      await assert.rejects(connectTo(own.database, user), { errno: 1045 });
+    await assert.rejects(connectTo(own.database, own.username, 'wrong'), { errno: 1045 });
+    // `_` of a name stands for itself.
+    await refuses(`CREATE DATABASE ${own.database.replace('_', 'x')}`);
+  });
+
+  test('reaches neither the host nor what is only for administrators (D2, D5)', async () => {
+    await client.query('CREATE TABLE mine (a text)');
+    const refused = [
+      `SELECT * FROM ${other.database}.mine`,
+      `CREATE TABLE ${other.database}.x (a int)`,
+      'CREATE DATABASE x',
+      'CREATE USER x',
+      `GRANT SELECT ON ${own.database}.* TO cloudlet_dump@localhost`,
+      `GRANT ALL ON *.* TO CURRENT_USER`,
+      'SELECT * FROM mysql.global_priv',
+      "SELECT * FROM mine INTO OUTFILE '/tmp/x'",
+      "LOAD DATA INFILE '/etc/passwd' INTO TABLE mine",
+      'SET GLOBAL local_infile = 1',
+      'SET GLOBAL event_scheduler = ON',
+      'SET SESSION sql_log_bin = 0',
+      "INSTALL PLUGIN x SONAME 'x.so'",
+      "CREATE FUNCTION f RETURNS STRING SONAME 'x.so'",
+      'CREATE DEFINER = cloudlet@localhost PROCEDURE p() SELECT 1',
+      'CREATE DEFINER = cloudlet@localhost VIEW v AS SELECT 1',
+      'FLUSH TABLES',
+      'SHUTDOWN',
+      'RESET MASTER',
+      `ALTER USER CURRENT_USER WITH MAX_USER_CONNECTIONS 0`,
+      "CREATE SERVER s FOREIGN DATA WRAPPER mysql OPTIONS (HOST 'x')",
+    ];
+    for (const statement of refused) await refuses(statement);
+    const [row] = await rowsOf("SELECT LOAD_FILE('/etc/passwd') AS text");
+    assert.equal(row?.text, null);
+    await refuses("LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE mine", [...REFUSED, 1148, 4166]);
+    await refuses('CREATE TABLE aria (a int) ENGINE = Aria', [1286]);
+  });
+
+  test('sees nothing of others (D4)', async () => {
+    const neighbour = await connectTo(other.database, other.username);
+    const names = (await rowsOf('SHOW DATABASES')).map((row) => String(row.Database)).sort();
+    assert.deepEqual(names, [own.database, 'information_schema'].sort());
+    for (const row of await rowsOf('SELECT * FROM information_schema.USER_STATISTICS'))
+      assert.equal(row.USER, own.username);
+    for (const row of await rowsOf('SHOW PROCESSLIST')) assert.equal(row.User, own.username);
+    const [{ threadId }] = [neighbour];
+    await refuses(`KILL ${threadId}`, [1095]);
+    neighbour.destroy();
+  });
+
+  test('has so many connections (D3), and loses its own password with its sessions when it is rotated', async () => {
+    const database = newDatabase({ limits: { connections: 3, statementMs: 10_000 } });
+    await house.engine.provision(database, SECRET);
+    await house.engine.restrict(database, 'full');
+    const open = await Promise.all([1, 2, 3].map(() => connectMysql(house.engine, database, SECRET)));
+    await assert.rejects(connectMysql(house.engine, database, SECRET), { errno: 1226 });
+    await open[0]?.query("SET PASSWORD = PASSWORD('own')");
+    await house.engine.rotate(database, 'next');
+    for (const one of open) await assert.rejects(one.query('SELECT 1'));
+    for (const old of ['own', SECRET])
+      await assert.rejects(connectMysql(house.engine, database, old), { errno: 1045 });
+    const session = await connectMysql(house.engine, database, 'next');
+    await house.engine.drop(database.database);
+    await assert.rejects(session.query('SELECT 1'));
+  });
+
+  test('a runaway that lifted its own limit dies at it, while a neighbour goes on (D3)', async () => {
+    const database = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
+    await house.engine.provision(database, SECRET);
+    const endless = 'SELECT COUNT(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b';
+    const runaways = ['SELECT SLEEP(10000)', endless, 'BEGIN NOT ATOMIC LOOP SET @a = 1; END LOOP; END'];
+    const ended = runaways.map(async (statement) => {
+      const session = await connectMysql(house.engine, database, SECRET);
+      await session.query('SET SESSION max_statement_time = 0');
+      await assert.rejects(session.query(statement), statement);
+    });
+    const neighbour = await connectTo(other.database, other.username);
+    let answers = 0;
+    let isOver = false;
+    const going = (async () => {
+      for (; !isOver; answers++) await neighbour.query('SELECT 1');
+    })();
+    await Promise.all(ended);
+    isOver = true;
+    await going;
+    assert.ok(answers > 0);
+    neighbour.destroy();
+  });
+
+  test('a query that only reads writes by no way round', async () => {
+    const database = newDatabase();
+    await house.engine.provision(database, SECRET);
+    const session = await connectMysql(house.engine, database, SECRET);
+    await session.query('CREATE TABLE t (a int)');
+    await session.query('CREATE PROCEDURE p() BEGIN COMMIT; INSERT INTO t VALUES (1); END');
+    await session.query('CREATE FUNCTION f() RETURNS int BEGIN INSERT INTO t VALUES (2); RETURN 1; END');
+    await session.query('CREATE VIEW v AS SELECT f() AS a');
+    const more = { params: [], readOnly: true, maxRows: 5, maxBytes: 1000, timeoutMs: 5000, signal: STAYS };
+    const statements = [
+      'CALL p()',
+      'SELECT f()',
+      'SELECT * FROM v',
+      'BEGIN NOT ATOMIC COMMIT; SELECT * FROM v; END',
+      '/*! INSERT INTO t VALUES (3) */',
+      "EXECUTE IMMEDIATE 'INSERT INTO t VALUES (4)'",
+      'ANALYZE INSERT INTO t VALUES (5)',
+      'SELECT 1; INSERT INTO t VALUES (6)',
+    ];
+    for (const statement of statements)
+      await assert.rejects(house.engine.query(database, { statement, ...more }), QueryFailed, statement);
+    assert.deepEqual(await rowsOf('SELECT * FROM t', session), []);
+    session.destroy();
+  });
+
+  test('a hostile dump does nothing, and the database stays as it was', async () => {
+    await client.query('CREATE TABLE kept AS SELECT 1 AS a');
+    const dumps = [
+      '\\! id > /tmp/x\n',
+      'SELECT 1; \\! id\n',
+      'system id\n',
+      'source /etc/passwd\n',
+      '\\. /etc/passwd\n',
+      'tee /tmp/x\n',
+      'pager id\n',
+      'DELIMITER //\nSELECT 1//\nsystem id//\n',
+      `USE ${other.database};\n`,
+      `USE ${own.database};\nDROP TABLE kept;\n`,
+      'CREATE DEFINER=`cloudlet`@`localhost` PROCEDURE p() SELECT 1;\nSELECT * FROM mysql.global_priv;\n',
+      'GRANT ALL ON *.* TO CURRENT_USER;\n',
+      "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE kept;\n",
+    ];
+    for (const dump of dumps) {
+      const load = house.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
+      await assert.rejects(load, LoadFailed, dump);
+    }
+    assert.equal((await rowsOf('SELECT COUNT(*) AS n FROM kept'))[0]?.n, 1);
+  });
+
+  test('a fork under writers has views, triggers, routines and keys, and they work', async () => {
+    const [from, to] = [newDatabase(), newDatabase()];
+    for (const database of [from, to]) await house.engine.provision(database, SECRET);
+    const session = await connectMysql(house.engine, from, SECRET);
+    const statements = [
+      'CREATE TABLE p (id int PRIMARY KEY, t text)',
+      'CREATE TABLE c (id int PRIMARY KEY, p int, FOREIGN KEY (p) REFERENCES p (id))',
+      "INSERT INTO p VALUES (1, 'a;\\nCREATE DEFINER=`x`@`y` VIEW')",
+      'CREATE VIEW v AS SELECT p.id, o.t FROM p JOIN p o ON o.id = p.id',
+      'CREATE TRIGGER tr BEFORE INSERT ON c FOR EACH ROW SET NEW.id = NEW.id + 100',
+      'CREATE PROCEDURE pr() BEGIN INSERT INTO c VALUES (1, 1); END',
+      'CREATE FUNCTION fu() RETURNS int RETURN (SELECT COUNT(*) FROM c)',
+    ];
+    for (const statement of statements) await session.query(statement);
+    let isOver = false;
+    const writing = (async () => {
+      for (let i = 2; !isOver; i++) await session.query('INSERT INTO p VALUES (?, ?)', [i, 'x']);
+    })();
+    await house.engine.fork(from, to, STAYS);
+    isOver = true;
+    await writing;
+    const copy = await connectMysql(house.engine, to, SECRET);
+    const [kept] = await rowsOf('SELECT t FROM v WHERE id = 1', copy);
+    assert.equal(kept?.t, 'a;\nCREATE DEFINER=`x`@`y` VIEW');
+    await copy.query('CALL pr()');
+    assert.deepEqual((await rowsOf('SELECT id FROM c', copy))[0]?.id, 101);
+    assert.equal((await rowsOf('SELECT fu() AS n', copy))[0]?.n, 1);
+    assert.match((await rowsOf('SHOW CREATE PROCEDURE pr', copy))[0]?.['Create Procedure'], /INSERT INTO c/);
+    await refuses('INSERT INTO c VALUES (2, 1000000)', [1452], copy);
+    const dump = await buffer((await house.engine.dump(to, 'sql', STAYS)).stream);
+    assert.doesNotMatch(dump.toString(), /sandbox mode|DEFINER=`[uw]_|`d_/);
+    for (const one of [session, copy]) one.destroy();
+  });
+});

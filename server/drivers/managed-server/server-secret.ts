@@ -1,0 +1,37 @@
+/** The secret of a server that we look after: all passwords of our own roles in it come from it. */
+import { createHmac } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { randomSecret } from '../../ids.ts';
+import type { ServerPlaces } from './managed-server.ts';
+
+const FILE = 'secret';
+const BYTES = 32;
+
+/** Makes it, unless it is there. */
+export function makeServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): void {
+  const path = join(keeper, FILE);
+  if (fs.existsSync(path)) return;
+  fs.writeFileSync(`${path}.new`, randomSecret(BYTES), { mode: 0o600, flush: true });
+  fs.renameSync(`${path}.new`, path);
+  syncFolder(keeper);
+}
+
+/** Throws when the server has none yet. */
+export function readServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer {
+  return fs.readFileSync(join(keeper, FILE));
+}
+
+export function rolePassword(secret: Buffer, role: string): string {
+  return createHmac('sha256', secret).update(`role ${role}`).digest('base64url');
+}
+
+/** What was renamed in it is there after a loss of power. */
+export function syncFolder(path: string): void {
+  const fd = fs.openSync(path, 'r');
+  try {
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
