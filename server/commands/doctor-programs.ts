@@ -1,6 +1,7 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
@@ -45,11 +46,6 @@ interface Engine {
 
 const ENGINES: readonly Engine[] = [
   {
-    subject: 'MySQL/MariaDB',
-    programs: ['mysqld', 'mariadbd', '/usr/sbin/mysqld', '/usr/sbin/mariadbd'],
-    fix: 'apt-get install mariadb-server',
-  },
-  {
     subject: 'MongoDB',
     programs: ['mongod', '/usr/bin/mongod'],
     fix: 'install mongodb-org from MongoDB (Debian has no package)',
@@ -63,12 +59,19 @@ export async function checkEngines(): Promise<Finding[]> {
     if (version !== undefined) return { level: 'ok', subject, detail: version };
     return { level: 'warn', subject, detail: NOT_FOUND, fix };
   });
-  return Promise.all([checkPostgresql(), ...others]);
+  return Promise.all([checkPostgresql(), checkMariadb(), ...others]);
 }
 
 async function checkPostgresql(): Promise<Finding> {
   const subject = 'PostgreSQL';
   const found = await findPrograms(null);
   if ('version' in found) return { level: 'ok', subject, detail: `${found.version}, ${found.bin}` };
+  return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
+}
+
+async function checkMariadb(): Promise<Finding> {
+  const subject = 'MySQL/MariaDB';
+  const found = await findMariadb(null);
+  if ('version' in found) return { level: 'ok', subject, detail: `${found.version}, ${found.server}` };
   return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
 }
