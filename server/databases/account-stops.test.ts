@@ -87,6 +87,25 @@ test('those of a closed account go for good, the deleted ones with their last du
   assert.deepEqual(cloud.told.slice(2), ['database.deleted', 'database.deleted']);
 });
 
+test('the end of an account ends long work on its databases', async (t) => {
+  const { house, cloud, ada } = await open(t);
+  const id = await newDatabase(cloud, ada);
+  const forking = Promise.withResolvers<void>();
+  cloud.scripted.script('fork', (signal) => {
+    forking.resolve();
+    return new Promise((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(new Error('interrupted')));
+    });
+  });
+  const copy = cloud.creation.create(ada, { name: 'copy', from: { database_id: id } });
+  const refused = assert.rejects(copy, { code: 'database_not_ready' });
+  await forking.promise;
+  await cloud.accountStops.stop(ada.principal.accountId, 'account_closed');
+  await refused;
+  await cloud.supervisor.settle(id);
+  assert.equal(house.disk.databases.size, 0);
+});
+
 test('one over its limit is read-only until there is some room again', async (t) => {
   const { cloud, ada } = await open(t);
   const id = await newDatabase(cloud, ada, 2);

@@ -12,7 +12,7 @@ export interface AccountStopsDeps {
   readonly store: DatabaseStore;
   readonly lifecycle: Pick<Lifecycle, 'commit' | 'wish'>;
   readonly billing: Pick<DatabaseBilling, 'deleted'>;
-  readonly turns: Pick<DatabaseTurns, 'alone'>;
+  readonly turns: Pick<DatabaseTurns, 'alone' | 'interrupt'>;
   /** Has the rest of a deletion done, without waiting for it. */
   readonly settleSoon: (databaseId: string) => void;
   readonly report: (databaseId: string, what: string, error: unknown) => void;
@@ -79,6 +79,8 @@ export class AccountStops {
   async #each(accountId: number, work: (row: DatabaseRow) => Promise<void>): Promise<void> {
     const { store, turns, report } = this.#deps;
     const one = async ({ database_id: id }: DatabaseRow) => {
+      // A load or a copy that takes long must not hold up the end of the account.
+      turns.interrupt(id);
       try {
         await turns.alone(id, async () => {
           const row = await store.find(id);
