@@ -20,6 +20,8 @@ export interface DatabaseContentRoutesDeps {
 }
 
 const DATABASE = '/api/databases/{database_id}';
+/** A statement of 100,000 characters as JSON may write them, six bytes each, and as much for parameters. */
+const MAX_QUERY_BYTES = 2 * 2 ** 20;
 
 export function databaseContentRoutes(deps: DatabaseContentRoutesDeps): Route[] {
   return [...queryRoutes(deps), ...dumpRoutes(deps)];
@@ -37,6 +39,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       permission: 'databases:write',
       params: DatabasePath,
       body: NewQuery,
+      maxBodyBytes: MAX_QUERY_BYTES,
       responses: { 200: QueryAnswer },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),

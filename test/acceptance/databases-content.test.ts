@@ -55,6 +55,15 @@ describe('a statement', () => {
     assert.match(wrong.engine_code, /^SQLITE_ERROR/);
   });
 
+  test('may be 100,000 characters long, whatever they take in UTF-8 and JSON', async () => {
+    const path = await newDatabase(user);
+    const of = (length: number) => `SELECT length('${'\u0001'.repeat(length)}')`;
+    const most = of(100_000 - of(0).length);
+    assert.deepEqual(await rowsOf(user, path, most), [[100_000 - of(0).length]]);
+    const { errors } = await user.refused(400, 'invalid_request', query(path, { statement: `${most} ` }));
+    assert.equal(errors[0].field, 'statement');
+  });
+
   test('may have comments before and after it, with lines of dashes', async () => {
     const path = await newDatabase(user);
     const line = '-'.repeat(70);
