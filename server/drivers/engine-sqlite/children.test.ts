@@ -251,6 +251,15 @@ test('a full disk is told as that, tears nothing, and does no harm when there is
   }
 });
 
+test('a value too long to be sent is refused, and the process goes on', async () => {
+  const { engine, make } = house();
+  const database = await make();
+  const sql = 'SELECT hex(randomblob(16000000))';
+  const body = Buffer.from(JSON.stringify({ requests: [{ type: 'execute', stmt: { sql } }] }));
+  const answer = await engine.call(database, { kind: 'hrana', path: 'v3/pipeline' }, { body });
+  assert.match(answer.body.toString(), /RESPONSE_TOO_LARGE/);
+});
+
 test('a query refuses what it would leave half done, and gives values as JSON has them', async () => {
   const { engine, make, run } = house();
   const database = await make();

@@ -116,11 +116,17 @@ function columnJson(name: string, type: string | null): string {
 export function rowJson(row: readonly SQLOutputValue[], room: Room): string {
   let json = '';
   for (const value of row) {
+    // What cannot be sent is not made into text first: that alone can take all memory there is.
+    if (lengthOf(value) > room.left) throw tooLarge();
     json += json === '' ? valueJson(value) : `,${valueJson(value)}`;
     if (json.length > room.left) throw tooLarge();
   }
   room.left -= json.length;
   return `[${json}]`;
+}
+
+function lengthOf(value: SQLOutputValue): number {
+  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 1;
 }
 
 /** Runs it to its end: the StmtResult of the protocol. */
