@@ -111,3 +111,9 @@ test('no text is read otherwise than SQLite reads it', () => {
     { numRuns: 3000 },
   );
 });
+
+test('a literal may be as long as a call', () => {
+  const literal = 'a'.repeat(16 * 2 ** 20);
+  for (const quote of ["'", '"', '`'])
+    assert.equal(readSql(`SELECT ${quote}${literal}${quote}; x`).length, 2);
+});

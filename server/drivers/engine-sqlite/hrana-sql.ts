@@ -19,7 +19,8 @@ export interface SqlStatement {
 }
 
 const SPACE = String.raw`(?<space>[ \t\n\f\r]+|--[^\n]*|/\*[^]*?(?:\*/|$))`;
-const QUOTED = String.raw`(?<quoted>'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|\x60(?:[^\x60]|\x60\x60)*(?:\x60|$)|\[[^\]]*(?:\]|$))`;
+/** As loops over single characters, which take no memory for each: a literal may be as long as a call. */
+const QUOTED = String.raw`(?<quoted>'[^']*(?:''[^']*)*(?:'|$)|"[^"]*(?:""[^"]*)*(?:"|$)|\x60[^\x60]*(?:\x60\x60[^\x60]*)*(?:\x60|$)|\[[^\]]*(?:\]|$))`;
 const VARIABLE = String.raw`(?<variable>\?\d*|[$@:#](?:[\w$\x80-\uffff]|::)+(?:\([^ \t\n\f\r)]*\))?)`;
 const WORD = String.raw`(?<word>[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*)`;
 const TOKEN = new RegExp(String.raw`${SPACE}|${QUOTED}|${VARIABLE}|${WORD}|(?<other>\d[\w.]*|[^])`, 'gy');
