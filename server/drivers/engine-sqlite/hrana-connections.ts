@@ -64,6 +64,11 @@ export class Connections {
     this.#serve();
   }
 
+  /** Has those that wait take connections from streams that have come to need none. */
+  serveWaiting(): void {
+    while (this.#waiting.size > 0 && this.#deps.reclaim());
+  }
+
   /** False when somebody still reads or writes what would be overwritten. */
   writeLogBack(): boolean {
     const connection = this.#free.pop() ?? this.#open();

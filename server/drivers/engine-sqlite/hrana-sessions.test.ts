@@ -113,6 +113,14 @@ test('a client that left while it waited to write writes nothing', async (t) => 
   assert.deepEqual(await run('SELECT a FROM t'), []);
 });
 
+test('whoever waits for a connection gets that of a stream whose transaction ends', async (t) => {
+  const { ask } = database(t, { connections: 1 });
+  const { baton } = await ask([execute('BEGIN')]);
+  const waiting = ask([execute('SELECT 1'), CLOSE]);
+  await ask([execute('COMMIT')], baton);
+  assert.equal((await waiting).status, 200);
+});
+
 test('streams that nobody closed give their connection to others; transactions keep theirs', async (t) => {
   const { ask, tenant } = database(t, { connections: 2, busyMs: 50 });
   for (let i = 0; i < 10; i++) assert.equal((await ask([execute('SELECT 1')])).status, 200);

@@ -116,6 +116,7 @@ export class HranaSessions {
     if (signal?.aborted) this.#end(stream, CLOSED);
     stream.leave(this.#now());
     const baton = JSON.stringify(this.#remember(stream));
+    this.#connections.serveWaiting();
     return `{"baton":${baton},"base_url":null,"results":[${results.join(',')}]}`;
   }
 
@@ -149,6 +150,7 @@ export class HranaSessions {
       yield piece;
     } finally {
       stream.leave(this.#now());
+      this.#connections.serveWaiting();
     }
   }
 
