@@ -2,8 +2,17 @@
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Handler } from './child-call.ts';
+import { isFull } from './sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { openTenantFile } from './tenant-file.ts';
+
+/** For a copy, which no size limit bounds: its removal has made room again, so nobody could tell any more. */
+export class DiskFull extends Error {
+  constructor(cause: unknown) {
+    super('the disk is full', { cause });
+    this.name = 'DiskFull';
+  }
+}
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -24,7 +33,7 @@ export function copyHandler(tenant: TenantConnections, target: string): Handler 
       return { head: {} };
     } catch (error) {
       removeCopy(target);
-      throw error;
+      throw isFull(error) ? new DiskFull(error) : error;
     } finally {
       tenant.close(database);
     }

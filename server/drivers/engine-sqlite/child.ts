@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineLimits } from '../../databases/engine.ts';
 import type { Handler } from './child-call.ts';
-import { checkHandler, copyHandler } from './child-copies.ts';
+import { checkHandler, copyHandler, DiskFull } from './child-copies.ts';
 import { queryHandler } from './child-query.ts';
 import { ChildSocket } from './child-socket.ts';
 import { tablesHandler } from './child-tables.ts';
@@ -133,6 +133,6 @@ const socket = new ChildSocket(new Socket({ fd: DESCRIPTOR }), {
   describe: (error) => ({
     message: (error as Error).message,
     engineCode: sqliteErrorName(error),
-    isDiskFull: isFull(error) && freeBytes() < DISK_FULL_BYTES,
+    isDiskFull: error instanceof DiskFull || (isFull(error) && freeBytes() < DISK_FULL_BYTES),
   }),
 });

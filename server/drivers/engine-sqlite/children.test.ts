@@ -227,6 +227,11 @@ test('a full disk is told as that, tears nothing, and does no harm when there is
     await run(database, 'INSERT INTO a VALUES (zeroblob(4000000))');
     const noRoom = (error: unknown) => isAppError(error, 'out_of_space');
     const other = await make();
+    const filler = join(disk, 'filler');
+    const { bavail, bsize } = fs.statfsSync(disk);
+    fs.writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - 2 * 2 ** 20)));
+    await assert.rejects(engine.dump(database, 'sqlite', NOBODY_LEAVES), noRoom, 'some is left, too little');
+    fs.rmSync(filler);
     const dump = await buffer((await engine.dump(database, 'sqlite', NOBODY_LEAVES)).stream);
     await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), noRoom);
     await run(database, 'INSERT INTO a VALUES (zeroblob(2000000))');
