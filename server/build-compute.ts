@@ -70,7 +70,7 @@ export async function buildCompute(deps: ComputeDeps) {
     noUsers,
     accel: config.vmAccel,
     notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
-    disk: room,
+    ...{ disk: room, assertRoom },
     outbound: guard,
     bridge,
   });

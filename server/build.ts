@@ -17,6 +17,7 @@ import { buildStorage, type Storage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
 import type { Clock } from './clock.ts';
 import { consoleSocket } from './compute/console-routes.ts';
+import { machineSource } from './compute/point-machines.ts';
 import { type Config, poolThreads } from './config.ts';
 import { FileBlobs } from './drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from './drivers/directory-lock.ts';
@@ -178,7 +179,7 @@ async function buildDomains(
     billing: billing.databaseCharges,
     engines: [engines.sqlite, engines.postgresql, engines.mysql],
   });
-  const sources = [databases.pointSource];
+  const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
   const recovery = buildRecovery({ config, clock, log, base, sources });
   const credits = buildCredits(
     billing,

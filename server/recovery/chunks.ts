@@ -1,12 +1,18 @@
 /** Cuts a stream of bytes into the pieces that a repository keeps. */
 
 export const BLOCK_BYTES = 2 ** 20;
+/** A block of a hole. Sources of large files give this one, so that nobody has to look at its bytes. */
+export const HOLE = Buffer.alloc(BLOCK_BYTES);
 
 /** Blocks of one length, the last shorter: for what is changed in place, as disks and SQLite files are. */
 export async function* fixedBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let block = Buffer.allocUnsafe(BLOCK_BYTES);
   let filled = 0;
   for await (const bytes of source) {
+    if (bytes === HOLE && filled === 0) {
+      yield HOLE;
+      continue;
+    }
     for (let at = 0; at < bytes.length; ) {
       const taken = Math.min(BLOCK_BYTES - filled, bytes.length - at);
       block.set(bytes.subarray(at, at + taken), filled);

@@ -66,12 +66,16 @@ export class Components {
   }
 
   async #keep(file: SourceFile): Promise<Entry | undefined> {
-    try {
-      return await this.#keepWhole(file);
-    } catch (error) {
-      if (this.#deps.signal.aborted || !(error instanceof Unreadable) || file.gap === undefined) throw error;
-      this.#deps.onGap?.(file.gap, error);
-      return undefined;
+    for (let left = (file.tries ?? 1) - 1; ; left--) {
+      try {
+        return await this.#keepWhole(file);
+      } catch (error) {
+        const mayFail = error instanceof Unreadable && file.gap !== undefined && !this.#deps.signal.aborted;
+        if (!mayFail) throw error;
+        if (left > 0) continue;
+        this.#deps.onGap?.(String(file.gap), error);
+        return undefined;
+      }
     }
   }
 

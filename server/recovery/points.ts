@@ -36,7 +36,7 @@ export interface PointsDeps {
 }
 
 const NOT_INCLUDED = [
-  'disks of virtual machines',
+  'the memory and the console logs of virtual machines',
   'settings from the environment and the command line',
   'sessions of the console',
   'TLS certificates and what else lies outside the data directory',

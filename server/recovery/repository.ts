@@ -12,6 +12,7 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { randomSecret } from '../ids.ts';
+import { HOLE } from './chunks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
 import type { Target } from './target.ts';
 
@@ -50,6 +51,9 @@ export class Repository {
   readonly id: string;
   /** Names of pieces that are being put, so that equal ones are put once. */
   readonly #putting = new Map<string, Promise<number>>();
+  /** Once it is kept: disks are mostly holes. */
+  #holeName: string | undefined;
+  #lastRead: { readonly name: string; readonly bytes: Promise<Buffer> } | undefined;
 
   private constructor(target: Target, box: PieceBox, id: string) {
     this.#target = target;
@@ -171,6 +175,7 @@ export class Repository {
   }
 
   async #keep(bytes: Uint8Array, isPacked: boolean): Promise<{ name: string; added: number }> {
+    if (bytes === HOLE && this.#holeName !== undefined) return { name: this.#holeName, added: 0 };
     const name = await this.#box.nameOf(bytes);
     const putting = this.#putting.get(name);
     if (putting !== undefined) {
@@ -180,7 +185,9 @@ export class Repository {
     const put = this.#putNew(name, bytes, isPacked);
     this.#putting.set(name, put);
     try {
-      return { name, added: await put };
+      const added = await put;
+      if (bytes === HOLE) this.#holeName = name;
+      return { name, added };
     } finally {
       this.#putting.delete(name);
     }
@@ -194,7 +201,13 @@ export class Repository {
     return sealed.length;
   }
 
-  async #readPiece(name: string): Promise<Buffer> {
+  /** A hole is one piece over and over. */
+  #readPiece(name: string): Promise<Buffer> {
+    if (this.#lastRead?.name !== name) this.#lastRead = { name, bytes: this.#readNew(name) };
+    return this.#lastRead.bytes;
+  }
+
+  async #readNew(name: string): Promise<Buffer> {
     const sealed = await this.#target.get(pieceFile(name));
     if (sealed === undefined) throw new Damaged(`the piece ${name} is missing`);
     return this.#box.openPiece(name, sealed);

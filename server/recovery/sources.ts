@@ -29,6 +29,8 @@ export interface SourceFile {
   readonly isPacked: boolean;
   /** Its name for people, when the point goes on without it should it not be readable. */
   readonly gap?: string;
+  /** How often it is tried until then; once. */
+  readonly tries?: number;
 }
 
 /** One part of a cloud: all its files, as of the snapshot or later. */

@@ -116,10 +116,31 @@ export async function createOverlay(folder: string, options: OverlayOptions): Pr
   if (imageGb > diskGb) {
     throw new AppError('invalid_request', `the image needs a disk of ${imageGb} GB, this type has ${diskGb}`);
   }
+  lendBase(folder, base, owner);
+  await createDisk(folder, { name: FILES.qcow2Disk, format, size: `${diskGb}G`, owner, qemuImg });
+}
+
+/** Gives the guest the image that its disk differs from. */
+export function lendBase(folder: string, base: string, owner: Owner): void {
   if (owner !== null) fs.chmodSync(base, 0o444);
   lendFile(base, join(folder, FILES.base), owner);
-  const backing = ['-b', FILES.base, '-F', format];
-  await run(qemuImg, ['create', '-q', '-f', 'qcow2', ...backing, FILES.qcow2Disk, `${diskGb}G`], {
+}
+
+interface NewDisk {
+  readonly name: string;
+  /** Of the image that it differs from, as lent to the guest; null: of none. */
+  readonly format: 'raw' | 'qcow2' | null;
+  /** As qemu-img has it. */
+  readonly size: string;
+  readonly owner: Owner;
+  readonly qemuImg: string;
+}
+
+/** A qcow2 disk in the guest's folder. */
+export async function createDisk(folder: string, disk: NewDisk): Promise<void> {
+  const { name, format, size, owner, qemuImg } = disk;
+  const backing = format === null ? [] : ['-b', FILES.base, '-F', format];
+  await run(qemuImg, ['create', '-q', '-f', 'qcow2', ...backing, name, size], {
     cwd: folder,
     timeout: QEMU_IMG_MS,
     env: { LANG: 'C' },

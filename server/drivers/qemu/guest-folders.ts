@@ -74,14 +74,31 @@ export class GuestFolders {
     for (const name of names) {
       if (isId('vm', name)) this.#remember(readJson<GuestRecord>(join(root, name, RECORD)));
     }
+    for (const name of names) if (isId('vm', name) && !this.#records.has(name)) this.#takeIn(name);
     const left = names.filter((name) => name.startsWith(UNFINISHED) || name.startsWith(GONE));
     this.swept = Promise.allSettled(left.map((name) => removeTree(join(root, name))));
   }
 
   #remember(record: GuestRecord | null): void {
-    if (record === null) return;
+    if (record?.slot === undefined) return;
     this.#records.set(record.vmId, record);
     this.#slots.add(record.slot);
+  }
+
+  /** One that came out of a recovery point: number and user are this host's to choose. */
+  #takeIn(vmId: string): void {
+    const lasting = readJson<Omit<GuestRecord, 'slot' | 'uid'>>(this.path(vmId, RECORD));
+    if (lasting?.vmId !== vmId) return;
+    const slot = this.#freeSlot(vmId);
+    const uid = this.#uidBase === null ? null : this.#uidBase + slot;
+    const folder = this.guestPath(vmId);
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (uid !== null) {
+      for (const name of fs.readdirSync(folder)) fs.lchownSync(join(folder, name), uid, uid);
+      fs.chownSync(folder, uid, uid);
+    }
+    this.#rewrite({ ...lasting, slot, uid });
+    this.#slots.add(slot);
   }
 
   records(): GuestRecord[] {
@@ -136,12 +153,20 @@ export class GuestFolders {
   setMachine(vmId: string, machine: string): void {
     const before = this.#records.get(vmId);
     if (before === undefined) throw new Error('not a guest of this host');
-    const record = { ...before, machine };
-    const path = this.path(vmId, RECORD);
+    this.#rewrite({ ...before, machine });
+  }
+
+  #rewrite(record: GuestRecord): void {
+    const path = this.path(record.vmId, RECORD);
     fs.rmSync(`${path}.new`, { force: true });
     writeDurably(`${path}.new`, record);
     fs.renameSync(`${path}.new`, path);
-    this.#records.set(vmId, record);
+    this.#records.set(record.vmId, record);
+  }
+
+  /** Where its record is, below the folder of all guests. */
+  recordName(vmId: string): string {
+    return join(vmId, RECORD);
   }
 
   run(vmId: string): RunRecord | null {

@@ -1,5 +1,5 @@
 /** Guests as QEMU processes on this host. */
-import { join } from 'node:path';
+
 import type { Clock } from '../../clock.ts';
 import type * as hv from '../../compute/hypervisor.ts';
 import { AppError } from '../../errors.ts';
@@ -10,20 +10,21 @@ import { KeptShells } from '../host-process/kept-shells.ts';
 import { connectIn } from '../host-process/owned-socket.ts';
 import { admitGuest } from './admission.ts';
 import { FILES } from './arguments.ts';
-import { asDiskError, createOverlay, createRawDisk, writeSeed } from './disk.ts';
+import { DiskCopies } from './disk-copies.ts';
 import { showsLife } from './first-sign.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
 import { failedStart, GuestLauncher, type LaunchMeans } from './guest-launcher.ts';
 import { CGROUPS } from './guest-limits.ts';
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
+import { prepareGuest } from './guest-preparation.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
 import { ImageLibrary } from './images.ts';
 import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { runStatus } from './launch.ts';
 import { AccelProbe } from './probe.ts';
-import { noQemuImg, type QemuProgram, QemuPrograms } from './program.ts';
+import { type QemuProgram, QemuPrograms } from './program.ts';
 import { type HostDisk, RoomWaits } from './room-waits.ts';
 import { sampleRun } from './sampling.ts';
 import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
@@ -51,6 +52,8 @@ export interface QemuDeps {
   readonly bridge: GuestBridge | null;
   /** Of this host, with the directories above; without it: it is never full. */
   readonly disk?: HostDisk;
+  /** Throws when so many bytes more must not be stored. */
+  readonly assertRoom?: (bytes: number) => void;
   /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
   /** Where to look for QEMU instead of the usual places. */
@@ -161,35 +164,21 @@ export class QemuHypervisor implements hv.Hypervisor {
     });
   }
 
-  async #prepared(spec: hv.GuestSpec): Promise<GuestRecord> {
-    const known = this.#folders.find(spec.vmId);
-    if (known !== undefined) return known;
+  #prepared(spec: hv.GuestSpec): Promise<GuestRecord> {
+    const { imagesDirectory } = this.#deps;
     // It will be started soon.
-    this.#shells.refill();
-    const { vmId, uuid, image } = spec;
-    const diskFormat = image.boot === 'kernel' ? 'raw' : 'qcow2';
-    const machine = (await this.#programs.system())?.machine;
-    try {
-      return await this.#folders.create(
-        { vmId, uuid, boot: image.boot, diskFormat, ...(machine === undefined ? {} : { machine }) },
-        async (folder, { uid }) => {
-          writeSeed(folder, spec, uid);
-          if (image.boot === 'kernel') return createRawDisk(folder, spec.diskGb, uid);
-          const qemuImg = await this.#programs.image();
-          if (qemuImg === null) throw noQemuImg();
-          const base = join(this.#deps.imagesDirectory, `${image.imageId}.${image.format}`);
-          await createOverlay(folder, {
-            base,
-            format: image.format,
-            diskGb: spec.diskGb,
-            owner: uid,
-            qemuImg,
-          });
-        },
-      );
-    } catch (error) {
-      throw asDiskError(error);
-    }
+    if (this.#folders.find(spec.vmId) === undefined) this.#shells.refill();
+    return prepareGuest({ folders: this.#folders, programs: this.#programs, imagesDirectory }, spec);
+  }
+
+  /** For recovery points. */
+  get copies(): DiskCopies {
+    return new DiskCopies({
+      folders: this.#folders,
+      runs: this.#runs,
+      qemuImg: () => this.#programs.image(),
+      assertRoom: this.#deps.assertRoom ?? (() => {}),
+    });
   }
 
   start(spec: hv.GuestSpec): Promise<hv.StartedGuest> {
