@@ -55,6 +55,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
     alarms,
+    isDiskLow: () => room.isLow(),
     notice: (text) => log.warn(text),
   });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);

@@ -17,6 +17,8 @@ export const noMysql = 'reason' in (await findPrograms(null)) ? NO_MARIADB : fal
 export interface MysqlHouse {
   readonly engine: MysqlEngine;
   readonly folder: string;
+  /** Whether the disk is nearly full. */
+  isDiskLow: boolean;
   /** A new engine on the same folder, as a new start of Cloudlet makes one. */
   reopen(): MysqlEngine;
   close(): Promise<void>;
@@ -31,11 +33,13 @@ export function mysqlHouse(firstPort = 31_000 + (process.pid % 1000)): MysqlHous
       processes: new HostProcesses({ clock: systemClock, group: 'cloudlet-mysql-test', hasUsers }),
       uidBase: hasUsers ? testUidBase() : null,
       alarms: { raise: () => {}, clear: () => {} },
+      isDiskLow: () => house.isDiskLow,
       notice: () => {},
       firstPort,
     });
+  const house = { isDiskLow: false };
   const engines = [make()];
-  return {
+  return Object.assign(house, {
     engine: engines[0] as MysqlEngine,
     folder,
     reopen: () => {
@@ -47,7 +51,7 @@ export function mysqlHouse(firstPort = 31_000 + (process.pid % 1000)): MysqlHous
       for (const engine of engines.reverse()) await engine.close();
       rmSync(folder, { recursive: true });
     },
-  };
+  });
 }
 
 /** As a user's program connects. */

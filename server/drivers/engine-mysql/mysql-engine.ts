@@ -39,6 +39,8 @@ export interface MysqlEngineOptions {
   /** First of MYSQL_USERS numbers of users of its own; null: it runs as ours. */
   readonly uidBase: number | null;
   readonly alarms: ManagedServerDeps['alarms'];
+  /** Less is free than must stay so. */
+  readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
   /** For tests: the usual one is PORT. */
   readonly firstPort?: number;
@@ -61,7 +63,7 @@ export class MysqlEngine implements Engine {
   #secret: Buffer | null = null;
 
   constructor(options: MysqlEngineOptions) {
-    const { folder, processes, uidBase, alarms, notice, firstPort = PORT } = options;
+    const { folder, processes, uidBase, alarms, isDiskLow, notice, firstPort = PORT } = options;
     const programs = () => this.#programs();
     const isUp = () => this.#server.isUp;
     const place = () => {
@@ -82,7 +84,7 @@ export class MysqlEngine implements Engine {
     this.#links = links;
     this.#dumps = new MysqlDumps({ links, clients, usersOf, sizeOf });
     this.#queries = new TenantQueries({ links, usersOf });
-    this.#watchdog = new Watchdog({ links, isUp, notice });
+    this.#watchdog = new Watchdog({ links, isUp, isDiskLow, notice });
   }
 
   /** Of the server, for tests; null: it does not run. */

@@ -263,6 +263,11 @@ export async function endRunaways(admin: Connection): Promise<Session[]> {
   return found;
 }
 
+/** Whether nobody but the administrator writes. */
+export async function holdWrites(admin: Connection, isHeld: boolean): Promise<void> {
+  await admin.query(`SET GLOBAL read_only = ${isHeld ? 1 : 0}`);
+}
+
 /** What was made by our own writer belongs to the tenant, who could not look at it otherwise. */
 export async function giveRoutines(admin: Connection, { database, user, writer }: Users): Promise<void> {
   await admin.query('UPDATE mysql.proc SET definer = ? WHERE db = ? AND definer = ?', [

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { type EngineDatabase, LoadFailed, QueryFailed } from '../../databases/engine.ts';
+import { eventually } from '../../testing/eventually.ts';
 import { connectMysql, type MysqlHouse, mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 
@@ -133,6 +134,22 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     isOver = true;
     await going;
     assert.ok(answers > 0);
+    neighbour.destroy();
+  });
+
+  test('while the disk is nearly full nobody writes', async () => {
+    const neighbour = await connectTo(other.database, other.username);
+    await neighbour.query('CREATE TABLE low (a int)');
+    house.isDiskLow = true;
+    const writes = () =>
+      neighbour.query('INSERT INTO low VALUES (1)').then(
+        () => null,
+        (error) => error.errno,
+      );
+    assert.equal(await eventually(writes), 1290);
+    await rowsOf('SELECT * FROM low', neighbour);
+    house.isDiskLow = false;
+    await eventually(async () => (await writes()) === null);
     neighbour.destroy();
   });
 

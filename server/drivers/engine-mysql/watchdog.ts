@@ -5,6 +5,7 @@ import * as store from './mysql-store.ts';
 export interface WatchdogDeps {
   readonly links: MysqlLinks;
   readonly isUp: () => boolean;
+  readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
 }
 
@@ -14,6 +15,8 @@ export class Watchdog {
   readonly #deps: WatchdogDeps;
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> | null = null;
+  /** Null: not known, a server that was adopted may have kept it. */
+  #isHeld: boolean | null = null;
   #before: ReadonlyMap<string, string> = new Map();
   #active = new Set<string>();
 
@@ -46,13 +49,18 @@ export class Watchdog {
   }
 
   async #look(): Promise<void> {
-    const { links, notice } = this.#deps;
+    const { links, isDiskLow, notice } = this.#deps;
+    const isLow = isDiskLow();
     await links.asAdmin(async (admin) => {
       for (const { user } of await store.endRunaways(admin))
         notice(`ended a statement of the database ${databaseOf(user)} that ran for too long`);
       const now = await store.activity(admin);
       for (const [user, done] of now) if (this.#before.get(user) !== done) this.#active.add(databaseOf(user));
       this.#before = now;
+      // Again each time, as a server that came back has forgotten it.
+      if (isLow || this.#isHeld !== false) await store.holdWrites(admin, isLow);
+      if (isLow && !this.#isHeld) notice('MariaDB takes no writes while the disk is nearly full');
+      this.#isHeld = isLow;
     });
   }
 }
