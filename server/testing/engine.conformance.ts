@@ -148,6 +148,13 @@ function testUse(given: Give): void {
     }
     isOver = true;
     await Promise.all(writers);
+    let tries = 0;
+    await eventually(() =>
+      client.add(`last-${++tries}`).then(
+        () => true,
+        () => false,
+      ),
+    );
     const notes = await (await house.connect(database, password)).notes();
     assert.equal(new Set(notes).size, notes.length);
     const there = new Set(notes);
