@@ -57,7 +57,7 @@ function notReady({ name, state }: { readonly name: string; readonly state: Data
     creating: 'is still being made',
     ready: 'is ready',
     read_only: 'is read-only: it has reached its size limit',
-    suspended: 'is suspended: the account has no credits left',
+    suspended: 'is suspended, because its account is or has no credits left',
     error: 'is in error',
     deleting: 'is being deleted',
   }[state];
