@@ -170,12 +170,19 @@ async function buildDomains(
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const engines = buildEngines({
-    ...{ config, clock, log },
-    ...{ alarms: base.alarms, room: base.room },
+    config,
+    clock,
+    log,
+    alarms: base.alarms,
+    room: base.room,
     dataUrl: () => addresses.dataUrl,
   });
   const databases = await buildDatabases({
-    ...{ config, clock, log, base, meters },
+    config,
+    clock,
+    log,
+    base,
+    meters,
     billing: billing.databaseCharges,
     engines: [engines.sqlite, engines.postgresql, engines.mysql],
   });

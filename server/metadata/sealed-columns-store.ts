@@ -53,7 +53,10 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     context: ({ contextValue }: SealedRow) => `webhook-secret:${contextValue}`,
   })),
   ...['sealed_password', 'sealed_next_password'].map((column) => ({
-    ...{ table: 'databases', column, key: ['id'], contextFrom: 'database_id' },
+    table: 'databases',
+    column,
+    key: ['id'],
+    contextFrom: 'database_id',
     context: ({ contextValue }: SealedRow) => `database-password:${contextValue}`,
   })),
   { table: 'blobs', column: 'wrapped_key', key: ['id'], context: () => 'blob-key' },

@@ -41,7 +41,11 @@ export async function openDatabaseHouse() {
   const { databaseCharges: billing } = await buildBilling({ clock, log, base });
   const directory = join(house.directory, 'kept');
   return {
-    ...{ metadata, clock, disk, store, directory },
+    metadata,
+    clock,
+    disk,
+    store,
+    directory,
     async open(options: DatabaseHouseOptions = {}) {
       const { assertRoom = () => {}, keepMs = TEST_KEEP_MS } = options;
       const scripted = new ScriptedEngine({ disk });
@@ -51,7 +55,11 @@ export async function openDatabaseHouse() {
       const told: string[] = [];
       const parts = assembleDatabases({
         metadata: options.wrapMetadata?.(metadata) ?? metadata,
-        ...{ clock, sealer, billing, assertRoom, keepMs },
+        clock,
+        sealer,
+        billing,
+        assertRoom,
+        keepMs,
         engines: [engine],
         kept: options.wrapKept?.(files) ?? files,
         limits: { connections: 10, statementMs: 1000 },
@@ -71,7 +79,10 @@ export async function openDatabaseHouse() {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
       const { id } = await accounts.register(fields, () => []);
       const principal = {
-        ...{ accountId: id, username, isAdmin: false, credentialId: `k-${id}` },
+        accountId: id,
+        username,
+        isAdmin: false,
+        credentialId: `k-${id}`,
         ...({ scopes: ['*'], bucketLimits: null, via: 'key', keyExpiresAt: null } as const),
       };
       return { principal, receipt: noReceipt };

@@ -100,9 +100,15 @@ export class ClientPrograms {
     };
     return processes.start(
       {
-        ...{ name: processName('postgresql-client', folder), command: join(bin, program), args: work.args },
-        ...{ env: { ...env, ...connection, TZ: 'UTC', LANG: 'C.UTF-8' }, uid, folder },
-        ...{ readOnly: [...readOnly, server.folder], network: 'none', memoryMb: MEMORY_MB },
+        name: processName('postgresql-client', folder),
+        command: join(bin, program),
+        args: work.args,
+        env: { ...env, ...connection, TZ: 'UTC', LANG: 'C.UTF-8' },
+        uid,
+        folder,
+        readOnly: [...readOnly, server.folder],
+        network: 'none',
+        memoryMb: MEMORY_MB,
       },
       { stdio: ['pipe', 'pipe', 'pipe'] },
     );

@@ -71,7 +71,10 @@ export class PostgresqlEngine implements Engine {
     const programs = () => this.#programs();
     this.#links = new PostgresqlLinks(place, () => this.#server.isUp);
     const kind = new PostgresqlServer({
-      ...{ processes, uid: uidBase, firstPort, programs },
+      processes,
+      uid: uidBase,
+      firstPort,
+      programs,
       passwordOf: (role) => this.#links.passwordOf(role),
       greet: () => this.#greet(),
     });
@@ -83,7 +86,10 @@ export class PostgresqlEngine implements Engine {
     this.#dumps = new PostgresqlDumps({ links: this.#links, clients, rolesOf });
     this.#queries = new TenantQueries({ links: this.#links, rolesOf });
     this.#watchdog = new Watchdog({
-      ...{ links: this.#links, isUp: () => this.#server.isUp, isDiskLow, notice },
+      links: this.#links,
+      isUp: () => this.#server.isUp,
+      isDiskLow,
+      notice,
     });
   }
 

@@ -38,7 +38,10 @@ export class PostgresqlLinks {
     this.#place = place;
     this.#isUp = isUp;
     this.#admins = new Pool({
-      ...{ user: ADMIN, database: ADMIN_DATABASE, max: MAX_ADMINS, idleTimeoutMillis: IDLE_MS },
+      user: ADMIN,
+      database: ADMIN_DATABASE,
+      max: MAX_ADMINS,
+      idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: CONNECT_MS,
       allowExitOnIdle: true,
       password: () => passwordOf(place().secret, ADMIN),

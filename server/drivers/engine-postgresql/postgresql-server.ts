@@ -110,7 +110,10 @@ export class PostgresqlServer implements ServerKind {
           uid,
           folder: home,
         },
-        ...{ env: { ...env, TZ: 'UTC' }, readOnly, network: 'none', memoryMb: MEMORY_MB },
+        env: { ...env, TZ: 'UTC' },
+        readOnly,
+        network: 'none',
+        memoryMb: MEMORY_MB,
       },
       { stdio: ['ignore', 'ignore', 'pipe'] },
     );
