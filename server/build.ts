@@ -224,6 +224,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     ...{ clock, alarms: base.alarms, version: VERSION },
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
+    databases: () => databases.engines.readiness(),
     compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
   });
   return apiRoutes({

@@ -83,7 +83,6 @@ describe('doctor', () => {
       'guest limits',
       'PostgreSQL',
       'MySQL/MariaDB',
-      'MongoDB',
     ]) {
       assert.match(about(subject), /^(?:ok {2}|warn|fail) {2}/, subject);
     }

@@ -18,6 +18,8 @@ const component = {
   problem: Type.Union([Type.String(), Type.Null()]),
 };
 
+const OrNull = Type.Union([Type.String(), Type.Null()]);
+
 export const SystemStatus = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
     description: '`degraded` while any component is not `ok`; each says why',
@@ -40,6 +42,20 @@ export const SystemStatus = Type.Object({
       accel_reason: Type.String({ description: 'Why nothing faster' }),
       problem: component.problem,
       fix: Type.Union([Type.String(), Type.Null()]),
+    }),
+    databases: Type.Object({
+      ...component,
+      engines: Type.Array(
+        Type.Object({
+          engine: Type.String(),
+          available: Type.Boolean(),
+          version: OrNull,
+          source: Type.String(),
+          reason: OrNull,
+          fix: OrNull,
+        }),
+        { description: 'One that is missing is a problem only where databases of it exist' },
+      ),
     }),
   }),
   alarms: Type.Array(Type.Object({ code: Type.String(), detail: Type.String(), since: Type.String() })),

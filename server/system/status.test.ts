@@ -4,6 +4,14 @@ import { FakeClock } from '../clock.ts';
 import { Alarms } from './alarms.ts';
 import { type ComputeStatus, Status } from './status.ts';
 
+const SQLITE = {
+  engine: 'sqlite',
+  available: true,
+  version: '3',
+  source: 'built-in',
+  reason: null,
+  fix: null,
+};
 const METRICS = { cpu: 12.5, memory: 40, disk: null };
 
 const ENGINE: ComputeStatus = {
@@ -22,7 +30,9 @@ function open(engine: Partial<ComputeStatus> = {}) {
   const alarms = new Alarms(clock);
   const scrub = async () => ({ running: false });
   const compute = async () => ({ ...ENGINE, ...engine });
-  const status = new Status({ clock, alarms, version: '1.2.3', metrics: () => METRICS, scrub, compute });
+  const databases = async () => [SQLITE];
+  const version = '1.2.3';
+  const status = new Status({ clock, alarms, version, metrics: () => METRICS, scrub, compute, databases });
   return { clock, alarms, status };
 }
 
@@ -48,6 +58,7 @@ test('without alarms all is well, and the time since the start is told', async (
         problem: null,
         fix: null,
       },
+      databases: { status: 'ok', problem: null, engines: [SQLITE] },
     },
     alarms: [],
   });
@@ -77,6 +88,7 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     { code: 'out_of_space', component: 'storage', ready: true },
     { code: 'billing_inconsistent', component: 'billing', ready: true },
     { code: 'machines_wait_for_room', component: 'compute', ready: true },
+    { code: 'database_engine_unavailable', component: 'databases', ready: true },
     { code: 'something_else', component: undefined, ready: true },
   ];
   for (const { code, component, ready } of cases) {

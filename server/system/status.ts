@@ -14,6 +14,16 @@ export interface ComputeStatus {
   readonly fix: string;
 }
 
+/** What an engine of databases says of itself. */
+export interface DatabaseEngineStatus {
+  readonly engine: string;
+  readonly available: boolean;
+  readonly version: string | null;
+  readonly source: string;
+  readonly reason: string | null;
+  readonly fix: string | null;
+}
+
 export interface StatusDeps<Scrub> {
   readonly clock: Clock;
   readonly alarms: Alarms;
@@ -21,6 +31,7 @@ export interface StatusDeps<Scrub> {
   readonly metrics: () => { cpu: number; memory: number; disk: number | null };
   readonly scrub: () => Promise<Scrub>;
   readonly compute: () => Promise<ComputeStatus>;
+  readonly databases: () => Promise<readonly DatabaseEngineStatus[]>;
 }
 
 /** Which component an alarm tells of. */
@@ -29,6 +40,7 @@ const COMPONENT_ALARMS = {
   storage: ['blob_fsync_failed', 'blob_thread_died', 'damaged_objects', 'out_of_space'],
   billing: ['billing_inconsistent'],
   compute: ['machines_wait_for_room'],
+  databases: ['database_engine_unavailable'],
 } as const;
 
 export class Status<Scrub> {
@@ -54,6 +66,7 @@ export class Status<Scrub> {
         storage: { ...stateOf('storage', alarms), scrub: await this.#deps.scrub() },
         billing: stateOf('billing', alarms),
         compute: presentCompute(compute, alarms),
+        databases: { ...stateOf('databases', alarms), engines: await this.#deps.databases() },
       },
       alarms,
     };
