@@ -28,7 +28,8 @@ export function ip(words: readonly string[]): Promise<string> {
 
 async function run(program: string, words: readonly string[], input: string): Promise<string> {
   const env = { PATH: hostPath(), LANG: 'C' };
-  const options = { env, timeout: LIMIT_MS, killSignal: 'SIGKILL' } as const;
+  // A group of its own: a Ctrl+C that ends Cloudlet must not cut it off.
+  const options = { env, timeout: LIMIT_MS, killSignal: 'SIGKILL', detached: true } as const;
   const child = await startProgram(program, words, options).catch((error: NodeJS.ErrnoException) => {
     const isMissing = error.code === 'ENOENT';
     const what = isMissing ? 'is not installed' : `cannot be run (${error.code})`;
