@@ -9,7 +9,7 @@
  *
  * All of it runs on the threads of libuv, not on the event loop.
  */
-import { createHmac, hkdfSync, webcrypto } from 'node:crypto';
+import { hkdfSync, webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
 import { randomSecret } from '../ids.ts';
@@ -34,14 +34,11 @@ export class PieceBox {
   readonly #naming: Key;
   readonly #sealing: Key;
   readonly #manifests: Key;
-  /** Names a thing by what it is called, not by its bytes. */
-  readonly #nameKey: Buffer;
 
-  private constructor(keys: { naming: Key; sealing: Key; manifests: Key; nameKey: Buffer }) {
+  private constructor(keys: { naming: Key; sealing: Key; manifests: Key }) {
     this.#naming = keys.naming;
     this.#sealing = keys.sealing;
     this.#manifests = keys.manifests;
-    this.#nameKey = keys.nameKey;
   }
 
   /** `key`: the repository's, 32 bytes. */
@@ -55,18 +52,12 @@ export class PieceBox {
       naming: await subtle.importKey('raw', nameKey as Plain, hmac, false, ['sign']),
       sealing: await gcm(derive('cloudlet pieces seal')),
       manifests: await gcm(derive('cloudlet manifests')),
-      nameKey,
     });
   }
 
   /** 64 hex digits. */
   async nameOf(bytes: Uint8Array): Promise<string> {
     return Buffer.from(await subtle.sign('HMAC', this.#naming, bytes as Plain)).toString('hex');
-  }
-
-  /** What a file is called in an index that must not tell its name; as nameOf, of its text. */
-  nameOfText(text: string): string {
-    return createHmac('sha256', this.#nameKey).update(text, 'utf8').digest('hex');
   }
 
   /** `isPacked`: the bytes are dense already, to compress them would only take time. */

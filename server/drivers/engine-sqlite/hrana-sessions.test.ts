@@ -243,8 +243,10 @@ test('texts that are stored are used, described and forgotten', async (t) => {
   ]);
   assert.deepEqual(results[1].response.result.rows, [[{ type: 'text', value: 'x' }]]);
   assert.deepEqual(results[2].response.result, {
-    ...{ params: [{ name: ':a' }], cols: [{ name: 'a', decltype: null }] },
-    ...{ is_explain: false, is_readonly: true },
+    params: [{ name: ':a' }],
+    cols: [{ name: 'a', decltype: null }],
+    is_explain: false,
+    is_readonly: true,
   });
   assert.equal(results[3].error.code, 'PROTOCOL_ERROR');
   assert.equal(results[5].error.code, 'PROTOCOL_ERROR');

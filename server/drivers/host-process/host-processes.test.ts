@@ -52,8 +52,14 @@ for (const [name, found] of Object.entries(WAYS)) {
     after(() => fs.rmSync(root, { recursive: true, force: true }));
 
     const script = (lines: string, more: Partial<ForeignProgram> = {}): ForeignProgram => ({
-      ...{ name: `test-${process.pid}-${count++}`, command: '/bin/sh', args: ['-c', lines], env: {}, uid },
-      ...{ folder, network: 'host', memoryMb: 512 },
+      name: `test-${process.pid}-${count++}`,
+      command: '/bin/sh',
+      args: ['-c', lines],
+      env: {},
+      uid,
+      folder,
+      network: 'host',
+      memoryMb: 512,
       ...more,
     });
     const newKeeper = () => fs.mkdtempSync(join(root, 'keeper-'));
@@ -252,7 +258,8 @@ for (const [name, found] of Object.entries(WAYS)) {
         memoryMb: 1024,
       };
       const running = await processes.start(script('', { ...node, network: 'none' }), {
-        ...{ stdio: ['ignore', 'inherit', 'inherit'], ipc: true },
+        stdio: ['ignore', 'inherit', 'inherit'],
+        ipc: true,
       });
       running.child?.send({ a: 1 });
       const [message] = await once(running.child ?? assert.fail(), 'message');
