@@ -9,7 +9,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { LoadFailed } from '../../databases/engine.ts';
+import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { isAppError } from '../../errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { newDatabase } from '../../testing/new-database.ts';
@@ -38,6 +38,15 @@ describe('how many there are', () => {
       assert.deepEqual(answers, Array(5).fill([[1]]));
     }
     assert.ok(databases.filter((database) => engine.processOf(database) !== null).length <= 2);
+  });
+
+  test('a call is not lost when its process is ended for another database', async () => {
+    const { make, run } = house({ maxChildren: 2 });
+    const databases = await Promise.all(Array.from({ length: 6 }, () => make()));
+    const use = async (database: EngineDatabase) => {
+      for (let time = 0; time < 15; time++) assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);
+    };
+    await Promise.all(databases.map(use));
   });
 
   test('one that is not used ends, with all written back, and is there again when it is', async () => {

@@ -200,7 +200,7 @@ export class Children {
       waited += PLACE_STEP_MS
     ) {
       const name = this.#longestUnused();
-      if (name !== null) await this.without(name, async () => {});
+      if (name !== null) await this.#endWhere(name, () => true);
       else if (waited >= PLACE_WAIT_MS) throw unavailable('Too many databases are in use at the same time');
       else await sleep(PLACE_STEP_MS);
     }
@@ -221,12 +221,16 @@ export class Children {
     const since = clock.monotonic() - idleMs;
     for (const [name, { child, usedAt }] of this.#entries) {
       if (usedAt > since || child.pending > 0) continue;
-      void this.#locks.run(name, async () => {
-        const entry = this.#entries.get(name);
-        if (entry !== undefined && entry.usedAt <= since && entry.child.pending === 0)
-          await this.#end(name, 'kept');
-      });
+      void this.#endWhere(name, (entry) => entry.usedAt <= since);
     }
+  }
+
+  /** Ends a child that has nothing to do: while this waited for the lock another one may have come. */
+  #endWhere(name: string, isRight: (entry: Entry) => boolean): Promise<void> {
+    return this.#locks.run(name, async () => {
+      const entry = this.#entries.get(name);
+      if (entry !== undefined && entry.child.pending === 0 && isRight(entry)) await this.#end(name, 'kept');
+    });
   }
 
   async #end(name: string, how: 'kept' | 'killed'): Promise<void> {

@@ -129,6 +129,7 @@ export class TenantChild {
   async call(head: CallHead, { body, signal, onPart }: CallOptions = {}): Promise<ChildAnswer> {
     signal?.throwIfAborted();
     if (this.#over !== null) throw new ChildGone(this.#over.why, this.#over.message, true);
+    if (this.#isEnding) throw new ChildGone('ended', 'the database is closed', true);
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<ChildAnswer>();
     const pending: Pending = { resolve, reject, onPart, tells: head.tell === true, hasBegun: false };
