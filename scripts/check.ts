@@ -8,6 +8,8 @@
  *   npm run test:long              only the tests that take minutes; needs root
  *
  * The last line is `N passed, N failed, N skipped`: tests, plus one failure for each other check that failed.
+ * When at most two files failed in a whole run, each of them runs once more, alone: a test that passes then
+ * is told as flaky, with its error, and counted apart. It is a fault all the same: mend it first.
  * A test that is skipped for want of a package fails where the set-up could have installed that.
  */
 import { spawn } from 'node:child_process';
@@ -83,6 +85,8 @@ const ROOT = dirname(import.meta.dirname);
 const SLOWEST = 5;
 const SLOW_SECONDS = 20;
 const FULL_FAULTS_TIMEOUT_MS = 3_600_000;
+/** More than this is no accident. */
+const MAX_FLAKY_FILES = 2;
 
 /** What the children see: no setting of the person who runs the tests may change what they find. */
 function testEnvironment(faultTier: 'fast' | 'full'): Record<string, string | undefined> {
@@ -127,11 +131,40 @@ class Totals {
   passed = 0;
   failed = 0;
   skipped = 0;
+  flaky = 0;
 
   add(outcome: TestOutcome): void {
     this.passed += outcome.passed;
     this.failed += outcome.failures.length;
     this.skipped += outcome.skips.length;
+  }
+
+  toString(): string {
+    const flaky = this.flaky > 0 ? `, ${this.flaky} flaky` : '';
+    return `${this.passed} passed, ${this.failed} failed, ${this.skipped} skipped${flaky}`;
+  }
+}
+
+interface FailedFile {
+  readonly file: string;
+  readonly step: TestStep;
+  readonly failures: number;
+}
+
+function failedFiles(step: TestStep, { failures }: TestOutcome): FailedFile[] {
+  const files = Map.groupBy(failures, ({ name }) => name.split(' › ')[0] ?? name);
+  return [...files].map(([file, { length }]) => ({ file, step, failures: length }));
+}
+
+/** Runs each file again by itself; what passes was flaky. */
+async function tryAgain(failed: readonly FailedFile[], totals: Totals): Promise<void> {
+  if (failed.length > MAX_FLAKY_FILES) return;
+  for (const { file, step, failures } of failed) {
+    const again = await checkTests({ ...step, label: 'again' }, [file], { tier: 'fast' });
+    if (again.failures.length > 0) continue;
+    totals.failed -= failures;
+    totals.flaky += failures;
+    console.log(`  flaky: ${file} failed among the others, and passed alone`);
   }
 }
 
@@ -146,8 +179,8 @@ async function checkCommand(command: Command, totals: Totals): Promise<void> {
 
 interface Sharing {
   readonly tier: 'fast' | 'full';
-  readonly slots: Slots;
-  readonly rank: number;
+  readonly slots?: Slots;
+  readonly rank?: number;
 }
 
 async function checkTests(
@@ -190,6 +223,7 @@ async function main(args: readonly string[]): Promise<void> {
   const isWhole = !faultsOnly && !longOnly && filters.length === 0;
   let commands = isWhole ? COMMANDS.map((command) => checkCommand(command, totals)) : [];
   let fileCount = 0;
+  const failed: FailedFile[] = [];
   for (const steps of faultsOnly ? [[FAULTS]] : longOnly ? [[LONG]] : [[TIDY], SHARING]) {
     const slots = new Slots(SLOTS);
     const sharing = { tier: faultsOnly ? 'full' : 'fast', slots } as const;
@@ -197,16 +231,19 @@ async function main(args: readonly string[]): Promise<void> {
       const files = filesOf(step, filters);
       if (files.length === 0) return;
       fileCount += files.length;
-      totals.add(await checkTests(step, files, { ...sharing, rank }));
+      const outcome = await checkTests(step, files, { ...sharing, rank });
+      totals.add(outcome);
+      failed.push(...failedFiles(step, outcome));
     });
     await Promise.all([...commands, ...runs]);
     commands = [];
   }
+  if (isWhole) await tryAgain(failed, totals);
   if (fileCount === 0) {
     console.log(`no test file matches ${filters.join(' ') || 'the patterns'}`);
     totals.failed++;
   }
-  console.log(`\n${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
+  console.log(`\n${totals}`);
   // A test that left something behind in this process must not keep the check from ending.
   process.exit(totals.failed === 0 ? 0 : 1);
 }
