@@ -1,12 +1,12 @@
 /** Whole databases out of MariaDB and into it. */
-import { PassThrough, Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dump, type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
+import type { Dump, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import { randomName } from '../../ids.ts';
-import type { ClientPrograms, ClientRun } from './client-programs.ts';
+import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
+import type { MysqlClients } from './client-commands.ts';
 import { DumpLines } from './dump-lines.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
@@ -16,7 +16,6 @@ export const DUMP_FORMATS: readonly string[] = ['sql'];
 const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
 /** As of one moment; triggers come with their tables. */
 const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
-const LOOK_MS = 500;
 const POLL_MS = 50;
 const MIB = 2 ** 20;
 /** Of tables that are being made; empty ones take room, too. */
@@ -27,7 +26,7 @@ const PASSING = /^t_[a-z0-9]{16}$/;
 
 export interface DumpsDeps {
   readonly links: MysqlLinks;
-  readonly clients: ClientPrograms;
+  readonly clients: MysqlClients;
   readonly usersOf: (database: string) => store.Users;
   /** Bytes of the files of a database. */
   readonly sizeOf: (database: string) => Promise<number>;
@@ -76,33 +75,12 @@ export class MysqlDumps {
     });
   }
 
-  async #taken(database: string, args: readonly string[], signal: AbortSignal): Promise<PassThrough> {
+  async #taken(database: string, args: readonly string[], signal: AbortSignal): Promise<Readable> {
     const { links, clients } = this.#deps;
     const user = store.DUMPER;
     const password = links.passwordOf(user);
     const run = await clients.run({ program: 'dump', args: [...WORDS, ...args], user, password });
-    run.stdin.destroy();
-    const stream = new PassThrough();
-    signal.addEventListener('abort', run.kill, { once: true });
-    stream.once('close', run.kill);
-    stream.once('error', () => {});
-    const lines = new DumpLines(database);
-    run.stdout.pipe(lines).pipe(stream, { end: false });
-    const isAllThere = new Promise<void>((resolve) => lines.once('end', resolve));
-    const ended = run.ended.then(async ({ code, complaint }) => {
-      if (code !== 0) {
-        stream.destroy(new Error(`mariadb-dump ended with ${code}: ${complaint}`));
-        return complaint;
-      }
-      await isAllThere;
-      stream.end();
-      return null;
-    });
-    // What fails at once is said as an error, not as a file that breaks off.
-    const first = new Promise<null>((resolve) => stream.once('readable', () => resolve(null)));
-    const complaint = await Promise.race([first, ended]);
-    if (complaint !== null) throw dumpFailed(complaint);
-    return stream;
+    return dumpOf(run, { signal, through: new DumpLines(database), asError: dumpFailed });
   }
 
   async #fill(
@@ -125,26 +103,13 @@ export class MysqlDumps {
       user,
       password: links.passwordOf(user),
     });
-    signal.addEventListener('abort', run.kill, { once: true });
-    run.stdout.resume();
-    const isTooLarge = this.#watchSize(database, most, run);
-    const fed = feed(dump, run);
-    const { code, complaint } = await run.ended;
-    const problem = await fed;
-    if (await isTooLarge) throw new LoadFailed('The dump holds more than the size limit of the database');
-    if (problem !== null) throw problem;
-    if (code !== 0) throw new LoadFailed(asSaid(complaint));
-  }
-
-  /** Ends the load of what grows too large; whether it did. */
-  async #watchSize(database: string, most: number, run: ClientRun): Promise<boolean> {
-    const over = Symbol('over');
-    for (;;) {
-      if ((await Promise.race([run.ended, sleep(LOOK_MS, over, { ref: false })])) !== over) return false;
-      if ((await this.#deps.sizeOf(database)) <= most) continue;
-      run.kill();
-      return true;
-    }
+    await loadInto(run, {
+      dump,
+      through: new DumpLines(),
+      signal,
+      isTooLarge: async () => (await this.#deps.sizeOf(database)) > most,
+      asSaid,
+    });
   }
 
   /**
@@ -190,20 +155,6 @@ export class MysqlDumps {
     const pieces: Buffer[] = [];
     for (const args of parts) pieces.push(await buffer(await this.#taken(database, args, signal)));
     return Buffer.concat(pieces);
-  }
-}
-
-/** Resolves with what was wrong with the dump itself; null: nothing. */
-async function feed(dump: Readable, run: ClientRun): Promise<Error | null> {
-  try {
-    await pipeline(dump, new DumpLines(), run.stdin);
-    return null;
-  } catch (error) {
-    // The client left before its end: it says why itself. Otherwise what it got was not the whole.
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EPIPE' || code === 'ECONNRESET') return null;
-    run.kill();
-    return error as Error;
   }
 }
 

@@ -18,11 +18,11 @@ import type {
   Readiness,
   Table,
 } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
-import type { HostProcesses } from '../host-process/host-processes.ts';
-import { ManagedServer, type ManagedServerDeps } from '../managed-server/managed-server.ts';
+import { ClientPrograms, SLOTS } from '../managed-server/client-programs.ts';
+import { type ManagedEngineOptions, programsOrThrow, readinessOf } from '../managed-server/managed-engine.ts';
+import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
-import { ClientPrograms, SLOTS } from './client-programs.ts';
+import { type ClientWork, clientCommand } from './client-commands.ts';
 import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
 import { MysqlLinks } from './mysql-links.ts';
 import { findPrograms, type MysqlPrograms } from './mysql-programs.ts';
@@ -31,20 +31,6 @@ import * as store from './mysql-store.ts';
 import { nativeHash } from './native-hash.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
-
-export interface MysqlEngineOptions {
-  /** Ours, for all that is kept of it. */
-  readonly folder: string;
-  readonly processes: HostProcesses;
-  /** First of MYSQL_USERS numbers of users of its own; null: it runs as ours. */
-  readonly uidBase: number | null;
-  readonly alarms: ManagedServerDeps['alarms'];
-  /** Less is free than must stay so. */
-  readonly isDiskLow: () => boolean;
-  readonly notice: (text: string) => void;
-  /** For tests: the usual one is PORT. */
-  readonly firstPort?: number;
-}
 
 /** Of the server and its clients. */
 export const MYSQL_USERS = 1 + SLOTS;
@@ -62,7 +48,7 @@ export class MysqlEngine implements Engine {
   readonly #ids = new Map<string, string>();
   #secret: Buffer | null = null;
 
-  constructor(options: MysqlEngineOptions) {
+  constructor(options: ManagedEngineOptions) {
     const { folder, processes, uidBase, alarms, isDiskLow, notice, firstPort = PORT } = options;
     const programs = () => this.#programs();
     const isUp = () => this.#server.isUp;
@@ -77,9 +63,14 @@ export class MysqlEngine implements Engine {
     const atServer = join(folder, 'server');
     this.#server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, notice });
     const uids = uidBase === null ? null : uidBase + 1;
-    const socket = () => place().folder;
-    const atClients = join(folder, 'clients');
-    const clients = new ClientPrograms({ processes, uids, programs, socket, folder: atClients });
+    const clients = new ClientPrograms({
+      processes,
+      uids,
+      folder: join(folder, 'clients'),
+      name: this.name,
+      socket: () => place().folder,
+      command: async (work: ClientWork) => clientCommand(await programs(), work),
+    });
     const sizeOf = (database: string) => this.#fileBytes(database);
     this.#links = links;
     this.#dumps = new MysqlDumps({ links, clients, usersOf, sizeOf });
@@ -93,14 +84,10 @@ export class MysqlEngine implements Engine {
   }
 
   async readiness(): Promise<Readiness> {
-    const found = await findPrograms(dataSeries(this.#server.places));
-    const source = 'managed';
-    if ('reason' in found) return { available: false, version: null, source, ...found };
+    const found = await this.#found();
     // As the server itself says it: no MySQL has this number.
-    const version = `${found.version}-MariaDB`;
-    const { problem } = this.#server;
-    const reason = problem?.message ?? null;
-    return { available: problem === null, version, source, reason, fix: problem?.hint ?? null };
+    const named = 'version' in found ? { version: `${found.version}-MariaDB` } : found;
+    return readinessOf(named, this.#server.problem);
   }
 
   prepare(): Promise<void> {
@@ -242,12 +229,12 @@ export class MysqlEngine implements Engine {
     return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   }
 
+  #found() {
+    return findPrograms(dataSeries(this.#server.places));
+  }
+
   async #programs(): Promise<MysqlPrograms> {
-    const found = await findPrograms(dataSeries(this.#server.places));
-    if ('version' in found) return found;
-    throw new AppError('engine_unavailable', `MariaDB cannot be had on this host: ${found.reason}`, {
-      hint: found.fix,
-    });
+    return programsOrThrow('MariaDB', await this.#found());
   }
 }
 

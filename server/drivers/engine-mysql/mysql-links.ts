@@ -1,17 +1,15 @@
 /** Connections to our MariaDB, by its socket: ours as its administrator, and those in a tenant's name. */
 import { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createConnection as createDriver, type Connection as Driver } from 'mysql2';
 import { type Connection, type ConnectionOptions, createConnection } from 'mysql2/promise';
 import { holdSocket } from '../host-process/owned-socket.ts';
+import { patiently } from '../managed-server/patience.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
 import { SOCKET } from './mysql-server.ts';
 import { ADMIN } from './mysql-store.ts';
 
 const CONNECT_MS = 10_000;
 const COMING = ['ECONNREFUSED', 'ENOENT'];
-const COMING_MS = 10_000;
-const POLL_MS = 50;
 const MAX_KEPT = 2;
 
 export interface LinkPlace {
@@ -101,16 +99,8 @@ export class MysqlLinks {
     };
   }
 
-  async #patiently<T>(connect: () => Promise<T>): Promise<T> {
-    for (let waited = 0; ; waited += POLL_MS) {
-      try {
-        return await connect();
-      } catch (error) {
-        const isComing = COMING.includes(String((error as NodeJS.ErrnoException).code));
-        if (!isComing || !this.#isUp() || waited > COMING_MS) throw error;
-        await sleep(POLL_MS);
-      }
-    }
+  #patiently<T>(connect: () => Promise<T>): Promise<T> {
+    return patiently(connect, { isUp: this.#isUp, early: COMING });
   }
 
   #socket(): Socket {

@@ -1,10 +1,14 @@
 /** MariaDB as a server that we look after. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import type { HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import { processName, type ServerKind, type ServerPlaces } from '../managed-server/managed-server.ts';
+import {
+  processName,
+  type ServerKind,
+  type ServerKindDeps,
+  type ServerPlaces,
+} from '../managed-server/managed-server.ts';
+import { makeFolder, runMaker } from '../managed-server/server-data.ts';
 import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
 import type { MysqlPrograms } from './mysql-programs.ts';
 import { ADMIN } from './mysql-store.ts';
@@ -24,16 +28,7 @@ const TEMPORARY_MB = 512;
 /** What a server begins with; of its help and its schema `sys` nobody here has use. */
 const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];
 
-export interface MysqlServerDeps {
-  readonly processes: HostProcesses;
-  readonly uid: number | null;
-  readonly firstPort: number;
-  /** Those to start it with. Throws `engine_unavailable`. */
-  readonly programs: () => Promise<MysqlPrograms>;
-  readonly passwordOf: (role: string) => string;
-  /** Once it answers: leaves in it what all databases share. Rejects until it does. */
-  readonly greet: () => Promise<void>;
-}
+type Deps = ServerKindDeps<MysqlPrograms>;
 
 export class MysqlServer implements ServerKind {
   readonly name = 'mysql';
@@ -41,10 +36,10 @@ export class MysqlServer implements ServerKind {
   readonly memoryMb = MEMORY_MB;
   readonly stop = { signal: 'SIGTERM', graceMs: 30_000 } as const;
   readonly firstPort: number;
-  readonly #deps: MysqlServerDeps;
+  readonly #deps: Deps;
   #programs: MysqlPrograms | null = null;
 
-  constructor(deps: MysqlServerDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.firstPort = deps.firstPort;
   }
@@ -53,7 +48,7 @@ export class MysqlServer implements ServerKind {
     const programs = await this.#deps.programs();
     this.#programs = programs;
     makeServerSecret(places);
-    for (const name of [RUN, NOTHING]) this.#makeFolder(join(places.home, name));
+    for (const name of [RUN, NOTHING]) makeFolder(join(places.home, name), this.#deps.uid);
     if (dataSeries(places) === null) await this.#makeData(places, programs);
   }
 
@@ -80,8 +75,9 @@ export class MysqlServer implements ServerKind {
     const fresh = join(home, `${DATA}.new`);
     await removeTree(fresh);
     await removeTree(join(home, DATA));
-    this.#makeFolder(fresh);
-    const running = await processes.start(
+    makeFolder(fresh, uid);
+    await runMaker(
+      processes,
       {
         name: processName('mysql-bootstrap', home),
         command: programs.server,
@@ -95,17 +91,10 @@ export class MysqlServer implements ServerKind {
         uid,
         folder: home,
         readOnly: programs.readOnly,
-        network: 'none',
         memoryMb: MEMORY_MB,
       },
-      { stdio: ['pipe', 'ignore', 'pipe'] },
+      this.#firstStatements(programs),
     );
-    const { stdin, stderr } = running.child ?? {};
-    // It may leave before it has read all.
-    stdin?.on('error', () => {}).end(this.#firstStatements(programs));
-    const said = stderr ? await text(stderr) : '';
-    const { code } = await running.ended;
-    if (code !== 0) throw new Error(`mariadbd --bootstrap ended with ${code}: ${said.trim().slice(-500)}`);
     fs.renameSync(fresh, join(home, DATA));
     syncFolder(home);
     fs.writeFileSync(join(keeper, SERIES), `${programs.series}\n`, { mode: 0o600, flush: true });
@@ -130,16 +119,6 @@ export class MysqlServer implements ServerKind {
       `INSERT INTO global_priv VALUES ('localhost', '${ADMIN}', '${administrator}');`,
       '',
     ].join('\n');
-  }
-
-  #makeFolder(path: string): void {
-    const { uid } = this.#deps;
-    try {
-      fs.mkdirSync(path, { mode: 0o711 });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    if (uid !== null) fs.lchownSync(path, uid, uid);
   }
 }
 

@@ -4,6 +4,7 @@ import mysql from 'mysql2';
 import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
 import { QueryFailed } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
+import { connectionEnded, diskFull, timedOut } from '../managed-server/session-errors.ts';
 import { asQueryFailed, type Fetched, fetchLimited, isDatabaseError } from './limited-query.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
@@ -126,28 +127,12 @@ function asEngineError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error) || error.name === 'AbortError') return error;
   if (isDatabaseError(error)) {
     if (STOPPED.includes(error.errno)) return timedOut(error);
-    if (FULL.includes(error.errno))
-      return new AppError('out_of_space', 'The disk of the database server is full', { cause: error });
+    if (FULL.includes(error.errno)) return diskFull(error);
     return asQueryFailed(error);
   }
   if (error instanceof QueryFailed) return error;
   // Its session was ended by us, or the server is gone.
   return (error as { code?: string }).code === 'PROTOCOL_CONNECTION_LOST'
     ? timedOut(error)
-    : unreachable(error);
-}
-
-function timedOut(cause: Error): AppError {
-  return new AppError('query_timeout', 'The statement ran for too long and was stopped', {
-    hint: 'make it smaller, or run it with your own driver',
-    cause,
-  });
-}
-
-function unreachable(cause: Error): AppError {
-  return new AppError('engine_unavailable', 'MariaDB ended the connection', {
-    hint: 'try again',
-    retryAfterSeconds: 1,
-    cause,
-  });
+    : connectionEnded('MariaDB', error);
 }

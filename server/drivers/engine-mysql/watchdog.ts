@@ -1,4 +1,5 @@
 /** Looks at the server every second: ends what runs for too long, and notes who was there. */
+import { ServerRounds, UseMarks } from '../managed-server/server-rounds.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
 
@@ -13,39 +14,23 @@ const EVERY_MS = 1000;
 
 export class Watchdog {
   readonly #deps: WatchdogDeps;
-  readonly #timer: NodeJS.Timeout;
-  #looking: Promise<void> | null = null;
+  readonly #rounds: ServerRounds;
+  readonly #use = new UseMarks();
   /** Null: not known, a server that was adopted may have kept it. */
   #isHeld: boolean | null = null;
-  #before: ReadonlyMap<string, string> = new Map();
-  #active = new Set<string>();
 
   constructor(deps: WatchdogDeps) {
     this.#deps = deps;
-    this.#timer = setInterval(() => this.#tick(), EVERY_MS);
-    this.#timer.unref();
+    this.#rounds = new ServerRounds(deps.isUp, [{ everyMs: EVERY_MS, work: () => this.#look() }]);
   }
 
   /** Databases that were used since the last call. */
   takeActive(): string[] {
-    const active = [...this.#active];
-    this.#active = new Set();
-    return active;
+    return this.#use.take();
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#looking;
-  }
-
-  #tick(): void {
-    if (this.#looking !== null || !this.#deps.isUp()) return;
-    this.#looking = this.#look()
-      // The server went: whoever looks after it knows.
-      .catch(() => {})
-      .finally(() => {
-        this.#looking = null;
-      });
+  close(): Promise<void> {
+    return this.#rounds.close();
   }
 
   async #look(): Promise<void> {
@@ -54,9 +39,7 @@ export class Watchdog {
     await links.asAdmin(async (admin) => {
       for (const { user } of await store.endRunaways(admin))
         notice(`ended a statement of the database ${databaseOf(user)} that ran for too long`);
-      const now = await store.activity(admin);
-      for (const [user, done] of now) if (this.#before.get(user) !== done) this.#active.add(databaseOf(user));
-      this.#before = now;
+      this.#use.note(await store.activity(admin), databaseOf);
       // Again each time, as a server that came back has forgotten it.
       if (isLow || this.#isHeld !== false) await store.holdWrites(admin, isLow);
       if (isLow && !this.#isHeld) notice('MariaDB takes no writes while the disk is nearly full');

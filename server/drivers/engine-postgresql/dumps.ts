@@ -1,11 +1,11 @@
 /** Whole databases out of PostgreSQL and into it. */
-import { PassThrough, type Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Dump, type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
+import type { Dump, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import { randomBase62, randomName } from '../../ids.ts';
-import type { ClientPrograms, ClientRun } from './client-programs.ts';
+import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
+import type { PostgresqlClients } from './client-commands.ts';
 import { DumpFilter } from './dump-filter.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
@@ -18,7 +18,6 @@ const FORMATS = {
 export const DUMP_FORMATS: readonly string[] = Object.keys(FORMATS);
 /** A tenant that holds a lock for longer is told so. */
 const LOCK_WAIT = '--lock-wait-timeout=30s';
-const LOOK_MS = 500;
 const POLL_MS = 50;
 /** A dump needs room for its indexes, and more before it is cleaned up. */
 const MAX_GROWTH = 1.2;
@@ -27,7 +26,7 @@ const PASSING = /^t_[a-z0-9]{16}$/;
 
 export interface DumpsDeps {
   readonly links: PostgresqlLinks;
-  readonly clients: ClientPrograms;
+  readonly clients: PostgresqlClients;
   readonly rolesOf: (database: EngineDatabase) => store.Roles;
 }
 
@@ -49,21 +48,7 @@ export class PostgresqlDumps {
       database,
       options: '-c statement_timeout=0 -c default_transaction_read_only=on',
     });
-    run.stdin.destroy();
-    const stream = new PassThrough();
-    signal.addEventListener('abort', run.kill, { once: true });
-    stream.once('close', run.kill);
-    run.stdout.pipe(stream, { end: false });
-    const ended = run.ended.then(({ code, complaint }) => {
-      if (code === 0) stream.end();
-      else stream.destroy(new Error(`pg_dump ended with ${code}: ${complaint}`));
-      return code === 0 ? null : complaint;
-    });
-    // What fails at once is said as an error, not as a file that breaks off.
-    const first = new Promise<null>((resolve) => stream.once('readable', () => resolve(null)));
-    stream.once('error', () => {});
-    const complaint = await Promise.race([first, ended]);
-    if (complaint !== null) throw dumpFailed(complaint);
+    const stream = await dumpOf(run, { signal, asError: dumpFailed });
     return { contentType, extension, sizeBytes: null, stream };
   }
 
@@ -107,27 +92,15 @@ export class PostgresqlDumps {
       database: fresh,
       options: '-c statement_timeout=0 -c client_min_messages=warning -c synchronous_commit=off',
     });
-    what.signal.addEventListener('abort', run.kill, { once: true });
-    run.stdout.resume();
-    const isTooLarge = this.#watchSize(fresh, what.database.sizeLimitBytes * MAX_GROWTH, run);
-    const fed = feed(what.dump, run);
-    const { code, complaint } = await run.ended;
-    const problem = await fed;
-    if (await isTooLarge) throw new LoadFailed('The dump holds more than the size limit of the database');
-    if (problem !== null) throw problem;
-    if (code !== 0) throw new LoadFailed(asSaid(complaint));
-  }
-
-  /** Ends the load of what grows too large; whether it did. */
-  async #watchSize(fresh: string, maxBytes: number, run: ClientRun): Promise<boolean> {
-    const over = Symbol('over');
-    for (;;) {
-      if ((await Promise.race([run.ended, sleep(LOOK_MS, over, { ref: false })])) !== over) return false;
-      const bytes = await this.#deps.links.asAdmin((client) => store.databaseBytes(client, fresh));
-      if (bytes <= maxBytes) continue;
-      run.kill();
-      return true;
-    }
+    const maxBytes = what.database.sizeLimitBytes * MAX_GROWTH;
+    await loadInto(run, {
+      dump: what.dump,
+      through: new DumpFilter(randomBase62(32)),
+      signal: what.signal,
+      isTooLarge: () =>
+        links.asAdmin(async (client) => (await store.databaseBytes(client, fresh)) > maxBytes),
+      asSaid,
+    });
   }
 
   async #swap(database: EngineDatabase, fresh: string): Promise<void> {
@@ -150,20 +123,6 @@ export class PostgresqlDumps {
       await ending;
     }
     await links.asAdmin((client) => store.dropDatabase(client, old));
-  }
-}
-
-/** Resolves with what was wrong with the dump itself; null: nothing. */
-async function feed(dump: Readable, run: ClientRun): Promise<Error | null> {
-  try {
-    await pipeline(dump, new DumpFilter(randomBase62(32)), run.stdin);
-    return null;
-  } catch (error) {
-    // psql left before its end: it says why itself. Otherwise what it got was not the whole.
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EPIPE' || code === 'ECONNRESET') return null;
-    run.kill();
-    return error as Error;
   }
 }
 

@@ -19,31 +19,19 @@ import type {
   Table,
 } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
-import type { HostProcesses } from '../host-process/host-processes.ts';
-import { ManagedServer, type ManagedServerDeps } from '../managed-server/managed-server.ts';
-import { ClientPrograms, SLOTS } from './client-programs.ts';
+import { ClientPrograms, SLOTS } from '../managed-server/client-programs.ts';
+import { type ManagedEngineOptions, programsOrThrow, readinessOf } from '../managed-server/managed-engine.ts';
+import { ManagedServer } from '../managed-server/managed-server.ts';
+import { readServerSecret } from '../managed-server/server-secret.ts';
+import { type ClientWork, clientCommand } from './client-commands.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
 import { findPrograms, type PostgresqlPrograms } from './postgresql-programs.ts';
-import { dataMajor, PostgresqlServer, readSecret, socketFolder } from './postgresql-server.ts';
+import { dataMajor, PostgresqlServer, socketFolder } from './postgresql-server.ts';
 import * as store from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
-
-export interface PostgresqlEngineOptions {
-  /** Ours, for all that is kept of it. */
-  readonly folder: string;
-  readonly processes: HostProcesses;
-  /** First of USERS numbers of users of its own; null: it runs as ours. */
-  readonly uidBase: number | null;
-  readonly alarms: ManagedServerDeps['alarms'];
-  /** Less is free than must stay so. */
-  readonly isDiskLow: () => boolean;
-  readonly notice: (text: string) => void;
-  /** For tests: the usual one is PORT. */
-  readonly firstPort?: number;
-}
 
 /** Of the server and its clients. */
 export const USERS = 1 + SLOTS;
@@ -64,7 +52,7 @@ export class PostgresqlEngine implements Engine {
   readonly #isDiskLow: () => boolean;
   #secret: Buffer | null = null;
 
-  constructor(options: PostgresqlEngineOptions) {
+  constructor(options: ManagedEngineOptions) {
     const { folder, processes, uidBase, alarms, isDiskLow, notice, firstPort = PORT } = options;
     this.#isDiskLow = isDiskLow;
     const place = () => this.#place();
@@ -81,8 +69,14 @@ export class PostgresqlEngine implements Engine {
     const ofServer = { kind, processes, uid: uidBase, alarms, notice };
     this.#server = new ManagedServer({ ...ofServer, folder: join(folder, 'server') });
     const uids = uidBase === null ? null : uidBase + 1;
-    const ofClients = { processes, uids, programs, socket: place };
-    const clients = new ClientPrograms({ ...ofClients, folder: join(folder, 'clients') });
+    const clients = new ClientPrograms({
+      processes,
+      uids,
+      folder: join(folder, 'clients'),
+      name: this.name,
+      socket: () => place().folder,
+      command: async (work: ClientWork) => clientCommand(await programs(), place().port, work),
+    });
     this.#dumps = new PostgresqlDumps({ links: this.#links, clients, rolesOf });
     this.#queries = new TenantQueries({ links: this.#links, rolesOf });
     this.#watchdog = new Watchdog({
@@ -99,18 +93,7 @@ export class PostgresqlEngine implements Engine {
   }
 
   async readiness(): Promise<Readiness> {
-    const found = await findPrograms(dataMajor(this.#server.places));
-    if ('reason' in found) return { ...NOT_HERE, ...found };
-    const { problem } = this.#server;
-    const { version } = found;
-    if (problem === null) return { available: true, version, source: 'managed', reason: null, fix: null };
-    return {
-      available: false,
-      version,
-      source: 'managed',
-      reason: problem.message,
-      fix: problem.hint ?? null,
-    };
+    return readinessOf(await this.#found(), this.#server.problem);
   }
 
   prepare(): Promise<void> {
@@ -270,22 +253,20 @@ export class PostgresqlEngine implements Engine {
     await this.#dumps.sweep();
   }
 
+  #found() {
+    return findPrograms(dataMajor(this.#server.places));
+  }
+
   async #programs(): Promise<PostgresqlPrograms> {
-    const found = await findPrograms(dataMajor(this.#server.places));
-    if ('version' in found) return found;
-    throw new AppError('engine_unavailable', `PostgreSQL cannot be had on this host: ${found.reason}`, {
-      hint: found.fix,
-    });
+    return programsOrThrow('PostgreSQL', await this.#found());
   }
 
   #place() {
     const { places, port } = this.#server;
-    this.#secret ??= readSecret(places);
+    this.#secret ??= readServerSecret(places);
     return { folder: socketFolder(places), port: port ?? 0, secret: this.#secret };
   }
 }
-
-const NOT_HERE = { available: false, version: null, source: 'managed' } as const;
 
 function rolesOf({ database }: EngineDatabase): store.Roles {
   return rolesNamed(database);

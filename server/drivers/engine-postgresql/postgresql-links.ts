@@ -1,9 +1,9 @@
 /** Connections to our PostgreSQL, by its socket: ours as its administrator, and those in a tenant's name. */
-import { createHmac } from 'node:crypto';
 import { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../host-process/owned-socket.ts';
+import { patiently } from '../managed-server/patience.ts';
+import { rolePassword } from '../managed-server/server-secret.ts';
 import { ADMIN, setPassword } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
@@ -25,8 +25,6 @@ export interface LinkPlace {
 
 /** `cannot_connect_now`: the server recovers from the end of one of its processes. */
 const COMING = ['57P03', 'ECONNREFUSED', 'ENOENT'];
-const COMING_MS = 10_000;
-const POLL_MS = 50;
 
 export class PostgresqlLinks {
   readonly #place: () => LinkPlace;
@@ -44,7 +42,7 @@ export class PostgresqlLinks {
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: CONNECT_MS,
       allowExitOnIdle: true,
-      password: () => passwordOf(place().secret, ADMIN),
+      password: () => this.passwordOf(ADMIN),
       stream: () => this.#socket(),
       options: ADMIN_OPTIONS,
     });
@@ -79,7 +77,7 @@ export class PostgresqlLinks {
     const client = await this.#patiently(async () => {
       const made = new Client({
         connectionTimeoutMillis: CONNECT_MS,
-        password: passwordOf(this.#place().secret, config.user),
+        password: this.passwordOf(config.user),
         stream: () => this.#socket(maxBytes),
         ...config,
       });
@@ -96,23 +94,15 @@ export class PostgresqlLinks {
   }
 
   passwordOf(role: string): string {
-    return passwordOf(this.#place().secret, role);
+    return rolePassword(this.#place().secret, role);
   }
 
   async close(): Promise<void> {
     if (!this.#admins.ended) await this.#admins.end();
   }
 
-  async #patiently<T>(connect: () => Promise<T>): Promise<T> {
-    for (let waited = 0; ; waited += POLL_MS) {
-      try {
-        return await connect();
-      } catch (error) {
-        const isComing = COMING.includes(String((error as NodeJS.ErrnoException).code));
-        if (!isComing || !this.#isUp() || waited > COMING_MS) throw error;
-        await sleep(POLL_MS);
-      }
-    }
+  #patiently<T>(connect: () => Promise<T>): Promise<T> {
+    return patiently(connect, { isUp: this.#isUp, early: COMING });
   }
 
   /** Of a role that its tenant may have given another one. */
@@ -141,8 +131,4 @@ export class PostgresqlLinks {
     };
     return Object.assign(socket, { connect: connectHere });
   }
-}
-
-function passwordOf(secret: Buffer, role: string): string {
-  return createHmac('sha256', secret).update(`role ${role}`).digest('base64url');
 }

@@ -1,19 +1,21 @@
 /** PostgreSQL as a server that we look after. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { AppError } from '../../errors.ts';
-import { randomSecret } from '../../ids.ts';
 import { removeName } from '../host-process/foreign-files.ts';
-import type { HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import { processName, type ServerKind, type ServerPlaces } from '../managed-server/managed-server.ts';
+import {
+  processName,
+  type ServerKind,
+  type ServerKindDeps,
+  type ServerPlaces,
+} from '../managed-server/managed-server.ts';
+import { makeFolder, runMaker } from '../managed-server/server-data.ts';
+import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
-const SECRET = 'secret';
-const SECRET_BYTES = 32;
 /** In the server's home. */
 const DATA = 'data';
 const RUN = 'run';
@@ -24,16 +26,7 @@ const MEMORY_MB = 2048;
 const PROCESS_MB = 512;
 const TEMP_FILE_MB = 512;
 
-export interface PostgresqlServerDeps {
-  readonly processes: HostProcesses;
-  readonly uid: number | null;
-  readonly firstPort: number;
-  /** Those to start it with. Throws `engine_unavailable`. */
-  readonly programs: () => Promise<PostgresqlPrograms>;
-  readonly passwordOf: (role: string) => string;
-  /** Once it answers: leaves in it what all databases share. Rejects until it does. */
-  readonly greet: () => Promise<void>;
-}
+type Deps = ServerKindDeps<PostgresqlPrograms>;
 
 export class PostgresqlServer implements ServerKind {
   readonly name = 'postgresql';
@@ -42,10 +35,10 @@ export class PostgresqlServer implements ServerKind {
   /** Sessions end; what they had not committed is undone. */
   readonly stop = { signal: 'SIGINT', graceMs: 30_000 } as const;
   readonly firstPort: number;
-  readonly #deps: PostgresqlServerDeps;
+  readonly #deps: Deps;
   #programs: PostgresqlPrograms | null = null;
 
-  constructor(deps: PostgresqlServerDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.firstPort = deps.firstPort;
   }
@@ -59,8 +52,8 @@ export class PostgresqlServer implements ServerKind {
         hint: 'have the programs of that version put back',
       });
     }
-    makeSecret(places.keeper);
-    this.#makeFolder(join(places.home, RUN));
+    makeServerSecret(places);
+    makeFolder(join(places.home, RUN), this.#deps.uid);
     writeNew(join(places.home, HBA), hba());
     if (made === null) await this.#makeData(places, programs);
   }
@@ -101,38 +94,18 @@ export class PostgresqlServer implements ServerKind {
       ...['-D', join(seen, `${DATA}.new`), '--username', ADMIN, '--pwfile', join(seen, PASSWORD_FILE)],
       ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
     ];
-    const running = await processes.start(
-      {
-        ...{
-          name: processName('postgresql-initdb', home),
-          command: join(bin, 'initdb'),
-          args: words,
-          uid,
-          folder: home,
-        },
-        env: { ...env, TZ: 'UTC' },
-        readOnly,
-        network: 'none',
-        memoryMb: MEMORY_MB,
-      },
-      { stdio: ['ignore', 'ignore', 'pipe'] },
-    );
-    const said = running.child?.stderr ? await text(running.child.stderr) : '';
-    const { code } = await running.ended;
-    removeName(join(home, PASSWORD_FILE));
-    if (code !== 0) throw new Error(`initdb ended with ${code}: ${said.trim().split('\n').at(-1)}`);
+    await runMaker(processes, {
+      name: processName('postgresql-initdb', home),
+      command: join(bin, 'initdb'),
+      args: words,
+      env: { ...env, TZ: 'UTC' },
+      uid,
+      folder: home,
+      readOnly,
+      memoryMb: MEMORY_MB,
+    }).finally(() => removeName(join(home, PASSWORD_FILE)));
     fs.renameSync(join(home, `${DATA}.new`), join(home, DATA));
     syncFolder(home);
-  }
-
-  #makeFolder(path: string): void {
-    const { uid } = this.#deps;
-    try {
-      fs.mkdirSync(path, { mode: 0o711 });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    if (uid !== null) fs.lchownSync(path, uid, uid);
   }
 }
 
@@ -148,19 +121,6 @@ export function dataMajor({ home }: Pick<ServerPlaces, 'home'>): number | null {
   } catch {
     return null;
   }
-}
-
-/** From which all passwords of ours come. Throws when the server has none yet. */
-export function readSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer {
-  return fs.readFileSync(join(keeper, SECRET));
-}
-
-function makeSecret(keeper: string): void {
-  const path = join(keeper, SECRET);
-  if (fs.existsSync(path)) return;
-  fs.writeFileSync(`${path}.new`, randomSecret(SECRET_BYTES), { mode: 0o600, flush: true });
-  fs.renameSync(`${path}.new`, path);
-  syncFolder(keeper);
 }
 
 /** Who may come how. Only those who get past the folders reach the socket. */
@@ -215,13 +175,4 @@ function writeNew(path: string, content: string): void {
   fs.writeFileSync(path, content, { flag: 'wx', mode: 0o644 });
   // Whatever the umask.
   fs.chmodSync(path, 0o644);
-}
-
-function syncFolder(path: string): void {
-  const fd = fs.openSync(path, 'r');
-  try {
-    fs.fsyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
 }

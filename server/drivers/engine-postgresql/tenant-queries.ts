@@ -2,6 +2,7 @@
 import type { Client } from 'pg';
 import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
+import { connectionEnded, diskFull, timedOut } from '../managed-server/session-errors.ts';
 import { asJson, asQueryFailed, type Fetched, isDatabaseError, LimitedQuery } from './limited-query.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
@@ -117,25 +118,9 @@ function asResult(fetched: Fetched, names: readonly string[]): QueryResult {
 
 function asEngineError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error;
-  if (!isDatabaseError(error)) return unreachable(error);
+  if (!isDatabaseError(error)) return connectionEnded('PostgreSQL', error);
   if (error.code === CANCELLED) return timedOut(error);
   if (error.code === SESSION_ENDED) return timedOut(error);
-  if (error.code === DISK_FULL)
-    return new AppError('out_of_space', 'The disk of the database server is full', { cause: error });
+  if (error.code === DISK_FULL) return diskFull(error);
   return asQueryFailed(error);
-}
-
-function timedOut(cause: Error): AppError {
-  return new AppError('query_timeout', 'The statement ran for too long and was stopped', {
-    hint: 'make it smaller, or run it with your own driver',
-    cause,
-  });
-}
-
-function unreachable(cause: Error): AppError {
-  return new AppError('engine_unavailable', 'PostgreSQL ended the connection', {
-    hint: 'try again',
-    retryAfterSeconds: 1,
-    cause,
-  });
 }

@@ -2,6 +2,7 @@
  * Looks at the server every second: ends what runs for too long, notes who was there. While the disk is
  * nearly full it keeps tenants from writing: PostgreSQL stops altogether when it cannot write its log.
  */
+import { ServerRounds, UseMarks } from '../managed-server/server-rounds.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 
@@ -17,18 +18,16 @@ const DISK_MS = 250;
 
 export class Watchdog {
   readonly #deps: WatchdogDeps;
-  readonly #timers: NodeJS.Timeout[];
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #rounds: ServerRounds;
+  readonly #use = new UseMarks();
   #isHeld = false;
-  #before: ReadonlyMap<string, string> = new Map();
-  #active = new Set<string>();
 
   constructor(deps: WatchdogDeps) {
     this.#deps = deps;
-    const look = () => this.#alone('look', () => this.#look());
-    const guard = () => this.#alone('guard', () => this.#guardDisk());
-    this.#timers = [setInterval(look, EVERY_MS), setInterval(guard, DISK_MS)];
-    for (const timer of this.#timers) timer.unref();
+    this.#rounds = new ServerRounds(deps.isUp, [
+      { everyMs: EVERY_MS, work: () => this.#look() },
+      { everyMs: DISK_MS, work: () => this.#guardDisk() },
+    ]);
   }
 
   /** A server that was started anew may write. */
@@ -38,23 +37,11 @@ export class Watchdog {
 
   /** Databases that were used since the last call. */
   takeActive(): string[] {
-    const active = [...this.#active];
-    this.#active = new Set();
-    return active;
+    return this.#use.take();
   }
 
-  async close(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
-    await Promise.all(this.#underWay.values());
-  }
-
-  #alone(name: string, work: () => Promise<void>): void {
-    if (this.#underWay.has(name) || !this.#deps.isUp()) return;
-    const running = work()
-      // The server went: whoever looks after it knows.
-      .catch(() => {})
-      .finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, running);
+  close(): Promise<void> {
+    return this.#rounds.close();
   }
 
   async #guardDisk(): Promise<void> {
@@ -75,9 +62,7 @@ export class Watchdog {
     await links.asAdmin(async (client) => {
       for (const { database } of await store.endRunaways(client))
         notice(`ended a statement of the database ${database} that ran for too long`);
-      const now = await store.activity(client);
-      for (const [name, done] of now) if (this.#before.get(name) !== done) this.#active.add(name);
-      this.#before = now;
+      this.#use.note(await store.activity(client));
     });
   }
 }

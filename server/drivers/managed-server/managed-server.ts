@@ -42,6 +42,18 @@ export interface ServerKind {
   ping(places: ServerPlaces, port: number): Promise<void>;
 }
 
+/** What a kind is made of. */
+export interface ServerKindDeps<Programs> {
+  readonly processes: HostProcesses;
+  readonly uid: number | null;
+  readonly firstPort: number;
+  /** Those to start it with. Throws `engine_unavailable`. */
+  readonly programs: () => Promise<Programs>;
+  readonly passwordOf: (role: string) => string;
+  /** Once it answers: leaves in it what all databases share. Rejects until it does. */
+  readonly greet: () => Promise<void>;
+}
+
 export interface ManagedServerDeps {
   readonly kind: ServerKind;
   readonly processes: HostProcesses;

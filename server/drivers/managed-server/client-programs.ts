@@ -1,33 +1,28 @@
 /**
- * Runs mariadb and mariadb-dump. What they are given is a stranger's, so each has a user of its own, sees an
- * empty folder and the socket of the server, and has no network.
+ * Runs the programs that dump and load databases. What they are given is a stranger's, so each has a user of
+ * its own, sees an empty folder and the socket of the server, and has no network.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import type { HostProcesses } from '../host-process/host-processes.ts';
+import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import { processName } from '../managed-server/managed-server.ts';
-import type { MysqlPrograms } from './mysql-programs.ts';
-import { SOCKET } from './mysql-server.ts';
+import { processName } from './managed-server.ts';
 
-export interface ClientProgramsDeps {
+export type ClientCommand = Required<Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly'>>;
+
+export interface ClientProgramsDeps<Work> {
   readonly processes: HostProcesses;
   /** First of SLOTS numbers of users, as HostProcesses wants them. */
   readonly uids: number | null;
   /** Ours, for their folders. */
   readonly folder: string;
-  readonly programs: () => Promise<MysqlPrograms>;
+  /** Of the engine. */
+  readonly name: string;
   /** Folder of the server's socket. */
   readonly socket: () => string;
-}
-
-export interface ClientWork {
-  readonly program: 'client' | 'dump';
-  readonly args: readonly string[];
-  readonly user: string;
-  readonly password: string;
+  readonly command: (work: Work) => Promise<ClientCommand>;
 }
 
 export interface ClientRun {
@@ -40,21 +35,21 @@ export interface ClientRun {
 
 /** So many at a time; others wait. */
 export const SLOTS = 8;
+/** In its working directory, a link to the folder of the socket: paths of sockets have at most 107 bytes. */
+export const SOCKET_LINK = 's';
 const MEMORY_MB = 512;
 const MAX_COMPLAINT = 4096;
-/** A link to the folder of the socket: paths of sockets have at most 107 bytes. */
-const SOCKET_LINK = 's';
 
-export class ClientPrograms {
-  readonly #deps: ClientProgramsDeps;
+export class ClientPrograms<Work> {
+  readonly #deps: ClientProgramsDeps<Work>;
   readonly #free = Array.from({ length: SLOTS }, (_, slot) => slot);
   readonly #waiting: ((slot: number) => void)[] = [];
 
-  constructor(deps: ClientProgramsDeps) {
+  constructor(deps: ClientProgramsDeps<Work>) {
     this.#deps = deps;
   }
 
-  async run(work: ClientWork): Promise<ClientRun> {
+  async run(work: Work): Promise<ClientRun> {
     const slot = this.#free.pop() ?? (await new Promise<number>((resolve) => this.#waiting.push(resolve)));
     try {
       const running = await this.#start(slot, work);
@@ -80,18 +75,17 @@ export class ClientPrograms {
     else this.#free.push(slot);
   }
 
-  async #start(slot: number, work: ClientWork): Promise<RunningProcess> {
-    const { processes, uids, programs, socket } = this.#deps;
-    const { env, readOnly, ...paths } = await programs();
+  async #start(slot: number, work: Work): Promise<RunningProcess> {
+    const { processes, uids, name, socket } = this.#deps;
+    const { command, args, env, readOnly } = await this.#deps.command(work);
     const uid = uids === null ? null : uids + slot;
     const folder = await this.#makeFolder(slot, uid);
-    const words = ['--no-defaults', `--socket=${SOCKET_LINK}/${SOCKET}`, `--user=${work.user}`];
     return processes.start(
       {
-        name: processName('mysql-client', folder),
-        command: paths[work.program],
-        args: [...words, '--default-character-set=utf8mb4', ...work.args],
-        env: { ...env, MYSQL_PWD: work.password, TZ: 'UTC', LANG: 'C.UTF-8' },
+        name: processName(`${name}-client`, folder),
+        command,
+        args,
+        env: { ...env, TZ: 'UTC', LANG: 'C.UTF-8' },
         uid,
         folder,
         readOnly: [...readOnly, socket()],

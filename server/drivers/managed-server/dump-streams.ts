@@ -1,0 +1,94 @@
+/** Dumps on their way out of a client program, and into one. */
+import { PassThrough, type Readable, type Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LoadFailed } from '../../databases/engine.ts';
+import type { ClientRun } from './client-programs.ts';
+
+const LOOK_MS = 500;
+
+/** What the client writes, by way of `through`. Throws `asError` of its complaint when it fails at once. */
+export async function dumpOf(
+  run: ClientRun,
+  {
+    signal,
+    through = new PassThrough(),
+    asError,
+  }: {
+    readonly signal: AbortSignal;
+    readonly through?: Transform;
+    readonly asError: (complaint: string) => Error;
+  },
+): Promise<Readable> {
+  run.stdin.destroy();
+  const stream = new PassThrough();
+  signal.addEventListener('abort', run.kill, { once: true });
+  stream.once('close', run.kill);
+  stream.once('error', () => {});
+  run.stdout.pipe(through).pipe(stream, { end: false });
+  const isAllThere = new Promise<void>((resolve) => through.once('end', resolve));
+  const ended = run.ended.then(async ({ code, complaint }) => {
+    if (code !== 0) {
+      stream.destroy(new Error(`the client ended with ${code}: ${complaint}`));
+      return complaint;
+    }
+    await isAllThere;
+    stream.end();
+    return null;
+  });
+  // What fails at once is said as an error, not as a file that breaks off.
+  const first = new Promise<null>((resolve) => stream.once('readable', () => resolve(null)));
+  const complaint = await Promise.race([first, ended]);
+  if (complaint !== null) throw asError(complaint);
+  return stream;
+}
+
+/**
+ * Has the client load the dump, by way of `through`, while `isTooLarge` does not say that it made too much.
+ * Throws LoadFailed: with `asSaid` of its complaint when it refuses.
+ */
+export async function loadInto(
+  run: ClientRun,
+  how: {
+    readonly dump: Readable;
+    readonly through: Transform;
+    readonly signal: AbortSignal;
+    readonly isTooLarge: () => Promise<boolean>;
+    readonly asSaid: (complaint: string) => string;
+  },
+): Promise<void> {
+  how.signal.addEventListener('abort', run.kill, { once: true });
+  run.stdout.resume();
+  const wasTooLarge = endWhen(how.isTooLarge, run);
+  const fed = feed(how.dump, how.through, run);
+  const { code, complaint } = await run.ended;
+  const problem = await fed;
+  if (await wasTooLarge) throw new LoadFailed('The dump holds more than the size limit of the database');
+  if (problem !== null) throw problem;
+  if (code !== 0) throw new LoadFailed(how.asSaid(complaint));
+}
+
+/** Ends the load of what grows too large; whether it did. */
+async function endWhen(isTooLarge: () => Promise<boolean>, run: ClientRun): Promise<boolean> {
+  const over = Symbol('over');
+  for (;;) {
+    if ((await Promise.race([run.ended, sleep(LOOK_MS, over, { ref: false })])) !== over) return false;
+    if (!(await isTooLarge())) continue;
+    run.kill();
+    return true;
+  }
+}
+
+/** Resolves with what was wrong with the dump itself; null: nothing. */
+async function feed(dump: Readable, through: Transform, run: ClientRun): Promise<Error | null> {
+  try {
+    await pipeline(dump, through, run.stdin);
+    return null;
+  } catch (error) {
+    // The client left before its end: it says why itself. Otherwise what it got was not the whole.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EPIPE' || code === 'ECONNRESET') return null;
+    run.kill();
+    return error as Error;
+  }
+}

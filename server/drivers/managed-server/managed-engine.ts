@@ -1,0 +1,41 @@
+/** What engines with a server that we look after have in common. */
+import type { Readiness } from '../../databases/engine.ts';
+import { AppError } from '../../errors.ts';
+import type { HostProcesses } from '../host-process/host-processes.ts';
+import type { ManagedServerDeps } from './managed-server.ts';
+import type { NoPrograms } from './unpacked-programs.ts';
+
+export interface ManagedEngineOptions {
+  /** Ours, for all that is kept of it. */
+  readonly folder: string;
+  readonly processes: HostProcesses;
+  /** First of its numbers of users of its own; null: it runs as ours. */
+  readonly uidBase: number | null;
+  readonly alarms: ManagedServerDeps['alarms'];
+  /** Less is free than must stay so. */
+  readonly isDiskLow: () => boolean;
+  readonly notice: (text: string) => void;
+  /** For tests, instead of the engine's usual one. */
+  readonly firstPort?: number;
+}
+
+type Found = { readonly version: string } | NoPrograms;
+
+/** By the programs that were found, and why the last start of the server failed. */
+export function readinessOf(found: Found, problem: AppError | null): Readiness {
+  const source = 'managed';
+  if ('reason' in found) return { available: false, version: null, source, ...found };
+  const reason = problem?.message ?? null;
+  return { available: problem === null, version: found.version, source, reason, fix: problem?.hint ?? null };
+}
+
+/** Throws `engine_unavailable` when there are none. */
+export function programsOrThrow<P extends { readonly version: string }>(
+  title: string,
+  found: P | NoPrograms,
+): P {
+  if ('version' in found) return found;
+  throw new AppError('engine_unavailable', `${title} cannot be had on this host: ${found.reason}`, {
+    hint: found.fix,
+  });
+}

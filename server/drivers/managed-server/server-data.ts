@@ -1,0 +1,32 @@
+/** The folder of a server that we look after, and the program that fills it. */
+import * as fs from 'node:fs';
+import { text } from 'node:stream/consumers';
+import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
+
+/** For what the server's user makes in it; fine when it is there. */
+export function makeFolder(path: string, uid: number | null): void {
+  try {
+    fs.mkdirSync(path, { mode: 0o711 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  if (uid !== null) fs.lchownSync(path, uid, uid);
+}
+
+/** Runs a program that makes data to its end, without a network. Throws its last words when it fails. */
+export async function runMaker(
+  processes: HostProcesses,
+  program: Omit<ForeignProgram, 'network'>,
+  input = '',
+): Promise<void> {
+  const running = await processes.start(
+    { ...program, network: 'none' },
+    { stdio: ['pipe', 'ignore', 'pipe'] },
+  );
+  const { stdin, stderr } = running.child ?? {};
+  // It may leave before it has read all.
+  stdin?.on('error', () => {}).end(input);
+  const said = stderr ? await text(stderr) : '';
+  const { code } = await running.ended;
+  if (code !== 0) throw new Error(`${program.name} ended with ${code}: ${said.trim().slice(-500)}`);
+}

@@ -1,0 +1,53 @@
+/** What is done again and again while a database server is up, and who used it. */
+
+export interface Round {
+  readonly everyMs: number;
+  readonly work: () => Promise<void>;
+}
+
+/** Each kind of work runs by itself, never twice at once. */
+export class ServerRounds {
+  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #underWay = new Map<Round, Promise<void>>();
+  readonly #isUp: () => boolean;
+
+  constructor(isUp: () => boolean, rounds: readonly Round[]) {
+    this.#isUp = isUp;
+    this.#timers = rounds.map((round) => setInterval(() => this.#run(round), round.everyMs));
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await Promise.all(this.#underWay.values());
+  }
+
+  #run(round: Round): void {
+    if (this.#underWay.has(round) || !this.#isUp()) return;
+    const running = round
+      .work()
+      // The server went: whoever looks after it knows.
+      .catch(() => {})
+      .finally(() => this.#underWay.delete(round));
+    this.#underWay.set(round, running);
+  }
+}
+
+/** Knows databases that are in use by what they did so far. */
+export class UseMarks {
+  #before: ReadonlyMap<string, string> = new Map();
+  #active = new Set<string>();
+
+  /** By whom it was done: another text when it was used. */
+  note(now: ReadonlyMap<string, string>, databaseOf: (name: string) => string = (name) => name): void {
+    for (const [name, done] of now) if (this.#before.get(name) !== done) this.#active.add(databaseOf(name));
+    this.#before = now;
+  }
+
+  /** Databases that were used since the last call. */
+  take(): string[] {
+    const active = [...this.#active];
+    this.#active = new Set();
+    return active;
+  }
+}
