@@ -1,18 +1,11 @@
 /** Whole files: a copy of what is in use, and the examination of one that a tenant sent. */
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
-import type { Handler } from './child-call.ts';
-import { isFull } from './sqlite-error.ts';
+import type { Handler } from '../engine-children/child-call.ts';
+import { DiskFull } from '../engine-children/child-main.ts';
+import { isFull } from '../engine-children/sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { openTenantFile } from './tenant-file.ts';
-
-/** For a copy, which no size limit bounds: its removal has made room again, so nobody could tell any more. */
-export class DiskFull extends Error {
-  constructor(cause: unknown) {
-    super('the disk is full', { cause });
-    this.name = 'DiskFull';
-  }
-}
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;

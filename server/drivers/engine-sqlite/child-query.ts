@@ -2,8 +2,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../../clock.ts';
-import { type ChildCall, type Handler, TURN_MS } from './child-call.ts';
-import { isBusy } from './sqlite-error.ts';
+import { type ChildCall, type Handler, TURN_MS } from '../engine-children/child-call.ts';
+import { isBusy } from '../engine-children/sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 
 export interface QueryHead {

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Table } from '../../databases/engine.ts';
-import type { Handler } from './child-call.ts';
+import type { Handler } from '../engine-children/child-call.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf } from './tenant-file.ts';
 

@@ -1,8 +1,8 @@
 /** The connections of one database: as many as it may have, used again by the next stream. */
 import type { DatabaseSync } from 'node:sqlite';
-import type { TenantDatabase } from './child-call.ts';
 import { CompiledStatements } from './hrana-compiled.ts';
 import { HranaError } from './hrana-error.ts';
+import type { TenantDatabase } from './tenant-database.ts';
 
 export interface Connection {
   readonly db: DatabaseSync;

@@ -1,5 +1,5 @@
 /** What goes wrong for a client of Hrana, as the protocol says it: a message and a code. */
-import { sqliteErrorName } from './sqlite-error.ts';
+import { sqliteErrorName } from '../engine-children/sqlite-error.ts';
 
 /** For the client alone; anything else that is thrown is ours. */
 export class HranaError extends Error {

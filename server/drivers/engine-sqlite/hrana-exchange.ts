@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
+import { type ChildAnswer, ChildGone } from '../engine-children/tenant-child.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
-import { type ChildAnswer, ChildGone } from './tenant-child.ts';
 
 export interface HranaCall {
   readonly path: string;

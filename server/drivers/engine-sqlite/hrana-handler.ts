@@ -1,7 +1,8 @@
 /** The child's call `hrana`: `path` after the database, and the body that came. */
 import { systemClock } from '../../clock.ts';
-import type { Handler, TenantDatabase } from './child-call.ts';
+import type { Handler } from '../engine-children/child-call.ts';
 import { HRANA_LIMITS, HranaSessions } from './hrana-sessions.ts';
+import type { TenantDatabase } from './tenant-database.ts';
 
 /** Answers `status` and `contentType` with the body, or with each part of it and with its end. */
 export function hranaHandler(database: TenantDatabase): Handler {

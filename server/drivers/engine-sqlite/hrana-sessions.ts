@@ -8,7 +8,6 @@
  */
 import type { Clock } from '../../clock.ts';
 import { randomBase62 } from '../../ids.ts';
-import type { TenantDatabase } from './child-call.ts';
 import { cursorEntries, stepsOf } from './hrana-batch.ts';
 import { Connections } from './hrana-connections.ts';
 import { errorJson, HranaError } from './hrana-error.ts';
@@ -16,6 +15,7 @@ import { type JsonObject, objectOf, protocolError, readBody } from './hrana-json
 import type { Room } from './hrana-statement.ts';
 import { Stream, type StreamDeps } from './hrana-stream.ts';
 import { WriteTurn } from './hrana-write-turn.ts';
+import type { TenantDatabase } from './tenant-database.ts';
 
 export interface HranaLimits {
   /** How long a statement waits for other writers, and a stream for a connection. */

@@ -1,6 +1,6 @@
 /** One statement on one connection: bound, run, and its result as Hrana writes it. */
 import type { SQLOutputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
-import type { Counters } from './child-call.ts';
+import type { Counters } from '../engine-children/child-call.ts';
 import type { Compiled, CompiledStatements } from './hrana-compiled.ts';
 import { HranaError } from './hrana-error.ts';
 import type { SqlStatement } from './hrana-sql.ts';

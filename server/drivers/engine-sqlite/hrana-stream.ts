@@ -1,6 +1,6 @@
 /** A stream of Hrana: one connection, and what a client does on it, one request after the other. */
 import { endOfTurn } from '../../turns.ts';
-import { type Counters, TURN_MS } from './child-call.ts';
+import { type Counters, TURN_MS } from '../engine-children/child-call.ts';
 import { runBatch } from './hrana-batch.ts';
 import type { Connection } from './hrana-connections.ts';
 import { HranaError } from './hrana-error.ts';

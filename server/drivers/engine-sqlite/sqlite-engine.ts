@@ -1,134 +1,41 @@
 /** SQLite: a file per database, which a process of its own has open. */
-import { createReadStream, existsSync, constants as fsConstants, fstatSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import type { Logger } from 'pino';
-import type { Clock } from '../../clock.ts';
+import type { Endpoint, Engine, EngineDatabase } from '../../databases/engine.ts';
 import {
-  type Access,
-  type Dump,
-  type Endpoint,
-  type Engine,
-  type EngineDatabase,
-  LoadFailed,
-  type Measured,
-  type Query,
-  QueryFailed,
-  type QueryResult,
-  type Readiness,
-  type Table,
-} from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
-import { KeyLocks } from '../../key-locks.ts';
-import type { UserRange } from '../../system/other-users.ts';
-import { openOwn, removeName } from '../host-process/foreign-files.ts';
-import { ChildHost, type LaunchedChild } from './child-host.ts';
-import { Children, COPY_FILE, FILE } from './children.ts';
-import { receiveFile } from './load-file.ts';
-import { SqliteFiles } from './sqlite-files.ts';
-import {
-  type CallHead,
-  type CallOptions,
-  type ChildAnswer,
-  ChildGone,
-  ChildRefused,
-  TenantChild,
-} from './tenant-child.ts';
-import type { Room } from './tenant-file.ts';
+  ChildEngine,
+  type ChildEngineKind,
+  type ChildEngineOptions,
+} from '../engine-children/child-engine.ts';
+import { FILE } from '../engine-children/children.ts';
 
-export interface SqliteEngineOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Where all is kept; need not be there yet. */
-  readonly folder: string;
-  /** Each database has a user of its own among these; null: ours. */
-  readonly users: UserRange | null;
-  /** At most so many databases are open at the same time. */
-  readonly maxChildren: number;
-  /** After so long without use a database is closed. */
-  readonly idleMs: number;
+export interface SqliteEngineOptions extends ChildEngineOptions {
   /** Address of the data origin, `http://host:port`. */
   readonly address: () => string;
 }
 
-const DUMP_FORMAT = 'sqlite';
-/** To look through a file that was sent. */
-const CHECK_MS = 10 * 60_000;
+const KIND: ChildEngineKind = {
+  program: { name: 'sqlite', entry: join(import.meta.dirname, './child.ts'), packages: [] },
+  version: process.versions.sqlite ?? null,
+  dump: { format: 'sqlite', contentType: 'application/vnd.sqlite3' },
+  loaded: {
+    file: FILE,
+    header: Buffer.from('SQLite format 3\0'),
+    otherwise: 'the file is no SQLite database: send the file itself, not SQL text or an archive',
+  },
+  errorName: 'SQLITE_ERROR',
+};
 
-export class SqliteEngine implements Engine {
+export class SqliteEngine extends ChildEngine implements Engine {
   readonly name = 'sqlite';
-  readonly dumpFormats = [DUMP_FORMAT];
-  readonly #options: SqliteEngineOptions;
-  readonly #files: SqliteFiles;
-  readonly #host: ChildHost;
-  readonly #children: Children;
-  readonly #copies = new KeyLocks();
-  readonly #loads = new KeyLocks();
-  readonly #openedForCopy = new Set<string>();
-  readonly #active = new Set<string>();
-  #prepared: Promise<void> | null = null;
+  readonly #address: () => string;
 
   constructor(options: SqliteEngineOptions) {
-    const { clock, log, folder, users, maxChildren, idleMs } = options;
-    this.#options = options;
-    this.#files = new SqliteFiles(folder);
-    this.#host = new ChildHost({ clock, codeFolder: join(folder, '.code'), users });
-    this.#children = new Children({
-      clock,
-      log,
-      maxChildren,
-      idleMs,
-      launch: (database) => this.#launch(this.#files.folder(database.database), database),
-      roomOf: (database) => this.#roomOf(database),
-    });
-    // Who had databases before will be asked for them soon.
-    if (existsSync(folder)) this.prepare().catch(() => {});
-  }
-
-  async readiness(): Promise<Readiness> {
-    const version = process.versions.sqlite ?? null;
-    const problem = await this.#host.problem();
-    const reason = problem === '' ? null : problem;
-    return { available: true, version, source: 'built-in', reason, fix: null };
-  }
-
-  prepare(): Promise<void> {
-    this.#prepared ??= Promise.all([this.#files.prepare(), this.#host.prepare()]).then(
-      () => {},
-      (error) => {
-        this.#prepared = null;
-        throw error;
-      },
-    );
-    return this.#prepared;
-  }
-
-  async provision(database: EngineDatabase, _password: string): Promise<void> {
-    await this.prepare();
-    const { database: name, number } = database;
-    await this.#children.alone(name, () => this.#files.make(name, this.#host.uidOf(number)));
-    // The first connection finds it open.
-    this.#children.warm(database);
-  }
-
-  /** Who may connect is told by the edge, which knows the password. */
-  async rotate({ database }: EngineDatabase, _password: string): Promise<void> {
-    await this.#children.without(database, async () => {}, 'killed');
-  }
-
-  async restrict(database: EngineDatabase, access: Access): Promise<void> {
-    const name = database.database;
-    if (access === 'none') {
-      await this.#children.without(name, () => this.#files.setAccess(name, access), 'killed');
-      return;
-    }
-    await this.#children.alone(name, () => this.#files.setAccess(name, access));
-    const room = await this.#roomOf(database);
-    await this.#children.callIfThere(database, { kind: 'room', limits: database.limits, ...room });
+    super(KIND, options);
+    this.#address = options.address;
   }
 
   async endpoint({ databaseId }: EngineDatabase): Promise<Endpoint> {
-    const url = new URL(`${this.#options.address()}/db/${databaseId}/`);
+    const url = new URL(`${this.#address()}/db/${databaseId}/`);
     const tls = url.protocol === 'https:';
     return {
       host: url.hostname,
@@ -138,194 +45,4 @@ export class SqliteEngine implements Engine {
       uri: (password) => `${url.href}?authToken=${password}`,
     };
   }
-
-  async measure({ database: name }: EngineDatabase): Promise<Measured> {
-    const { live, total } = this.#children.figures(name);
-    return {
-      sizeBytes: live?.sizeBytes ?? (await this.#files.sizeBytes(name)),
-      connections: total.connections,
-      statements: total.statements,
-      rowsReturned: total.rowsReturned,
-      rowsWritten: total.rowsWritten,
-    };
-  }
-
-  takeActive(): readonly string[] {
-    const active = [...this.#active];
-    this.#active.clear();
-    return active;
-  }
-
-  /**
-   * Has the database's process answer, for the edge that drivers talk to. Rejects with ChildRefused and
-   * ChildGone, and with what `onPart` threw.
-   */
-  async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
-    await this.prepare();
-    this.#active.add(database.databaseId);
-    return this.#children.call(database, head, options);
-  }
-
-  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { timeoutMs, signal, ...rest } = query;
-    const head = { ...rest, kind: 'query', tell: true };
-    const { body } = await this.#ask(database, head, { timeoutMs, signal });
-    return JSON.parse(body.toString()) as QueryResult;
-  }
-
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
-    const timeoutMs = database.limits.statementMs;
-    const { body } = await this.#ask(database, { kind: 'tables', tell: true }, { timeoutMs, signal });
-    return JSON.parse(body.toString()) as Table[];
-  }
-
-  async dump(database: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
-    const folder = this.#files.folder(database.database);
-    // One at a time: each writes the same file, and its name is gone when it is handed out.
-    const fd = await this.#copies.run(database.database, () =>
-      this.#evenClosed(database.database, async () => {
-        await this.#say(this.call(database, { kind: 'copy' }, { signal }));
-        const opened = openOwn(folder, COPY_FILE, fsConstants.O_RDONLY);
-        removeName(join(folder, COPY_FILE));
-        return opened;
-      }),
-    );
-    return {
-      contentType: 'application/vnd.sqlite3',
-      extension: 'sqlite',
-      sizeBytes: fstatSync(fd).size,
-      stream: createReadStream('', { fd, signal }),
-    };
-  }
-
-  /** Runs `work`, for which a database that nobody may use has a child too. */
-  async #evenClosed<T>(name: string, work: () => Promise<T>): Promise<T> {
-    if ((await this.#files.access(name)) !== 'none') return work();
-    this.#openedForCopy.add(name);
-    try {
-      return await work();
-    } finally {
-      this.#openedForCopy.delete(name);
-      await this.#children.without(name, async () => {});
-    }
-  }
-
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    await this.prepare();
-    // One at a time: each has the same folder.
-    await this.#loads.run(database.database, () => this.#replace(database, dump, signal));
-    this.#active.add(database.databaseId);
-  }
-
-  async #replace(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    const { database: name } = database;
-    const folder = await this.#files.stage(name);
-    try {
-      await receiveFile(folder, dump, database);
-      await this.#files.give(folder, this.#host.uidOf(database.number));
-      await this.#examine(folder, database, signal);
-      await this.#children.without(name, () => this.#files.swap(name));
-    } catch (error) {
-      await this.#files.unstage(name);
-      throw error;
-    }
-  }
-
-  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { stream } = await this.dump(from, DUMP_FORMAT, signal);
-    await this.load(to, stream, signal);
-  }
-
-  async drop(name: string): Promise<void> {
-    await this.#children.without(name, () => this.#files.remove(name), 'killed');
-    this.#children.forgetFigures(name);
-  }
-
-  /** The process number of the database's child; null: it has none now. */
-  processOf(database: EngineDatabase): number | null {
-    return this.#children.processOf(database.database);
-  }
-
-  list(): Promise<readonly string[]> {
-    return this.#files.list();
-  }
-
-  async close(): Promise<void> {
-    await this.#children.close();
-  }
-
-  #launch(folder: string, { database, number }: EngineDatabase, what = ''): Promise<LaunchedChild> {
-    return this.#host.launch(folder, { name: database + what, number });
-  }
-
-  /** Throws `database_not_ready` when nobody may use it. */
-  async #roomOf({ database, sizeLimitBytes }: EngineDatabase): Promise<Room> {
-    const access = await this.#files.access(database);
-    if (access === 'none' && !this.#openedForCopy.has(database))
-      throw new AppError('database_not_ready', 'The database is suspended');
-    return { sizeLimitBytes, mayGrow: access === 'full' };
-  }
-
-  /** A call that a person waits for, but not longer than `timeoutMs`. */
-  async #ask(
-    database: EngineDatabase,
-    head: CallHead,
-    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
-  ): Promise<ChildAnswer> {
-    const timeout = AbortSignal.timeout(timeoutMs);
-    try {
-      return await this.#say(this.call(database, head, { signal: AbortSignal.any([signal, timeout]) }));
-    } catch (error) {
-      if (timeout.aborted && !signal.aborted) throw queryTimeout(timeoutMs, error);
-      throw error;
-    }
-  }
-
-  /** Failures of a child as the domain knows them. */
-  async #say(answer: Promise<ChildAnswer>): Promise<ChildAnswer> {
-    try {
-      return await answer;
-    } catch (error) {
-      if (error instanceof ChildGone && error.why === 'silent') throw queryTimeout(null, error);
-      if (error instanceof ChildGone) {
-        throw new AppError('engine_unavailable', "The database's sessions were ended", {
-          hint: 'Try again',
-          cause: error,
-        });
-      }
-      if (!(error instanceof ChildRefused)) throw error;
-      if (error.isDiskFull)
-        throw new AppError('out_of_space', 'The disk of this cloud is full', { cause: error });
-      throw new QueryFailed(error.message, error.engineCode ?? 'SQLITE_ERROR');
-    }
-  }
-
-  /** Throws LoadFailed when the file in the folder cannot be used. */
-  async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    const launched = await this.#launch(folder, database, '-load');
-    const child = new TenantChild(launched, { clock, silenceMs: CHECK_MS, onCounters: () => {} });
-    const { sizeLimitBytes } = database;
-    try {
-      const { head } = await child.call(
-        { kind: 'check', tell: true, file: FILE, sizeLimitBytes },
-        { signal },
-      );
-      if (head.fault !== null) throw new LoadFailed(String(head.fault));
-    } catch (error) {
-      if (error instanceof ChildRefused) throw new LoadFailed(`it cannot be read: ${error.message}`);
-      throw error;
-    } finally {
-      child.kill(new ChildGone('ended', 'the file was examined'));
-      await child.ended;
-    }
-  }
-}
-
-function queryTimeout(ms: number | null, cause: unknown): AppError {
-  const limit = ms === null ? 'longer than it may' : `longer than ${ms / 1000} seconds`;
-  return new AppError('query_timeout', `The statement took ${limit} and was stopped`, {
-    hint: 'Ask for less at once, or add an index',
-    cause,
-  });
 }

@@ -2,9 +2,10 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
+import type { Counters, Room } from '../engine-children/child-call.ts';
 import type { Sessions } from './authorizer.ts';
-import type { Counters, TenantDatabase } from './child-call.ts';
-import { openTenantFile, type Room, setRoom } from './tenant-file.ts';
+import type { TenantDatabase } from './tenant-database.ts';
+import { openTenantFile, setRoom } from './tenant-file.ts';
 
 export class TenantConnections implements TenantDatabase {
   readonly #path: string;

@@ -2,6 +2,7 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import type { Room } from '../engine-children/child-call.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
 
 const PAGE_BYTES = 4096;
@@ -15,12 +16,6 @@ const LIMITS = {
   vdbeOp: 10_000_000,
   triggerDepth: 100,
 };
-
-export interface Room {
-  readonly sizeLimitBytes: number;
-  /** False: the file keeps its size. What is deleted makes room for what is written. */
-  readonly mayGrow: boolean;
-}
 
 export interface OpenOptions extends Room {
   /** Nothing can be written through it. */

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { openTenantFile } from '../engine-sqlite/tenant-file.ts';
 import { DurableLog } from './durable-log.ts';
-import { openTenantFile } from './tenant-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-log-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -8,9 +8,9 @@ import type { Clock } from '../../clock.ts';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
+import type { Room } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { type CallHead, type CallOptions, type ChildAnswer, ChildGone, TenantChild } from './tenant-child.ts';
-import type { Room } from './tenant-file.ts';
 
 /** To write everything back. */
 const END_MS = 5000;

@@ -1,7 +1,7 @@
 /** Where children run: which code, as whom, and with how much of the host. */
 import { execFile } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Clock } from '../../clock.ts';
@@ -10,7 +10,7 @@ import { HostProcesses } from '../host-process/host-processes.ts';
 
 const run = promisify(execFile);
 const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
-const ENTRY = 'drivers/engine-sqlite/child.mjs';
+const SERVER = join(import.meta.dirname, '../..');
 
 /** Of Node itself; SQLite's memory is besides. Few threads: a child serves one tenant. */
 const NODE_OPTIONS = [
@@ -37,8 +37,19 @@ export interface LaunchedChild {
   kill(): void;
 }
 
+/** Which children they are. */
+export interface ChildProgram {
+  /** Lower case letters: names of processes begin with it. */
+  readonly name: string;
+  /** Where their code begins, absolute. */
+  readonly entry: string;
+  /** From npm, which that code needs. */
+  readonly packages: readonly string[];
+}
+
 export interface ChildHostOptions {
   readonly clock: Clock;
+  readonly program: ChildProgram;
   /** Ours, for the code that children run; written anew. */
   readonly codeFolder: string;
   readonly users: UserRange | null;
@@ -56,7 +67,9 @@ export class ChildHost {
 
   async prepare(): Promise<void> {
     // Stripping types is experimental, which Node would say on the operator's terminal.
-    const words = ['--disable-warning=ExperimentalWarning', WRITER, this.#options.codeFolder];
+    const { codeFolder, program } = this.#options;
+    const what = [codeFolder, program.entry, ...program.packages];
+    const words = ['--disable-warning=ExperimentalWarning', WRITER, ...what];
     await Promise.all([run(process.execPath, words), this.#processes.way()]);
   }
 
@@ -73,12 +86,13 @@ export class ChildHost {
 
   /** Starts the child of a database in that folder, which is its user's. `name`: that no other has now. */
   async launch(folder: string, { name, number }: { name: string; number: number }): Promise<LaunchedChild> {
-    const { codeFolder } = this.#options;
+    const { codeFolder, program } = this.#options;
+    const entry = relative(SERVER, program.entry).replace(/\.ts$/, '.mjs');
     const running = await this.#processes.start(
       {
-        name: `sqlite-${name.replace(/[^a-z0-9]/g, '-')}`,
+        name: `${program.name}-${name.replace(/[^a-z0-9]/g, '-')}`,
         command: process.execPath,
-        args: [...NODE_OPTIONS, join(codeFolder, ENTRY)],
+        args: [...NODE_OPTIONS, join(codeFolder, entry)],
         env: ENV,
         uid: this.uidOf(number),
         folder,

@@ -1,7 +1,4 @@
 /** A call as the child sees it, which its handlers answer. */
-import type { DatabaseSync } from 'node:sqlite';
-import type { EngineLimits } from '../../databases/engine.ts';
-
 export interface ChildCall {
   /** Members that came with `kind`. */
   readonly head: Readonly<Record<string, unknown>>;
@@ -29,18 +26,13 @@ export type Handler = (call: ChildCall) => Promise<ChildReply>;
 
 export const TURN_MS = 50;
 
-/** What the child's handlers share. */
-export interface TenantDatabase {
-  readonly limits: EngineLimits;
-  /** Since the child began; handlers add to it. */
-  readonly counters: Counters;
-  /** A connection more. The caller closes it with close() of here. */
-  open(): DatabaseSync;
-  close(database: DatabaseSync): void;
-  /** Bytes of the log that is not written back yet. */
-  logBytes(): number;
+export interface Room {
+  readonly sizeLimitBytes: number;
+  /** False: the file keeps its size. What is deleted makes room for what is written. */
+  readonly mayGrow: boolean;
 }
 
+/** Since the child began. */
 export interface Counters {
   /** Sessions that are open. */
   connections: number;

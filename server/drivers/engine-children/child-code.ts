@@ -1,18 +1,22 @@
 /**
- * Run as a program: writes the child's code, without types, into the folder that it is given. A child sees
+ * Run as a program: writes the code of children, without types, into the folder that is its first word. The
+ * second is the file they begin with; then come the packages they need. A child sees
  * nothing of the folder that Cloudlet is installed in, and Node is ready in half the time when there is
  * nothing to strip: what it has compiled for one user it does not take for another.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { dirname, extname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const ENTRY = join(import.meta.dirname, './child.ts');
 const SERVER = join(import.meta.dirname, '../..');
 /** An import that is left when the types are gone. */
 const IMPORT = /(\bfrom\s*')(\.[^']+)\.ts'/g;
 
-const [, , folder = ''] = process.argv;
+/** All that runs, and says how; packages hold as much again for people. */
+const CODE = new Set(['', '.js', '.cjs', '.mjs', '.json']);
+
+const [, , folder = '', entry = '', ...packages] = process.argv;
 const written = new Set<string>();
 
 function write(path: string): void {
@@ -25,7 +29,16 @@ function write(path: string): void {
   for (const [, , name] of code.matchAll(IMPORT)) write(join(dirname(path), `${name}.ts`));
 }
 
+function copyPackage(name: string): void {
+  const [root = ''] = fileURLToPath(import.meta.resolve(name)).split(/(?<=[/\\]node_modules[/\\])/);
+  cpSync(join(root, name), join(folder, 'node_modules', name), {
+    recursive: true,
+    filter: (path) => CODE.has(extname(path)),
+  });
+}
+
 // Others than we run it.
 process.umask(0o022);
 rmSync(folder, { recursive: true, force: true });
-write(ENTRY);
+write(entry);
+for (const name of packages) copyPackage(name);

@@ -1,6 +1,6 @@
 /**
- * The folders of SQLite databases: `<name>/`, which belongs to the user of its child, and beside it
- * `<name>.json`, what may be done with it; `<name>.load/`, a file that a tenant sent, not in use yet;
+ * The folders of databases that children serve: `<name>/`, which belongs to the user of its child, and beside
+ * it `<name>.json`, what may be done with it; `<name>.load/`, a file that a tenant sent, not in use yet;
  * `<name>.old/`, the folder that such a file is about to replace.
  */
 import * as fs from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { FILE } from './children.ts';
 
 const NAME = /^d_[a-z0-9]{16}$/;
 
-export class SqliteFiles {
+export class TenantFolders {
   readonly #root: string;
 
   /** `root` need not be there yet. */
@@ -61,10 +61,10 @@ export class SqliteFiles {
     await removeTree(this.staging(name));
   }
 
-  /** Hands a folder of ours, with the file in it, over to a user. */
-  async give(folder: string, uid: number | null): Promise<void> {
+  /** Hands a folder of ours, with that file in it, over to a user. */
+  async give(folder: string, uid: number | null, file = FILE): Promise<void> {
     if (uid === null) return;
-    await fs.lchown(join(folder, FILE), uid, uid);
+    await fs.lchown(join(folder, file), uid, uid);
     await fs.lchown(folder, uid, uid);
   }
 

@@ -1,0 +1,337 @@
+/** What engines have in common that keep a file per database, which a process of its own has open. */
+import { createReadStream, existsSync, constants as fsConstants, fstatSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Logger } from 'pino';
+import type { Clock } from '../../clock.ts';
+import {
+  type Access,
+  type Dump,
+  type EngineDatabase,
+  LoadFailed,
+  type Measured,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  type Readiness,
+  type Table,
+} from '../../databases/engine.ts';
+import { AppError } from '../../errors.ts';
+import { KeyLocks } from '../../key-locks.ts';
+import type { UserRange } from '../../system/other-users.ts';
+import { openOwn, removeName } from '../host-process/foreign-files.ts';
+import type { Room } from './child-call.ts';
+import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';
+import { Children, COPY_FILE, FILE } from './children.ts';
+import { type LoadedKind, receiveFile } from './load-file.ts';
+import {
+  type CallHead,
+  type CallOptions,
+  type ChildAnswer,
+  ChildGone,
+  ChildRefused,
+  TenantChild,
+} from './tenant-child.ts';
+import { TenantFolders } from './tenant-folders.ts';
+
+export interface ChildEngineOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Where all is kept; need not be there yet. */
+  readonly folder: string;
+  /** Each database has a user of its own among these; null: ours. */
+  readonly users: UserRange | null;
+  /** At most so many databases are open at the same time. */
+  readonly maxChildren: number;
+  /** After so long without use a database is closed. */
+  readonly idleMs: number;
+}
+
+/** What an engine says of itself and its children: they answer `query`, `tables`, `copy`, `room`, `check`. */
+export interface ChildEngineKind {
+  readonly program: ChildProgram;
+  readonly version: string | null;
+  readonly dump: { readonly format: string; readonly contentType: string };
+  readonly loaded: LoadedKind;
+  /** Of errors that the child gives no name. */
+  readonly errorName: string;
+}
+
+/** To look through a file that was sent. */
+const CHECK_MS = 10 * 60_000;
+
+export class ChildEngine {
+  readonly dumpFormats: readonly string[];
+  readonly #kind: ChildEngineKind;
+  readonly #options: ChildEngineOptions;
+  readonly #folders: TenantFolders;
+  readonly #host: ChildHost;
+  readonly #children: Children;
+  readonly #copies = new KeyLocks();
+  readonly #loads = new KeyLocks();
+  readonly #openedForCopy = new Set<string>();
+  readonly #active = new Set<string>();
+  #prepared: Promise<void> | null = null;
+
+  constructor(kind: ChildEngineKind, options: ChildEngineOptions) {
+    const { clock, log, folder, users, maxChildren, idleMs } = options;
+    this.#kind = kind;
+    this.#options = options;
+    this.dumpFormats = [kind.dump.format];
+    this.#folders = new TenantFolders(folder);
+    const { program } = kind;
+    this.#host = new ChildHost({ clock, program, codeFolder: join(folder, '.code'), users });
+    this.#children = new Children({
+      clock,
+      log,
+      maxChildren,
+      idleMs,
+      launch: (database) => this.#launch(this.#folders.folder(database.database), database),
+      roomOf: (database) => this.#roomOf(database),
+    });
+    // Who had databases before will be asked for them soon.
+    if (existsSync(folder)) this.prepareChildren().catch(() => {});
+  }
+
+  async readiness(): Promise<Readiness> {
+    const problem = await this.#host.problem();
+    const reason = problem === '' ? null : problem;
+    return { available: true, version: this.#kind.version, source: 'built-in', reason, fix: null };
+  }
+
+  prepare(): Promise<void> {
+    return this.prepareChildren();
+  }
+
+  protected prepareChildren(): Promise<void> {
+    this.#prepared ??= Promise.all([this.#folders.prepare(), this.#host.prepare()]).then(
+      () => {},
+      (error) => {
+        this.#prepared = null;
+        throw error;
+      },
+    );
+    return this.#prepared;
+  }
+
+  async provision(database: EngineDatabase, _password: string): Promise<void> {
+    await this.prepare();
+    const { database: name, number } = database;
+    await this.#children.alone(name, () => this.#folders.make(name, this.#host.uidOf(number)));
+    // The first connection finds it open.
+    this.#children.warm(database);
+  }
+
+  /** Who may connect is told by others, who know the password. */
+  async rotate({ database }: EngineDatabase, _password: string): Promise<void> {
+    await this.#children.without(database, async () => {}, 'killed');
+  }
+
+  async restrict(database: EngineDatabase, access: Access): Promise<void> {
+    const name = database.database;
+    if (access === 'none') {
+      await this.#children.without(name, () => this.#folders.setAccess(name, access), 'killed');
+      return;
+    }
+    await this.#children.alone(name, () => this.#folders.setAccess(name, access));
+    const room = await this.#roomOf(database);
+    await this.#children.callIfThere(database, { kind: 'room', limits: database.limits, ...room });
+  }
+
+  async measure({ database: name }: EngineDatabase): Promise<Measured> {
+    const { live, total } = this.#children.figures(name);
+    return {
+      sizeBytes: live?.sizeBytes ?? (await this.#folders.sizeBytes(name)),
+      connections: total.connections,
+      statements: total.statements,
+      rowsReturned: total.rowsReturned,
+      rowsWritten: total.rowsWritten,
+    };
+  }
+
+  takeActive(): readonly string[] {
+    const active = [...this.#active];
+    this.#active.clear();
+    return active;
+  }
+
+  /**
+   * Has the database's process answer, for the edge that drivers talk to. Rejects with ChildRefused and
+   * ChildGone, and with what `onPart` threw.
+   */
+  async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
+    await this.prepareChildren();
+    this.#active.add(database.databaseId);
+    return this.#children.call(database, head, options);
+  }
+
+  /** Tells the database's process, if there is one. */
+  protected async tell(database: EngineDatabase, head: CallHead): Promise<void> {
+    await this.#children.callIfThere(database, head);
+  }
+
+  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
+    const { timeoutMs, signal, ...rest } = query;
+    const head = { ...rest, kind: 'query', tell: true };
+    const { body } = await this.#ask(database, head, { timeoutMs, signal });
+    return JSON.parse(body.toString()) as QueryResult;
+  }
+
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+    const timeoutMs = database.limits.statementMs;
+    const { body } = await this.#ask(database, { kind: 'tables', tell: true }, { timeoutMs, signal });
+    return JSON.parse(body.toString()) as Table[];
+  }
+
+  async dump(database: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
+    const folder = this.#folders.folder(database.database);
+    // One at a time: each writes the same file, and its name is gone when it is handed out.
+    const fd = await this.#copies.run(database.database, () =>
+      this.#evenClosed(database.database, async () => {
+        await this.#say(this.call(database, { kind: 'copy' }, { signal }));
+        const opened = openOwn(folder, COPY_FILE, fsConstants.O_RDONLY);
+        removeName(join(folder, COPY_FILE));
+        return opened;
+      }),
+    );
+    const { format, contentType } = this.#kind.dump;
+    return {
+      contentType,
+      extension: format,
+      sizeBytes: fstatSync(fd).size,
+      stream: createReadStream('', { fd, signal }),
+    };
+  }
+
+  /** Runs `work`, for which a database that nobody may use has a child too. */
+  async #evenClosed<T>(name: string, work: () => Promise<T>): Promise<T> {
+    if ((await this.#folders.access(name)) !== 'none') return work();
+    this.#openedForCopy.add(name);
+    try {
+      return await work();
+    } finally {
+      this.#openedForCopy.delete(name);
+      await this.#children.without(name, async () => {});
+    }
+  }
+
+  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    await this.prepareChildren();
+    // One at a time: each has the same folder.
+    await this.#loads.run(database.database, () => this.#replace(database, dump, signal));
+    this.#active.add(database.databaseId);
+  }
+
+  async #replace(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    const { database: name, sizeLimitBytes } = database;
+    const { loaded: kind } = this.#kind;
+    const folder = await this.#folders.stage(name);
+    try {
+      await receiveFile(dump, { folder, kind, sizeLimitBytes });
+      await this.#folders.give(folder, this.#host.uidOf(database.number), kind.file);
+      await this.#examine(folder, database, signal);
+      await this.#children.without(name, () => this.#folders.swap(name));
+    } catch (error) {
+      await this.#folders.unstage(name);
+      throw error;
+    }
+  }
+
+  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
+    const { stream } = await this.dump(from, this.#kind.dump.format, signal);
+    await this.load(to, stream, signal);
+  }
+
+  async drop(name: string): Promise<void> {
+    await this.#children.without(name, () => this.#folders.remove(name), 'killed');
+    this.#children.forgetFigures(name);
+  }
+
+  /** The process number of the database's child; null: it has none now. */
+  processOf(database: EngineDatabase): number | null {
+    return this.#children.processOf(database.database);
+  }
+
+  list(): Promise<readonly string[]> {
+    return this.#folders.list();
+  }
+
+  async close(): Promise<void> {
+    await this.#children.close();
+  }
+
+  #launch(folder: string, { database, number }: EngineDatabase, what = ''): Promise<LaunchedChild> {
+    return this.#host.launch(folder, { name: database + what, number });
+  }
+
+  /** Throws `database_not_ready` when nobody may use it. */
+  async #roomOf({ database, sizeLimitBytes }: EngineDatabase): Promise<Room> {
+    const access = await this.#folders.access(database);
+    if (access === 'none' && !this.#openedForCopy.has(database))
+      throw new AppError('database_not_ready', 'The database is suspended');
+    return { sizeLimitBytes, mayGrow: access === 'full' };
+  }
+
+  /** A call that a person waits for, but not longer than `timeoutMs`. */
+  async #ask(
+    database: EngineDatabase,
+    head: CallHead,
+    { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+  ): Promise<ChildAnswer> {
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      return await this.#say(this.call(database, head, { signal: AbortSignal.any([signal, timeout]) }));
+    } catch (error) {
+      if (timeout.aborted && !signal.aborted) throw queryTimeout(timeoutMs, error);
+      throw error;
+    }
+  }
+
+  /** Failures of a child as the domain knows them. */
+  async #say(answer: Promise<ChildAnswer>): Promise<ChildAnswer> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof ChildGone && error.why === 'silent') throw queryTimeout(null, error);
+      if (error instanceof ChildGone) {
+        throw new AppError('engine_unavailable', "The database's sessions were ended", {
+          hint: 'Try again',
+          cause: error,
+        });
+      }
+      if (!(error instanceof ChildRefused)) throw error;
+      if (error.isDiskFull)
+        throw new AppError('out_of_space', 'The disk of this cloud is full', { cause: error });
+      throw new QueryFailed(error.message, error.engineCode ?? this.#kind.errorName);
+    }
+  }
+
+  /** Throws LoadFailed when what is in the folder cannot be used. */
+  async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const launched = await this.#launch(folder, database, '-load');
+    const child = new TenantChild(launched, { clock, silenceMs: CHECK_MS, onCounters: () => {} });
+    const { sizeLimitBytes } = database;
+    try {
+      const { head } = await child.call(
+        { kind: 'check', tell: true, file: FILE, sizeLimitBytes },
+        { signal },
+      );
+      if (head.fault !== null) throw new LoadFailed(String(head.fault));
+    } catch (error) {
+      if (error instanceof ChildRefused) throw new LoadFailed(`it cannot be read: ${error.message}`);
+      throw error;
+    } finally {
+      child.kill(new ChildGone('ended', 'the file was examined'));
+      await child.ended;
+    }
+  }
+}
+
+function queryTimeout(ms: number | null, cause: unknown): AppError {
+  const limit = ms === null ? 'longer than it may' : `longer than ${ms / 1000} seconds`;
+  return new AppError('query_timeout', `The statement took ${limit} and was stopped`, {
+    hint: 'Ask for less at once, or add an index',
+    cause,
+  });
+}

@@ -1,0 +1,130 @@
+/**
+ * What every child does: it takes the lock of its file, answers calls and tells how much there is. It sees
+ * nothing of the host but its folder, and Cloudlet ends it with a signal whenever it is silent for too long.
+ */
+import { statfsSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EngineLimits } from '../../databases/engine.ts';
+import type { Counters, Handler, Room } from './child-call.ts';
+import { ChildSocket } from './child-socket.ts';
+import { isBusy, isFull } from './sqlite-error.ts';
+
+/** Standard output, which is as good a socket as any, and the one that is left to us. */
+const DESCRIPTOR = 1;
+const LOCK_FILE = 'lock';
+const LOCK_WAIT_MS = 20;
+const LOCK_TRIES = 250;
+const TELL_MS = 1000;
+/** SQLITE_FULL means the disk when there is less left on it. */
+const DISK_FULL_BYTES = 1024 * 1024;
+
+/** Of the call `open`. The file is in the working directory, the tenant's folder. */
+export interface OpenHead extends Room {
+  readonly file: string;
+  /** Where copies of it are made. */
+  readonly copy: string;
+  readonly limits: EngineLimits;
+}
+
+/** A tenant's file that is open. */
+export interface OpenedFile {
+  readonly handlers: Readonly<Record<string, Handler>>;
+  /** As DurableLog.settle(); null: there is nothing to wait for. */
+  settle(): Promise<void> | null;
+  figures(): Counters & { readonly sizeBytes: number };
+  /** Called every second in which nothing is asked. */
+  whenIdle(): void;
+  close(): void;
+}
+
+export interface ChildKind {
+  /** Calls that need no file to be open, by their kind. */
+  readonly handlers: Readonly<Record<string, Handler>>;
+  /** Only the lock's holder is asked to. */
+  open(head: OpenHead): OpenedFile;
+  /** The name of an error, for users; null: it has none. */
+  errorName(error: unknown): string | null;
+}
+
+/** Held as long as this process lives: one that nobody refers to would be closed, and the lock be gone. */
+const kept: DatabaseSync[] = [];
+
+/** Called once; it answers until Cloudlet closes the socket. */
+export function runChild({ handlers: first, open, errorName }: ChildKind): void {
+  let opened: OpenedFile | null = null;
+  const handlers: Record<string, Handler> = {
+    ...first,
+    open: async ({ head }) => {
+      await takeLock();
+      const file = open(head as unknown as OpenHead);
+      opened = file;
+      const tell = teller(socket, file);
+      const tick = setInterval(() => {
+        if (!socket.isBusy) file.whenIdle();
+        tell();
+      }, TELL_MS);
+      Object.assign(handlers, file.handlers, {
+        end: async () => {
+          clearInterval(tick);
+          tell();
+          file.close();
+          opened = null;
+          return { head: {} };
+        },
+      });
+      tell();
+      return { head: {} };
+    },
+  };
+  const socket = new ChildSocket(new Socket({ fd: DESCRIPTOR }), {
+    handlers,
+    settle: () => opened?.settle() ?? null,
+    describe: (error) => ({
+      message: (error as Error).message,
+      engineCode: errorName(error),
+      isDiskFull: error instanceof DiskFull || (isFull(error) && freeBytes() < DISK_FULL_BYTES),
+    }),
+  });
+}
+
+/** For a copy, which no size limit bounds: its removal has made room again, so nobody could tell any more. */
+export class DiskFull extends Error {
+  constructor(cause: unknown) {
+    super('the disk is full', { cause });
+    this.name = 'DiskFull';
+  }
+}
+
+/** POSIX locks end with the process: who has this one knows that no other child has the file open. */
+async function takeLock(): Promise<void> {
+  const lock = new DatabaseSync(LOCK_FILE, { timeout: 0 });
+  kept.push(lock);
+  for (let tries = 1; ; tries++) {
+    try {
+      return lock.exec('BEGIN EXCLUSIVE');
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (tries === LOCK_TRIES) throw new Error('another process has the file open', { cause: error });
+      await sleep(LOCK_WAIT_MS);
+    }
+  }
+}
+
+function freeBytes(): number {
+  const { bavail, bsize } = statfsSync('.');
+  return bavail * bsize;
+}
+
+/** Tells how much there is and was done, when that is not what was told last. */
+function teller(socket: ChildSocket, file: OpenedFile): () => void {
+  let told = '';
+  return () => {
+    const counters = file.figures();
+    const now = JSON.stringify(counters);
+    if (now === told) return;
+    told = now;
+    socket.send({ id: 0, counters });
+  };
+}
