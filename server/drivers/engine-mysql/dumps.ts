@@ -1,7 +1,6 @@
 /** Whole databases out of MariaDB and into it. */
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dump, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import { randomName } from '../../ids.ts';
@@ -11,12 +10,13 @@ import { DumpLines } from './dump-lines.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
 import { nativeHash } from './native-hash.ts';
+import { Swaps } from './swaps.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
 const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
 /** As of one moment; triggers come with their tables. */
 const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
-const POLL_MS = 50;
+const NEVER = new AbortController().signal;
 const MIB = 2 ** 20;
 /** Of tables that are being made; empty ones take room, too. */
 const MAX_GROWTH = 1.2;
@@ -30,13 +30,22 @@ export interface DumpsDeps {
   readonly usersOf: (database: string) => store.Users;
   /** Bytes of the files of a database. */
   readonly sizeOf: (database: string) => Promise<number>;
+  /** Ours, for notes of what a load has still to do. */
+  readonly folder: string;
+  /** Resolves once the server answers. */
+  readonly up: () => Promise<void>;
+  readonly notice: (text: string) => void;
 }
 
 export class MysqlDumps {
   readonly #deps: DumpsDeps;
+  readonly #swaps: Swaps;
 
   constructor(deps: DumpsDeps) {
     this.#deps = deps;
+    const fill = (database: string, user: string, sql: Buffer) =>
+      this.#fill({ database, user, most: Number.POSITIVE_INFINITY }, Readable.from([sql]), NEVER);
+    this.#swaps = new Swaps({ ...deps, fill });
   }
 
   async dump(database: string, signal: AbortSignal): Promise<Dump> {
@@ -46,8 +55,11 @@ export class MysqlDumps {
 
   /** See Engine.load(): into a database beside it, whose tables then take the place of those there are. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    const { links } = this.#deps;
-    const fresh = `t_${randomName(16)}`;
+    const { links, usersOf } = this.#deps;
+    const name = database.database;
+    // An earlier load that was cut off at its end.
+    await this.#swaps.finish(name);
+    const [fresh, old] = [`t_${randomName(16)}`, `t_${randomName(16)}`];
     try {
       await links.asAdmin(async (admin) => {
         await store.makeDatabase(admin, fresh);
@@ -56,16 +68,28 @@ export class MysqlDumps {
       const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
       await this.#fill({ database: fresh, user: fresh, most }, dump, signal);
       signal.throwIfAborted();
-      await this.#swap(database, fresh, signal);
+      const programs = await this.#programsOf(fresh, signal);
+      const before = await links.asAdmin(async (admin) => ({
+        replaced: await store.tablesOf(admin, name),
+        access: (await store.accessOf(admin, usersOf(name))) ?? 'full',
+      }));
+      await this.#swaps.run({ database: name, fresh, old, ...before }, programs);
     } finally {
-      await this.#remove(fresh);
+      if (!this.#swaps.isPending(fresh)) await this.#remove(fresh);
     }
   }
 
-  /** What crashes left. */
+  /** Finishes or removes what crashes left. */
   async sweep(): Promise<void> {
+    await this.#swaps.finishAll();
     const names = await this.#deps.links.asAdmin(store.databases);
-    for (const name of names) if (PASSING.test(name)) await this.#remove(name);
+    for (const name of names)
+      if (PASSING.test(name) && !this.#swaps.isPending(name)) await this.#remove(name);
+  }
+
+  /** Of a database that goes: nothing of it is to be finished. */
+  forget(database: string): void {
+    this.#swaps.forget(database);
   }
 
   async #remove(passing: string): Promise<void> {
@@ -110,38 +134,6 @@ export class MysqlDumps {
       isTooLarge: async () => (await this.#deps.sizeOf(database)) > most,
       asSaid,
     });
-  }
-
-  /**
-   * MariaDB renames tables, not databases, and neither views, routines nor triggers: those are made again.
-   * Nobody else is in meanwhile.
-   */
-  async #swap(database: EngineDatabase, fresh: string, signal: AbortSignal): Promise<void> {
-    const { links, usersOf } = this.#deps;
-    const name = database.database;
-    const users = usersOf(name);
-    const programs = await this.#programsOf(fresh, signal);
-    const old = `t_${randomName(16)}`;
-    const before = await links.asAdmin((admin) => store.accessOf(admin, users));
-    try {
-      await links.asAdmin(async (admin) => {
-        await store.setAccess(admin, users, 'none');
-        await store.endSessions(admin, [users.user, users.writer, users.reader]);
-        await store.makeDatabase(admin, name);
-        await store.makeDatabase(admin, old);
-        for (const one of [name, fresh]) await store.dropPrograms(admin, one);
-        await store.swapTables(admin, { name, fresh, old });
-      });
-      const into = { database: name, user: users.writer, most: Number.POSITIVE_INFINITY };
-      await this.#fill(into, Readable.from([programs]), new AbortController().signal);
-      await links.asAdmin((admin) => store.giveRoutines(admin, users));
-    } finally {
-      await links.asAdmin(async (admin) => {
-        await store.setAccess(admin, users, before ?? 'full');
-        await store.dropDatabase(admin, old);
-      });
-      await sleep(POLL_MS);
-    }
   }
 
   /** Routines, triggers, events; then views, which may need them. */

@@ -73,7 +73,15 @@ export class MysqlEngine implements Engine {
     });
     const sizeOf = (database: string) => this.#fileBytes(database);
     this.#links = links;
-    this.#dumps = new MysqlDumps({ links, clients, usersOf, sizeOf });
+    this.#dumps = new MysqlDumps({
+      links,
+      clients,
+      usersOf,
+      sizeOf,
+      folder: join(folder, 'loads'),
+      up: () => this.#server.up(),
+      notice,
+    });
     this.#queries = new TenantQueries({ links, usersOf });
     this.#watchdog = new Watchdog({ links, isUp, isDiskLow, notice });
   }
@@ -187,6 +195,7 @@ export class MysqlEngine implements Engine {
     this.#ids.delete(name);
     // There never was a server, so nothing of it.
     if (!this.#server.isMade) return;
+    this.#dumps.forget(name);
     await this.#asAdmin(async (admin) => {
       await store.dropUsers(admin, users);
       await store.dropDatabase(admin, name);

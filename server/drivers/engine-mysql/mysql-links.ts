@@ -6,7 +6,8 @@ import { holdSocket } from '../host-process/owned-socket.ts';
 import { patiently } from '../managed-server/patience.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
 import { SOCKET } from './mysql-server.ts';
-import { ADMIN } from './mysql-store.ts';
+import { ADMIN, setLocalPassword } from './mysql-store.ts';
+import { nativeHash } from './native-hash.ts';
 
 const CONNECT_MS = 10_000;
 const COMING = ['ECONNREFUSED', 'ENOENT'];
@@ -68,6 +69,12 @@ export class MysqlLinks {
 
   passwordOf(role: string): string {
     return rolePassword(this.#place().secret, role);
+  }
+
+  /** Of one of our users, whose tenant may have given it another one. */
+  async putBackPassword(user: string): Promise<void> {
+    const hash = nativeHash(this.passwordOf(user));
+    await this.asAdmin((admin) => setLocalPassword(admin, user, hash));
   }
 
   close(): void {

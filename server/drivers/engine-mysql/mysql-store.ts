@@ -163,10 +163,6 @@ export async function setAccess(admin: Connection, users: Users, access: Access)
   ]);
 }
 
-export async function lockUser(admin: Connection, user: string, isLocked: boolean): Promise<void> {
-  await admin.query(`ALTER USER ${anywhere(user)} ACCOUNT ${isLocked ? 'LOCK' : 'UNLOCK'}`);
-}
-
 /** Ends all sessions of these users. */
 export async function endSessions(admin: Connection, users: readonly string[]): Promise<void> {
   const rows = await rowsOf(admin, 'SELECT ID FROM information_schema.PROCESSLIST WHERE USER IN (?)', [
@@ -300,20 +296,36 @@ export async function dropPrograms(admin: Connection, database: string): Promise
   for (const { type, name } of routines) await admin.query(`DROP ${type} IF EXISTS ${of}.${foreign(name)}`);
 }
 
-/** Puts tables of `fresh` in the place of those of `name`, which are in `old` from then on: all or none. */
+/** Names of its tables; views are none. */
+export async function tablesOf(admin: Connection, database: string): Promise<string[]> {
+  const rows = await rowsOf(
+    admin,
+    "SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE <> 'VIEW'",
+    [database],
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+/**
+ * Puts tables of `fresh` in the place of those of `name` that are to be `replaced`, which are in `old` from
+ * then on: all or none. Done again, it changes nothing.
+ */
 export async function swapTables(
   admin: Connection,
-  { name, fresh, old }: { readonly name: string; readonly fresh: string; readonly old: string },
+  swap: {
+    readonly name: string;
+    readonly fresh: string;
+    readonly old: string;
+    readonly replaced: readonly string[];
+  },
 ): Promise<void> {
-  const move = async (from: string, to: string) => {
-    const rows = await rowsOf(
-      admin,
-      "SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE <> 'VIEW'",
-      [from],
-    );
-    return rows.map((row) => `${id(from)}.${foreign(row.name)} TO ${id(to)}.${foreign(row.name)}`);
-  };
-  const moves = [...(await move(name, old)), ...(await move(fresh, name))];
+  const { name, fresh, old, replaced } = swap;
+  const gone = new Set(await tablesOf(admin, old));
+  const move = (tables: readonly string[], from: string, to: string) =>
+    tables.map((table) => `${id(from)}.${foreign(table)} TO ${id(to)}.${foreign(table)}`);
+  const there = new Set(await tablesOf(admin, name));
+  const leaving = replaced.filter((table) => there.has(table) && !gone.has(table));
+  const moves = [...move(leaving, name, old), ...move(await tablesOf(admin, fresh), fresh, name)];
   await admin.query('SET foreign_key_checks = 0');
   if (moves.length > 0) await admin.query(`RENAME TABLE ${moves.join(', ')}`);
   await admin.query('SET foreign_key_checks = 1');

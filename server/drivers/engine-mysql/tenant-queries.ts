@@ -8,7 +8,6 @@ import { connectionEnded, diskFull, timedOut } from '../managed-server/session-e
 import { asQueryFailed, type Fetched, fetchLimited, isDatabaseError } from './limited-query.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
-import { nativeHash } from './native-hash.ts';
 import { listTables } from './tables-store.ts';
 
 export interface TenantQueriesDeps {
@@ -74,8 +73,7 @@ export class TenantQueries {
       return await attempt().catch(async (error) => {
         if ((error as { errno?: number }).errno !== WRONG_PASSWORD) throw error;
         // The tenant changed the password of our user, as everyone may with his own.
-        const hash = nativeHash(links.passwordOf(user));
-        await links.asAdmin((admin) => store.setLocalPassword(admin, user, hash));
+        await links.putBackPassword(user);
         return attempt();
       });
     } catch (error) {
