@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
 import { BILLING } from './rows/billing.ts';
+import { DATABASE_SERVERS } from './rows/database-servers.ts';
 import { DATABASES } from './rows/databases.ts';
 import { EMPTYING } from './rows/emptying.ts';
 import { IDLE } from './rows/idle.ts';
@@ -18,7 +19,7 @@ import { makeFolder } from './workshop.ts';
 
 const MEASUREMENTS = [
   ...[...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...EMPTYING, ...IDLE, ...MEMORY, ...START_UP],
-  ...[...MACHINES, ...RUNNING_MACHINES, ...BILLING, ...DATABASES],
+  ...[...MACHINES, ...RUNNING_MACHINES, ...BILLING, ...DATABASES, ...DATABASE_SERVERS],
 ];
 
 const NAMES = MEASUREMENTS.map(({ name }) => name);

@@ -1,5 +1,5 @@
 /** Where a run works: a folder on a real disk, and clouds in processes of their own with default settings. */
-import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '../test/harness/client.ts';
@@ -36,7 +36,10 @@ export function makeFolder(): string {
   const places = [tmpdir(), '/var/tmp', process.cwd()];
   const parent = places.find((place) => statfsSync(place).type !== TMPFS_MAGIC);
   if (parent === undefined) throw new Error('no folder on a real disk: set TMPDIR to one');
-  return mkdtempSync(join(parent, 'cloudlet-bench-'));
+  const folder = mkdtempSync(join(parent, 'cloudlet-bench-'));
+  // A server started by hand runs as another user.
+  chmodSync(folder, 0o711);
+  return folder;
 }
 
 export interface Cloud {

@@ -1,0 +1,242 @@
+/** PostgreSQL and MariaDB: how soon a driver has a database, what a statement takes, and beside runaways. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createConnection } from 'mysql2/promise';
+import { Client as PostgresqlDriver } from 'pg';
+import { runChild } from '../child.ts';
+import { compare, interleave, median } from '../ratios.ts';
+import { serverLineOf, startByHand } from '../server-by-hand.ts';
+import { formatBytes, ratioRow } from '../table.ts';
+import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+
+const POINT_SELECTS = new URL('../children/point-selects.ts', import.meta.url);
+const CONNECTIONS = 4;
+const MOST_NEXT_MS = 600;
+const MOST_FIRST_MS = 6000;
+const MOST_P99_MS = 20;
+/** Until Cloudlet's own sessions, which nobody uses, have ended. */
+const SETTLE_MS = 12_000;
+const TABLE = 'CREATE TABLE points (id int PRIMARY KEY, x varchar(200))';
+
+interface Kind {
+  readonly engine: 'postgresql' | 'mysql';
+  readonly title: string;
+  readonly mostIdle: number;
+  /** Fills a table of 10,000 rows. */
+  readonly fill: string;
+  /** None of them ends by itself. */
+  readonly runaways: readonly string[];
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    engine: 'postgresql',
+    title: 'PostgreSQL',
+    mostIdle: 40 * 2 ** 20,
+    fill: "INSERT INTO points SELECT g, repeat('x', 100) FROM generate_series(1, 10000) g",
+    runaways: [
+      'SELECT pg_sleep(1e4)',
+      'SELECT count(*) FROM (SELECT g FROM generate_series(1, 1e12::bigint) g ORDER BY random()) x',
+      'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c',
+    ],
+  },
+  {
+    engine: 'mysql',
+    title: 'MariaDB',
+    mostIdle: 120 * 2 ** 20,
+    fill: "INSERT INTO points SELECT seq, REPEAT('x', 100) FROM seq_1_to_10000",
+    runaways: [
+      'SELECT SLEEP(1e4)',
+      'SELECT seq FROM seq_1_to_1000000000 ORDER BY RAND() LIMIT 1',
+      'SELECT COUNT(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b',
+    ],
+  },
+];
+
+/** Runs statements by the driver, one after the other. */
+async function run(uri: string, ...statements: readonly string[]): Promise<void> {
+  if (uri.startsWith('mysql:')) {
+    const driver = await createConnection(uri);
+    // A session that is ended.
+    driver.on('error', () => {});
+    try {
+      for (const statement of statements) await driver.query(statement);
+    } finally {
+      driver.destroy();
+    }
+    return;
+  }
+  const driver = new PostgresqlDriver(uri);
+  driver.on('error', () => {});
+  try {
+    await driver.connect();
+    for (const statement of statements) await driver.query(statement);
+  } finally {
+    await driver.end();
+  }
+}
+
+async function create(
+  { client }: Cloud,
+  { engine }: Kind,
+  name: string,
+): Promise<{ readonly id: string; readonly uri: string }> {
+  const { status, body } = await client.call('/api/databases', { json: { name, engine } });
+  if (status !== 201) throw new Error(`creating a database was answered ${status}: ${JSON.stringify(body)}`);
+  return { id: body.database_id, uri: body.connection.uri };
+}
+
+async function timeFirstQuery(cloud: Cloud, kind: Kind, name: string): Promise<number> {
+  const began = performance.now();
+  await run((await create(cloud, kind, name)).uri, 'SELECT 1');
+  return performance.now() - began;
+}
+
+function timeRow(work: string, times: readonly number[], most: number): Row {
+  const middle = median(times);
+  return {
+    work,
+    target: `≤ ${most} ms`,
+    reached: `**${middle.toFixed(0)} ms**`,
+    isMet: middle <= most,
+    detail: `${times.length} times; at worst ${Math.max(...times).toFixed(0)} ms`,
+  };
+}
+
+/** With its server's data made and its server started; and what that takes when nobody uses it. */
+async function firstEver(kind: Kind, options: RunOptions): Promise<Row[]> {
+  const times: number[] = [];
+  const idle: number[] = [];
+  for (let round = 0; round < (options.quick ? 1 : 5); round++) {
+    await withCloud(options, async (cloud) => {
+      times.push(await timeFirstQuery(cloud, kind, 'first'));
+      await sleep(SETTLE_MS);
+      idle.push(idleBytes(serverLineOf(cloud.process.dataDir, kind.engine).pid));
+    });
+  }
+  const bytes = median(idle);
+  return [
+    timeRow(`the first ${kind.title} database of a cloud → first query`, times, MOST_FIRST_MS),
+    {
+      work: `${kind.title} without a session: memory`,
+      target: `≤ ${formatBytes(kind.mostIdle)}`,
+      reached: `**${formatBytes(bytes)}**`,
+      isMet: bytes <= kind.mostIdle,
+      detail: 'proportional (PSS), all of its processes',
+    },
+  ];
+}
+
+async function next(cloud: Cloud, kind: Kind, quick: boolean): Promise<Row> {
+  const times: number[] = [];
+  for (let round = 0; round < (quick ? 3 : 15); round++)
+    times.push(await timeFirstQuery(cloud, kind, `next-${round}`));
+  return timeRow(`create a ${kind.title} database → first query by its driver`, times, MOST_NEXT_MS);
+}
+
+function selects(uri: string, seconds: number): Promise<{ perSecond: number; p99: number }> {
+  return runChild(POINT_SELECTS, { uri, connections: CONNECTIONS, seconds });
+}
+
+/** All of its processes share pages; each counts its part of them. */
+function idleBytes(server: number): number {
+  const isOfIt = (pid: string) =>
+    Number(pid) === server ||
+    new RegExp(`^PPid:\\s+${server}$`, 'm').test(readFileSync(`/proc/${pid}/status`, 'latin1'));
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isOfIt(name));
+  const parts = pids.map((pid) =>
+    Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1]),
+  );
+  return parts.reduce((sum, part) => sum + part * 1024, 0);
+}
+
+async function againstByHand(cloud: Cloud, kind: Kind, options: RunOptions): Promise<Row> {
+  const { rounds, seconds } = options.quick ? { rounds: 3, seconds: 1 } : { rounds: 9, seconds: 3 };
+  const { uri } = await create(cloud, kind, 'points');
+  await run(uri, TABLE, kind.fill);
+  const line = serverLineOf(cloud.process.dataDir, kind.engine);
+  await cloud.process.end();
+  const byHand = await startByHand(line, join(options.folder, `${kind.engine}-by-hand`));
+  try {
+    await cloud.process.start();
+    const other = uri.replace(`:${line.port}/`, `:${byHand.port}/`);
+    await Promise.all([uri, other].map(untilItAnswers));
+    const found = await interleave(rounds, {
+      byHand: async () => (await selects(other, seconds)).perSecond,
+      ours: async () => (await selects(uri, seconds)).perSecond,
+    });
+    return ratioRow({
+      work: `${kind.title} point SELECT by its driver, ${CONNECTIONS} connections`,
+      against: 'the same server, settings and data by hand',
+      atLeast: 0.9,
+      comparison: compare(found.byHand, found.ours),
+      unit: '/s',
+    });
+  } finally {
+    await byHand.stop();
+  }
+}
+
+async function untilItAnswers(uri: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const failure = await run(uri, 'SELECT 1').then(
+      () => null,
+      (error: Error) => error,
+    );
+    if (failure === null) return;
+    if (tries === 300) throw failure;
+    await sleep(100);
+  }
+}
+
+/** Another tenant's statements that do not end, each begun again when it was stopped. */
+async function besideRunaways(cloud: Cloud, kind: Kind, quick: boolean): Promise<Row> {
+  const { rounds, seconds } = quick ? { rounds: 2, seconds: 1 } : { rounds: 5, seconds: 5 };
+  const { uri } = await create(cloud, kind, 'calm');
+  await run(uri, TABLE, kind.fill);
+  let round = 0;
+  const found = await interleave(rounds, {
+    alone: async () => (await selects(uri, seconds)).p99,
+    beside: async () => {
+      const hostile = await create(cloud, kind, `hostile-${++round}`);
+      let isOver = false;
+      const running = kind.runaways.map(async (statement) => {
+        while (!isOver) await run(hostile.uri, statement).catch(() => {});
+      });
+      const { p99 } = await selects(uri, seconds);
+      isOver = true;
+      // Its sessions end with it.
+      await cloud.client.call(`/api/databases/${hostile.id}`, { method: 'DELETE' });
+      await Promise.all(running);
+      return p99;
+    },
+  });
+  const comparison = compare(found.alone, found.beside);
+  const row = ratioRow({
+    work: `${kind.title} point SELECT beside ${kind.runaways.length} runaways of another tenant, p99`,
+    against: 'the same without them',
+    atMost: 2,
+    comparison,
+    unit: 'ms',
+  });
+  const isMet = row.isMet === true || comparison.ours <= MOST_P99_MS;
+  return { ...row, target: `${row.target}, or ${MOST_P99_MS} ms`, isMet };
+}
+
+async function measure(options: RunOptions): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const kind of KINDS) {
+    rows.push(...(await firstEver(kind, options)));
+    const more = await withCloud(options, async (cloud) => [
+      await next(cloud, kind, options.quick),
+      await besideRunaways(cloud, kind, options.quick),
+      // Last: it stops the cloud in between.
+      await againstByHand(cloud, kind, options),
+    ]);
+    rows.push(...more);
+  }
+  return rows;
+}
+
+export const DATABASE_SERVERS: readonly Measurement[] = [{ name: 'database-servers', run: measure }];

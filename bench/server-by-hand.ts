@@ -1,0 +1,93 @@
+/** A copy of a database server that Cloudlet runs, started by hand: the yardstick of its statements. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, lchownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+/** How a server was started. */
+export interface ServerLine {
+  readonly pid: number;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly uid: number;
+  readonly gid: number;
+  readonly port: number;
+  /** All that it writes, and the path by which it sees that. */
+  readonly home: string;
+  readonly seen: string;
+}
+
+export interface ServerByHand {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Programs that the set-up unpacked, of whose folder another user may not see anything. */
+const UNPACKED = /^(\/.*\/build\/programs\/[^/]+)\//;
+const DATA = /^(?:--datadir=)?(\/.*)\/data$/;
+const PORT = /^(?:--port|port)=(\d+)$/;
+
+/** Reads it off the running server of the cloud in that data directory. */
+export function serverLineOf(dataDir: string, engine: 'postgresql' | 'mysql'): ServerLine {
+  const folder = join(dataDir, 'databases', engine, 'server');
+  const [, pid] = readFileSync(join(folder, 'keeper', 'run'), 'latin1').split(' ');
+  const words = (name: string) => readFileSync(`/proc/${pid}/${name}`, 'utf8').split('\0').slice(0, -1);
+  const args = words('cmdline');
+  const found = (pattern: RegExp) => args.map((arg) => pattern.exec(arg)?.[1]).find(Boolean) ?? '';
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const id = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
+  return {
+    pid: Number(pid),
+    args,
+    env: Object.fromEntries(words('environ').map((word) => word.split(/=(.*)/s).slice(0, 2))),
+    uid: id('Uid'),
+    gid: id('Gid'),
+    port: Number(found(PORT)),
+    home: join(folder, 'home'),
+    seen: found(DATA),
+  };
+}
+
+/** Copies its data, for which it must not run, and its programs; same user and settings, another port. */
+export async function startByHand(line: ServerLine, folder: string): Promise<ServerByHand> {
+  mkdirSync(folder);
+  chmodSync(folder, 0o755);
+  const copy = join(folder, 'home');
+  cpSync(line.home, copy, { recursive: true, verbatimSymlinks: true });
+  const names = readdirSync(copy, { recursive: true }) as string[];
+  for (const name of ['.', ...names]) lchownSync(join(copy, name), line.uid, line.gid);
+  const programs = line.args.map((arg) => UNPACKED.exec(arg)?.[1]).find(Boolean);
+  const ownPrograms = join(folder, 'programs');
+  if (programs !== undefined) cpSync(programs, ownPrograms, { recursive: true, verbatimSymlinks: true });
+  const port = await freePort();
+  const here = (text: string) => {
+    const own = programs === undefined ? text : text.replaceAll(programs, ownPrograms);
+    const ported = own.replace(PORT, (word) => word.replace(String(line.port), String(port)));
+    return ported.replaceAll(`${line.seen}/`, `${copy}/`);
+  };
+  const [program = '', ...args] = line.args.map(here);
+  const env = Object.fromEntries(Object.entries(line.env).map(([name, value]) => [name, here(value)]));
+  const { uid, gid } = line;
+  const child = spawn(program, args, { env, uid, gid, cwd: join(copy, 'data'), stdio: 'ignore' });
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  return { port, stop: () => stop(child, kill) };
+}
+
+async function stop(child: ChildProcess, kill: () => void): Promise<void> {
+  process.off('exit', kill);
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exit;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
