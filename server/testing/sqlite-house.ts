@@ -7,7 +7,7 @@ import { systemClock } from '../clock.ts';
 import type { EngineDatabase, Query } from '../databases/engine.ts';
 import { SqliteEngine, type SqliteEngineOptions } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { newDatabase } from './new-database.ts';
-import { testUidBase } from './own-ground.ts';
+import { noUsers, testUidBase } from './own-ground.ts';
 
 export interface SqliteHouse {
   readonly engine: SqliteEngine;
@@ -30,7 +30,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteHo
     clock: systemClock,
     log: pino({ level: 'silent' }),
     folder,
-    users: process.getuid?.() === 0 ? { first: testUidBase(), count: 100_000 } : null,
+    users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
     maxChildren: 6,
     idleMs: 60_000,
     address: () => 'http://127.0.0.1:9000',

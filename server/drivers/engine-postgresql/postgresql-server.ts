@@ -55,6 +55,7 @@ export class PostgresqlServer implements ServerKind {
     makeServerSecret(places);
     makeFolder(join(places.home, RUN), this.#deps.uid);
     writeNew(join(places.home, HBA), hba());
+    await this.#checkUser();
     if (made === null) await this.#makeData(places, programs);
   }
 
@@ -83,6 +84,18 @@ export class PostgresqlServer implements ServerKind {
 
   ping(): Promise<void> {
     return this.#deps.greet();
+  }
+
+  /** Throws `engine_unavailable` where every process is root. */
+  async #checkUser(): Promise<void> {
+    if (!(await this.#deps.processes.isRootSeen())) return;
+    throw new AppError(
+      'engine_unavailable',
+      'PostgreSQL refuses to run as root, and this host lets Cloudlet use no other user',
+      {
+        hint: 'Run Cloudlet as an ordinary user, or let root change users (CAP_SETUID, CAP_SETGID, CAP_CHOWN)',
+      },
+    );
   }
 
   /** Made beside its place, so that a half-made one is never taken for one. */

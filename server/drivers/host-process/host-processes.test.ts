@@ -12,7 +12,7 @@ import { systemClock } from '../../clock.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { type ForeignProgram, HostProcesses } from './host-processes.ts';
-import { findWay, type Way } from './host-ways.ts';
+import { findWay, seenUser, type Way } from './host-ways.ts';
 import { RUN } from './launch-script.ts';
 import { isAlive, isThere } from './process-identity.ts';
 
@@ -106,7 +106,7 @@ for (const [name, found] of Object.entries(WAYS)) {
         files ?? '',
         /^\/ \/own\/mine \/home\* \/root\* \/etc\/alternatives \/etc\/fstab \/etc\/group /,
       );
-      assert.deepEqual(rest, ['mine0', String(uid ?? process.getuid?.()), '/own', '']);
+      assert.deepEqual(rest, ['mine0', String(uid ?? seenUser(way)), '/own', '']);
       assert.match(err, /master\.key/);
       const seen = await outcome(script('echo /proc/[0-9]*; echo >/usr/mine; mount -t tmpfs none /tmp'));
       assert.equal(seen.out, '/proc/1\n');

@@ -15,7 +15,7 @@ import { hostProgram } from '../../host-programs.ts';
 import { withoutPowers } from '../../system/other-users.ts';
 import { Cgroups } from './cgroups.ts';
 import { ENDED, exitOf, readEnding } from './ending-note.ts';
-import { apart, findWay, setprivProgram, type Way } from './host-ways.ts';
+import { apart, findWay, seenUser, setprivProgram, type Way } from './host-ways.ts';
 import { keeperScript, type Launch, READY, RUN, shellScript, WITH_US } from './launch-script.ts';
 import {
   hostBootId,
@@ -101,6 +101,11 @@ export class HostProcesses {
     return this.#way;
   }
 
+  /** Whether a program that is given no user of its own knows itself as root, as PostgreSQL refuses to. */
+  async isRootSeen(): Promise<boolean> {
+    return !this.#deps.hasUsers && seenUser(await this.way()) === 0;
+  }
+
   /** Why the memory of a process and its children is not bounded as a whole, for humans; empty when it is. */
   get limitsProblem(): string {
     return this.#cgroups.problem;
@@ -168,7 +173,6 @@ export class HostProcesses {
   #launch(program: ForeignProgram, way: Way, keeper: string | null): Launch {
     const { command, args, env = {}, uid, folder, readOnly = [], temporaryMb = 64 } = program;
     this.#check(program);
-    const own = uid ?? process.getuid?.() ?? 0;
     const namespaces = apart(way, program.network);
     return {
       command,
@@ -177,7 +181,7 @@ export class HostProcesses {
       folder,
       keeper,
       apart: namespaces,
-      view: way.hasView ? { folder, readOnly, temporaryMb, uid: own } : null,
+      view: way.hasView ? { folder, readOnly, temporaryMb, uid: uid ?? seenUser(way) } : null,
       asUser: [
         setprivProgram(),
         ...userWords(uid, way.inUserNamespace && namespaces.length > 0),

@@ -7,6 +7,8 @@ import { AT, viewScript } from './view-script.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;
+/** What root is within its namespace of users: servers refuse to run as root. */
+const NOT_ROOT = 1000;
 /** All that is in it is everybody's anyway. */
 const HARMLESS_FOLDER = '/usr';
 
@@ -21,6 +23,8 @@ export interface Way {
   readonly problem: string;
 }
 
+const isRoot = process.getuid?.() === 0;
+const MAPPED = isRoot ? [`--map-user=${NOT_ROOT}`, `--map-group=${NOT_ROOT}`] : ['--map-current-user'];
 const ROOT = { inUserNamespace: false };
 const USER = { inUserNamespace: true };
 const ALL = { hasView: true, hasNoNetwork: true, problem: '' };
@@ -51,26 +55,36 @@ export function setprivProgram(): string {
 export function apart(way: Way, network: 'none' | 'host'): string[] {
   const { hasView, hasNoNetwork, inUserNamespace } = way;
   const hasNet = network === 'none' && hasNoNetwork;
-  if (!hasView && !hasNet) return [];
+  if (!hasView && !hasNet && !(inUserNamespace && isRoot)) return [];
   return [
     hostProgram('unshare'),
-    ...(inUserNamespace ? ['--user', '--map-current-user', '--keep-caps'] : []),
+    ...(inUserNamespace ? ['--user', ...MAPPED, '--keep-caps'] : []),
     ...(hasView ? ['--mount', '--pid'] : []),
     ...(hasNet ? ['--net'] : []),
     '--',
   ];
 }
 
+/** The number that a process of our own user sees as its user, if it is put into namespaces. */
+export function seenUser({ inUserNamespace }: Way): number {
+  return isRoot && inUserNamespace ? NOT_ROOT : (process.getuid?.() ?? 0);
+}
+
 /** The best way there is. `needsUsers`: for programs that change their user. Never rejects. */
 export async function findWay(needsUsers: boolean): Promise<Way> {
-  for (const way of WAYS) {
-    if (!(needsUsers && way.inUserNamespace) && (await works(way))) return way;
-  }
+  const ways = needsUsers ? WAYS.filter((way) => !way.inUserNamespace) : WAYS;
+  // A namespace of users takes root's powers over this host from a process that cannot have another user.
+  const ordered = isRoot && !needsUsers ? ways.toSorted(byUserNamespace) : ways;
+  for (const way of ordered) if (await works(way)) return way;
   return NONE;
 }
 
+function byUserNamespace(a: Way, b: Way): number {
+  return Number(b.inUserNamespace) - Number(a.inUserNamespace);
+}
+
 async function works(way: Way): Promise<boolean> {
-  const view = { folder: HARMLESS_FOLDER, readOnly: [], temporaryMb: 1, uid: process.getuid?.() ?? 0 };
+  const view = { folder: HARMLESS_FOLDER, readOnly: [], temporaryMb: 1, uid: seenUser(way) };
   try {
     const [program = '', ...words] = apart(way, 'none');
     const enter = `exec ${hostProgram('unshare')} --root=. --wd=${AT} -- ${setprivProgram()} --no-new-privs true`;
