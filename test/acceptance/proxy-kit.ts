@@ -71,7 +71,9 @@ export function startNginx(folder: string, { https, http, api, data }: Ports): C
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${join(folder, name)};`,
   );
-  const around = ['daemon off;', 'master_process off;', `pid ${join(folder, 'pid')};`, 'events {}', 'http {'];
+  // Root of a user namespace has nobody else to give folders to.
+  const own = ['user root;', `pid ${join(folder, 'pid')};`];
+  const around = ['daemon off;', 'master_process off;', ...own, 'events {}', 'http {'];
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, [...around, 'access_log off;', ...temporary, site, '}'].join('\n'));
   // Debian gives ordinary users a PATH without it.
