@@ -1,4 +1,7 @@
 /** The part of the composition root that makes recovery points. */
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
@@ -9,15 +12,22 @@ import { DirectoryTarget } from './drivers/recovery-directory/directory-target.t
 import { Changes } from './metadata/change.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import { cloudSources } from './recovery/cloud-sources.ts';
+import { Lease } from './recovery/lease.ts';
 import { Points } from './recovery/points.ts';
 import { RecoveryKeys } from './recovery/recovery-keys.ts';
+import { Removals } from './recovery/removals.ts';
 import type { Source } from './recovery/sources.ts';
-import { RecoveryStore } from './recovery/store.ts';
+import { RecoveryStore, WRITER } from './recovery/store.ts';
+import { Verifications } from './recovery/verifications.ts';
+import type { Jobs } from './system/jobs.ts';
 import type { Secrets } from './system/secrets.ts';
 import { VERSION } from './version.ts';
 
 export interface RecoveryDeps {
-  readonly config: Pick<Config, 'dataDir' | 'recoveryTarget'>;
+  readonly config: Pick<
+    Config,
+    'dataDir' | 'recoveryTarget' | 'recoveryUndeleteHours' | 'recoveryLeaseSeconds'
+  >;
   readonly clock: Clock;
   readonly log: Logger;
   readonly base: {
@@ -42,17 +52,66 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const changes = new Changes({ metadata });
   const target = new DirectoryTarget(config.recoveryTarget || join(directory, 'recovery'));
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
-  const points = new Points({
-    store,
-    changes,
+  const report = (id: string, err: unknown) =>
+    log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
+  const lease = new Lease({
+    target,
     clock,
+    cloud: () => writerName(secrets, directory),
+    host: hostname(),
+    silenceMs: config.recoveryLeaseSeconds * 1000,
+  });
+  const shared = { store, changes, clock, repository: () => keys.open(), report };
+  const verifications = new Verifications(shared);
+  const points: Points = new Points({
+    ...shared,
+    lease,
+    makeWay: () => removals.makeWay(),
+    verifyingPercent: (id) => verifications.percentOf(id),
     snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertRoom }),
     sources: cloudSources(new DirectoryDataFiles(directory), sources),
-    repository: () => keys.open(),
     place: target.place,
     version: VERSION,
     estimateBytes: () => store.sumOfBlobs(),
-    report: (id, err) => log.error({ id, err }, 'a recovery point, or a part of it, could not be made'),
   });
-  return { points, keys, routes: { points, keys } };
+  const removals = new Removals({
+    ...shared,
+    lease,
+    points,
+    find: () => keys.find(),
+    isLost: () => keys.isLost(),
+    place: target.place,
+    graceMs: config.recoveryUndeleteHours * HOUR_MS,
+  });
+  return { points, verifications, removals, routes: { points, keys, verifications, removals } };
+}
+
+type RecoveryParts = ReturnType<typeof buildRecovery>;
+
+const HOUR_MS = 3_600_000;
+const TICK_MS = 10 * 60_000;
+
+/** Puts right what a kill left, and from then on removes what was deleted. */
+export function startRecovery({ points, removals }: RecoveryParts, jobs: Jobs, log: Logger): void {
+  void points
+    .recover()
+    .then(() => removals.reconcile())
+    .catch((err) => log.error({ err }, 'recovery points were not looked after'));
+  jobs.every('remove deleted recovery points', TICK_MS, () => removals.tick());
+}
+
+/** Ends what runs. */
+export async function closeRecovery({ points, verifications, removals }: RecoveryParts): Promise<void> {
+  await verifications.close();
+  await removals.makeWay();
+  await points.close();
+}
+
+/** A copy of a data directory has another one. */
+async function writerName(secrets: Secrets, directory: string): Promise<string> {
+  const [secret, { dev, ino }] = await Promise.all([secrets.get(WRITER), stat(directory)]);
+  return createHash('sha256')
+    .update(`${secret.toString('hex')} ${dev} ${ino}`)
+    .digest('hex')
+    .slice(0, 32);
 }

@@ -11,7 +11,7 @@ import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
 import { buildEdges } from './build-edges.ts';
 import { buildEngines, startEngines } from './build-engines.ts';
-import { buildRecovery, recoveryHold } from './build-recovery.ts';
+import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './build-recovery.ts';
 import { buildReports } from './build-reports.ts';
 import { buildStorage, type Storage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
@@ -133,7 +133,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await base.threads.close();
     await billing.checks.close();
     await webhooks.dispatcher.close();
-    await recovery.points.close();
+    await closeRecovery(recovery);
     await closeDatabases(databases);
     await closeCompute(compute);
     loopDelay.stop();
@@ -147,9 +147,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     countRunning: () => compute.countRunning(),
     serve: () => {
       startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
-      void recovery.points
-        .recover()
-        .catch((error) => log.error({ err: error }, 'recovery points were not looked after'));
+      startRecovery(recovery, jobs, log);
       startEngines(parts.engines);
       startDatabases(databases, jobs);
       startWebhooks(webhooks, jobs);

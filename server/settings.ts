@@ -363,6 +363,20 @@ export const SETTINGS = {
     'Directory for recovery points: another disk, or NFS; without one they are in the data directory itself',
     (value) => (value === '' || value.startsWith('/') ? undefined : 'must be an absolute path'),
   ),
+  recoveryUndeleteHours: integer(
+    'CLOUDLET_RECOVERY_UNDELETE_HOURS',
+    72,
+    0,
+    24 * 365,
+    'How long a deleted recovery point can be had back; it is counted while Cloudlet runs',
+  ),
+  recoveryLeaseSeconds: integer(
+    'CLOUDLET_RECOVERY_LEASE_SECONDS',
+    60,
+    1,
+    3600,
+    'After so much silence another Cloudlet may write to a place for recovery points',
+  ),
   recoveryDumpMinutes: integer(
     'CLOUDLET_RECOVERY_DUMP_MINUTES',
     60,

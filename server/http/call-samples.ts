@@ -55,6 +55,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   dumpDatabase: { options: '-o shop.db' },
   loadDatabase: { form: { file: '@shop.db' } },
   createRecoveryPoint: { query: '?wait=60' },
+  verifyRecoveryPoint: { query: '?wait=60' },
   cancelRecoveryPoint: {
     instead:
       'Only while the point is being made: `curl -X POST …/api/disaster-recovery/points/$POINT_ID/cancel`.',

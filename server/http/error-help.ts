@@ -109,6 +109,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Wait for its end, or cancel it.',
   ),
   point_invalid_state: help('The recovery point is in another state.', 'Read it: `state` says which.'),
+  target_in_use: help(
+    'Another Cloudlet writes to the place for recovery points, or was killed there a moment ago.',
+    'Give each cloud a place of its own; of one that is gone, the right to write ends by itself.',
+  ),
+  target_unavailable: help(
+    'The place for recovery points cannot be reached, or has lost what was there.',
+    'Mount it; `state_reason` or the log of Cloudlet has the cause.',
+  ),
   recovery_key_taken: help(
     'Somebody has proved to have the recovery key, and it is not kept here any more.',
     'Ask whoever keeps it.',

@@ -83,6 +83,9 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'image_not_ready',
   'vm_invalid_state',
   'database_not_ready',
+  'point_in_progress',
+  'point_invalid_state',
+  'target_in_use',
 ]);
 
 /**

@@ -1,6 +1,7 @@
-/** Writes and reads the components of a point: the files of one part of a cloud, and the index of them. */
+/** Writes the components of a point: the files of one part of a cloud, and the index of them. */
 import { type Clock, formatTime } from '../clock.ts';
 import { contentChunks, fixedBlocks } from './chunks.ts';
+import { entriesOf } from './entries.ts';
 import type { Component, Entry } from './manifest.ts';
 import type { Repository } from './repository.ts';
 import type { Snapshot, Source, SourceFile } from './sources.ts';
@@ -28,11 +29,12 @@ export class Components {
     const readAt = formatTime(clock.now());
     let files = 0;
     let sizeBytes = 0;
-    const earlier = new Earlier(before && this.entries(before));
+    const earlier = new Earlier(before && entriesOf(repository, before));
     const entryOf = async (file: SourceFile) => {
       signal.throwIfAborted();
       const kept = file.changes === 'never' ? await earlier.find(file.path) : undefined;
-      return { work: kept === undefined ? this.#keep(file) : Promise.resolve(kept) };
+      const isSound = kept?.pieces.every((piece) => repository.isTrusted(piece)) === true;
+      return { work: isSound ? Promise.resolve(kept) : this.#keep(file) };
     };
     const lines = async function* (): AsyncGenerator<Buffer> {
       for await (const entry of severalAhead(source.files(snapshot, signal), entryOf)) {
@@ -52,17 +54,6 @@ export class Components {
       index: index.pieces,
       read_at: readAt,
     };
-  }
-
-  /** In the order in which they were written. Throws Damaged. */
-  async *entries(component: Component): AsyncGenerator<Entry> {
-    let rest = '';
-    const decoder = new TextDecoder();
-    for await (const bytes of this.#deps.repository.read(component.index)) {
-      const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) yield JSON.parse(line) as Entry;
-    }
   }
 
   async #keep(file: SourceFile): Promise<Entry | undefined> {

@@ -27,8 +27,18 @@ type Key = webcrypto.CryptoKey;
 /** What the types of WebCrypto want; none of ours is shared memory. */
 type Plain = Uint8Array<ArrayBuffer>;
 
-/** The bytes are not those that were put there. */
-export class Damaged extends Error {}
+/** `altered`: cut short or changed; `unreadable`: the disk fails. */
+export type Problem = 'missing' | 'altered' | 'unreadable';
+
+/** The bytes are not those that were put there, or are gone. */
+export class Damaged extends Error {
+  readonly problem: Problem;
+
+  constructor(message: string, problem: Problem = 'altered') {
+    super(message);
+    this.problem = problem;
+  }
+}
 
 export class PieceBox {
   readonly #naming: Key;

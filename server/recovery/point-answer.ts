@@ -3,12 +3,14 @@ import { formatTime, formatTimeOrNull } from '../clock.ts';
 import type { Point } from './schema.ts';
 import type { PointRow } from './store.ts';
 
-export function presentPoint(row: PointRow): Point {
+/** `verifyingPercent`: null when it is not being verified. */
+export function presentPoint(row: PointRow, verifyingPercent: number | null = null): Point {
   return {
     point_id: row.point_id,
     state: row.state,
     state_reason: row.reason,
     percent: row.percent,
+    verifying_percent: verifyingPercent,
     created_at: formatTime(row.created_at),
     completed_at: formatTimeOrNull(row.completed_at),
     verified_at: formatTimeOrNull(row.verified_at),
@@ -17,6 +19,8 @@ export function presentPoint(row: PointRow): Point {
     contents: JSON.parse(row.contents) as Point['contents'],
     gaps: JSON.parse(row.gaps) as Point['gaps'],
     manifest_sha256: row.manifest_sha256,
+    damaged_files: row.damaged_files,
+    damage: JSON.parse(row.damage) as Point['damage'],
     target: row.target,
     deletes_at: formatTimeOrNull(row.deletes_at),
   };

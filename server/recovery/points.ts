@@ -12,12 +12,13 @@ import { AppError, isAppError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import { Components } from './components.ts';
+import type { Holding, Lease } from './lease.ts';
 import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
 import { presentPoint } from './point-answer.ts';
 import type { Repository } from './repository.ts';
 import type { Point } from './schema.ts';
 import type { Snapshot, Snapshots, Source } from './sources.ts';
-import { type PointRow, RecoveryStore } from './store.ts';
+import { newRow, type PointRow, RecoveryStore } from './store.ts';
 
 export interface PointsDeps {
   readonly store: RecoveryStore;
@@ -25,8 +26,13 @@ export interface PointsDeps {
   readonly clock: Clock;
   readonly snapshots: Snapshots;
   readonly sources: readonly Source[];
-  /** Opens the repository, or makes it. */
+  /** Opens the repository, or makes it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
+  readonly lease: Lease;
+  /** Ends what else writes to the repository. */
+  readonly makeWay: () => Promise<void>;
+  /** How far its verification is; null: it is not being verified. */
+  readonly verifyingPercent: (pointId: string) => number | null;
   /** Where it is, for people. */
   readonly place: string;
   readonly version: string;
@@ -43,6 +49,12 @@ const NOT_INCLUDED = [
 ];
 const RENEW_MS = 60_000;
 
+interface Materials {
+  readonly snapshot: Snapshot;
+  readonly repository: Repository;
+  readonly holding: Holding;
+}
+
 interface Making {
   readonly row: PointRow;
   readonly cancel: AbortController;
@@ -54,19 +66,29 @@ export class Points {
   #making: Making | undefined;
   /** Between the check and the first commit of a creation. */
   #isBeginning = false;
+  #recovered: Promise<void> = Promise.resolve();
 
   constructor(deps: PointsDeps) {
     this.#deps = deps;
   }
 
   /** At the start of Cloudlet: what was being made is no more. */
-  async recover(): Promise<void> {
+  recover(): Promise<void> {
     const { changes, store, snapshots } = this.#deps;
-    await snapshots.sweep();
-    await changes.run(UNASKED, (change) => {
-      change.add(store.failUnfinished('Cloudlet ended while it was being made'));
-      change.add(store.endHolds());
-    });
+    const recovered = async () => {
+      await snapshots.sweep();
+      await changes.run(UNASKED, (change) => {
+        change.add(store.failUnfinished('Cloudlet ended while it was being made'));
+        change.add(store.endHolds());
+      });
+    };
+    this.#recovered = recovered();
+    return this.#recovered;
+  }
+
+  /** Id of the point that is being made, empty while it has none; null: none. */
+  get making(): string | null {
+    return this.#isMaking ? (this.#making?.row.point_id ?? '') : null;
   }
 
   /** True while a point is being made: what it may name must not be removed, keys not retired. */
@@ -85,13 +107,20 @@ export class Points {
     }
   }
 
-  /** Resolves when the cut is fixed; the copy goes on. Throws `point_in_progress`. */
+  /**
+   * Resolves when the cut is fixed; the copy goes on. Throws `point_in_progress`, `target_in_use`,
+   * `target_unavailable`.
+   */
   async create(call: Call): Promise<Point> {
-    const { clock, changes, store, snapshots, place } = this.#deps;
+    const { clock, changes, store, snapshots, place, lease, makeWay } = this.#deps;
     if (this.#isMaking) throw inProgress(this.#making?.row.point_id ?? null);
     this.#isBeginning = true;
+    let holding: Holding | undefined;
     try {
+      await this.#recovered;
+      await makeWay();
       const repository = await this.#deps.repository();
+      holding = await lease.hold();
       const pointId = newId('drp', clock);
       const now = clock.now();
       await changes.run(UNASKED, (change) => {
@@ -105,10 +134,11 @@ export class Points {
       });
       const row = await store.find(pointId);
       if (row === undefined) throw new Error('a new point is gone');
-      this.#begin(row, snapshot, repository);
+      this.#begin(row, { snapshot, repository, holding });
       return point;
     } catch (error) {
       if (!this.#making) await this.#endHolds();
+      await holding?.release();
       throw error;
     } finally {
       this.#isBeginning = false;
@@ -117,12 +147,12 @@ export class Points {
 
   /** Throws `point_not_found`. */
   async find(pointId: string): Promise<Point> {
-    return presentPoint(await this.#row(pointId));
+    return this.#present(await this.row(pointId));
   }
 
   async *list(after: number, limit: number): AsyncGenerator<ListedPoint> {
     const rows = await this.#deps.store.list(after, Number.isFinite(limit) ? limit : 1_000_000);
-    for (const row of rows) yield new ListedPoint(this.#current(row));
+    for (const row of rows) yield new ListedPoint(row.id, this.#present(row));
   }
 
   /** Once it is no longer being made, or `ms` have passed. */
@@ -137,7 +167,7 @@ export class Points {
 
   /** Throws `point_not_found`, `point_invalid_state` when it is not being made. */
   async cancel(pointId: string): Promise<Point> {
-    const row = await this.#row(pointId);
+    const row = await this.row(pointId);
     const making = this.#making;
     if (making?.row.point_id !== pointId) throw invalidState(row, 'is not being made');
     making.cancel.abort();
@@ -151,15 +181,18 @@ export class Points {
     await this.#making?.ended;
   }
 
-  #begin(row: PointRow, snapshot: Snapshot, repository: Repository): void {
+  #begin(row: PointRow, materials: Materials): void {
     const cancel = new AbortController();
     const making = { current: row };
-    const ended = this.#make(making, { snapshot, repository, signal: cancel.signal })
+    const { snapshot, holding } = materials;
+    const signal = AbortSignal.any([cancel.signal, holding.signal]);
+    const ended = this.#make(making, { ...materials, signal })
       .catch((error: unknown) => this.#fail(making.current, { error, isCancelled: cancel.signal.aborted }))
       .catch((error: unknown) => this.#deps.report(row.point_id, error))
       .finally(async () => {
         await snapshot.remove().catch((error) => this.#deps.report(row.point_id, error));
         await this.#endHolds();
+        await holding.release();
         this.#making = undefined;
       });
     this.#making = {
@@ -173,10 +206,10 @@ export class Points {
 
   async #make(
     making: { current: PointRow },
-    how: { readonly snapshot: Snapshot; readonly repository: Repository; readonly signal: AbortSignal },
+    how: Materials & { readonly signal: AbortSignal },
   ): Promise<void> {
     const { store, clock, sources, changes, estimateBytes } = this.#deps;
-    const { snapshot, repository, signal } = how;
+    const { snapshot, repository, holding, signal } = how;
     const estimate = Math.max(1, await estimateBytes());
     let renewedAt = clock.monotonic();
     const onProgress = (bytes: number, added: number) => {
@@ -197,13 +230,15 @@ export class Points {
       this.#deps.report(making.current.point_id, error);
     };
     const components = new Components({ repository, clock, signal, onProgress, onGap });
+    const damaged = await store.damagedFiles(this.#deps.place);
+    repository.distrust(new Set(damaged.map((file) => file.slice(file.lastIndexOf('/') + 1))));
     const earlier = await this.#earlier(repository);
     const written: Component[] = [];
     for (const source of sources) {
       const before = earlier?.components.find(({ name }) => name === source.name);
       written.push(await components.write(source, snapshot, before));
     }
-    await this.#complete(making.current, { written, gaps, snapshot, repository });
+    await this.#complete(making.current, { written, gaps, snapshot, repository, holding });
   }
 
   async #complete(
@@ -211,9 +246,7 @@ export class Points {
     what: {
       readonly written: readonly Component[];
       readonly gaps: readonly Gap[];
-      readonly snapshot: Snapshot;
-      readonly repository: Repository;
-    },
+    } & Materials,
   ): Promise<void> {
     const { clock, changes, store, version } = this.#deps;
     const inSnapshot = new RecoveryStore(what.snapshot.reads);
@@ -231,7 +264,8 @@ export class Points {
       gaps: what.gaps,
       not_included: NOT_INCLUDED,
     };
-    const sealed = await what.repository.putManifest(row.point_id, Buffer.from(JSON.stringify(manifest)));
+    const bytes = Buffer.from(JSON.stringify(manifest));
+    const sealed = await what.repository.putManifest(row.point_id, bytes, () => what.holding.assertHeld());
     const complete: PointRow = {
       ...row,
       state: 'complete',
@@ -248,7 +282,7 @@ export class Points {
 
   /** What the newest sound point has, so that what never changes is not read again. */
   async #earlier(repository: Repository): Promise<Manifest | undefined> {
-    const row = await this.#deps.store.newestSound();
+    const row = await this.#deps.store.newestSound(this.#deps.place);
     if (row === undefined) return undefined;
     try {
       const found = await repository.getManifest(row.point_id);
@@ -275,13 +309,17 @@ export class Points {
       .catch((error) => this.#deps.report('', error));
   }
 
-  async #row(pointId: string): Promise<PointRow> {
+  /** With what is known of it beyond what is stored. Throws `point_not_found`. */
+  async row(pointId: string): Promise<PointRow> {
     const row = await this.#deps.store.find(pointId);
     if (row !== undefined) return this.#current(row);
     throw new AppError('point_not_found', `There is no recovery point ${pointId}`);
   }
 
-  /** With what is known of it beyond the row. */
+  #present(row: PointRow): Point {
+    return presentPoint(this.#current(row), this.#deps.verifyingPercent(row.point_id));
+  }
+
   #current(row: PointRow): PointRow {
     const making = this.#making?.row;
     return making?.point_id === row.point_id && row.state === 'creating' ? making : row;
@@ -291,34 +329,16 @@ export class Points {
 /** A point with its place in the list. */
 class ListedPoint {
   readonly id: number;
-  readonly #row: PointRow;
+  readonly #point: Point;
 
-  constructor(row: PointRow) {
-    this.id = row.id;
-    this.#row = row;
+  constructor(id: number, point: Point) {
+    this.id = id;
+    this.#point = point;
   }
 
   toJSON(): Point {
-    return presentPoint(this.#row);
+    return this.#point;
   }
-}
-
-function newRow(point: Pick<PointRow, 'point_id' | 'target' | 'created_at'>): PointRow {
-  return {
-    ...point,
-    id: 0,
-    state: 'creating',
-    reason: null,
-    percent: 0,
-    completed_at: null,
-    verified_at: null,
-    size_bytes: 0,
-    stored_bytes: 0,
-    contents: '{}',
-    gaps: '[]',
-    manifest_sha256: null,
-    deletes_at: null,
-  };
 }
 
 function inProgress(pointId: string | null): AppError {

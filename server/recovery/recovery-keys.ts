@@ -4,7 +4,7 @@
  * recovery key is kept here only until somebody has proved to have it.
  */
 import type { Clock } from '../clock.ts';
-import { AppError, invalidField } from '../errors.ts';
+import { AppError, invalidField, isAppError } from '../errors.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import { readRecoveryKey, recoveryKeyText } from './recovery-key.ts';
 import { Repository } from './repository.ts';
@@ -34,21 +34,45 @@ export class RecoveryKeys {
     this.#deps = deps;
   }
 
-  /** Opens the repository, and makes it when there is none. */
+  /**
+   * Opens the repository, and makes it when there is none. Throws `target_unavailable` when there should be
+   * one: a disk that is not mounted is not to be taken for an empty one.
+   */
   async open(): Promise<Repository> {
-    const { secrets, target } = this.#deps;
+    const { secrets, target, store } = this.#deps;
+    const found = await this.find();
+    if (found !== undefined) return found;
+    if ((await store.newestSound(target.place)) !== undefined) {
+      throw new AppError(
+        'target_unavailable',
+        `${target.place} has none of the points that were made there`,
+        {
+          hint: 'Mount it. If it is lost, `cloudlet recovery fsck` says so of each point, and the next begins anew',
+        },
+      );
+    }
     const key = await secrets.get(REPOSITORY_KEY);
-    const found = await Repository.find(target, key);
-    if (found !== undefined) return Repository.open(target, found);
     const recoveryKey = await secrets.get(RECOVERY_KEY);
     return Repository.open(target, await Repository.create(target, { key, recoveryKey }));
   }
 
+  /** undefined: there is none. Throws `target_unavailable`. */
+  async find(): Promise<Repository | undefined> {
+    const { secrets, target } = this.#deps;
+    const found = await Repository.find(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);
+    return found && Repository.open(target, found);
+  }
+
+  /** True when the place can be reached and the points that were made there are not in it. */
+  async isLost(): Promise<boolean> {
+    const { target, store } = this.#deps;
+    return (await this.find()) === undefined && (await store.newestSound(target.place)) !== undefined;
+  }
+
   /** True when points would be of no use if the cloud were lost now: nobody has the key. */
   async isMissing(): Promise<boolean> {
-    const { secrets, target, store } = this.#deps;
-    const found = await Repository.find(target, await secrets.get(REPOSITORY_KEY));
-    return found !== undefined && !(await store.isKeyTaken(found.repositoryId));
+    const found = await this.find();
+    return found !== undefined && !(await this.#deps.store.isKeyTaken(found.id));
   }
 
   /** Throws `recovery_key_taken`. */
@@ -76,4 +100,11 @@ export class RecoveryKeys {
     await secrets.forget(RECOVERY_KEY);
     return { taken: true };
   }
+}
+
+function unavailable(error: unknown): never {
+  if (isAppError(error)) throw error;
+  throw new AppError('target_unavailable', `Recovery points cannot be reached: ${(error as Error).message}`, {
+    cause: error,
+  });
 }

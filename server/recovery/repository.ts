@@ -6,9 +6,11 @@
  * repository.json        format, id, and the repository's key sealed under the recovery key
  * pieces/<2>/<64 hex>    one piece
  * points/<point id>      one sealed manifest
+ * deleting/<point id>    an empty file: that point is to go
+ * writers/<number>       who may write (lease.ts)
  * ```
  *
- * It has one writer at a time. Nothing is ever changed in place.
+ * It has one writer at a time. Nothing is ever changed in place, but for a piece known to be damaged.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { randomSecret } from '../ids.ts';
@@ -53,6 +55,7 @@ export class Repository {
   readonly #putting = new Map<string, Promise<number>>();
   /** Once it is kept: disks are mostly holes. */
   #holeName: string | undefined;
+  #suspects: ReadonlySet<string> = new Set();
   #lastRead: { readonly name: string; readonly bytes: Promise<Buffer> } | undefined;
 
   private constructor(target: Target, box: PieceBox, id: string) {
@@ -66,7 +69,6 @@ export class Repository {
     target: Target,
     { key, recoveryKey }: { readonly key: Uint8Array; readonly recoveryKey: Uint8Array },
   ): Promise<RepositoryKeys> {
-    if (await target.has(HEAD)) throw new Error(`${target.place} holds a repository already`);
     const repositoryId = randomSecret(16).toString('hex');
     const head: Head = {
       format: FORMAT,
@@ -74,7 +76,8 @@ export class Repository {
       key_check: checkOf(key),
       sealed_key: sealKey(key, { repositoryId, recoveryKey }).toString('base64'),
     };
-    await target.put(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
+    const isNew = await target.create(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
+    if (!isNew) throw new Error(`${target.place} holds a repository already`);
     await target.sync();
     return { key, repositoryId };
   }
@@ -152,10 +155,42 @@ export class Repository {
     return this.#target.has(pieceFile(name));
   }
 
-  /** Resolves with the SHA-256 input: the bytes as they are kept. Everything else must be on disk before. */
-  async putManifest(pointId: string, manifest: Uint8Array): Promise<Buffer> {
+  /** Reads it to its last byte; what is wrong with it, if anything. */
+  async check(piece: string): Promise<Damaged | undefined> {
+    try {
+      await this.#readNew(piece);
+      return undefined;
+    } catch (error) {
+      if (error instanceof Damaged) return error;
+      throw error;
+    }
+  }
+
+  /** Pieces known to be damaged: whoever has their bytes puts them anew. */
+  distrust(pieces: ReadonlySet<string>): void {
+    this.#suspects = pieces;
+  }
+
+  isTrusted(piece: string): boolean {
+    return !this.#suspects.has(piece);
+  }
+
+  /** False when the whole place is gone, or never was: nothing can be said of any piece then. */
+  isThere(): Promise<boolean> {
+    return this.#target.has(HEAD);
+  }
+
+  /**
+   * Resolves with the bytes as they are kept. `beforePut` is called when all else is on disk, and may refuse.
+   */
+  async putManifest(
+    pointId: string,
+    manifest: Uint8Array,
+    beforePut: () => Promise<void> = async () => {},
+  ): Promise<Buffer> {
     const sealed = await this.#box.sealManifest(pointId, manifest);
     await this.#target.sync();
+    await beforePut();
     await this.#target.put(manifestFile(pointId), sealed);
     await this.#target.sync();
     return sealed;
@@ -169,8 +204,50 @@ export class Repository {
 
   /** Ids of the points whose manifest is there. */
   async points(): Promise<string[]> {
+    return this.#idsIn('points');
+  }
+
+  /** Ids of those points that were deleted and can be had back. */
+  async deleted(): Promise<string[]> {
+    return this.#idsIn('deleting');
+  }
+
+  async markDeleted(pointId: string): Promise<void> {
+    await this.#target.put(`deleting/${pointId}`, Buffer.alloc(0));
+    await this.#target.sync();
+  }
+
+  async unmarkDeleted(pointId: string): Promise<void> {
+    await this.#target.remove(`deleting/${pointId}`);
+    await this.#target.sync();
+  }
+
+  /** For good. Its pieces are left to the sweep. */
+  async forget(pointIds: readonly string[]): Promise<void> {
+    for (const id of pointIds) await this.#target.remove(manifestFile(id));
+    await this.#target.sync();
+    for (const id of pointIds) await this.#target.remove(`deleting/${id}`);
+  }
+
+  /** Names of all pieces, in no order. */
+  async *pieces(): AsyncGenerator<string> {
+    for await (const name of this.#target.list('pieces')) yield name.slice(name.lastIndexOf('/') + 1);
+  }
+
+  /** Resolves with the bytes that are free now. */
+  removePiece(piece: string): Promise<number> {
+    return this.#target.remove(pieceFile(piece));
+  }
+
+  /** Removes what a writer that was killed had only begun to write; the number of files. */
+  async removeUnfinished(): Promise<number> {
+    const inPieces = await this.#target.removeUnfinished('pieces');
+    return inPieces + (await this.#target.removeUnfinished('points'));
+  }
+
+  async #idsIn(folder: string): Promise<string[]> {
     const ids: string[] = [];
-    for await (const { name } of this.#target.list('points')) ids.push(name.slice('points/'.length));
+    for await (const name of this.#target.list(folder)) ids.push(name.slice(folder.length + 1));
     return ids.sort();
   }
 
@@ -195,7 +272,7 @@ export class Repository {
 
   async #putNew(name: string, bytes: Uint8Array, isPacked: boolean): Promise<number> {
     const file = pieceFile(name);
-    if (await this.#target.has(file)) return 0;
+    if (this.isTrusted(name) && (await this.#target.has(file))) return 0;
     const sealed = await this.#box.sealPiece(name, bytes, isPacked);
     await this.#target.put(file, sealed);
     return sealed.length;
@@ -209,16 +286,18 @@ export class Repository {
 
   async #readNew(name: string): Promise<Buffer> {
     const sealed = await this.#target.get(pieceFile(name));
-    if (sealed === undefined) throw new Damaged(`the piece ${name} is missing`);
+    if (sealed === undefined) throw new Damaged(`the piece ${name} is missing`, 'missing');
     return this.#box.openPiece(name, sealed);
   }
 }
 
-function pieceFile(name: string): string {
+/** In the repository. */
+export function pieceFile(name: string): string {
   return `pieces/${name.slice(0, 2)}/${name}`;
 }
 
-function manifestFile(pointId: string): string {
+/** In the repository. */
+export function manifestFile(pointId: string): string {
   return `points/${pointId}`;
 }
 

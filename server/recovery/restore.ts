@@ -5,9 +5,7 @@
  * Everything is written into a folder beside the directory and moved to its place at the end, so that a cloud
  * is there whole or not at all; done again after a kill, it goes on where it was.
  */
-
-import type { Clock } from '../clock.ts';
-import { Components } from './components.ts';
+import { entriesOf } from './entries.ts';
 import { type Entry, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
 import { Repository, type RepositoryKeys } from './repository.ts';
@@ -29,7 +27,6 @@ export interface RestoreOptions {
   /** `latest`: the newest one. */
   readonly pointId: string;
   readonly folder: (pointId: string) => Promise<RestoreFolder>;
-  readonly clock: Clock;
   /** Goes on when pieces are missing or damaged, and names the files. */
   readonly isPartial: boolean;
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
@@ -43,19 +40,17 @@ export interface Restored {
 
 /** Throws an Error of one clear line, before anything is written when key, point or pieces are not right. */
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
-  const { target, recoveryKey, clock, folder: openFolder, isPartial, onProgress } = options;
+  const { target, recoveryKey, folder: openFolder, isPartial, onProgress } = options;
   const keys: RepositoryKeys = await Repository.unlock(target, recoveryKey);
   const repository = await Repository.open(target, keys);
   const manifest = await findPoint(repository, options.pointId);
-  const never = new AbortController().signal;
-  const components = new Components({ repository, clock, signal: never, onProgress: () => {} });
-  if (!isPartial) await demandPieces(components, manifest, repository);
+  if (!isPartial) await demandPieces(manifest, repository);
   const folder = await openFolder(manifest.point_id);
   const totalBytes = manifest.components.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
   const missing: string[] = [];
   let bytes = 0;
   for (const component of manifest.components) {
-    for await (const entry of components.entries(component)) {
+    for await (const entry of entriesOf(repository, component)) {
       try {
         if (!(await folder.has(entry.path, entry.size_bytes))) {
           await folder.write(entry, repository.read(entry.pieces));
@@ -89,14 +84,10 @@ async function findPoint(repository: Repository, wanted: string): Promise<Manife
 }
 
 /** Nothing is written when something is missing: half a cloud is not asked for. */
-async function demandPieces(
-  components: Components,
-  manifest: Manifest,
-  repository: Repository,
-): Promise<void> {
+async function demandPieces(manifest: Manifest, repository: Repository): Promise<void> {
   const missing: string[] = [];
   for (const component of manifest.components) {
-    for await (const { path, pieces } of components.entries(component)) {
+    for await (const { path, pieces } of entriesOf(repository, component)) {
       for (const piece of pieces) {
         if (await repository.hasPiece(piece)) continue;
         missing.push(path);

@@ -1,13 +1,28 @@
 /** Recovery points over REST, for administrators. */
+import { prefersLater } from '../http/later.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
+import { UNASKED } from '../metadata/change.ts';
 import type { Points } from './points.ts';
 import type { RecoveryKeys } from './recovery-keys.ts';
-import { KeyAnswer, KeyProof, NewPointQuery, Point, PointPath, PointsQuery } from './schema.ts';
+import type { Removals } from './removals.ts';
+import {
+  Checked,
+  KeyAnswer,
+  KeyProof,
+  NewPointQuery,
+  Point,
+  PointPath,
+  PointsQuery,
+  VerifyQuery,
+} from './schema.ts';
+import type { Verifications } from './verifications.ts';
 
 export interface RecoveryRoutesDeps {
   readonly points: Points;
+  readonly verifications: Verifications;
+  readonly removals: Removals;
   readonly keys: RecoveryKeys;
 }
 
@@ -16,7 +31,7 @@ const POINT = `${POINTS}/{point_id}`;
 const common = { tag: 'recovery', permission: 'admin' } as const;
 
 export function recoveryRoutes(deps: RecoveryRoutesDeps): Route[] {
-  return [...pointRoutes(deps), ...keyRoutes(deps)];
+  return [...pointRoutes(deps), ...careRoutes(deps), ...targetRoutes(deps)];
 }
 
 function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
@@ -27,13 +42,18 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       path: POINTS,
       name: 'createRecoveryPoint',
       summary: 'Make a recovery point of the whole cloud',
-      description: 'Answers when its moment is fixed; copying goes on. `wait` waits for its end.',
+      description:
+        'Answers when its moment is fixed; copying goes on. `wait` waits for its end, and so does the operation ' +
+        'of `Prefer: respond-async`.',
       query: NewPointQuery,
       responses: { 201: Point },
-      errors: ['point_in_progress', 'out_of_space', 'read_only'],
+      errors: ['point_in_progress', 'target_in_use', 'target_unavailable', 'out_of_space', 'read_only'],
       handler: async (call) => {
-        const point = await points.create(call);
         const { wait } = call.query;
+        const isLater = prefersLater(call.request);
+        // An operation ends with the point, not with its beginning.
+        const point = await points.create(isLater ? { ...call, ...UNASKED } : call);
+        if (isLater) return points.wait(point.point_id, FOR_GOOD);
         return wait === undefined ? point : points.wait(point.point_id, wait * 1000);
       },
     }),
@@ -64,22 +84,92 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       errors: ['point_not_found'],
       handler: ({ params }) => points.find(params.point_id),
     }),
+  ];
+}
+
+/** What is done with a point that is there. */
+function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: `${POINT}/verify`,
+      name: 'verifyRecoveryPoint',
+      summary: 'Read every byte of a recovery point',
+      description:
+        'Answers when it is begun; `verifying_percent` says how far it is. In the end the point is `verified`, ' +
+        'or `damaged`, and `damage` names each file of the target that is. `wait` waits for the end.',
+      params: PointPath,
+      query: VerifyQuery,
+      isRepeatable: true,
+      responses: { 200: Point },
+      errors: ['point_not_found', 'point_invalid_state', 'point_in_progress', 'target_unavailable'],
+      handler: async ({ params: { point_id: id }, query: { wait = 0 }, request }) => {
+        await verifications.begin(await points.row(id));
+        await verifications.wait(id, prefersLater(request) ? FOR_GOOD : wait * 1000);
+        return points.find(id);
+      },
+    }),
     defineRoute({
       ...common,
       method: 'POST',
       path: `${POINT}/cancel`,
       name: 'cancelRecoveryPoint',
-      summary: 'Stop making a recovery point',
+      summary: 'Stop making a recovery point, or verifying one',
       params: PointPath,
       responses: { 200: Point },
       errors: ['point_not_found', 'point_invalid_state'],
-      handler: ({ params }) => points.cancel(params.point_id),
+      handler: async ({ params: { point_id: id } }) => {
+        return (await verifications.cancel(id)) ? points.find(id) : points.cancel(id);
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'DELETE',
+      path: POINT,
+      name: 'deleteRecoveryPoint',
+      summary: 'Delete a recovery point',
+      description:
+        'It can be had back until `deletes_at`. Then it is removed, and what only it held. One that failed or ' +
+        'was cancelled goes at once.',
+      params: PointPath,
+      responses: { 200: Point },
+      errors: ['point_not_found', 'point_invalid_state', 'target_in_use', 'target_unavailable'],
+      handler: (call) => removals.remove(call, call.params.point_id),
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: `${POINT}/undelete`,
+      name: 'undeleteRecoveryPoint',
+      summary: 'Have a deleted recovery point back',
+      params: PointPath,
+      responses: { 200: Point },
+      errors: ['point_not_found', 'point_invalid_state', 'target_in_use', 'target_unavailable'],
+      handler: (call) => removals.undelete(call, call.params.point_id),
     }),
   ];
 }
 
-function keyRoutes({ keys }: RecoveryRoutesDeps): Route[] {
+const FOR_GOOD = 2 ** 31 - 1;
+
+/** Of the place where points are, and of their key. */
+function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
   return [
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/disaster-recovery/check',
+      name: 'checkRecoveryTarget',
+      summary: 'Put the place of recovery points in order',
+      description:
+        'Makes the list of points agree with what is in the target, names points with missing pieces, and ' +
+        'removes what no point needs: of deleted ones whose time is over, and of those that were never whole.',
+      isRepeatable: true,
+      responses: { 200: Checked },
+      errors: ['point_in_progress', 'target_in_use', 'target_unavailable', 'read_only'],
+      handler: () => removals.check(),
+    }),
     defineRoute({
       ...common,
       method: 'POST',

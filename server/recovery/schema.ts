@@ -7,8 +7,11 @@ const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null
 export const Point = Type.Object({
   point_id: Type.String(),
   state: Type.String({ enum: [...POINT_STATES] }),
-  state_reason: textOrNull('Why it failed or is damaged'),
+  state_reason: textOrNull('Why it failed, is damaged, or could not be verified'),
   percent: Type.Number({ description: 'Of what has to be read' }),
+  verifying_percent: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Of its bytes that were read; null: it is not being verified',
+  }),
   created_at: Type.String({ description: 'The moment that it keeps' }),
   completed_at: textOrNull('null: not complete'),
   verified_at: textOrNull('When every byte of it was last read and found right'),
@@ -19,6 +22,15 @@ export const Point = Type.Object({
     description: 'What should be in it and is not',
   }),
   manifest_sha256: textOrNull('Of its manifest, as it is stored'),
+  damaged_files: Type.Integer({ description: 'Of the target, found by the last verification' }),
+  damage: Type.Array(
+    Type.Object({
+      file: Type.String({ description: 'In the target' }),
+      problem: Type.String({ enum: ['missing', 'altered', 'unreadable'] }),
+      needed_by: Type.String({ description: 'The first file of the cloud that is lost with it' }),
+    }),
+    { description: 'The first 1,000 of them' },
+  ),
   target: Type.String({ description: 'Where it is' }),
   deletes_at: textOrNull('When a deleted point is gone for good'),
 });
@@ -29,6 +41,12 @@ export const PointPath = Type.Object({ point_id: Type.String() });
 export const NewPointQuery = Type.Object({
   wait: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 600, description: 'Seconds to wait for its end before the answer' }),
+  ),
+});
+
+export const VerifyQuery = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 600, description: 'Seconds to wait for the end before the answer' }),
   ),
 });
 
@@ -46,3 +64,18 @@ export const KeyAnswer = Type.Object({
 export type KeyAnswer = Static<typeof KeyAnswer>;
 
 export const KeyProof = Type.Object({ recovery_key: Type.String({ maxLength: 200 }) });
+
+export const Checked = Type.Object({
+  points: Type.Integer({ description: 'In the list' }),
+  damaged_points: Type.Array(Type.String(), { description: 'Their ids' }),
+  removed_points: Type.Array(Type.String(), { description: 'Deleted ones whose time was over' }),
+  removed_pieces: Type.Integer({ description: 'That no point needed' }),
+  freed_bytes: Type.Integer(),
+  unfinished_files: Type.Integer({
+    description: 'Removed: a Cloudlet that was killed had begun to write them',
+  }),
+  blocked_by: Type.Array(Type.String(), {
+    description: 'Points whose list of pieces is damaged: until they are deleted nothing is removed',
+  }),
+});
+export type Checked = Static<typeof Checked>;

@@ -1,5 +1,6 @@
 /** SQL of recovery points. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { Verdict } from './verification.ts';
 
 export const POINT_STATES = [
   'creating',
@@ -32,14 +33,50 @@ export interface PointRow {
   readonly gaps: string;
   readonly manifest_sha256: string | null;
   readonly deletes_at: number | null;
+  /** JSON: DamagedFile[], the first of them. */
+  readonly damage: string;
+  readonly damaged_files: number;
+  /** Of one that is deleting: what undelete gives back. */
+  readonly state_before: PointState | null;
+  readonly grace_left_ms: number | null;
 }
 
 const COLUMNS = `id, point_id, state, reason, target, percent, created_at, completed_at, verified_at, size_bytes,
-  stored_bytes, contents, gaps, manifest_sha256, deletes_at`;
+  stored_bytes, contents, gaps, manifest_sha256, deletes_at, damage, damaged_files,
+  state_before, grace_left_ms`;
+/** States of points that have a manifest, as far as is known. */
+export const LASTING: readonly PointState[] = ['complete', 'verified', 'drilled', 'damaged'];
+export const DELETABLE: readonly PointState[] = [...LASTING, 'failed', 'cancelled'];
+const IS_LASTING = `state IN ('complete', 'verified', 'drilled', 'damaged')`;
 const KEY_TAKEN = 'recovery_key_taken_at ';
 /** More than are made in the time that a point may be old. */
 const SKIPPED_ACCOUNTS = 10_000;
+/** Name of the secret that this cloud is known by among the writers of a target. */
+export const WRITER = 'recovery-writer';
 const HOLD_MS = 10 * 60_000;
+
+/** As insert() makes it. */
+export function newRow(point: Pick<PointRow, 'point_id' | 'target' | 'created_at'>): PointRow {
+  return {
+    ...point,
+    id: 0,
+    state: 'creating',
+    reason: null,
+    percent: 0,
+    completed_at: null,
+    verified_at: null,
+    size_bytes: 0,
+    stored_bytes: 0,
+    contents: '{}',
+    gaps: '[]',
+    manifest_sha256: null,
+    deletes_at: null,
+    damage: '[]',
+    damaged_files: 0,
+    state_before: null,
+    grace_left_ms: null,
+  };
+}
 
 export class RecoveryStore {
   readonly #reads: Reads;
@@ -58,11 +95,33 @@ export class RecoveryStore {
     return this.#reads.all(sql, after, limit);
   }
 
-  /** The newest whose pieces are all there, as far as is known. */
-  newestSound(): Awaitable<PointRow | undefined> {
+  listAt(target: string): Awaitable<PointRow[]> {
+    return this.#reads.all(`SELECT ${COLUMNS} FROM recovery_points WHERE target = ? ORDER BY id`, target);
+  }
+
+  /** The newest at that target whose pieces are all there, as far as is known. */
+  newestSound(target: string): Awaitable<PointRow | undefined> {
     return this.#reads.get(
-      `SELECT ${COLUMNS} FROM recovery_points WHERE state IN ('complete', 'verified', 'drilled')
+      `SELECT ${COLUMNS} FROM recovery_points WHERE target = ? AND state IN ('complete', 'verified', 'drilled')
        ORDER BY created_at DESC, id DESC LIMIT 1`,
+      target,
+    );
+  }
+
+  /** Files of the target that verifications found damaged, of all points there. */
+  async damagedFiles(target: string): Promise<string[]> {
+    const rows = await this.#reads.all<{ file: string }>(
+      `SELECT DISTINCT damaged.value ->> 'file' AS file FROM recovery_points, json_each(damage) AS damaged
+       WHERE target = ?`,
+      target,
+    );
+    return rows.map(({ file }) => file);
+  }
+
+  /** Deleted ones that cannot be had back any more. */
+  listDue(): Awaitable<PointRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM recovery_points WHERE state = 'deleting' AND grace_left_ms <= 0 ORDER BY id`,
     );
   }
 
@@ -73,18 +132,106 @@ export class RecoveryStore {
     };
   }
 
+  /** One that was found in the target. */
+  insertWhole(row: PointRow): Statement {
+    return {
+      sql: `INSERT INTO recovery_points (point_id, state, reason, target, percent, created_at, completed_at,
+              size_bytes, contents, gaps, manifest_sha256, damage, damaged_files)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.point_id, row.state, row.reason, row.target, row.percent, row.created_at, row.completed_at],
+        ...[row.size_bytes, row.contents, row.gaps, row.manifest_sha256, row.damage, row.damaged_files],
+      ],
+    };
+  }
+
   /** Replaces all that may change. */
   update(row: PointRow): Statement {
     return {
       sql: `UPDATE recovery_points SET state = ?, reason = ?, percent = ?, created_at = ?, completed_at = ?,
               verified_at = ?, size_bytes = ?, stored_bytes = ?, contents = ?, gaps = ?, manifest_sha256 = ?,
-              deletes_at = ? WHERE id = ?`,
+              deletes_at = ?, damage = ?, damaged_files = ? WHERE id = ?`,
       params: [
         ...[row.state, row.reason, row.percent, row.created_at, row.completed_at, row.verified_at],
         ...[row.size_bytes, row.stored_bytes, row.contents, row.gaps, row.manifest_sha256],
-        ...[row.deletes_at, row.id],
+        ...[row.deletes_at, row.damage, row.damaged_files, row.id],
       ],
     };
+  }
+
+  /** What every byte of it tells; nothing when it was deleted meanwhile. */
+  setVerdict(pointId: string, verdict: Verdict, now: number): Statement {
+    const { damagedFiles: count } = verdict;
+    const reason = `${count} ${count === 1 ? 'file' : 'files'} of it in the target are missing or damaged`;
+    const isSound = count === 0;
+    return {
+      sql: `UPDATE recovery_points SET reason = ?, damage = ?, damaged_files = ?,
+              verified_at = CASE WHEN ? THEN ? ELSE verified_at END,
+              state = CASE WHEN NOT ? THEN 'damaged' WHEN state = 'drilled' THEN state ELSE 'verified' END
+            WHERE point_id = ? AND ${IS_LASTING}`,
+      params: [
+        ...[isSound ? null : reason, JSON.stringify(verdict.damage), count],
+        ...[Number(isSound), now, Number(isSound), pointId],
+      ],
+    };
+  }
+
+  /** Why nothing more is known of it; its state stays. */
+  setReason(pointId: string, reason: string): Statement {
+    const sql = `UPDATE recovery_points SET reason = ? WHERE point_id = ? AND ${IS_LASTING}`;
+    return { sql, params: [reason, pointId] };
+  }
+
+  setDamaged(
+    pointId: string,
+    { reason, damage }: { readonly reason: string; readonly damage: Verdict['damage'] },
+  ): Statement {
+    return {
+      sql: `UPDATE recovery_points SET state = 'damaged', reason = ?, damage = ?, damaged_files = ?
+            WHERE point_id = ? AND ${IS_LASTING}`,
+      params: [reason, JSON.stringify(damage), damage.length, pointId],
+    };
+  }
+
+  /** Changes nothing when its state is another by now. */
+  setDeleting(
+    { point_id, state }: Pick<PointRow, 'point_id' | 'state'>,
+    { graceMs, deletesAt }: { readonly graceMs: number; readonly deletesAt: number },
+  ): Statement {
+    return {
+      sql: `UPDATE recovery_points SET state = 'deleting', state_before = state, grace_left_ms = ?, deletes_at = ?
+            WHERE point_id = ? AND state = ?`,
+      params: [graceMs, deletesAt, point_id, state],
+    };
+  }
+
+  /** Changes nothing when it is not deleting, or too late. */
+  setUndeleted({ point_id }: Pick<PointRow, 'point_id'>): Statement {
+    return {
+      sql: `UPDATE recovery_points SET state = state_before, state_before = NULL, grace_left_ms = NULL,
+              deletes_at = NULL
+            WHERE point_id = ? AND state = 'deleting' AND state_before IS NOT NULL AND grace_left_ms > 0`,
+      params: [point_id],
+    };
+  }
+
+  /** Takes what has passed from what deleted points have left. */
+  countGrace(passedMs: number, now: number): Statement {
+    const left = 'max(0, grace_left_ms - ?)';
+    return {
+      sql: `UPDATE recovery_points SET grace_left_ms = ${left}, deletes_at = ? + ${left}
+            WHERE state = 'deleting' AND grace_left_ms > 0`,
+      params: [Math.round(passedMs), now, Math.round(passedMs)],
+    };
+  }
+
+  remove({ point_id }: Pick<PointRow, 'point_id'>): Statement {
+    return { sql: 'DELETE FROM recovery_points WHERE point_id = ?', params: [point_id] };
+  }
+
+  /** What lies elsewhere is not of this list. */
+  removeElsewhere(target: string): Statement {
+    return { sql: 'DELETE FROM recovery_points WHERE target <> ?', params: [target] };
   }
 
   /** Points that were being made when Cloudlet ended: nobody goes on with them. */
@@ -149,6 +296,9 @@ export class RecoveryStore {
     return [
       'DELETE FROM sessions',
       'DELETE FROM recovery_holds',
+      'DELETE FROM recovery_points',
+      // The cloud that was lost may live: this one writes under a name of its own (lease.ts).
+      `DELETE FROM secrets WHERE name = '${WRITER}'`,
       `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = 'The cloud was restored'
        WHERE state = 'pending'`,
       'UPDATE webhook_events SET is_pending = 0 WHERE is_pending = 1',

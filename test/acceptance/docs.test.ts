@@ -83,7 +83,12 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     if (id === 'undeleteDatabase') await user.expect(200, path, { method: 'DELETE' });
     return made.database_id;
   },
-  POINT_ID: async () => (await admin.expect(201, '/api/disaster-recovery/points?wait=60', POST)).point_id,
+  POINT_ID: async (_user, id) => {
+    const points = '/api/disaster-recovery/points';
+    const { point_id: made } = await admin.expect(201, `${points}?wait=60`, POST);
+    if (id === 'undeleteRecoveryPoint') await admin.expect(200, `${points}/${made}`, { method: 'DELETE' });
+    return made;
+  },
   WEBHOOK_ID: async (user) => {
     return (await user.expect(201, '/api/webhooks', { json: { url: 'https://hooks.invalid/' } })).id;
   },

@@ -54,6 +54,12 @@ export class LosableCloud {
     return runCloudlet([...args, ...more], { env: {} });
   }
 
+  /** Starts it once more, on the same directory, with these settings too. */
+  async startAgain(env: Env = {}): Promise<void> {
+    await this.cloud.end();
+    await this.#start(this.dataDir, env);
+  }
+
   /** Kills it, removes all it had, and goes on with what the newest point gives. */
   async lose(): Promise<Ended> {
     await this.cloud.crash();
@@ -62,7 +68,6 @@ export class LosableCloud {
     const restored = await this.restore(to);
     if (restored.code !== 0) throw new Error(`${restored.stdout}${restored.stderr}`);
     await this.#start(to);
-    this.user = await CheckedClient.open(this.cloud.api, this.user.key);
     return restored;
   }
 
@@ -71,8 +76,9 @@ export class LosableCloud {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  async #start(dataDir: string): Promise<void> {
-    this.cloud = await CloudProcess.start({ dataDir, env: this.#env });
+  async #start(dataDir: string, env: Env = {}): Promise<void> {
+    this.cloud = await CloudProcess.start({ dataDir, env: { ...this.#env, ...env } });
     this.admin = await CheckedClient.open(this.cloud.api, ADMIN_KEY);
+    if (this.user !== undefined) this.user = await CheckedClient.open(this.cloud.api, this.user.key);
   }
 }

@@ -1,16 +1,30 @@
 /** Recovery points in a directory: another disk, NFS, or, for want of better, the data directory. */
 import { execFile } from 'node:child_process';
 import type { Dirent } from 'node:fs';
-import { access, mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
+import {
+  access,
+  mkdir,
+  open,
+  opendir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../errors.ts';
 import { randomName } from '../../ids.ts';
-import type { Target, TargetFile } from '../../recovery/target.ts';
+import { Damaged } from '../../recovery/piece-box.ts';
+import type { Target } from '../../recovery/target.ts';
 
 const run = promisify(execFile);
-/** Of files that are not whole yet; the next sync() of a new run removes what a kill left. */
+/** Of files that are not whole yet. */
 const UNFINISHED = '.unfinished';
+/** What a disk or a file system that is damaged answers for one file. */
+const UNREADABLE = ['EIO', 'EBADMSG', 'EUCLEAN', 'EISDIR'];
 
 export class DirectoryTarget implements Target {
   readonly place: string;
@@ -39,11 +53,28 @@ export class DirectoryTarget implements Target {
     }
   }
 
+  async create(name: string, bytes: Uint8Array): Promise<boolean> {
+    const path = join(this.place, name);
+    // Whoever begins here may find another disk than the last time.
+    this.#made.clear();
+    await this.#makeFolder(dirname(path));
+    try {
+      await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
+      return true;
+    } catch (error) {
+      if (isCode(error, 'EEXIST')) return false;
+      throw this.#explain(error);
+    }
+  }
+
   async get(name: string): Promise<Buffer | undefined> {
     try {
       return await readFile(join(this.place, name));
     } catch (error) {
       if (isCode(error, 'ENOENT')) return undefined;
+      if (UNREADABLE.some((code) => isCode(error, code))) {
+        throw new Damaged(`${name} cannot be read: ${(error as Error).message}`, 'unreadable');
+      }
       throw error;
     }
   }
@@ -55,18 +86,37 @@ export class DirectoryTarget implements Target {
     );
   }
 
-  async *list(folder: string): AsyncGenerator<TargetFile> {
+  async *list(folder: string): AsyncGenerator<string> {
     for await (const entry of entriesOf(join(this.place, folder))) {
       const name = `${folder}/${entry.name}`;
       if (entry.isDirectory()) yield* this.list(name);
-      else if (!entry.name.endsWith(UNFINISHED)) {
-        yield { name, sizeBytes: (await stat(join(this.place, name))).size };
-      }
+      else if (!entry.name.endsWith(UNFINISHED)) yield name;
     }
   }
 
-  async remove(name: string): Promise<void> {
-    await rm(join(this.place, name), { force: true });
+  async remove(name: string): Promise<number> {
+    const path = join(this.place, name);
+    try {
+      const { size } = await stat(path);
+      await unlink(path);
+      return size;
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) return 0;
+      throw error;
+    }
+  }
+
+  async removeUnfinished(folder: string): Promise<number> {
+    let count = 0;
+    for await (const entry of entriesOf(join(this.place, folder))) {
+      const name = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) count += await this.removeUnfinished(name);
+      else if (entry.name.endsWith(UNFINISHED)) {
+        await this.remove(name);
+        count++;
+      }
+    }
+    return count;
   }
 
   /** One syncfs(2) for all files, which takes a fraction of an fsync of each; errors of writing are told. */

@@ -13,6 +13,7 @@ import { databases } from './0011-databases.ts';
 import { freePlanDatabases } from './0012-free-plan-databases.ts';
 import { recovery } from './0013-recovery.ts';
 import { databaseSamples } from './0014-database-samples.ts';
+import { pointDamage } from './0015-point-damage.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -36,4 +37,5 @@ export const migrations: readonly Migration[] = [
   { number: 12, name: 'free plan databases', sql: freePlanDatabases },
   { number: 13, name: 'recovery', sql: recovery },
   { number: 14, name: 'database samples', sql: databaseSamples },
+  { number: 15, name: 'point damage', sql: pointDamage },
 ];

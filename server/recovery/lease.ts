@@ -1,0 +1,203 @@
+/**
+ * Who may write to a repository: one Cloudlet at a time.
+ *
+ * Whoever wants to makes `writers/<n + 1>`, where n is the highest number there: of several who try, one
+ * succeeds. The highest number is the writer. It says so anew every few seconds, as long as it writes; when
+ * it has not for a while, by the clock of whoever looks, it is dead and the next number may be made. A writer
+ * that was thought dead and is not finds a higher number than its own, and stops.
+ */
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { randomName } from '../ids.ts';
+import type { Target } from './target.ts';
+
+const FOLDER = 'writers';
+const DIGITS = 12;
+
+/** The file of a writer. */
+interface Note {
+  /** Of one data directory: its next process takes over from a killed one at once. */
+  readonly cloud: string;
+  /** For people. */
+  readonly host: string;
+  readonly session: string;
+  readonly beat: number;
+  readonly released: boolean;
+}
+
+export interface LeaseDeps {
+  readonly target: Target;
+  readonly clock: Clock;
+  readonly cloud: () => Promise<string>;
+  readonly host: string;
+  /** A writer that is silent for so long is dead, ms. */
+  readonly silenceMs: number;
+}
+
+export interface Holding {
+  /** Aborts when somebody else writes, or nobody knows. */
+  readonly signal: AbortSignal;
+  /** Rejects unless this is the writer still. To be asked just before what must not be done by two. */
+  assertHeld(): Promise<void>;
+  /** Idempotent. */
+  release(): Promise<void>;
+}
+
+export class Lease {
+  readonly #deps: LeaseDeps;
+  readonly #session = randomName(16);
+  #users = 0;
+  #held: Promise<HeldLease> | undefined;
+  /** What somebody else's file was when it was seen first. */
+  #sighting: { readonly text: string; readonly at: number } | undefined;
+
+  constructor(deps: LeaseDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Makes this the only writer until the holding is released; within one process there may be several at
+   * once. Throws `target_in_use`.
+   */
+  async hold(): Promise<Holding> {
+    this.#users++;
+    const taking = this.#held ?? this.#take();
+    this.#held = taking;
+    let isReleased = false;
+    const release = async () => {
+      if (isReleased) return;
+      isReleased = true;
+      if (--this.#users > 0) return;
+      this.#held = undefined;
+      await taking.then((held) => held.release()).catch(() => {});
+    };
+    try {
+      const held = await taking;
+      return { signal: held.signal, assertHeld: () => held.assertHeld(), release };
+    } catch (error) {
+      await release();
+      throw error;
+    }
+  }
+
+  /** As hold(), for as long as `work` takes. */
+  async during<T>(work: (holding: Holding) => Promise<T>): Promise<T> {
+    const holding = await this.hold();
+    try {
+      return await work(holding);
+    } finally {
+      await holding.release();
+    }
+  }
+
+  async #take(): Promise<HeldLease> {
+    const { target, silenceMs, host } = this.#deps;
+    const cloud = await this.#deps.cloud();
+    const names = await writersOf(target);
+    const highest = names.at(-1);
+    if (highest !== undefined) await this.#assertFree(highest, cloud);
+    const number = (highest === undefined ? 0 : Number(highest.slice(FOLDER.length + 1))) + 1;
+    const name = `${FOLDER}/${String(number).padStart(DIGITS, '0')}`;
+    const note: Note = { cloud, host, session: this.#session, beat: 0, released: false };
+    if (!(await target.create(name, bytesOf(note)))) throw inUse('Another Cloudlet was faster', silenceMs);
+    for (const older of names) await target.remove(older);
+    return new HeldLease({ target, name, note, silenceMs });
+  }
+
+  async #assertFree(name: string, cloud: string): Promise<void> {
+    const { target, clock, silenceMs } = this.#deps;
+    const text = (await target.get(name))?.toString('utf8') ?? '';
+    const note = readNote(text);
+    if (note?.released === true || note?.cloud === cloud) return;
+    if (this.#sighting?.text !== name + text) this.#sighting = { text: name + text, at: clock.uptime() };
+    if (clock.uptime() - this.#sighting.at >= silenceMs) return;
+    throw inUse(`Another Cloudlet${note ? `, on ${note.host},` : ''} writes to ${target.place}`, silenceMs);
+  }
+}
+
+interface Held {
+  readonly target: Target;
+  readonly name: string;
+  readonly note: Note;
+  readonly silenceMs: number;
+}
+
+class HeldLease {
+  readonly #cancel = new AbortController();
+  readonly #about: Held;
+  readonly #timer: NodeJS.Timeout;
+  #beat = 0;
+  #renewal: Promise<void> = Promise.resolve();
+  #failures = 0;
+
+  constructor(about: Held) {
+    this.#about = about;
+    this.#timer = setInterval(() => this.#renew(), about.silenceMs / BEATS).unref();
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancel.signal;
+  }
+
+  async assertHeld(): Promise<void> {
+    this.signal.throwIfAborted();
+    const { target, name, silenceMs } = this.#about;
+    const highest = (await writersOf(target)).at(-1);
+    if (highest === name) return;
+    const lost =
+      highest === undefined
+        ? new AppError('target_unavailable', 'The place for recovery points is gone')
+        : inUse('Another Cloudlet writes to the place for recovery points by now', silenceMs);
+    this.#cancel.abort(lost);
+    throw lost;
+  }
+
+  async release(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#renewal;
+    const { target, name, note } = this.#about;
+    if (!this.signal.aborted) await target.put(name, bytesOf({ ...note, released: true }));
+  }
+
+  #renew(): void {
+    const { target, name, note } = this.#about;
+    this.#renewal = this.#renewal.then(async () => {
+      try {
+        await this.assertHeld();
+        await target.put(name, bytesOf({ ...note, beat: ++this.#beat }));
+        this.#failures = 0;
+      } catch (error) {
+        if (++this.#failures >= BEATS / 2) this.#cancel.abort(error);
+      }
+    });
+  }
+}
+
+/** In the time after which a silent writer is dead. */
+const BEATS = 6;
+
+async function writersOf(target: Target): Promise<string[]> {
+  const names: string[] = [];
+  for await (const name of target.list(FOLDER)) names.push(name);
+  return names.sort();
+}
+
+function bytesOf(note: Note): Buffer {
+  return Buffer.from(`${JSON.stringify(note)}\n`);
+}
+
+/** undefined: it is being written, or its writer was killed as it wrote. */
+function readNote(text: string): Note | undefined {
+  try {
+    return JSON.parse(text) as Note;
+  } catch {
+    return undefined;
+  }
+}
+
+function inUse(detail: string, silenceMs: number): AppError {
+  const seconds = Math.ceil(silenceMs / 1000);
+  return new AppError('target_in_use', detail, {
+    hint: `Give each cloud a place of its own. If that one is gone, ask again in ${seconds} seconds, and then once more`,
+  });
+}

@@ -1,0 +1,95 @@
+/**
+ * Rows of points are a cache of what is in the target: after a restore, a kill or a change of the target they
+ * are made to agree with it.
+ */
+import { createHash } from 'node:crypto';
+import { type Clock, readTime } from '../clock.ts';
+import { idTime } from '../ids.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import { readManifest } from './manifest.ts';
+import { Damaged, type Problem } from './piece-box.ts';
+import { manifestFile, type Repository } from './repository.ts';
+import { LASTING, newRow, type PointRow, type RecoveryStore } from './store.ts';
+import type { DamagedFile } from './verification.ts';
+
+export interface ReconcileDeps {
+  readonly store: RecoveryStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly repository: Repository;
+  /** Where the repository is. */
+  readonly place: string;
+  /** The point that is being made, whose row is right; null: none. */
+  readonly making: string | null;
+  readonly graceMs: number;
+}
+
+/** Where both say something, the row wins: it is written last. */
+export async function reconcile(deps: ReconcileDeps): Promise<void> {
+  const { store, changes, repository, place, making, clock, graceMs } = deps;
+  const there = new Set(await repository.points());
+  const deleted = new Set(await repository.deleted());
+  const rows = new Map((await store.listAt(place)).map((row) => [row.point_id, row]));
+  for (const [id, row] of rows) {
+    if (LASTING.includes(row.state) && !there.has(id)) {
+      await changes.run(UNASKED, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
+    }
+    if (row.state === 'deleting' && there.has(id) && !deleted.has(id)) await repository.markDeleted(id);
+    if (row.state !== 'deleting' && deleted.has(id)) await repository.unmarkDeleted(id);
+  }
+  for (const id of there) {
+    const row = rows.get(id);
+    const isKnown = row !== undefined && !mayBeBetter(row);
+    if (isKnown || id === making) continue;
+    const found = await rowOf(repository, id, place);
+    await changes.run(UNASKED, (change) => {
+      if (row !== undefined) {
+        change.add(store.update({ ...found, id: row.id }));
+        return;
+      }
+      change.add(store.insertWhole(found));
+      if (!deleted.has(id)) return;
+      change.add(store.setDeleting(found, { graceMs, deletesAt: clock.now() + graceMs }));
+    });
+  }
+}
+
+/** Its manifest is there all the same: it was whole just before a kill, or its disk is mounted again. */
+function mayBeBetter({ point_id, state, damage }: PointRow): boolean {
+  if (state !== 'damaged') return ['creating', 'failed', 'cancelled'].includes(state);
+  return damage === JSON.stringify(lostPoint(point_id).damage);
+}
+
+/** What is said of a point that is not in the target. */
+export function lostPoint(id: string) {
+  return { reason: 'It is not in the target any more', damage: [manifestDamage(id, 'missing')] };
+}
+
+function manifestDamage(id: string, problem: Problem): DamagedFile {
+  return { file: manifestFile(id), problem, needed_by: 'all of it' };
+}
+
+async function rowOf(repository: Repository, id: string, target: string): Promise<PointRow> {
+  const unknown = newRow({ point_id: id, target, created_at: idTime(id) });
+  try {
+    const found = await repository.getManifest(id);
+    if (found === undefined) throw new Damaged('it is gone', 'missing');
+    const { components, contents, gaps, cut_at, completed_at } = readManifest(found.bytes);
+    return {
+      ...unknown,
+      state: 'complete',
+      percent: 100,
+      created_at: readTime('cut_at', cut_at),
+      completed_at: readTime('completed_at', completed_at),
+      size_bytes: components.reduce((sum, { size_bytes }) => sum + size_bytes, 0),
+      contents: JSON.stringify(contents),
+      gaps: JSON.stringify(gaps),
+      manifest_sha256: createHash('sha256').update(found.sealed).digest('hex'),
+    };
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error;
+    const damage = JSON.stringify([manifestDamage(id, error.problem)]);
+    const about = { reason: 'Its manifest is damaged', damage, damaged_files: 1 };
+    return { ...unknown, ...about, state: 'damaged', completed_at: idTime(id) };
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * Deletes recovery points. A deleted one can be had back for a while, which is counted while Cloudlet runs:
+ * a clock that is set forward ends it no sooner. Then its manifest goes, and what only it held.
+ */
+import type { Call } from '../accounts/principal.ts';
+import type { Clock } from '../clock.ts';
+import { AppError } from '../errors.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Holding, Lease } from './lease.ts';
+import { presentPoint } from './point-answer.ts';
+import type { Points } from './points.ts';
+import { lostPoint, reconcile } from './reconcile.ts';
+import type { Repository } from './repository.ts';
+import type { Checked, Point } from './schema.ts';
+import { DELETABLE, type PointRow, type RecoveryStore } from './store.ts';
+import { type Swept, sweep } from './sweep.ts';
+
+export interface RemovalsDeps {
+  readonly store: RecoveryStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly lease: Lease;
+  /** Opens the repository, or makes it. Throws `target_unavailable`. */
+  readonly repository: () => Promise<Repository>;
+  /** As repository(), and makes none. */
+  readonly find: () => Promise<Repository | undefined>;
+  /** True when the place can be reached and the points that were made there are not in it. */
+  readonly isLost: () => Promise<boolean>;
+  readonly points: Pick<Points, 'row' | 'making'>;
+  /** Where the repository is. */
+  readonly place: string;
+  /** How long a deleted point can be had back, ms. */
+  readonly graceMs: number;
+  readonly report: (pointId: string, error: unknown) => void;
+}
+
+export class Removals {
+  readonly #deps: RemovalsDeps;
+  #sweeping: { readonly cancel: AbortController; readonly ended: Promise<unknown> } | undefined;
+  #countedAt: number;
+
+  constructor(deps: RemovalsDeps) {
+    this.#deps = deps;
+    this.#countedAt = deps.clock.uptime();
+  }
+
+  /** Throws `point_not_found`, `point_invalid_state`, `target_in_use`, `target_unavailable`. */
+  async remove(call: Call, pointId: string): Promise<Point> {
+    const { store, changes, clock, graceMs } = this.#deps;
+    const row = await this.#deps.points.row(pointId);
+    if (row.state === 'deleting') return presentPoint(row);
+    if (!DELETABLE.includes(row.state)) {
+      throw invalidState(row, 'is being made', 'Cancel it first');
+    }
+    // What never was whole is of no use to anybody.
+    const grace = row.completed_at === null ? 0 : graceMs;
+    if (row.completed_at !== null) await this.#write((repository) => repository.markDeleted(pointId));
+    const deleted: PointRow = { ...row, state: 'deleting', deletes_at: clock.now() + grace };
+    const answer = await changes.run(call, (change) => {
+      change.expect(store.setDeleting(row, { graceMs: grace, deletesAt: clock.now() + grace }), 'retry');
+      return presentPoint(deleted);
+    });
+    if (grace === 0) this.#sweepSoon();
+    return answer;
+  }
+
+  /** Throws `point_not_found`, `point_invalid_state`, `target_in_use`, `target_unavailable`. */
+  async undelete(call: Call, pointId: string): Promise<Point> {
+    const { store, changes } = this.#deps;
+    const row = await this.#deps.points.row(pointId);
+    if (row.state !== 'deleting') throw invalidState(row, 'is not deleted', null);
+    const before = row.state_before;
+    if (before === null || row.grace_left_ms === null || row.grace_left_ms <= 0) {
+      throw invalidState(row, 'is being removed for good', null);
+    }
+    const answer = await changes.run(call, (change) => {
+      change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed for good', null));
+      return presentPoint({ ...row, state: before, deletes_at: null });
+    });
+    await this.#write((repository) => repository.unmarkDeleted(pointId));
+    return answer;
+  }
+
+  /** Makes the list agree with what is in the target. */
+  async reconcile(): Promise<void> {
+    const { store, changes, place, points } = this.#deps;
+    await changes.run(UNASKED, (change) => void change.add(store.removeElsewhere(place)));
+    const repository = await this.#deps.find();
+    if (repository !== undefined) await reconcile({ ...this.#deps, repository, making: points.making });
+  }
+
+  /** Counts the time since the last call, and removes what is due. */
+  async tick(): Promise<void> {
+    const { store, changes, clock } = this.#deps;
+    const passed = clock.uptime() - this.#countedAt;
+    this.#countedAt += passed;
+    await changes.run(UNASKED, (change) => void change.add(store.countGrace(passed, clock.now())));
+    const due = await store.listDue();
+    if (due.length > 0 && this.#deps.points.making === null) await this.#sweep();
+  }
+
+  /**
+   * Puts the list of points and the repository right with each other, and frees what no point names. Throws
+   * `point_in_progress`, `target_in_use`, `target_unavailable`.
+   */
+  async check(): Promise<Checked> {
+    const { making } = this.#deps.points;
+    if (making !== null) {
+      throw new AppError('point_in_progress', 'A recovery point is being made', {
+        extra: making === '' ? {} : { point_id: making },
+        hint: 'Wait for its end, or cancel it',
+      });
+    }
+    await this.makeWay();
+    const { store, place, isLost, changes } = this.#deps;
+    if (await isLost()) {
+      for (const { point_id: id } of await store.listAt(place)) {
+        await changes.run(UNASKED, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
+      }
+    }
+    const { removed, swept } = await this.#sweep();
+    const damaged = (await store.listAt(place)).filter(({ state }) => state === 'damaged');
+    return {
+      points: (await store.listAt(place)).length,
+      damaged_points: damaged.map(({ point_id: id }) => id),
+      removed_points: removed,
+      removed_pieces: swept.removedPieces,
+      freed_bytes: swept.freedBytes,
+      unfinished_files: swept.unfinished,
+      blocked_by: [...swept.unreadable],
+    };
+  }
+
+  /** Ends a sweep, which is begun anew later: a point is to be made. */
+  async makeWay(): Promise<void> {
+    this.#sweeping?.cancel.abort(
+      new AppError('point_in_progress', 'A recovery point is being made', { hint: 'Wait for its end' }),
+    );
+    await this.#sweeping?.ended.catch(() => {});
+  }
+
+  #sweepSoon(): void {
+    if (this.#sweeping !== undefined || this.#deps.points.making !== null) return;
+    void this.#sweep().catch((error: unknown) => this.#deps.report('', error));
+  }
+
+  #sweep(): Promise<{ removed: string[]; swept: Swept }> {
+    const cancel = new AbortController();
+    const ended = this.#write((repository, holding) => this.#sweepNow(repository, holding, cancel.signal));
+    const sweeping = { cancel, ended };
+    this.#sweeping = sweeping;
+    const forget = () => {
+      if (this.#sweeping === sweeping) this.#sweeping = undefined;
+    };
+    ended.then(forget, forget);
+    return ended;
+  }
+
+  async #sweepNow(repository: Repository, holding: Holding, cancel: AbortSignal) {
+    const { store, changes, place } = this.#deps;
+    const signal = AbortSignal.any([cancel, holding.signal]);
+    await reconcile({ ...this.#deps, repository, making: null });
+    const due = (await store.listDue()).filter(({ target }) => target === place);
+    const removed = due.map(({ point_id: id }) => id);
+    await holding.assertHeld();
+    await repository.forget(removed);
+    const swept = await sweep({ repository, holding, signal });
+    await changes.run(UNASKED, (change) => {
+      for (const id of swept.incomplete) {
+        const reason = 'Pieces of it are missing in the target: verify it, to name them';
+        change.add(store.setDamaged(id, { reason, damage: [] }));
+      }
+      if (swept.unreadable.length === 0) for (const row of due) change.add(store.remove(row));
+    });
+    return { removed, swept };
+  }
+
+  async #write<T>(work: (repository: Repository, holding: Holding) => Promise<T>): Promise<T> {
+    const repository = await this.#deps.repository();
+    return this.#deps.lease.during((holding) => work(repository, holding));
+  }
+}
+
+function invalidState({ point_id, state }: PointRow, what: string, hint: string | null): AppError {
+  const extra = { state };
+  const detail = `The recovery point ${point_id} ${what}`;
+  return new AppError('point_invalid_state', detail, hint === null ? { extra } : { extra, hint });
+}

@@ -1,0 +1,113 @@
+/** Verifies recovery points, one at a time, also while another is being made. */
+import type { Clock } from '../clock.ts';
+import { AppError, isAppError } from '../errors.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Repository } from './repository.ts';
+import type { PointRow, RecoveryStore } from './store.ts';
+import { verifyPoint } from './verification.ts';
+
+export interface VerificationsDeps {
+  readonly store: RecoveryStore;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  /** Opens the repository. Throws `target_unavailable`. */
+  readonly repository: () => Promise<Repository>;
+  readonly report: (pointId: string, error: unknown) => void;
+}
+
+interface Running {
+  readonly pointId: string;
+  readonly cancel: AbortController;
+  readonly ended: Promise<void>;
+  percent: number;
+}
+
+export class Verifications {
+  readonly #deps: VerificationsDeps;
+  #running: Running | undefined;
+
+  constructor(deps: VerificationsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Of the bytes of that point; null when it is not being verified. */
+  percentOf(pointId: string): number | null {
+    return this.#running?.pointId === pointId ? this.#running.percent : null;
+  }
+
+  /**
+   * Begins to read; nothing more when it is being verified already. Throws `point_invalid_state`,
+   * `point_in_progress` when another is being verified, `target_unavailable`.
+   */
+  async begin({ point_id: pointId, state }: PointRow): Promise<void> {
+    if (!['complete', 'verified', 'drilled', 'damaged'].includes(state)) {
+      throw new AppError('point_invalid_state', `The recovery point ${pointId} is ${state}`, {
+        extra: { state },
+        hint: 'Only what is complete can be verified',
+      });
+    }
+    const repository = await this.#deps.repository();
+    if (this.#running?.pointId === pointId) return;
+    if (this.#running !== undefined) {
+      throw new AppError('point_in_progress', 'Another recovery point is being verified', {
+        extra: { point_id: this.#running.pointId },
+        hint: 'Wait for its end, or cancel it',
+      });
+    }
+    const cancel = new AbortController();
+    const running: Running = {
+      pointId,
+      cancel,
+      percent: 0,
+      ended: this.#verify(pointId, { repository, signal: cancel.signal })
+        .catch((error: unknown) => this.#deps.report(pointId, error))
+        .finally(() => {
+          this.#running = undefined;
+        }),
+    };
+    this.#running = running;
+  }
+
+  /** Resolves when it is not being verified any more, or `ms` have passed. */
+  async wait(pointId: string, ms: number): Promise<void> {
+    const running = this.#running;
+    if (running?.pointId !== pointId) return;
+    const late = new Promise((resolve) => setTimeout(resolve, ms).unref());
+    await Promise.race([running.ended, late]);
+  }
+
+  /** False when it is not being verified. What was known of it before stays. */
+  async cancel(pointId: string): Promise<boolean> {
+    if (this.#running?.pointId !== pointId) return false;
+    await this.close();
+    return true;
+  }
+
+  /** Ends what runs. */
+  async close(): Promise<void> {
+    this.#running?.cancel.abort();
+    await this.#running?.ended;
+  }
+
+  async #verify(
+    pointId: string,
+    { repository, signal }: { readonly repository: Repository; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { store, changes, clock, report } = this.#deps;
+    const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) => {
+      if (this.#running) this.#running.percent = Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10);
+    };
+    try {
+      const verdict = await verifyPoint({ repository, pointId, signal, onProgress });
+      await changes.run(UNASKED, (change) => {
+        change.add(store.setVerdict(pointId, verdict, clock.now()));
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      report(pointId, error);
+      const why = isAppError(error) ? error.message : 'the log of Cloudlet has the cause';
+      const reason = `It could not be verified: ${why}`;
+      await changes.run(UNASKED, (change) => void change.add(store.setReason(pointId, reason)));
+    }
+  }
+}
