@@ -1,5 +1,5 @@
 /** SQL of every column that holds sealed values, for the rotation of the master key. */
-import type { Metadata, SqlValue, Statement } from './metadata.ts';
+import type { Reads, SqlValue, Statement } from './metadata.ts';
 
 export interface SealedColumn {
   readonly table: string;
@@ -63,9 +63,9 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
 ];
 
 export class SealedColumnsStore {
-  readonly #metadata: Metadata;
+  readonly #metadata: Reads;
 
-  constructor(deps: { readonly metadata: Metadata }) {
+  constructor(deps: { readonly metadata: Reads }) {
     this.#metadata = deps.metadata;
   }
 

@@ -2,6 +2,9 @@
 import type { DataFiles, Snapshot, Source, SourceFile } from './sources.ts';
 import { RecoveryStore } from './store.ts';
 
+/** The component with the keys that the metadata is sealed under. */
+export const KEYS = 'keys';
+export const KEY_FILE = 'master.key';
 const OWNER_ONLY = 0o600;
 const PAGE = 1000;
 
@@ -12,10 +15,10 @@ export function cloudSources(files: DataFiles, more: readonly Source[]): Source[
 
 function keys(files: DataFiles): Source {
   return {
-    name: 'keys',
+    name: KEYS,
     consistency: 'the keys that the metadata is sealed under',
     async *files() {
-      yield plainFile(files, 'master.key', 'in_place');
+      yield plainFile(files, KEY_FILE, 'in_place');
     },
   };
 }

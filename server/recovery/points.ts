@@ -17,6 +17,7 @@ import { type Component, type Gap, type Manifest, readManifest } from './manifes
 import { presentPoint } from './point-answer.ts';
 import type { Repository } from './repository.ts';
 import type { Point } from './schema.ts';
+import { tryPointKeys } from './sealed-values.ts';
 import type { Snapshot, Snapshots, Source } from './sources.ts';
 import { newRow, type PointRow, RecoveryStore } from './store.ts';
 
@@ -238,6 +239,7 @@ export class Points {
       const before = earlier?.components.find(({ name }) => name === source.name);
       written.push(await components.write(source, snapshot, before));
     }
+    gaps.push(...(await tryPointKeys({ repository, written, reads: snapshot.reads, signal })));
     await this.#complete(making.current, { written, gaps, snapshot, repository, holding });
   }
 

@@ -119,6 +119,12 @@ export class MasterKeys {
     return made;
   }
 
+  /** Of the text of such a file, only to open with. Throws an Error of one clear line. */
+  static read(text: string, path: string): Pick<MasterKeys, 'ids' | 'keyIdOf' | 'unseal'> {
+    const { current, keys } = parseKeyFile(path, text);
+    return new MasterKeys('', current, keys);
+  }
+
   /** Id of the key that new values are sealed under: 16 hex digits. */
   get currentId(): string {
     return this.#current;

@@ -60,12 +60,12 @@ export class LosableCloud {
     await this.#start(this.dataDir, env);
   }
 
-  /** Kills it, removes all it had, and goes on with what the newest point gives. */
-  async lose(): Promise<Ended> {
+  /** Kills it, removes all it had, and goes on with what a point gives, the newest one if none is named. */
+  async lose(point = 'latest'): Promise<Ended> {
     await this.cloud.crash();
     rmSync(this.dataDir, { recursive: true });
     const to = join(this.root, `again-${++this.#places}`);
-    const restored = await this.restore(to);
+    const restored = await this.restore(to, '--point', point);
     if (restored.code !== 0) throw new Error(`${restored.stdout}${restored.stderr}`);
     await this.#start(to);
     return restored;

@@ -1,0 +1,101 @@
+/** Sealed values of a snapshot are of use only with their keys: both are tried before a point is complete. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { AppError } from '../errors.ts';
+import type { Reads } from '../metadata/metadata.ts';
+import { SEALED_COLUMNS, type SealedColumn, SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
+import { MasterKeys } from '../system/master-key.ts';
+import { KEY_FILE, KEYS } from './cloud-sources.ts';
+import { entriesOf } from './entries.ts';
+import type { Component, Gap } from './manifest.ts';
+import type { Repository } from './repository.ts';
+
+/** The keys of a point. */
+export interface PointKeys {
+  ids(): string[];
+  keyIdOf(sealed: Uint8Array): string;
+  /** Throws AppError `data_corrupted`. */
+  unseal(sealed: Uint8Array, context: string): Buffer;
+}
+
+const PAGE = 200;
+
+interface Point {
+  readonly repository: Repository;
+  /** Its components. */
+  readonly written: readonly Component[];
+  /** Its metadata. */
+  readonly reads: Reads;
+  readonly signal: AbortSignal;
+}
+
+/** As trySealedValues, with the keys that the repository gives back. */
+export async function tryPointKeys({ repository, written, reads, signal }: Point): Promise<readonly Gap[]> {
+  for (const component of written) {
+    if (component.name !== KEYS) continue;
+    for await (const { pieces } of entriesOf(repository, component)) {
+      const text = Buffer.concat(await Array.fromAsync(repository.read(pieces))).toString('utf8');
+      return trySealedValues(reads, MasterKeys.read(text, KEY_FILE), signal);
+    }
+  }
+  throw new Error(`the point has no ${KEY_FILE}`);
+}
+
+/**
+ * Opens every sealed value of the snapshot with `keys`. Resolves with the columns of which some do not open:
+ * they are damaged in this cloud already. Throws AppError `data_corrupted` when a whole key is not there.
+ */
+export async function trySealedValues(
+  reads: Reads,
+  keys: PointKeys,
+  signal: AbortSignal,
+): Promise<readonly Gap[]> {
+  const store = new SealedColumnsStore({ metadata: reads });
+  const known = new Set(keys.ids());
+  const gaps: Gap[] = [];
+  for (const column of SEALED_COLUMNS) {
+    const damaged = await damagedOf(column, { store, keys, known, signal });
+    const [first] = damaged;
+    if (first === undefined) continue;
+    const reason = `${damaged.length} of its sealed values are damaged, the first is ${first}`;
+    gaps.push({ component: `${column.table}.${column.column}`, reason });
+  }
+  return gaps;
+}
+
+interface Trial {
+  readonly store: SealedColumnsStore;
+  readonly keys: PointKeys;
+  readonly known: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+}
+
+/** Contexts of the values that do not open. */
+async function damagedOf(column: SealedColumn, { store, keys, known, signal }: Trial): Promise<string[]> {
+  const damaged: string[] = [];
+  let page = await store.page(column, null, PAGE);
+  for (; page.length > 0; page = await store.page(column, page.at(-1) ?? null, PAGE)) {
+    // Reads answer at once: without a turn of the loop nobody else would get theirs.
+    await turn();
+    signal.throwIfAborted();
+    for (const row of page) {
+      const context = column.context(row);
+      if (!opens(row.sealed, context, { keys, known })) damaged.push(context);
+    }
+  }
+  return damaged;
+}
+
+function opens(sealed: Uint8Array, context: string, { keys, known }: Pick<Trial, 'keys' | 'known'>): boolean {
+  let keyId: string | undefined;
+  try {
+    keyId = keys.keyIdOf(sealed);
+    keys.unseal(sealed, context);
+    return true;
+  } catch (error) {
+    if (keyId === undefined || known.has(keyId)) return false;
+    throw new AppError('data_corrupted', `master.key has no key ${keyId}, under which ${context} is sealed`, {
+      hint: 'Put back your copy of master.key',
+      cause: error,
+    });
+  }
+}
