@@ -5,6 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { EngineDatabase } from './databases/engine.ts';
 import { MYSQL_USERS, MysqlEngine } from './drivers/engine-mysql/mysql-engine.ts';
+import { externalPostgresql } from './drivers/engine-postgresql/external-server-facts.ts';
 import { PostgresqlEngine, USERS } from './drivers/engine-postgresql/postgresql-engine.ts';
 import { exchangeHrana, type HranaCall } from './drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from './drivers/engine-sqlite/sqlite-engine.ts';
@@ -14,7 +15,10 @@ import type { DiskRoom } from './system/disk-room.ts';
 import { whyNoOtherUsers } from './system/other-users.ts';
 
 export interface EnginesOptions {
-  readonly config: Pick<Config, 'dataDir' | 'databaseUidBase' | 'databaseProcesses' | 'databaseIdleSeconds'>;
+  readonly config: Pick<
+    Config,
+    'dataDir' | 'databaseUidBase' | 'databaseProcesses' | 'databaseIdleSeconds' | 'postgresqlUrl'
+  >;
   readonly clock: Clock;
   readonly log: Logger;
   readonly alarms: Alarms;
@@ -46,6 +50,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS,
+    external: externalPostgresql(config),
     alarms,
     isDiskLow: () => room.isLow(),
     notice: (text) => log.warn(text),

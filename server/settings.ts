@@ -67,6 +67,14 @@ const pool = (value: string) =>
   /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/(1[6-9]|2\d|30)$/.test(value)
     ? undefined
     : 'must be an IPv4 network like 127.80.0.0/16, of /16 to /30';
+/** Its password is not repeated. */
+const serverUrl = (scheme: RegExp, example: string) => (value: string) => {
+  const { protocol = '', hostname, username, searchParams } = URL.parse(value) ?? {};
+  const mode = searchParams?.get('sslmode') ?? 'disable';
+  const isRight = scheme.test(protocol) && hostname && username && SSL_MODES.includes(mode);
+  return value === '' || isRight ? undefined : `must be like ${example}`;
+};
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 const adminKey = (value: string) =>
   value === '' || /^[\x21-\x7e]{24,512}$/.test(value)
     ? undefined
@@ -356,6 +364,12 @@ export const SETTINGS = {
     0,
     24 * 365,
     'How long the last dump of a deleted database is kept; 0: there is none',
+  ),
+  postgresqlUrl: text(
+    'CLOUDLET_POSTGRESQL_URL',
+    '',
+    'Your own PostgreSQL, 15 or newer, to make databases in, `postgresql://user:password@host:5432/postgres`; empty: Cloudlet runs one',
+    serverUrl(/^postgres(?:ql)?:$/, 'postgresql://user:password@host:5432/postgres'),
   ),
   recoveryTarget: text(
     'CLOUDLET_RECOVERY_TARGET',

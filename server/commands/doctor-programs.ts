@@ -1,5 +1,8 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
+import type { Config } from '../config.ts';
 import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
+import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
+import { probe } from '../drivers/engine-postgresql/external-site.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
@@ -16,15 +19,26 @@ export async function checkQemu(): Promise<Finding[]> {
 }
 
 /** SQLite databases need none of these; each missing engine only makes its own kind unavailable. */
-export function checkEngines(): Promise<Finding[]> {
-  return Promise.all([checkPostgresql(), checkMariadb()]);
+export function checkEngines(config: Pick<Config, 'postgresqlUrl'>): Promise<Finding[]> {
+  return Promise.all([checkPostgresql(config), checkMariadb()]);
 }
 
-async function checkPostgresql(): Promise<Finding> {
+async function checkPostgresql(config: Pick<Config, 'postgresqlUrl'>): Promise<Finding> {
   const subject = 'PostgreSQL';
+  const external = externalPostgresql(config);
+  if (external !== null) {
+    return probe(external).then(
+      ({ version, limits }) => ({ level: 'ok', subject, detail: asExternal(version, limits) }),
+      (error) => ({ level: 'warn', subject, detail: error.message, fix: error.hint }),
+    );
+  }
   const found = await findPrograms(null);
   if ('version' in found) return { level: 'ok', subject, detail: `${found.version}, ${found.bin}` };
   return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
+}
+
+function asExternal(version: string, limits: readonly string[]): string {
+  return `${version}, your own server: ${limits.join('; ')}`;
 }
 
 async function checkMariadb(): Promise<Finding> {

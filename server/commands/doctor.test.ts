@@ -61,6 +61,15 @@ async function listening(headers: Readonly<Record<string, string>>, work: (port:
 }
 
 describe('doctor', () => {
+  test('a PostgreSQL of your own is asked, and its password not repeated', async () => {
+    const { code, about, lines } = await report({
+      CLOUDLET_POSTGRESQL_URL: 'postgresql://maker:not-to-be-seen@127.0.0.1:1/postgres',
+    });
+    assert.match(about('PostgreSQL'), /127\.0\.0\.1:1 cannot be reached.*Fix: start it/);
+    assert.ok(!lines.join().includes('not-to-be-seen'));
+    assert.equal(code, 0);
+  });
+
   test('looks at every part, counts, and leaves no trace', async () => {
     const { code, lines, about } = await report();
     assert.equal(code, 0, lines.join('\n'));

@@ -75,7 +75,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkMemory(),
     checkPromises(),
     checkGuestLimits(),
-    checkEngines(),
+    checkEngines(config),
   ]);
   const findings = groups.flat();
   for (const finding of findings) print(renderFinding(finding));

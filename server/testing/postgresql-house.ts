@@ -9,6 +9,7 @@ import type { EngineDatabase } from '../databases/engine.ts';
 import { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
 import { randomName } from '../ids.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
@@ -26,7 +27,10 @@ export interface PostgresqlHouse {
   close(): Promise<void>;
 }
 
-export function postgresqlHouse(firstPort = 20_000 + (process.pid % 10_000)): PostgresqlHouse {
+export function postgresqlHouse(
+  firstPort = 20_000 + (process.pid % 10_000),
+  external: ServerAddress | null = null,
+): PostgresqlHouse {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-postgresql-'));
   const alarms = new Map<string, string>();
   const disk = { isLow: false };
@@ -43,6 +47,7 @@ export function postgresqlHouse(firstPort = 20_000 + (process.pid % 10_000)): Po
       isDiskLow: () => disk.isLow,
       notice: () => {},
       firstPort,
+      external,
     });
   const engines = [make()];
   return {

@@ -20,5 +20,6 @@ export function clientCommand(programs: MysqlPrograms, work: ClientWork): Client
     args: [...words, '--default-character-set=utf8mb4', ...work.args],
     env: { ...env, MYSQL_PWD: work.password },
     readOnly,
+    files: {},
   };
 }

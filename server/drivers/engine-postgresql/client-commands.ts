@@ -14,18 +14,40 @@ export interface ClientWork {
 
 export type PostgresqlClients = ClientPrograms<ClientWork>;
 
-/** `port`: in the name of the server's socket. */
-export function clientCommand(programs: PostgresqlPrograms, port: number, work: ClientWork): ClientCommand {
+/** By its socket, which has the port in its name; or over the network. */
+type At = { readonly port: number } | Remote;
+interface Remote {
+  readonly host: string;
+  readonly port: number;
+  /** Certificates to trust, PEM; null: without TLS. */
+  readonly ca: string | null;
+}
+
+const CA_FILE = 'ca.pem';
+
+export function clientCommand(programs: PostgresqlPrograms, at: At, work: ClientWork): ClientCommand {
   const { bin, env, readOnly } = programs;
+  const { place, files } = 'host' in at ? remote(at) : local();
   const connection = {
-    // By its working directory, wherever it sees that.
-    PGHOST: `/proc/self/cwd/${SOCKET_LINK}`,
-    PGPORT: String(port),
+    ...place,
+    PGPORT: String(at.port),
     PGUSER: work.user,
     PGPASSWORD: work.password,
     PGDATABASE: work.database,
     PGOPTIONS: work.options,
     PGCONNECT_TIMEOUT: '10',
   };
-  return { command: join(bin, work.program), args: work.args, env: { ...env, ...connection }, readOnly };
+  const command = join(bin, work.program);
+  return { command, args: work.args, env: { ...env, ...connection }, readOnly, files };
+}
+
+/** By its working directory, wherever it sees that. */
+function local() {
+  return { place: { PGHOST: `/proc/self/cwd/${SOCKET_LINK}` }, files: {} };
+}
+
+function remote({ host, ca }: Remote) {
+  if (ca === null) return { place: { PGHOST: host, PGSSLMODE: 'disable' }, files: {} };
+  const place = { PGHOST: host, PGSSLMODE: 'verify-full', PGSSLROOTCERT: `/proc/self/cwd/${CA_FILE}` };
+  return { place, files: { [CA_FILE]: ca } };
 }

@@ -27,6 +27,8 @@ const PASSING = /^t_[a-z0-9]{16}$/;
 export interface DumpsDeps {
   readonly links: PostgresqlLinks;
   readonly clients: PostgresqlClients;
+  /** What we are on the server; null: it is all ours. */
+  readonly guest: () => store.Guest | null;
   readonly rolesOf: (database: EngineDatabase) => store.Roles;
 }
 
@@ -37,15 +39,18 @@ export class PostgresqlDumps {
     this.#deps = deps;
   }
 
-  async dump({ database }: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
-    const { links, clients } = this.#deps;
+  async dump(of: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
+    const { links, clients, guest, rolesOf } = this.#deps;
+    // Who may read everything cannot be made by everyone.
+    const user = guest() === null ? store.DUMPER : rolesOf(of).local;
+    if (guest() !== null) await links.putBackPassword(user);
     const { option, contentType, extension } = FORMATS[format as keyof typeof FORMATS];
     const run = await clients.run({
       program: 'pg_dump',
       args: [option, '--no-owner', '--no-acl', LOCK_WAIT],
-      user: store.DUMPER,
-      password: links.passwordOf(store.DUMPER),
-      database,
+      user,
+      password: links.passwordOf(user),
+      database: of.database,
       options: '-c statement_timeout=0 -c default_transaction_read_only=on',
     });
     const stream = await dumpOf(run, { signal, asError: dumpFailed });
@@ -54,11 +59,11 @@ export class PostgresqlDumps {
 
   /** See Engine.load(): into a database beside it, which then takes its place. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    const { links, rolesOf } = this.#deps;
+    const { links, guest, rolesOf } = this.#deps;
     const roles = rolesOf(database);
     const fresh = `t_${randomName(16)}`;
     try {
-      await links.asAdmin((client) => store.makeDatabase(client, fresh, roles));
+      await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
       await links.inDatabase(fresh, (client) => store.giveSchema(client, roles.group));
       await this.#fill(fresh, { database, dump, signal });
       signal.throwIfAborted();
@@ -71,7 +76,7 @@ export class PostgresqlDumps {
   /** What crashes left. */
   async sweep(): Promise<void> {
     await this.#deps.links.asAdmin(async (client) => {
-      for (const name of await store.databases(client))
+      for (const name of await store.databases(client, this.#deps.guest()))
         if (PASSING.test(name)) await store.dropDatabase(client, name);
     });
   }

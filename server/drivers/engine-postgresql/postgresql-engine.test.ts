@@ -1,78 +1,17 @@
 /** PostgreSQL as an engine, through the users' driver. */
-import { Pool } from 'pg';
-import type { EngineDatabase } from '../../databases/engine.ts';
-import { type EngineHouse, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
+import { test } from 'node:test';
+import { type EngineHouse, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
-import type { PostgresqlEngine } from './postgresql-engine.ts';
+import { postgresqlEngineHouse } from '../../testing/postgresql-notes.ts';
 
 async function open(): Promise<EngineHouse> {
   const { engine, close } = postgresqlHouse();
-  const clients: NotesClient[] = [];
-  return {
-    engine,
-    connect: async (database, password) => {
-      // It may be on its way back.
-      await engine.prepare();
-      const client = await notesIn(engine, database, password);
-      clients.push(client);
-      return client;
-    },
-    crash: async () => {
-      process.kill(await eventually(() => engine.pid), 'SIGKILL');
-    },
-    close: async () => {
-      for (const client of clients) await client.close();
-      await close();
-    },
-    holdsSize: false,
-    statements: {
-      count: (rows) => `SELECT generate_series(1, ${rows}) AS n`,
-      addNote: "INSERT INTO notes VALUES ('by query')",
-      wrong: 'SELEC 1',
-      endless: 'SELECT count(*) FROM generate_series(1, 1000000000000)',
-    },
+  const crash = async () => {
+    process.kill(await eventually(() => engine.pid), 'SIGKILL');
   };
-}
-
-const ENDED_BY_ADMIN = '57P01';
-
-/** As programs use it: a pool, which connects again when a session was ended. */
-async function notesIn(
-  engine: PostgresqlEngine,
-  database: EngineDatabase,
-  password: string,
-): Promise<NotesClient> {
-  const { uri } = await engine.endpoint(database);
-  const pool = new Pool({ connectionString: uri(password), max: 4 });
-  pool.on('connect', (client) => client.on('error', () => {}));
-  pool.on('error', () => {});
-  // Who was asked to go has done nothing, and comes again.
-  const run = (text: string, values?: unknown[]) =>
-    pool.query(text, values).catch((error) => {
-      if (error.code !== ENDED_BY_ADMIN) throw error;
-      return pool.query(text, values);
-    });
-  return {
-    prepare: async () => {
-      // Or notes of one letter would take no room.
-      const plain = 'ALTER TABLE notes ALTER note SET STORAGE EXTERNAL';
-      await run(`CREATE TABLE IF NOT EXISTS notes (note text); ${plain}`);
-    },
-    add: async (note) => {
-      await run('INSERT INTO notes VALUES ($1)', [note]);
-    },
-    notes: async () => {
-      const { rows } = await run('SELECT note FROM notes ORDER BY note COLLATE "C"');
-      return rows.map(({ note }) => String(note));
-    },
-    // Where nothing may be written its owner says so first.
-    clear: async () => {
-      await run('BEGIN READ WRITE; TRUNCATE notes; COMMIT');
-    },
-    close: () => pool.end(),
-  };
+  return postgresqlEngineHouse({ engine, crash, close });
 }
 
 if (noPostgresql === false) testEngine('postgresql', open);
-else (await import('node:test')).test('PostgreSQL as Engine', { skip: noPostgresql }, () => {});
+else test('PostgreSQL as Engine', { skip: noPostgresql }, () => {});

@@ -1,13 +1,13 @@
-/** Connections to our PostgreSQL, by its socket: ours as its administrator, and those in a tenant's name. */
+/** Connections to the server: ours as its administrator, and those in a tenant's name. */
 import { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../host-process/owned-socket.ts';
 import { patiently } from '../managed-server/patience.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
-import { ADMIN, setPassword } from './postgresql-store.ts';
+import { setPassword } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 
-const ADMIN_DATABASE = 'postgres';
 const MAX_ADMINS = 4;
 /** Nothing of a tenant's is to be found by a name without its schema; and we may make room. */
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off';
@@ -15,44 +15,42 @@ const CONNECT_MS = 10_000;
 /** Ours are few, and each is a process of the server. */
 const IDLE_MS = 10_000;
 
-export interface LinkPlace {
-  /** Folder of the socket, and the port in its name. */
-  readonly folder: string;
-  readonly port: number;
-  /** All passwords of ours come from it. */
-  readonly secret: Buffer;
+export interface Administrator {
+  readonly user: string;
+  /** To which it connects. */
+  readonly database: string;
+  readonly password: () => string;
+}
+
+/** Where the server is. */
+export type ServerPlace =
+  /** Its folder, and the port in its name. */
+  | { readonly socket: () => { readonly folder: string; readonly port: number } }
+  | { readonly host: string; readonly port: number; readonly tls: () => ConnectionOptions | null };
+
+export interface LinksDeps {
+  readonly administrator: Administrator;
+  readonly place: ServerPlace;
+  /** From which all passwords of our own roles come. Throws when there is none yet. */
+  readonly secret: () => Buffer;
+  /** Whether it should answer; then who comes too early waits a little. */
+  readonly isUp: () => boolean;
 }
 
 /** `cannot_connect_now`: the server recovers from the end of one of its processes. */
 const COMING = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 
 export class PostgresqlLinks {
-  readonly #place: () => LinkPlace;
-  readonly #isUp: () => boolean;
-  readonly #admins: Pool;
+  readonly #deps: LinksDeps;
+  #admins: Pool | null = null;
 
-  /** `isUp`: whether it should answer; then who comes too early waits a little. */
-  constructor(place: () => LinkPlace, isUp: () => boolean) {
-    this.#place = place;
-    this.#isUp = isUp;
-    this.#admins = new Pool({
-      user: ADMIN,
-      database: ADMIN_DATABASE,
-      max: MAX_ADMINS,
-      idleTimeoutMillis: IDLE_MS,
-      connectionTimeoutMillis: CONNECT_MS,
-      allowExitOnIdle: true,
-      password: () => this.passwordOf(ADMIN),
-      stream: () => this.#socket(),
-      options: ADMIN_OPTIONS,
-    });
-    // The server went: what is under way rejects, and whoever asks next connects anew.
-    this.#admins.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+  constructor(deps: LinksDeps) {
+    this.#deps = deps;
   }
 
-  /** Lends a connection of the administrator to the database `postgres`. */
+  /** Lends a connection of the administrator to its own database. */
   async asAdmin<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
-    const client = await this.#patiently(() => this.#admins.connect());
+    const client = await this.#patiently(() => this.#pool().connect());
     let failed = true;
     try {
       const result = await work(client);
@@ -66,7 +64,8 @@ export class PostgresqlLinks {
 
   /** The administrator in a tenant's database: for statements that run nothing of the tenant's. */
   async inDatabase<T>(database: string, work: (client: ClientBase) => Promise<T>): Promise<T> {
-    return this.as({ user: ADMIN, database, options: ADMIN_OPTIONS }, work);
+    const { user, password } = this.#deps.administrator;
+    return this.as({ user, password: password(), database, options: ADMIN_OPTIONS }, work);
   }
 
   /** As another role of ours. `maxBytes`: the connection ends when the server sends more. */
@@ -78,7 +77,7 @@ export class PostgresqlLinks {
       const made = new Client({
         connectionTimeoutMillis: CONNECT_MS,
         password: this.passwordOf(config.user),
-        stream: () => this.#socket(maxBytes),
+        ...this.#where(maxBytes),
         ...config,
       });
       // What is under way rejects too.
@@ -94,15 +93,11 @@ export class PostgresqlLinks {
   }
 
   passwordOf(role: string): string {
-    return rolePassword(this.#place().secret, role);
+    return rolePassword(this.#deps.secret(), role);
   }
 
   async close(): Promise<void> {
-    if (!this.#admins.ended) await this.#admins.end();
-  }
-
-  #patiently<T>(connect: () => Promise<T>): Promise<T> {
-    return patiently(connect, { isUp: this.#isUp, early: COMING });
+    if (this.#admins !== null && !this.#admins.ended) await this.#admins.end();
   }
 
   /** Of a role that its tenant may have given another one. */
@@ -111,24 +106,59 @@ export class PostgresqlLinks {
     await this.asAdmin((client) => setPassword(client, role, verifier));
   }
 
-  /** pg tells it where to connect; it knows better. */
-  #socket(maxBytes = Number.POSITIVE_INFINITY): Socket {
-    const { folder, port } = this.#place();
-    const socket = new Socket();
-    socket.on('data', () => {
-      if (socket.bytesRead > maxBytes) socket.destroy(new Error('the server sends too much'));
+  #pool(): Pool {
+    if (this.#admins !== null) return this.#admins;
+    const { user, database, password } = this.#deps.administrator;
+    const pool = new Pool({
+      user,
+      database,
+      max: MAX_ADMINS,
+      idleTimeoutMillis: IDLE_MS,
+      connectionTimeoutMillis: CONNECT_MS,
+      allowExitOnIdle: true,
+      password,
+      ...this.#where(),
+      options: ADMIN_OPTIONS,
     });
-    const connect = socket.connect.bind(socket);
-    const connectHere = () => {
-      try {
-        const held = holdSocket(folder, `.s.PGSQL.${port}`);
-        socket.once('connect', held.close).once('error', held.close);
-        connect(held.path);
-      } catch (error) {
-        socket.destroy(error as Error);
-      }
-      return socket;
-    };
-    return Object.assign(socket, { connect: connectHere });
+    // The server went: what is under way rejects, and whoever asks next connects anew.
+    this.#admins = pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+    return pool;
   }
+
+  #patiently<T>(connect: () => Promise<T>): Promise<T> {
+    return patiently(connect, { isUp: this.#deps.isUp, early: COMING });
+  }
+
+  #where(maxBytes = Number.POSITIVE_INFINITY): ClientConfig {
+    const { place } = this.#deps;
+    if ('socket' in place) return { stream: () => localSocket(place.socket, maxBytes) };
+    const { host, port, tls } = place;
+    return { host, port, ssl: tls() ?? false, stream: () => boundedSocket(maxBytes) };
+  }
+}
+
+function boundedSocket(maxBytes: number): Socket {
+  const socket = new Socket();
+  socket.on('data', () => {
+    if (socket.bytesRead > maxBytes) socket.destroy(new Error('the server sends too much'));
+  });
+  return socket;
+}
+
+/** pg tells it where to connect; it knows better. */
+function localSocket(place: () => { folder: string; port: number }, maxBytes: number): Socket {
+  const socket = boundedSocket(maxBytes);
+  const connect = socket.connect.bind(socket);
+  const connectHere = () => {
+    try {
+      const { folder, port } = place();
+      const held = holdSocket(folder, `.s.PGSQL.${port}`);
+      socket.once('connect', held.close).once('error', held.close);
+      connect(held.path);
+    } catch (error) {
+      socket.destroy(error as Error);
+    }
+    return socket;
+  };
+  return Object.assign(socket, { connect: connectHere });
 }

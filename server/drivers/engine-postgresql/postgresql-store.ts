@@ -1,6 +1,7 @@
 /** Every statement that the administrator sends. Names and verifiers are ours, never a user's text. */
 import type { ClientBase } from 'pg';
 import type { EngineLimits } from '../../databases/engine.ts';
+import { AppError } from '../../errors.ts';
 
 export const ADMIN = 'cloudlet';
 /** May read everything, whatever the policies of rows say, and change nothing. */
@@ -11,6 +12,8 @@ export const LOCAL = 'cloudlet_local';
 /** Connections that we may have to a tenant's database besides its own. */
 const OURS = 5;
 const RELEASE = 'RESET default_transaction_read_only';
+/** What every database begins with; where it may not be asked for, about that. */
+const EMPTY = `(CASE WHEN has_database_privilege('template1', 'CONNECT') THEN pg_database_size('template1') ELSE 7500000 END)`;
 const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
 /** The roles of one database. */
@@ -21,6 +24,14 @@ export interface Roles {
   readonly user: string;
   /** By which we run the tenant's statements and dumps. */
   readonly local: string;
+}
+
+/** What we are on a server that is not all ours. */
+export interface Guest {
+  /** Comment of the databases that are ours. */
+  readonly mark: string;
+  /** The administrator, who must be a member of roles to look after them; null: it may do everything. */
+  readonly member: string | null;
 }
 
 export interface SizeState {
@@ -43,9 +54,14 @@ function id(name: string): string {
   return `"${name}"`;
 }
 
+/** A name of the operator's as SQL. */
+function foreign(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
 /** A verifier as SQL. */
 function text(value: string): string {
-  if (!/^[A-Za-z0-9$:+/=-]*$/.test(value)) throw new Error('not a text of ours');
+  if (!/^[A-Za-z0-9$:+/= -]*$/.test(value)) throw new Error('not a text of ours');
   return `'${value}'`;
 }
 
@@ -76,11 +92,16 @@ async function existing(client: ClientBase, names: readonly string[]): Promise<S
   return new Set(rows.map(({ rolname }) => rolname));
 }
 
+interface Verifiers {
+  readonly user: string;
+  readonly local: string;
+}
+
 /** The roles of a database, with their passwords. */
 export async function makeRoles(
   client: ClientBase,
   { group, user, local }: Roles,
-  verifiers: { readonly user: string; readonly local: string },
+  { verifiers, guest }: { readonly verifiers: Verifiers; readonly guest: Guest | null },
 ): Promise<void> {
   const there = await existing(client, [group, user, local]);
   const make = [group, user, local]
@@ -91,7 +112,10 @@ export async function makeRoles(
     `ALTER ROLE ${id(user)} LOGIN PASSWORD ${text(verifiers.user)}`,
     `ALTER ROLE ${id(local)} LOGIN PASSWORD ${text(verifiers.local)}`,
     `GRANT ${id(group)} TO ${id(user)}, ${id(local)}`,
-    `GRANT ${id(LOCAL)} TO ${id(local)}`,
+    ...(guest === null ? [`GRANT ${id(LOCAL)} TO ${id(local)}`] : []),
+    ...(guest?.member
+      ? [`GRANT ${[group, user, local].map(id).join(', ')} TO ${foreign(guest.member)}`]
+      : []),
   ];
   await client.query(statements.join(';'));
 }
@@ -101,19 +125,39 @@ export async function setPassword(client: ClientBase, role: string, verifier: st
 }
 
 /** An empty database of these roles under that name. */
-export async function makeDatabase(client: ClientBase, name: string, roles: Roles): Promise<void> {
+export async function makeDatabase(
+  client: ClientBase,
+  name: string,
+  { roles, guest }: { readonly roles: Roles; readonly guest: Guest | null },
+): Promise<void> {
   const { group, user, local } = roles;
-  if (!(await databases(client)).includes(name)) {
-    await client.query(`CREATE DATABASE ${id(name)} OWNER ${id(ADMIN)}`);
-  }
+  if (!(await isThere(client, name, guest))) await client.query(`CREATE DATABASE ${id(name)}`);
   const statements = [
     `REVOKE ALL ON DATABASE ${id(name)} FROM PUBLIC`,
     `GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${id(name)} TO ${id(group)}`,
-    `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`,
+    guest === null
+      ? `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`
+      : `COMMENT ON DATABASE ${id(name)} IS ${text(guest.mark)}`,
     // Users share what each makes, and any of them can go.
     ...[user, local].map((role) => `ALTER ROLE ${id(role)} IN DATABASE ${id(name)} SET role TO ${id(group)}`),
   ];
   await client.query(statements.join(';'));
+}
+
+/** Whether there is a database of that name. Throws when it is another cloud's. */
+export async function isThere(client: ClientBase, name: string, guest: Guest | null): Promise<boolean> {
+  const { rows } = await client.query(
+    "SELECT shobj_description(oid, 'pg_database') AS comment FROM pg_database WHERE datname = $1",
+    [name],
+  );
+  const comment = rows[0]?.comment ?? null;
+  // One that was only half made has none yet.
+  if (guest !== null && comment !== null && comment !== guest.mark) {
+    throw new AppError('engine_unavailable', `The database ${name} on that server is another cloud's`, {
+      hint: 'load a dump into a new database in the place of this one',
+    });
+  }
+  return rows.length > 0;
 }
 
 /** For a connection to that very database. */
@@ -149,7 +193,8 @@ export async function endSessions(
 ): Promise<number> {
   const [column, name] = 'role' in of ? ['usename', of.role] : ['datname', of.database];
   const { rowCount } = await client.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${column} = $1 AND pid <> pg_backend_pid()`,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${column} = $1 AND pid <> pg_backend_pid()
+       AND pg_has_role(usesysid, 'USAGE')`,
     [name],
   );
   return rowCount ?? 0;
@@ -158,7 +203,7 @@ export async function endSessions(
 export async function sizeState(client: ClientBase, { group, user }: Roles): Promise<SizeState | null> {
   const { rows } = await client.query(
     // What every database begins with is not the tenant's.
-    `SELECT greatest(0, pg_database_size(d.oid) - pg_database_size('template1')) AS bytes, s.numbackends, s.xact_commit + s.xact_rollback AS statements,
+    `SELECT greatest(0, pg_database_size(d.oid) - ${EMPTY}) AS bytes, s.numbackends, s.xact_commit + s.xact_rollback AS statements,
        s.tup_inserted + s.tup_updated + s.tup_deleted AS written, r.rolcanlogin,
        EXISTS (SELECT FROM pg_db_role_setting WHERE setdatabase = d.oid AND setrole = 0
          AND 'default_transaction_read_only=on' = ANY(setconfig)) AS readonly
@@ -179,17 +224,20 @@ export async function sizeState(client: ClientBase, { group, user }: Roles): Pro
 }
 
 export async function databaseBytes(client: ClientBase, name: string): Promise<number> {
-  const { rows } = await client.query(
-    "SELECT greatest(0, pg_database_size($1::name) - pg_database_size('template1')) AS bytes",
-    [name],
-  );
+  const { rows } = await client.query(`SELECT greatest(0, pg_database_size($1::name) - ${EMPTY}) AS bytes`, [
+    name,
+  ]);
   return Number(rows[0]?.bytes ?? 0);
 }
 
 /** Names of all that we made, whole or not. */
-export async function databases(client: ClientBase): Promise<string[]> {
-  const { rows } = await client.query('SELECT datname FROM pg_database WHERE NOT datistemplate');
-  return rows.map(({ datname }) => String(datname)).filter((name) => name !== 'postgres');
+export async function databases(client: ClientBase, guest: Guest | null): Promise<string[]> {
+  const { rows } = await client.query(
+    `SELECT datname FROM pg_database WHERE datname ~ '^[dt]_'
+       AND ($1::text IS NULL OR shobj_description(oid, 'pg_database') = $1)`,
+    [guest?.mark ?? null],
+  );
+  return rows.map(({ datname }) => String(datname));
 }
 
 export async function dropDatabase(client: ClientBase, name: string): Promise<void> {
@@ -237,8 +285,17 @@ export async function endRunaways(client: ClientBase): Promise<Session[]> {
      FROM pg_stat_activity a JOIN pg_db_role_setting s ON s.setdatabase = a.datid AND s.setrole = 0,
        unnest(s.setconfig) AS setting
      WHERE setting LIKE 'statement_timeout=%' AND a.usename ~ '^[uq]_' AND a.datname ~ '^d_'
-       AND a.state IN ('active', 'fastpath function call')
+       AND pg_has_role(a.usesysid, 'USAGE') AND a.state IN ('active', 'fastpath function call')
        AND a.query_start < now() - (split_part(setting, '=', 2)::int + 1000) * interval '1 ms'`,
+  );
+  return rows.map(({ pid, datname }) => ({ pid, database: datname }));
+}
+
+/** Ends sessions of tenants in databases that are not theirs, where we cannot keep them out. */
+export async function endStrays(client: ClientBase): Promise<Session[]> {
+  const { rows } = await client.query(
+    `SELECT pid, datname, pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE usename ~ '^[uq]_[a-z0-9]{16}$' AND datname !~ '^[dt]_' AND pg_has_role(usesysid, 'USAGE')`,
   );
   return rows.map(({ pid, datname }) => ({ pid, database: datname }));
 }

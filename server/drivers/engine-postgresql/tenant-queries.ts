@@ -10,6 +10,8 @@ import { beginReading, listTables, typeNames } from './tables-store.ts';
 
 export interface TenantQueriesDeps {
   readonly links: PostgresqlLinks;
+  /** Whether a tenant could come as the role by which we run statements, had it another password. */
+  readonly isGuest: boolean;
   readonly rolesOf: (database: EngineDatabase) => store.Roles;
 }
 
@@ -40,7 +42,8 @@ export class TenantQueries {
   async run(database: EngineDatabase, query: Query): Promise<QueryResult> {
     const { statement, params, readOnly, maxRows, maxBytes, signal } = query;
     const timeoutMs = Math.min(query.timeoutMs, database.limits.statementMs);
-    return this.#bounded(database, { timeoutMs, maxBytes, signal }, async (client) => {
+    const { links, isGuest, rolesOf } = this.#deps;
+    const run = this.#bounded(database, { timeoutMs, maxBytes, signal }, async (client) => {
       if (readOnly) await beginReading(client);
       const wanted = new LimitedQuery({ text: String(statement), params, maxRows, maxBytes });
       client.query(wanted);
@@ -48,6 +51,8 @@ export class TenantQueries {
       const names = fetched.columns.length === 0 ? [] : await typeNames(client, fetched.columns);
       return asResult(fetched, names);
     });
+    if (!isGuest || readOnly) return run;
+    return run.finally(() => links.putBackPassword(rolesOf(database).local));
   }
 
   async tables(database: EngineDatabase, signal: AbortSignal): Promise<Table[]> {

@@ -9,6 +9,8 @@ import * as store from './postgresql-store.ts';
 export interface WatchdogDeps {
   readonly links: PostgresqlLinks;
   readonly isUp: () => boolean;
+  /** Whether others have databases there, to which tenants can connect. */
+  readonly isGuest: boolean;
   readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
 }
@@ -24,10 +26,10 @@ export class Watchdog {
 
   constructor(deps: WatchdogDeps) {
     this.#deps = deps;
-    this.#rounds = new ServerRounds(deps.isUp, [
-      { everyMs: EVERY_MS, work: () => this.#look() },
-      { everyMs: DISK_MS, work: () => this.#guardDisk() },
-    ]);
+    const look = { everyMs: EVERY_MS, work: () => this.#look() };
+    const guard = { everyMs: DISK_MS, work: () => this.#guardDisk() };
+    // The disk of another host is not ours to guard.
+    this.#rounds = new ServerRounds(deps.isUp, deps.isGuest ? [look] : [look, guard]);
   }
 
   /** A server that was started anew may write. */
@@ -62,6 +64,7 @@ export class Watchdog {
     await links.asAdmin(async (client) => {
       for (const { database } of await store.endRunaways(client))
         notice(`ended a statement of the database ${database} that ran for too long`);
+      if (this.#deps.isGuest) await store.endStrays(client);
       this.#use.note(await store.activity(client));
     });
   }

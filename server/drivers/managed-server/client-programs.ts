@@ -1,6 +1,6 @@
 /**
  * Runs the programs that dump and load databases. What they are given is a stranger's, so each has a user of
- * its own, sees an empty folder and the socket of the server, and has no network.
+ * its own, sees an empty folder and the socket of the server, and has no network unless the server is there.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,11 @@ import type { RunningProcess } from '../host-process/running-process.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { processName } from './managed-server.ts';
 
-export type ClientCommand = Required<Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly'>>;
+export interface ClientCommand
+  extends Required<Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly'>> {
+  /** What it finds in its folder, by name. */
+  readonly files: Readonly<Record<string, string>>;
+}
 
 export interface ClientProgramsDeps<Work> {
   readonly processes: HostProcesses;
@@ -20,8 +24,8 @@ export interface ClientProgramsDeps<Work> {
   readonly folder: string;
   /** Of the engine. */
   readonly name: string;
-  /** Folder of the server's socket. */
-  readonly socket: () => string;
+  /** Folder of the server's socket; null: it is reached over the network. */
+  readonly socket: (() => string) | null;
   readonly command: (work: Work) => Promise<ClientCommand>;
 }
 
@@ -77,9 +81,9 @@ export class ClientPrograms<Work> {
 
   async #start(slot: number, work: Work): Promise<RunningProcess> {
     const { processes, uids, name, socket } = this.#deps;
-    const { command, args, env, readOnly } = await this.#deps.command(work);
+    const { command, args, env, readOnly, files } = await this.#deps.command(work);
     const uid = uids === null ? null : uids + slot;
-    const folder = await this.#makeFolder(slot, uid);
+    const folder = await this.#makeFolder(slot, uid, files);
     return processes.start(
       {
         name: processName(`${name}-client`, folder),
@@ -88,19 +92,21 @@ export class ClientPrograms<Work> {
         env: { ...env, TZ: 'UTC', LANG: 'C.UTF-8' },
         uid,
         folder,
-        readOnly: [...readOnly, socket()],
-        network: 'none',
+        readOnly: socket === null ? readOnly : [...readOnly, socket()],
+        network: socket === null ? 'host' : 'none',
         memoryMb: MEMORY_MB,
       },
       { stdio: ['pipe', 'pipe', 'pipe'] },
     );
   }
 
-  async #makeFolder(slot: number, uid: number | null): Promise<string> {
+  async #makeFolder(slot: number, uid: number | null, files: ClientCommand['files']): Promise<string> {
     const folder = join(this.#deps.folder, String(slot));
     await removeTree(folder);
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    fs.symlinkSync(this.#deps.socket(), join(folder, SOCKET_LINK));
+    const { socket } = this.#deps;
+    if (socket !== null) fs.symlinkSync(socket(), join(folder, SOCKET_LINK));
+    for (const [name, text] of Object.entries(files)) fs.writeFileSync(join(folder, name), text);
     if (uid !== null) fs.chownSync(folder, uid, uid);
     return folder;
   }

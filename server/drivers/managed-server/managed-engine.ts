@@ -1,8 +1,11 @@
-/** What engines with a server that we look after have in common. */
+/** What engines with a server have in common. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
+import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
+import type { ServerAddress } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 
 export interface ManagedEngineOptions {
@@ -15,6 +18,8 @@ export interface ManagedEngineOptions {
   /** Less is free than must stay so. */
   readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
+  /** The operator's own server; null: one of ours is looked after. */
+  readonly external?: ServerAddress | null;
   /** For tests, instead of the engine's usual one. */
   readonly firstPort?: number;
 }
@@ -38,4 +43,21 @@ export function programsOrThrow<P extends { readonly version: string }>(
   throw new AppError('engine_unavailable', `${title} cannot be had on this host: ${found.reason}`, {
     hint: found.fix,
   });
+}
+
+const FIRST_ANSWER_MS = 2000;
+
+/** Of a server of the operator's: what it cannot is said also while it is there. */
+export async function externalReadiness(
+  server: EngineServer,
+  facts: () => Promise<{ readonly version: string | null; readonly limits: readonly string[] }>,
+): Promise<Readiness> {
+  // Whoever asks first waits a little for the first answer.
+  if (!server.isUp && server.problem === null)
+    await Promise.race([server.up().catch(() => {}), sleep(FIRST_ANSWER_MS, null, { ref: false })]);
+  const { version, limits } = await facts();
+  const { problem, isUp } = server;
+  const reason =
+    problem?.message ?? (limits.length === 0 ? null : `A server of the operator's own: ${limits.join('; ')}`);
+  return { available: isUp, version, source: 'external', reason, fix: problem?.hint ?? null };
 }

@@ -11,6 +11,7 @@ import { AppError } from '../../errors.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
+import type { EngineServer } from './engine-server.ts';
 import { freePort, holderOf, isFree, keepPort, keptPort } from './server-port.ts';
 
 export interface ServerPlaces {
@@ -77,7 +78,7 @@ const MAX_LOG_BYTES = 16 * 2 ** 20;
 /** What a tenant does can fill it. */
 const TRIM_MS = 10_000;
 
-export class ManagedServer {
+export class ManagedServer implements EngineServer {
   readonly #deps: ManagedServerDeps;
   #running: RunningProcess | null = null;
   #isUp = false;
@@ -93,12 +94,10 @@ export class ManagedServer {
     this.#trimming.unref();
   }
 
-  /** Why the last start failed; null: it did not. */
   get problem(): AppError | null {
     return this.#problem;
   }
 
-  /** Of its process, for tests and figures; null: it does not run. */
   get pid(): number | null {
     return this.#running?.isAlive ? this.#running.pid : null;
   }
@@ -108,12 +107,10 @@ export class ManagedServer {
     return keptPort(this.#keeper);
   }
 
-  /** Whether there ever was one, with data that somebody may wait for. */
   get isMade(): boolean {
     return this.port !== null;
   }
 
-  /** Whether it runs, and answered when it was last asked. */
   get isUp(): boolean {
     // Of its end we hear a little late.
     return this.#isUp && this.#running?.isAlive === true;
@@ -128,7 +125,6 @@ export class ManagedServer {
     return this.places.keeper;
   }
 
-  /** Has it running and answering. Throws `engine_unavailable`; it is then tried again from time to time. */
   up(): Promise<void> {
     if (this.isUp) return Promise.resolve();
     if (this.#isClosing) return Promise.reject(this.#unavailable('is being stopped with Cloudlet'));

@@ -26,6 +26,11 @@ export function rolePassword(secret: Buffer, role: string): string {
   return createHmac('sha256', secret).update(`role ${role}`).digest('base64url');
 }
 
+/** Tells databases of this cloud from another one's, on a server that both use. Not secret. */
+export function markOf(secret: Buffer): string {
+  return `cloudlet ${createHmac('sha256', secret).update('mark').digest('hex').slice(0, 16)}`;
+}
+
 /** What was renamed in it is there after a loss of power. */
 export function syncFolder(path: string): void {
   const fd = fs.openSync(path, 'r');
