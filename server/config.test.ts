@@ -158,3 +158,18 @@ test('origins for CORS are as browsers send them', () => {
   ];
   for (const value of bad) assert.throws(() => read(value), /CLOUDLET_CORS_ORIGINS: must be origins/, value);
 });
+
+test('the URL of a database server is refused without its password being repeated', () => {
+  const name = 'CLOUDLET_POSTGRESQL_URL';
+  for (const url of [
+    'mysql://u:hidden@h/d',
+    'postgresql://h/hidden',
+    'postgresql://u:hidden@h/d?sslmode=prefer',
+  ])
+    assert.throws(
+      () => loadConfig({ [name]: url }),
+      ({ message }: Error) => message.startsWith(name) && !message.includes('hidden'),
+    );
+  const right = 'postgres://u:p%40ss@db.example:6543/d?sslmode=verify-full&sslrootcert=/ca.pem';
+  assert.equal(loadConfig({ [name]: right }).postgresqlUrl, right);
+});

@@ -1,4 +1,6 @@
 /** Every setting: environment variable, default, bounds and help. config.ts reads them. */
+import { adminKey, folders, networks, notEmpty, origins, pool, serverUrl, url } from './setting-rules.ts';
+
 export interface Setting<T> {
   readonly env: string;
   readonly help: string;
@@ -42,43 +44,6 @@ function oneOf<T extends string>(env: string, fallback: T, choices: readonly T[]
   };
   return { env, fallback, help: `${help} (${choices.join(', ')})`, parse };
 }
-
-const networks = (value: string) =>
-  value === '' || value.split(',').every((entry) => /^[0-9a-fA-F.:]+\/\d{1,3}$/.test(entry))
-    ? undefined
-    : 'must be networks like 10.0.0.0/8, separated by commas';
-const folders = (value: string) =>
-  value === '' || value.split(',').every((entry) => entry.startsWith('/'))
-    ? undefined
-    : 'must be absolute paths, separated by commas';
-/** An empty address would mean all addresses, an empty path the working directory: surely a mistake. */
-const notEmpty = (value: string) => (value === '' ? 'must not be empty' : undefined);
-const url = (value: string) =>
-  value === '' || /^https?:\/\/[^/]+$/.test(value)
-    ? undefined
-    : 'must be http(s)://host[:port] without a path';
-const isOrigin = (entry: string) => /^https?:/.test(entry) && URL.parse(entry)?.origin === entry;
-/** As browsers send them: in lower case, and without the port that the scheme has anyway. */
-const origins = (value: string) =>
-  value === '' || value.split(',').every((entry) => entry === '*' || isOrigin(entry))
-    ? undefined
-    : 'must be origins like https://app.example.com, without a path, separated by commas';
-const pool = (value: string) =>
-  /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/(1[6-9]|2\d|30)$/.test(value)
-    ? undefined
-    : 'must be an IPv4 network like 127.80.0.0/16, of /16 to /30';
-/** Its password is not repeated. */
-const serverUrl = (scheme: RegExp, example: string) => (value: string) => {
-  const { protocol = '', hostname, username, searchParams } = URL.parse(value) ?? {};
-  const mode = searchParams?.get('sslmode') ?? 'disable';
-  const isRight = scheme.test(protocol) && hostname && username && SSL_MODES.includes(mode);
-  return value === '' || isRight ? undefined : `must be like ${example}`;
-};
-const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
-const adminKey = (value: string) =>
-  value === '' || /^[\x21-\x7e]{24,512}$/.test(value)
-    ? undefined
-    : 'must be 24 to 512 visible ASCII characters';
 
 export const SETTINGS = {
   host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on', notEmpty),
