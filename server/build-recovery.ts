@@ -12,6 +12,8 @@ import { DirectoryTarget } from './drivers/recovery-directory/directory-target.t
 import { Changes } from './metadata/change.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import { cloudSources } from './recovery/cloud-sources.ts';
+import { JournalStore } from './recovery/journal-store.ts';
+import { Journals } from './recovery/journals.ts';
 import { Lease } from './recovery/lease.ts';
 import { Points } from './recovery/points.ts';
 import { RecoveryKeys } from './recovery/recovery-keys.ts';
@@ -26,7 +28,7 @@ import { VERSION } from './version.ts';
 export interface RecoveryDeps {
   readonly config: Pick<
     Config,
-    'dataDir' | 'recoveryTarget' | 'recoveryUndeleteHours' | 'recoveryLeaseSeconds'
+    'dataDir' | 'recoveryTarget' | 'recoveryJournalSeconds' | 'recoveryUndeleteHours' | 'recoveryLeaseSeconds'
   >;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,11 +63,18 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     host: hostname(),
     silenceMs: config.recoveryLeaseSeconds * 1000,
   });
+  const journals = new Journals({
+    store: new JournalStore(metadata),
+    clock,
+    find: () => keys.find(),
+    cloud: () => cloudName(secrets),
+  });
   const shared = { store, changes, clock, repository: () => keys.open(), report };
   const verifications = new Verifications(shared);
   const points: Points = new Points({
     ...shared,
     lease,
+    cloud: () => cloudName(secrets),
     makeWay: () => removals.makeWay(),
     verifyingPercent: (id) => verifications.percentOf(id),
     snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertRoom }),
@@ -83,7 +92,15 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     place: target.place,
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
-  return { points, verifications, removals, routes: { points, keys, verifications, removals } };
+  const journalMs = config.recoveryJournalSeconds * 1000;
+  return {
+    points,
+    verifications,
+    removals,
+    journals,
+    journalMs,
+    routes: { points, keys, verifications, removals },
+  };
 }
 
 type RecoveryParts = ReturnType<typeof buildRecovery>;
@@ -92,12 +109,14 @@ const HOUR_MS = 3_600_000;
 const TICK_MS = 10 * 60_000;
 
 /** Puts right what a kill left, and from then on removes what was deleted. */
-export function startRecovery({ points, removals }: RecoveryParts, jobs: Jobs, log: Logger): void {
+export function startRecovery(parts: RecoveryParts, jobs: Jobs, log: Logger): void {
+  const { points, removals, journals, journalMs } = parts;
   void points
     .recover()
     .then(() => removals.reconcile())
     .catch((err) => log.error({ err }, 'recovery points were not looked after'));
   jobs.every('remove deleted recovery points', TICK_MS, () => removals.tick());
+  jobs.every('write down what was revoked', journalMs, () => journals.write());
 }
 
 /** Ends what runs. */
@@ -105,6 +124,15 @@ export async function closeRecovery({ points, verifications, removals }: Recover
   await verifications.close();
   await removals.makeWay();
   await points.close();
+}
+
+/** Stays when the data directory is moved; a restored cloud has another one. */
+async function cloudName(secrets: Secrets): Promise<string> {
+  return createHash('sha256')
+    .update('cloudlet journal ')
+    .update(await secrets.get(WRITER))
+    .digest('hex')
+    .slice(0, 32);
 }
 
 /** A copy of a data directory has another one. */

@@ -356,6 +356,13 @@ export const SETTINGS = {
     3600,
     'After so much silence another Cloudlet may write to a place for recovery points',
   ),
+  recoveryJournalSeconds: integer(
+    'CLOUDLET_RECOVERY_JOURNAL_SECONDS',
+    60,
+    1,
+    86_400,
+    'How often it is written beside the points which keys and passwords there are, for a restore to revoke the rest',
+  ),
   recoveryDumpMinutes: integer(
     'CLOUDLET_RECOVERY_DUMP_MINUTES',
     60,

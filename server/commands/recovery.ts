@@ -11,6 +11,7 @@ const HELP = `Usage: cloudlet recovery create
        cloudlet recovery fsck
        cloudlet recovery key
        cloudlet recovery restore --from DIR --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial yes]
+                                 [--revoke-all-keys yes]
 
 create    makes a recovery point of the whole cloud and waits for its end.
 list      lists the points of this cloud.
@@ -21,11 +22,12 @@ fsck      makes the list agree with what is there, and frees what no point needs
 key       shows the recovery key, and asks for it back. Without it a lost cloud cannot be restored.
 restore   makes a data directory of a point. It needs the points and the recovery key, and no running cloud.
           --partial yes goes on without what is missing or damaged, and lists it.
+          --revoke-all-keys yes leaves no key of the point valid.
 `;
 
 export const RECOVERY: Command = {
   help: HELP,
-  options: ['from', 'to', 'point', 'key-file', 'partial'],
+  options: ['from', 'to', 'point', 'key-file', 'partial', 'revoke-all-keys'],
   run: async (config, words) => {
     const [verb, ...rest] = words.positionals;
     const work = verb === undefined || !Object.hasOwn(VERBS, verb) ? undefined : VERBS[verb];

@@ -31,6 +31,8 @@ export interface Gap {
 export interface Manifest {
   readonly format: 1;
   readonly point_id: string;
+  /** Name of its journal (journal.ts). Points of Cloudlets that wrote none have none. */
+  readonly cloud?: string;
   /** Of Cloudlet. */
   readonly version: string;
   /** Number of the last migration of its metadata. */

@@ -30,6 +30,8 @@ export interface PointsDeps {
   /** Opens the repository, or makes it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly lease: Lease;
+  /** Name of this cloud's journal. */
+  readonly cloud: () => Promise<string>;
   /** Ends what else writes to the repository. */
   readonly makeWay: () => Promise<void>;
   /** How far its verification is; null: it is not being verified. */
@@ -257,6 +259,7 @@ export class Points {
     const manifest: Manifest = {
       format: 1,
       point_id: row.point_id,
+      cloud: await this.#deps.cloud(),
       version,
       schema: await inSnapshot.schema(),
       cut_at: formatTime(row.created_at),

@@ -7,6 +7,7 @@
  * pieces/<2>/<64 hex>    one piece
  * points/<point id>      one sealed manifest
  * deleting/<point id>    an empty file: that point is to go
+ * journals/<cloud>       what was revoked since, sealed (journal.ts)
  * writers/<number>       who may write (lease.ts)
  * ```
  *
@@ -202,6 +203,19 @@ export class Repository {
     return sealed && { bytes: await this.#box.openManifest(pointId, sealed), sealed };
   }
 
+  /** Replaces the one of that cloud; on disk some time later. */
+  async putJournal(cloud: string, bytes: Uint8Array): Promise<void> {
+    const file = journalFile(cloud);
+    await this.#target.put(file, await this.#box.sealManifest(file, bytes));
+  }
+
+  /** undefined: there is none. Throws Damaged. */
+  async getJournal(cloud: string): Promise<Buffer | undefined> {
+    const file = journalFile(cloud);
+    const sealed = await this.#target.get(file);
+    return sealed && this.#box.openManifest(file, sealed);
+  }
+
   /** Ids of the points whose manifest is there. */
   async points(): Promise<string[]> {
     return this.#idsIn('points');
@@ -299,6 +313,10 @@ export function pieceFile(name: string): string {
 /** In the repository. */
 export function manifestFile(pointId: string): string {
   return `points/${pointId}`;
+}
+
+function journalFile(cloud: string): string {
+  return `journals/${cloud}`;
 }
 
 async function readHead(target: Target): Promise<Head | undefined> {

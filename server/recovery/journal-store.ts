@@ -1,0 +1,88 @@
+/** SQL of what a restore must not undo: keys, passwords, closed accounts. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+
+export interface JournalAccount {
+  readonly id: number;
+  readonly is_active: 0 | 1;
+  readonly password_hash: string;
+}
+
+export interface JournalKey {
+  /** As its owner sees it. */
+  readonly id: string;
+  readonly expires_at: number | null;
+  /** All that limits it, as text. */
+  readonly rights: string;
+}
+
+export class JournalStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** By id, those after `after`; not those that are closed. */
+  accounts(after: number | undefined, limit: number): Awaitable<JournalAccount[]> {
+    return this.#reads.all(
+      `SELECT id, is_active, password_hash FROM accounts WHERE id > ? AND closed_at IS NULL
+       ORDER BY id LIMIT ?`,
+      after ?? 0,
+      limit,
+    );
+  }
+
+  /** By id, those after `after`. */
+  keys(after: string | undefined, limit: number): Awaitable<JournalKey[]> {
+    return this.#reads.all(
+      `SELECT key_id AS id, expires_at,
+         json_array(account_id, kind, scopes, bucket_limits, iif(kind = 'access', expires_at, NULL)) AS rights
+       FROM api_keys WHERE key_id > ? ORDER BY key_id LIMIT ?`,
+      after ?? '',
+      limit,
+    );
+  }
+
+  async heads(): Promise<{ readonly last_account: number; readonly last_transfer: number }> {
+    const row = await this.#reads.get<{ last_account: number; last_transfer: number }>(
+      `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'accounts'), 0) AS last_account,
+         coalesce((SELECT max(seq) FROM ledger_transfers), 0) AS last_transfer`,
+    );
+    return row ?? { last_account: 0, last_transfer: 0 };
+  }
+
+  revoke(keyIds: readonly string[]): Statement[] {
+    const sql = 'DELETE FROM api_keys WHERE key_id IN (SELECT value FROM json_each(?))';
+    return keyIds.length === 0 ? [] : [{ sql, params: [JSON.stringify(keyIds)] }];
+  }
+
+  revokeAll(): Statement[] {
+    return [{ sql: 'DELETE FROM api_keys', params: [] }];
+  }
+
+  /** By id of the key, ms since 1970. */
+  endKeys(ends: Readonly<Record<string, number>>): Statement[] {
+    const sql = `UPDATE api_keys SET expires_at = (SELECT value FROM json_each(?) WHERE key = key_id)
+                 WHERE key_id IN (SELECT key FROM json_each(?))`;
+    const text = JSON.stringify(ends);
+    return Object.keys(ends).length === 0 ? [] : [{ sql, params: [text, text] }];
+  }
+
+  bar(accountIds: readonly number[]): Statement[] {
+    const reason = 'It was closed or suspended after the recovery point was made';
+    const sql = `UPDATE accounts SET is_active = 0, suspended_reason = ?
+                 WHERE id IN (SELECT value FROM json_each(?))`;
+    return accountIds.length === 0 ? [] : [{ sql, params: [reason, JSON.stringify(accountIds)] }];
+  }
+
+  forgetPasswords(accountIds: readonly number[]): Statement[] {
+    const sql = `UPDATE accounts SET password_hash = '' WHERE id IN (SELECT value FROM json_each(?))`;
+    return accountIds.length === 0 ? [] : [{ sql, params: [JSON.stringify(accountIds)] }];
+  }
+
+  /** Numbers up to `last` were given. */
+  skipAccounts(last: number): Statement[] {
+    const sql = `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'accounts'`;
+    return [{ sql, params: [last] }];
+  }
+}

@@ -1,0 +1,87 @@
+/** What was revoked after a point stays revoked when the point is restored. */
+import assert from 'node:assert/strict';
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { eventually } from '../harness/waiting.ts';
+import { LosableCloud, POST } from './recovery-kit.ts';
+
+const KEYS = '/api/account/access-keys';
+const PASSWORD = 'correct horse battery';
+let lost: LosableCloud;
+before(async () => {
+  lost = await LosableCloud.start({ CLOUDLET_RECOVERY_JOURNAL_SECONDS: '1' });
+});
+after(() => lost.end());
+
+const client = (key?: string) => CheckedClient.open(lost.cloud.api, key);
+const works = async (key: string) => (await (await client(key)).call('/api/account')).status === 200;
+const login = async (username: string, password: string) =>
+  (await (await client()).call('/api/login', { json: { username, password } })).status;
+
+/** Once what is so now was written down, by a run that began after it. */
+async function written(): Promise<void> {
+  const folder = join(lost.target, 'journals');
+  const times = () => readdirSync(folder).map((name) => statSync(join(folder, name)).mtimeMs);
+  for (let runs = 0; runs < 2; runs++) {
+    const before = await eventually('there is a journal', () => times()[0]);
+    await eventually('the journal is written', () => times()[0] !== before);
+  }
+}
+
+test('keys, passwords and accounts that were revoked since are refused, the others work', async () => {
+  const anyone = await client();
+  const [same, ending, rotated, changed, closed] = [
+    await anyone.register(),
+    await anyone.register(),
+    await anyone.register(),
+    await anyone.register(),
+    await anyone.register(),
+  ];
+  const owner = lost.user;
+  const newKey = (fields: object) =>
+    owner.expect(201, KEYS, { json: { name: 'k', scopes: ['*'], ...fields } });
+  const [kept, revoked] = [await newKey({}), await newKey({})];
+  const { point_id: id } = await lost.point();
+  await lost.keepKey();
+  await owner.expect(200, `${KEYS}/${revoked.id}`, { method: 'DELETE' });
+  await anyone.as(rotated.api_key).expect(200, '/api/account/api-key', POST);
+  const overlap = { json: { overlap_seconds: 86_400 } };
+  const { previous_key_expires_at: endsAt } = await anyone
+    .as(ending.api_key)
+    .expect(200, '/api/account/api-key', overlap);
+  const password = { current_password: PASSWORD, password: 'another horse battery' };
+  await anyone.as(changed.api_key).expect(200, '/api/account', { method: 'PATCH', json: password });
+  await anyone.as(closed.api_key).expect(200, '/api/account', { method: 'DELETE' });
+  const late = await anyone.register();
+  const lateKey = await newKey({});
+  await written();
+  const { stdout } = await lost.lose(id);
+  assert.match(stdout, /What was revoked until \S+ \S+ UTC stays so/);
+  assert.match(stdout, new RegExp(`keys that were revoked .*${revoked.id}`));
+  assert.match(stdout, new RegExp(`1 accounts that were closed .*: ${closed.id}\n`));
+  assert.match(stdout, new RegExp(`1 accounts have no password.*: ${changed.id}\n`));
+  assert.match(stdout, new RegExp(`1 accounts that were made after the point are lost: ${late.id}\n`));
+  assert.match(stdout, new RegExp(`keys that were made after the point are lost: .*${lateKey.id}`));
+  for (const { api_key: key } of [same, kept, ending, changed]) assert.ok(await works(key));
+  for (const { api_key: key } of [revoked, rotated, closed]) assert.ok(!(await works(key)));
+  assert.equal(await login(same.username, PASSWORD), 200);
+  assert.equal(await login(changed.username, PASSWORD), 401);
+  assert.equal(await login(changed.username, password.password), 401);
+  assert.equal(await login(closed.username, PASSWORD), 403);
+  assert.ok((await (await client()).register()).id > late.id + 10_000);
+  // The one that was ending ends when it was to end.
+  assert.notEqual(endsAt, null);
+  const current = await (await client(ending.api_key)).call('/api/account/api-key', POST);
+  assert.equal(current.body.code, 'scope_required');
+});
+
+test('without a journal the restore says so, and can revoke all keys', async () => {
+  await lost.point();
+  rmSync(join(lost.target, 'journals'), { recursive: true });
+  const known = await lost.restore(join(lost.root, 'unknown'));
+  assert.match(known.stdout, /revoked after the point work again, .*: there is no journal/);
+  const none = await lost.restore(join(lost.root, 'none'), '--revoke-all-keys', 'yes');
+  assert.match(none.stdout, /All keys are revoked/);
+});
