@@ -311,10 +311,10 @@ export class ChildEngine {
     const { clock } = this.#options;
     const launched = await this.#launch(folder, database, '-load');
     const child = new TenantChild(launched, { clock, silenceMs: CHECK_MS, onCounters: () => {} });
-    const { sizeLimitBytes } = database;
+    const { sizeLimitBytes, database: name } = database;
     try {
       const { head } = await child.call(
-        { kind: 'check', tell: true, file: FILE, sizeLimitBytes },
+        { kind: 'check', tell: true, name, file: FILE, sizeLimitBytes },
         { signal },
       );
       if (head.fault !== null) throw new LoadFailed(String(head.fault));

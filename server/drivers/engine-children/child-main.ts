@@ -22,6 +22,8 @@ const DISK_FULL_BYTES = 1024 * 1024;
 
 /** Of the call `open`. The file is in the working directory, the tenant's folder. */
 export interface OpenHead extends Room {
+  /** Of the database, in its engine. */
+  readonly name: string;
   readonly file: string;
   /** Where copies of it are made. */
   readonly copy: string;

@@ -182,7 +182,8 @@ export class Children {
     });
     const entry: Entry = { child, usedAt: clock.monotonic(), figures: NOTHING };
     try {
-      await child.call({ kind: 'open', file: FILE, copy: COPY_FILE, limits: database.limits, ...room });
+      const { database: name, limits } = database;
+      await child.call({ kind: 'open', name, file: FILE, copy: COPY_FILE, limits, ...room });
       return entry;
     } catch (error) {
       child.kill(new ChildGone('ended', 'the database did not open'));

@@ -1,0 +1,59 @@
+/** Cuts what a client sends into messages, one at a time: what follows waits in its own socket. */
+import type { Socket } from 'node:net';
+import { Malformed } from './message-sections.ts';
+import { HEADER_BYTES, MAX_MESSAGE_BYTES } from './wire-messages.ts';
+
+/** Messages beyond take turns: so many bytes of everybody at once would not fit into memory. */
+const LARGE_BYTES = 1024 * 1024;
+/** For who has not logged in. */
+const MAX_STRANGER_BYTES = 32 * 1024;
+/** For a message of which a part is there. */
+const RECEIVE_MS = 60_000;
+
+export interface ReaderOptions {
+  readonly isKnown: () => boolean;
+  /** Resolves when a large message may come; what it resolves with is called when it was dealt with. */
+  readonly takeTurn: () => Promise<() => void>;
+}
+
+/** Ends when the client does. Throws Malformed; destroys the socket when it is left. */
+export async function* readMessages(socket: Socket, options: ReaderOptions): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = [];
+  let length = 0;
+  let wanted = HEADER_BYTES;
+  let endTurn: (() => void) | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    for await (const piece of socket) {
+      timer ??= setTimeout(() => socket.destroy(), RECEIVE_MS);
+      pieces.push(piece);
+      length += piece.length;
+      while (length >= wanted) {
+        const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, length);
+        wanted = sizeOf(bytes, options);
+        if (wanted > LARGE_BYTES) endTurn ??= await options.takeTurn();
+        pieces = [bytes];
+        if (length < wanted) break;
+        clearTimeout(timer);
+        timer = undefined;
+        yield bytes.subarray(0, wanted);
+        endTurn?.();
+        endTurn = null;
+        pieces = [bytes.subarray(wanted)];
+        length -= wanted;
+        wanted = HEADER_BYTES;
+        if (length > 0) timer = setTimeout(() => socket.destroy(), RECEIVE_MS);
+      }
+    }
+  } finally {
+    clearTimeout(timer);
+    endTurn?.();
+  }
+}
+
+function sizeOf(bytes: Buffer, { isKnown }: ReaderOptions): number {
+  const size = bytes.readInt32LE(0);
+  const most = isKnown() ? MAX_MESSAGE_BYTES : MAX_STRANGER_BYTES;
+  if (size < HEADER_BYTES || size > most) throw new Malformed(`a message of ${size} bytes`);
+  return size;
+}

@@ -1,0 +1,158 @@
+/**
+ * MongoDB, built in: what drivers send is taken by a router of ours (mongo-router.ts) and executed, on a SQLite
+ * file per database, by a process of its own (child.ts).
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { serialize } from 'bson';
+import type {
+  Access,
+  Endpoint,
+  Engine,
+  EngineDatabase,
+  Measured,
+  Readiness,
+} from '../../databases/engine.ts';
+import { isAppError } from '../../errors.ts';
+import {
+  ChildEngine,
+  type ChildEngineKind,
+  type ChildEngineOptions,
+} from '../engine-children/child-engine.ts';
+import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
+import { scramKeys } from '../scram-keys.ts';
+import { ARCHIVE_FILE, ARCHIVE_MAGIC } from './archive-format.ts';
+import { CommandError } from './command-error.ts';
+import { MongoRouter, type MongoRouterDeps } from './mongo-router.ts';
+import { SERVER_VERSION } from './server-version.ts';
+import { TenantLogins } from './tenant-logins.ts';
+
+export interface MongodbEngineOptions extends ChildEngineOptions {
+  readonly alarms: MongoRouterDeps['alarms'];
+  /** For tests: the usual one is PORT. */
+  readonly firstPort?: number;
+}
+
+/** Beyond those that a mongod would take. */
+const PORT = 27_117;
+
+const KIND: ChildEngineKind = {
+  program: { name: 'mongodb', entry: join(import.meta.dirname, './child.ts'), packages: ['bson', 'mingo'] },
+  version: SERVER_VERSION,
+  dump: { format: 'archive', contentType: 'application/octet-stream' },
+  loaded: {
+    file: ARCHIVE_FILE,
+    header: ARCHIVE_MAGIC,
+    otherwise: 'the file is no archive of mongodump: make it with --archive, without --gzip',
+  },
+  errorName: 'UnknownError',
+};
+
+export class MongodbEngine extends ChildEngine implements Engine {
+  readonly name = 'mongodb';
+  readonly #folder: string;
+  readonly #logins: TenantLogins;
+  readonly #router: MongoRouter;
+
+  constructor(options: MongodbEngineOptions) {
+    super(KIND, options);
+    const { folder, clock, alarms, firstPort = PORT } = options;
+    this.#folder = folder;
+    const logins = new TenantLogins(join(folder, '.logins'));
+    this.#logins = logins;
+    this.#router = new MongoRouter({
+      logins,
+      folder: join(folder, '.router'),
+      firstPort,
+      alarms,
+      now: () => new Date(clock.now()),
+      execute: (database, connection, sections) => this.#execute(database, connection, sections),
+      sizeBytes: async (database) => (await super.measure(database)).sizeBytes,
+      gone: (database, connection) => {
+        this.tell(database, { kind: 'gone', connection }).catch(() => {});
+      },
+    });
+  }
+
+  override async readiness(): Promise<Readiness> {
+    const { problem } = this.#router;
+    const readiness = await super.readiness();
+    if (problem === null) return readiness;
+    return { ...readiness, available: false, reason: problem.message, fix: problem.hint ?? null };
+  }
+
+  override async prepare(): Promise<void> {
+    await Promise.all([super.prepare(), this.#router.listen()]);
+  }
+
+  /** Has the port that there was, without anybody waiting for it. */
+  wake(): void {
+    if (existsSync(this.#folder) && this.#router.port !== null) this.prepare().catch(() => {});
+  }
+
+  override async provision(database: EngineDatabase, password: string): Promise<void> {
+    await this.#logins.keep(database, { keys: await scramKeys(password) });
+    await super.provision(database, password);
+  }
+
+  /** The database's process goes on: who may use it is known here. */
+  override async rotate(database: EngineDatabase, password: string): Promise<void> {
+    await this.#logins.keep(database, { keys: await scramKeys(password) });
+    this.#router.endSessions(database.database);
+  }
+
+  override async restrict(database: EngineDatabase, access: Access): Promise<void> {
+    await this.#logins.keep(database, { access });
+    if (access === 'none') this.#router.endSessions(database.database);
+    await super.restrict(database, access);
+  }
+
+  async endpoint({ database, username }: EngineDatabase): Promise<Endpoint> {
+    const [host, port] = ['127.0.0.1', this.#router.port ?? 0];
+    const place = `${host}:${port}/${database}?authSource=${database}&directConnection=true`;
+    return {
+      host,
+      port,
+      tls: false,
+      ca: null,
+      uri: (password) => `mongodb://${username}:${password}@${place}`,
+    };
+  }
+
+  override async measure(database: EngineDatabase): Promise<Measured> {
+    return { ...(await super.measure(database)), connections: this.#router.sessionsOf(database.database) };
+  }
+
+  override async drop(name: string): Promise<void> {
+    await this.#logins.remove(name);
+    this.#router.endSessions(name);
+    await super.drop(name);
+  }
+
+  override async close(): Promise<void> {
+    await this.#router.close();
+    await super.close();
+  }
+
+  /** The reply to a command, also to one that failed. */
+  async #execute(database: EngineDatabase, connection: string, sections: Buffer): Promise<Uint8Array> {
+    try {
+      return (await this.call(database, { kind: 'command', connection }, { body: sections })).body;
+    } catch (error) {
+      return serialize(asReply(error).reply());
+    }
+  }
+}
+
+/** None of these codes tells a driver that the server has changed, so none has it throw its pool away. */
+function asReply(error: unknown): CommandError {
+  if (error instanceof ChildGone && error.why === 'silent') {
+    const what = 'A command took longer than it may, and what else this database worked on was ended with it';
+    return new CommandError(50, `${what}. Ask for less at once, or make an index`);
+  }
+  if (error instanceof ChildRefused)
+    return new CommandError(error.isDiskFull ? 'OutOfDiskSpace' : 8, error.message);
+  if (isAppError(error, 'database_not_ready')) return new CommandError('Unauthorized', error.message);
+  const why = 'The database ended while it worked. Look whether your last write is there, and try again';
+  return new CommandError(11601, error instanceof ChildGone ? why : (error as Error).message);
+}

@@ -1,0 +1,63 @@
+/** A MongoDB engine in a folder of its own, for tests. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
+import { pino } from 'pino';
+import { systemClock } from '../clock.ts';
+import type { EngineDatabase } from '../databases/engine.ts';
+import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { newDatabase } from './new-database.ts';
+import { testUidBase } from './own-ground.ts';
+
+export interface MongodbHouse {
+  readonly engine: MongodbEngine;
+  readonly folder: string;
+  /** What is raised now. */
+  readonly alarms: Map<string, string>;
+  /** A database that is there, and its address. */
+  make(about?: Partial<EngineDatabase>): Promise<{ database: EngineDatabase; uri: string }>;
+  /** A driver that is connected; closed with the house. */
+  connect(uri: string): Promise<MongoClient>;
+  close(): Promise<void>;
+}
+
+const FIRST_PORT = 27_517;
+
+export function openMongodb(options: Partial<MongodbEngineOptions> = {}): MongodbHouse {
+  const data = mkdtempSync(join(tmpdir(), 'cloudlet-mongodb-'));
+  const folder = options.folder ?? join(data, 'databases', 'mongodb');
+  const alarms = new Map<string, string>();
+  const engine = new MongodbEngine({
+    clock: systemClock,
+    log: pino({ level: 'silent' }),
+    folder,
+    users: process.getuid?.() === 0 ? { first: testUidBase(), count: 100_000 } : null,
+    maxChildren: 6,
+    idleMs: 60_000,
+    alarms: { raise: (code, detail) => alarms.set(code, detail), clear: (code) => alarms.delete(code) },
+    firstPort: FIRST_PORT,
+    ...options,
+  });
+  const clients: MongoClient[] = [];
+  return {
+    engine,
+    folder,
+    alarms,
+    make: async (about) => {
+      const database = newDatabase(about);
+      await engine.provision(database, 'secret');
+      return { database, uri: (await engine.endpoint(database)).uri('secret') };
+    },
+    connect: async (uri) => {
+      const client = new MongoClient(uri, { serverSelectionTimeoutMS: 10_000 });
+      clients.push(client);
+      return client.connect();
+    },
+    close: async () => {
+      await Promise.all(clients.map((client) => client.close(true)));
+      await engine.close();
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
