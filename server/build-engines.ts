@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import type { EngineDatabase } from './databases/engine.ts';
+import { MongodbEngine } from './drivers/engine-mongodb/mongodb-engine.ts';
 import { MYSQL_USERS, MysqlEngine } from './drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from './drivers/engine-postgresql/external-server-facts.ts';
 import { PostgresqlEngine, USERS } from './drivers/engine-postgresql/postgresql-engine.ts';
@@ -36,15 +37,17 @@ export type DatabaseEngines = ReturnType<typeof buildEngines>;
 export function buildEngines({ config, clock, log, alarms, room, dataUrl }: EnginesOptions) {
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
-  const sqlite = new SqliteEngine({
+  const children = {
     clock,
     log,
-    folder: join(config.dataDir, 'databases', 'sqlite'),
     users,
     maxChildren: config.databaseProcesses,
     idleMs: config.databaseIdleSeconds * 1000,
-    address: dataUrl,
-  });
+  };
+  const atSqlite = join(config.dataDir, 'databases', 'sqlite');
+  const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
+  const atMongodb = join(config.dataDir, 'databases', 'mongodb');
+  const mongodb = new MongodbEngine({ ...children, folder: atMongodb, alarms });
   const processes = new HostProcesses({ clock, group: 'cloudlet-servers', hasUsers: users !== null });
   const postgresql = new PostgresqlEngine({
     folder: join(config.dataDir, 'databases', 'postgresql'),
@@ -64,11 +67,12 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     notice: (text) => log.warn(text),
   });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
-  return { sqlite, postgresql, mysql, exchange };
+  return { sqlite, postgresql, mysql, mongodb, exchange };
 }
 
 /** Has the servers up that there are; only a server does. */
-export function startEngines({ postgresql, mysql }: DatabaseEngines): void {
+export function startEngines({ postgresql, mysql, mongodb }: DatabaseEngines): void {
   postgresql.wake();
   mysql.wake();
+  mongodb.wake();
 }

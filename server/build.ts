@@ -182,7 +182,7 @@ async function buildDomains(
     base,
     meters,
     billing: billing.databaseCharges,
-    engines: [engines.sqlite, engines.postgresql, engines.mysql],
+    engines: [engines.sqlite, engines.postgresql, engines.mysql, engines.mongodb],
   });
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
   const recovery = buildRecovery({ config, clock, log, base, sources });

@@ -27,6 +27,11 @@ const postgresql = snippetsFor('postgresql', {
 });
 const mysql = snippetsFor('mysql', { uri: 'mysql://u_1:secret@127.0.0.1:3306/d_1', password: 'secret' });
 
+const mongodb = snippetsFor('mongodb', {
+  uri: 'mongodb://u_1:secret@127.0.0.1:27117/d_1?authSource=d_1',
+  password: 'secret',
+});
+
 test('the one for Node is a module that Node can read', () => {
   const file = join(folder, 'snippet.mjs');
   const check = (code: string) => {
@@ -37,5 +42,6 @@ test('the one for Node is a module that Node can read', () => {
   assert.equal(status, 0, stderr);
   assert.equal(check(postgresql.node).status, 0);
   assert.equal(check(mysql.node).status, 0);
+  assert.equal(check(mongodb.node).status, 0);
   assert.notEqual(check(`${snippets.node} )`).status, 0, 'one with a mistake is refused');
 });

@@ -8,14 +8,16 @@ export interface Target {
   readonly password: string;
 }
 
-/** Throws when there are none for the engine. */
 export function snippetsFor(engine: EngineName, target: Target): Snippets {
-  const write = WRITERS[engine];
-  if (write === undefined) throw new Error(`no snippets for ${engine}`);
-  return write(target);
+  return WRITERS[engine](target);
 }
 
-const WRITERS: Partial<Record<EngineName, (target: Target) => Snippets>> = { sqlite, postgresql, mysql };
+const WRITERS: Readonly<Record<EngineName, (target: Target) => Snippets>> = {
+  sqlite,
+  postgresql,
+  mysql,
+  mongodb,
+};
 
 /** Its URL without the password ends with a slash, which some clients need and none minds. */
 function sqlite({ uri, password }: Target): Snippets {
@@ -105,6 +107,64 @@ $url = parse_url('${uri}');
 $place = "pgsql:host={$url['host']};port={$url['port']};dbname=" . ltrim($url['path'], '/');
 $connection = new PDO($place, $url['user'], $url['pass']);
 print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
+`,
+  };
+}
+
+function mongodb({ uri }: Target): Snippets {
+  return {
+    cli: `mongosh '${uri}' --eval 'db.runCommand({ ping: 1 })'`,
+    node: `// npm install mongodb
+import { MongoClient } from 'mongodb';
+const client = new MongoClient('${uri}');
+const orders = client.db().collection('orders');
+await orders.insertOne({ what: 'tea' });
+console.log(await orders.find({ what: 'tea' }).toArray());
+await client.close();
+`,
+    python: `# pip install pymongo
+from pymongo import MongoClient
+client = MongoClient("${uri}")
+orders = client.get_default_database()["orders"]
+orders.insert_one({"what": "tea"})
+print(list(orders.find({"what": "tea"})))
+`,
+    go: `package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+func main() {
+	ctx := context.Background()
+	client, err := mongo.Connect(options.Client().ApplyURI("${uri}"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Disconnect(ctx)
+	orders := client.Database("${new URL(uri).pathname.slice(1)}").Collection("orders")
+	if _, err := orders.InsertOne(ctx, bson.M{"what": "tea"}); err != nil {
+		log.Fatal(err)
+	}
+	var found bson.M
+	if err := orders.FindOne(ctx, bson.M{"what": "tea"}).Decode(&found); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(found)
+}
+`,
+    php: `<?php // composer require mongodb/mongodb
+require 'vendor/autoload.php';
+$client = new MongoDB\\Client('${uri}');
+$orders = $client->selectCollection('${new URL(uri).pathname.slice(1)}', 'orders');
+$orders->insertOne(['what' => 'tea']);
+print_r($orders->find(['what' => 'tea'])->toArray());
 `,
   };
 }
