@@ -165,11 +165,6 @@ export class ChildEngine {
     return this.#children.call(database, head, options);
   }
 
-  /** Tells the database's process, if there is one. */
-  protected async tell(database: EngineDatabase, head: CallHead): Promise<void> {
-    await this.#children.callIfThere(database, head);
-  }
-
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
     const { timeoutMs, signal, ...rest } = query;
     const head = { ...rest, kind: 'query', tell: true };

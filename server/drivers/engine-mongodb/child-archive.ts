@@ -3,6 +3,7 @@ import { closeSync, openSync, rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Document, EJSON } from 'bson';
+import { systemClock } from '../../clock.ts';
 import type { Handler } from '../engine-children/child-call.ts';
 import { DiskFull } from '../engine-children/child-main.ts';
 import { isFull } from '../engine-children/sqlite-error.ts';
@@ -18,7 +19,7 @@ const ALL_PAGES = 2 ** 31 - 1;
 /** Of documents that are inserted, or read, at once. */
 const BATCH_DOCUMENTS = 1000;
 const BATCH_BYTES = 4 * 2 ** 20;
-const CONTEXT = { connection: 'archive', readOnly: false };
+const CONTEXT = { readOnly: false };
 
 /** Throws CommandError for what the engine refuses. */
 function ask(database: DocumentDatabase, command: Document): Document {
@@ -69,7 +70,8 @@ async function writeArchive(
   file: string,
   { target, signal }: { target: string; signal: AbortSignal },
 ): Promise<void> {
-  const database = new DocumentDatabase({ file, databaseName: name, sizeLimit: () => null });
+  const clock = systemClock;
+  const database = new DocumentDatabase({ file, databaseName: name, sizeLimit: () => null, clock });
   const descriptor = openSync(target, 'wx', 0o600);
   try {
     const archive = new ArchiveWriter(descriptor, SERVER_VERSION);
@@ -128,6 +130,7 @@ export const checkHandler: Handler = async ({ head }) => {
     file,
     databaseName: name,
     sizeLimit: () => Number(head.sizeLimitBytes),
+    clock: systemClock,
   });
   const descriptor = openSync(ARCHIVE_FILE, 'r');
   try {

@@ -5,7 +5,6 @@ import { decodeCommand, decodeDocument } from './bson-documents.ts';
 import { CommandError } from './command-error.ts';
 import type { TenantDocuments } from './tenant-documents.ts';
 
-const CONNECTION = 'query';
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
 
 /** The answer's body is JSON: `{columns, rows, affected, truncated}`. */
@@ -19,8 +18,7 @@ export function queryHandler(tenant: TenantDocuments): Handler {
     };
     const command = bounded(readCommand(statement), maxRows + 1);
     command.$db ??= tenant.name;
-    const reply = tenant.run(command, { connection: CONNECTION, readOnly });
-    tenant.connectionEnded(CONNECTION);
+    const reply = tenant.run(command, { readOnly });
     throwUnlessOk(reply);
     const [name = ''] = Object.keys(command);
     const result = WRITES.has(name) ? written(reply) : read(reply, { maxRows, maxBytes });

@@ -6,7 +6,7 @@ import type { Handler } from '../engine-children/child-call.ts';
 import { decodeDocument } from './bson-documents.ts';
 import type { TenantDocuments } from './tenant-documents.ts';
 
-const CONTEXT = { connection: 'tables', readOnly: true };
+const CONTEXT = { readOnly: true };
 const ALL = { batchSize: 100_000 };
 
 /** The answer's body is JSON: a list of Table. */

@@ -19,10 +19,6 @@ runChild({
     return {
       handlers: {
         command: commandHandler(tenant),
-        gone: async ({ head }) => {
-          tenant.connectionEnded(String(head.connection));
-          return { head: {} };
-        },
         query: queryHandler(tenant),
         tables: tablesHandler(tenant),
         copy: copyHandler(name, file, copy),
@@ -42,10 +38,9 @@ runChild({
 
 /** A command as its driver sent it: the sections of an OP_MSG. The answer's body is the reply. */
 function commandHandler(tenant: TenantDocuments): Handler {
-  return async ({ head, body }) => {
-    const context = { connection: String(head.connection), readOnly: false };
+  return async ({ body }) => {
     try {
-      return { head: {}, body: encodeReply(tenant.run(read(body), context)) };
+      return { head: {}, body: encodeReply(tenant.run(read(body), { readOnly: false })) };
     } catch (error) {
       if (error instanceof CommandError) return { head: {}, body: encodeReply(error.reply()) };
       if (!(error instanceof Malformed)) throw error;

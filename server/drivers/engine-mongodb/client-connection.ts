@@ -28,7 +28,7 @@ export interface ConnectionDeps {
   /** Resolves when a large message of that database may come; the result ends the turn. */
   readonly takeTurn: (database: string) => Promise<() => void>;
   /** Has a command executed; resolves with the reply. Never rejects. */
-  readonly execute: (database: EngineDatabase, connection: string, sections: Buffer) => Promise<Uint8Array>;
+  readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
   readonly sizeBytes: (database: EngineDatabase) => Promise<number>;
 }
 
@@ -139,7 +139,7 @@ export class ClientConnection implements Connected {
       const what = `not authorized on ${database} to execute command ${name}`;
       return failure(new CommandError('Unauthorized', what));
     }
-    return this.#deps.execute(own, String(this.id), bytes);
+    return this.#deps.execute(own, bytes);
   }
 
   async #runOwn(name: string, body: Buffer, database: string): Promise<Uint8Array> {

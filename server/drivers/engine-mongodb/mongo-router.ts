@@ -5,7 +5,6 @@
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import type { EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
 import { freePort, holderOf, keepPort, keptPort } from '../managed-server/server-port.ts';
@@ -24,8 +23,6 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
   readonly folder: string;
   readonly firstPort: number;
   readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
-  /** Its cursors are not needed any more. */
-  readonly gone: (database: EngineDatabase, connection: string) => void;
 }
 
 export class MongoRouter {
@@ -148,7 +145,6 @@ export class MongoRouter {
     const sessions = this.#sessions.get(database.database);
     sessions?.delete(connection);
     if (sessions?.size === 0) this.#sessions.delete(database.database);
-    this.#deps.gone(database, String(connection.id));
   }
 
   #takeTurn(database: string): Promise<() => void> {

@@ -66,11 +66,8 @@ export class MongodbEngine extends ChildEngine implements Engine {
       firstPort,
       alarms,
       now: () => new Date(clock.now()),
-      execute: (database, connection, sections) => this.#execute(database, connection, sections),
+      execute: (database, sections) => this.#execute(database, sections),
       sizeBytes: async (database) => (await super.measure(database)).sizeBytes,
-      gone: (database, connection) => {
-        this.tell(database, { kind: 'gone', connection }).catch(() => {});
-      },
     });
   }
 
@@ -135,9 +132,9 @@ export class MongodbEngine extends ChildEngine implements Engine {
   }
 
   /** The reply to a command, also to one that failed. */
-  async #execute(database: EngineDatabase, connection: string, sections: Buffer): Promise<Uint8Array> {
+  async #execute(database: EngineDatabase, sections: Buffer): Promise<Uint8Array> {
     try {
-      return (await this.call(database, { kind: 'command', connection }, { body: sections })).body;
+      return (await this.call(database, { kind: 'command' }, { body: sections })).body;
     } catch (error) {
       return serialize(asReply(error).reply());
     }

@@ -1,6 +1,7 @@
 /** A tenant's database in its own process: what executes commands, and what was counted. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
+import { systemClock } from '../../clock.ts';
 import type { Counters, Room } from '../engine-children/child-call.ts';
 import { type CommandContext, DocumentDatabase } from './document-commands.ts';
 
@@ -22,7 +23,7 @@ export class TenantDocuments {
     this.name = name;
     this.room = room;
     const sizeLimit = () => (this.room.mayGrow ? this.room.sizeLimitBytes : null);
-    this.#database = new DocumentDatabase({ file, databaseName: name, sizeLimit });
+    this.#database = new DocumentDatabase({ file, databaseName: name, sizeLimit, clock: systemClock });
     this.#watcher = new DatabaseSync(file, { readOnly: true });
   }
 
@@ -38,10 +39,6 @@ export class TenantDocuments {
 
   durable(): Promise<void> | null {
     return this.#database.durable();
-  }
-
-  connectionEnded(connection: string): void {
-    this.#database.connectionEnded(connection);
   }
 
   get sizeBytes(): number {
