@@ -1,9 +1,19 @@
 /** What executes MongoDB's commands on one database's file, in the database's own process. */
 import { DatabaseSync } from 'node:sqlite';
-import { type Document, Long, ObjectId, serialize } from 'bson';
-import { Query } from 'mingo';
-import { decodeDocument } from './bson-documents.ts';
+import type { Document } from 'bson';
+import type { Clock } from '../../clock.ts';
+import { DurableLog } from '../engine-sqlite/durable-log.ts';
+import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
+import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
 import { CommandError } from './command-error.ts';
+import type { CommandScope } from './command-scope.ts';
+import { Cursors } from './cursors.ts';
+import { DocumentsStore } from './documents-store.ts';
+import { DocumentsWriting } from './documents-writing.ts';
+import { removeExpired } from './expiry.ts';
+import { plainNumber } from './numbers.ts';
+import { READ_COMMANDS } from './read-commands.ts';
+import { WRITE_COMMANDS } from './write-commands.ts';
 
 export interface DatabaseOptions {
   /** Path of the database's file; made if it is not there. */
@@ -12,24 +22,38 @@ export interface DatabaseOptions {
   readonly databaseName: string;
   /** Bytes that the file may have now; null: as it is, what is deleted makes room. */
   readonly sizeLimit: () => number | null;
+  readonly clock: Clock;
 }
 
 export interface CommandContext {
-  /** Whose cursors these are. */
-  readonly connection: string;
   /** True: commands that write get 13 Unauthorized. */
   readonly readOnly: boolean;
 }
 
-export class DocumentDatabase {
-  readonly #database: DatabaseSync;
-  readonly #options: DatabaseOptions;
+const READING = new Map(Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS }));
+const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
+/** Of real servers, with their reason here. */
+const REFUSED = new Map([['mapReduce', 'server-side JavaScript is disabled']]);
+const EXPIRY_MS = 60_000;
 
+export class DocumentDatabase {
+  readonly #options: DatabaseOptions;
+  readonly #store: DocumentsStore;
+  readonly #writing: DocumentsWriting;
+  readonly #cursors: Cursors;
+  readonly #watcher: DatabaseSync;
+  readonly #log: DurableLog;
+  #expiredAt = 0;
+
+  /** Throws when the file cannot be opened, or is none of this engine. */
   constructor(options: DatabaseOptions) {
+    const { file, databaseName, sizeLimit, clock } = options;
     this.#options = options;
-    this.#database = new DatabaseSync(options.file);
-    this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-      CREATE TABLE IF NOT EXISTS crude (c TEXT, k TEXT, d BLOB, PRIMARY KEY (c, k))`);
+    this.#store = new DocumentsStore(file, sizeLimit);
+    this.#writing = new DocumentsWriting(this.#store, databaseName);
+    this.#cursors = new Cursors(clock);
+    this.#watcher = new DatabaseSync(file, { readOnly: true });
+    this.#log = new DurableLog(file, this.#watcher);
   }
 
   /**
@@ -39,37 +63,72 @@ export class DocumentDatabase {
    * once; the answer must wait for `durable()`, or a power cut may lose it.
    *
    * It holds the process until it is done, and maybe for ever (`$regex`): the caller keeps the time and
-   * kills the process.
+   * kills the process. Throws what is no fault of the client: then the process must end.
    */
-  run(command: Document, _context: CommandContext): Document {
+  run(command: Document, { readOnly }: CommandContext): Document {
     try {
-      const [name = ''] = Object.keys(command);
-      if (name === 'insert') {
-        for (const bytes of command.documents) {
-          const document = decodeDocument(bytes);
-          document._id ??= new ObjectId();
-          this.#database
-            .prepare('INSERT INTO crude VALUES (?, ?, ?)')
-            .run(command.insert, String(document._id), serialize(document));
-        }
-        return { n: command.documents.length, ok: 1 };
-      }
-      if (name === 'find') {
-        const query = new Query(command.filter ?? {}, { scriptEnabled: false });
-        const rows = this.#database.prepare('SELECT d FROM crude WHERE c = ?').all(command.find);
-        const firstBatch = rows
-          .map(({ d }) => d as Uint8Array)
-          .filter((bytes) => query.test(decodeDocument(bytes)));
-        return {
-          cursor: { firstBatch, id: Long.ZERO, ns: `${this.#options.databaseName}.${command.find}` },
-          ok: 1,
-        };
-      }
-      throw new CommandError('CommandNotFound', `no such command: '${name}'`);
+      this.#refuseTransaction(command);
+      this.#expire();
+      return this.#dispatch(command, readOnly);
     } catch (error) {
+      // Too deep a recursion, or too large a text, is what was asked for.
+      if (error instanceof RangeError)
+        return new CommandError('BadValue', `the command is too large: ${error.message}`).reply();
       if (error instanceof CommandError) return error.reply();
-      return { ok: 0, errmsg: (error as Error).message, code: 8, codeName: 'UnknownError' };
+      throw error;
     }
+  }
+
+  #refuseTransaction({ txnNumber, startTransaction, autocommit }: Document): void {
+    if (txnNumber === undefined && startTransaction === undefined && autocommit === undefined) return;
+    throw new CommandError(
+      'IllegalOperation',
+      'Transaction numbers are only allowed on a replica set member or mongos',
+    );
+  }
+
+  #dispatch(command: Document, readOnly: boolean): Document {
+    const [name = ''] = Object.keys(command);
+    const { databaseName } = this.#options;
+    if (command.$db !== undefined && command.$db !== databaseName) {
+      throw new CommandError(
+        'Unauthorized',
+        `not authorized on ${String(command.$db)} to execute command { ${name}: … }`,
+      );
+    }
+    const reads = READING.get(name);
+    const run = reads ?? WRITING.get(name);
+    if (run === undefined) throw unknownCommand(name);
+    const isWrite = reads === undefined || writesAtItsEnd(command);
+    if (isWrite && readOnly)
+      throw new CommandError(
+        'Unauthorized',
+        `not authorized on ${databaseName} to execute command { ${name}: … }`,
+      );
+    const work = () => run(command, this.#scope(command));
+    return isWrite ? this.#store.transaction(work) : work();
+  }
+
+  #scope({ maxTimeMS }: Document): CommandScope {
+    const { clock, databaseName } = this.#options;
+    const limit = plainNumber(maxTimeMS ?? 0);
+    const deadline = limit > 0 ? clock.monotonic() + limit : null;
+    return {
+      store: this.#store,
+      writing: this.#writing,
+      cursors: this.#cursors,
+      clock,
+      databaseName,
+      deadline,
+    };
+  }
+
+  /** Removes what its time is over of, at most once a minute. */
+  #expire(): void {
+    const { clock } = this.#options;
+    if (clock.monotonic() - this.#expiredAt < EXPIRY_MS) return;
+    this.#expiredAt = clock.monotonic();
+    removeExpired(this.#scope({}));
   }
 
   /**
@@ -77,13 +136,23 @@ export class DocumentDatabase {
    * answer is sent, those of reads too. Rejects when the disk fails; then this process must end.
    */
   durable(): Promise<void> | null {
-    return null;
+    return this.#log.settle();
   }
-
-  /** Ends the cursors of a connection. */
-  connectionEnded(_connection: string): void {}
 
   close(): void {
-    this.#database.close();
+    this.#watcher.close();
+    this.#store.close();
   }
+}
+
+function writesAtItsEnd({ pipeline }: Document): boolean {
+  const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
+  return typeof last === 'object' && last !== null && ('$out' in last || '$merge' in last);
+}
+
+function unknownCommand(name: string): CommandError {
+  const reason = REFUSED.get(name);
+  if (reason !== undefined)
+    return new CommandError('CommandNotSupported', `${name} is not possible: ${reason}`);
+  return new CommandError('CommandNotFound', `no such command: '${name}'`);
 }

@@ -1,0 +1,76 @@
+/** What dotted paths lead to, as queries and indexes follow them: through every element of an array. */
+import type { Document } from 'bson';
+
+const DIGITS = /^\d+$/;
+
+export function isDocument(value: unknown): value is Document {
+  return typeof value === 'object' && value !== null && value.constructor === Object;
+}
+
+export function isIndex(part: string): boolean {
+  return DIGITS.test(part);
+}
+
+/** The value of a field of its own, or undefined. */
+export function fieldOf(document: Document, name: string): unknown {
+  return Object.hasOwn(document, name) ? document[name] : undefined;
+}
+
+/** All that a path leads to; undefined where there is no such field. An array at the end is one value. */
+export function leavesAt(value: unknown, path: readonly string[]): unknown[] {
+  const [only] = path;
+  if (path.length === 1 && only !== undefined && isDocument(value)) return [fieldOf(value, only)];
+  const found: unknown[] = [];
+  follow(value, { path, at: 0, found });
+  return found;
+}
+
+interface Walk {
+  readonly path: readonly string[];
+  readonly at: number;
+  readonly found: unknown[];
+}
+
+function follow(value: unknown, { path, at, found }: Walk): void {
+  const part = path[at];
+  if (part === undefined) {
+    found.push(value);
+  } else if (Array.isArray(value)) {
+    const isElement = isIndex(part) && Number(part) < value.length;
+    if (isElement) follow(value[Number(part)], { path, at: at + 1, found });
+    for (const element of value) {
+      if (isDocument(element) && (!isElement || Object.hasOwn(element, part)))
+        follow(element, { path, at, found });
+    }
+  } else {
+    const inner = isDocument(value) ? fieldOf(value, part) : undefined;
+    if (inner === undefined) found.push(undefined);
+    else follow(inner, { path, at: at + 1, found });
+  }
+}
+
+/** What a condition is held against: the leaves, and the elements of those that are arrays. */
+export function candidatesOf(leaves: readonly unknown[]): readonly unknown[] {
+  if (!leaves.some(Array.isArray)) return leaves;
+  return leaves.flatMap((leaf) => (Array.isArray(leaf) ? [...leaf, leaf] : [leaf]));
+}
+
+/** The one value of a path that goes through no array, as `_id` and updates mean it. */
+export function valueAt(document: unknown, path: readonly string[]): unknown {
+  let value = document;
+  for (const part of path) {
+    if (isDocument(value)) value = fieldOf(value, part);
+    else if (Array.isArray(value) && isIndex(part)) value = value[Number(part)];
+    else return undefined;
+  }
+  return value;
+}
+
+/** Sets a field so that no name, `__proto__` included, is special. */
+export function setField(document: Document, name: string, value: unknown): void {
+  if (name === '__proto__') {
+    Object.defineProperty(document, name, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    document[name] = value;
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * Values of BSON as bytes whose order is MongoDB's order of the values, across types. Equal bytes mean equal
+ * values: 1, 1.0, Long 1 and Decimal128 1.00 are one key. No key is the beginning of another, so keys of
+ * several values are theirs one after the other, and a descending one has its bits turned round.
+ */
+import {
+  Binary,
+  BSONRegExp,
+  BSONSymbol,
+  Code,
+  Decimal128,
+  type Document,
+  Double,
+  Long,
+  MaxKey,
+  MinKey,
+  ObjectId,
+  Timestamp,
+} from 'bson';
+import { readDecimal } from './decimal-numbers.ts';
+
+/** The first byte of a key. The order is the server's; 0 ends what has several values. */
+export const TAG = {
+  minKey: 1,
+  undefined: 5,
+  null: 10,
+  number: 15,
+  string: 20,
+  object: 25,
+  array: 30,
+  binary: 35,
+  objectId: 40,
+  boolean: 45,
+  date: 50,
+  timestamp: 55,
+  regex: 60,
+  code: 70,
+  codeWithScope: 75,
+  maxKey: 127,
+} as const;
+
+const EXACT = 0;
+const MORE = 1;
+/** Beyond the exponents of Decimal128, so that it is never negative. */
+const EXPONENT_OFFSET = 0x4000;
+
+/** Grows; the key of a value is copied out of it. */
+let buffer = Buffer.alloc(4096);
+let length = 0;
+
+function room(bytes: number): void {
+  if (length + bytes <= buffer.length) return;
+  const larger = Buffer.alloc(Math.max(buffer.length * 2, length + bytes));
+  buffer.copy(larger, 0, 0, length);
+  buffer = larger;
+}
+
+function byte(value: number): void {
+  room(1);
+  buffer[length++] = value;
+}
+
+/** A key of values; `descending[i]` turns the order of the i-th round. */
+export function keyOf(values: readonly unknown[], descending: readonly boolean[] = []): Buffer {
+  length = 0;
+  values.forEach((value, index) => {
+    const start = length;
+    write(value);
+    if (descending[index]) for (let i = start; i < length; i++) buffer[i] = 255 - (buffer[i] as number);
+  });
+  const key = Buffer.from(buffer.subarray(0, length));
+  // What one huge value took is not kept.
+  if (buffer.length > 2 ** 20) buffer = Buffer.alloc(4096);
+  return key;
+}
+
+/** The key of a value as text, for maps. */
+export function textKeyOf(value: unknown): string {
+  return keyOf([value]).toString('latin1');
+}
+
+/** Below 0: `a` comes before `b`. MongoDB's order, across types. */
+export function compareValues(a: unknown, b: unknown): number {
+  if (a === b) return 0;
+  if (typeof a === 'number' && typeof b === 'number') {
+    if (a < b) return -1;
+    if (a > b) return 1;
+  }
+  return Buffer.compare(keyOf([a]), keyOf([b]));
+}
+
+export function equalValues(a: unknown, b: unknown): boolean {
+  return a === b || (tagOf(a) === tagOf(b) && compareValues(a, b) === 0);
+}
+
+/** Which type a value counts as when values are compared. */
+export function tagOf(value: unknown): number {
+  switch (typeof value) {
+    case 'number':
+      return TAG.number;
+    case 'string':
+      return TAG.string;
+    case 'boolean':
+      return TAG.boolean;
+    case 'object':
+      return value === null ? TAG.null : tagOfObject(value);
+    default:
+      return TAG.undefined;
+  }
+}
+
+function tagOfObject(value: object): number {
+  if (Array.isArray(value)) return TAG.array;
+  if (value.constructor === Object) return TAG.object;
+  if (value instanceof ObjectId) return TAG.objectId;
+  if (value instanceof Date) return TAG.date;
+  if (value instanceof Double || value instanceof Decimal128) return TAG.number;
+  // Timestamp is a Long too.
+  if (value instanceof Timestamp) return TAG.timestamp;
+  if (value instanceof Long) return TAG.number;
+  if (value instanceof Binary || value instanceof Uint8Array) return TAG.binary;
+  if (value instanceof BSONRegExp || value instanceof RegExp) return TAG.regex;
+  if (value instanceof BSONSymbol) return TAG.string;
+  if (value instanceof Code) return value.scope ? TAG.codeWithScope : TAG.code;
+  if (value instanceof MinKey) return TAG.minKey;
+  if (value instanceof MaxKey) return TAG.maxKey;
+  return TAG.object;
+}
+
+function write(value: unknown): void {
+  const tag = tagOf(value);
+  byte(tag);
+  if (tag === TAG.number) writeNumber(value as number);
+  else if (tag === TAG.string) writeText(String(value));
+  else if (tag === TAG.objectId) writeBytes((value as ObjectId).id);
+  else if (tag === TAG.boolean) byte(value ? 1 : 0);
+  else if (tag === TAG.object) writeFields(value as Document);
+  else if (tag === TAG.array) writeAll(value as unknown[]);
+  else if (tag === TAG.date) writeInteger(BigInt(Math.trunc(Number(value)) || 0));
+  else if (tag === TAG.timestamp) writeUnsigned((value as Timestamp).toBigInt());
+  else if (tag === TAG.binary) writeBinary(value as Binary);
+  else if (tag === TAG.regex) writeRegex(value as BSONRegExp);
+  else if (tag === TAG.code || tag === TAG.codeWithScope) writeCode(value as Code);
+}
+
+function writeBytes(bytes: Uint8Array): void {
+  room(bytes.length);
+  buffer.set(bytes, length);
+  length += bytes.length;
+}
+
+/** UTF-8, ended by 0; a 0 within is followed by 255. */
+function writeText(text: string): void {
+  room(text.length * 3 + 1);
+  if (!text.includes('\0')) {
+    length += buffer.write(text, length);
+  } else {
+    const bytes = Buffer.from(text);
+    for (const one of bytes) {
+      byte(one);
+      if (one === 0) byte(255);
+    }
+  }
+  byte(0);
+}
+
+function writeFields(document: Document): void {
+  for (const name of Object.keys(document)) {
+    const value = document[name];
+    // The server compares types first, then names, then values.
+    byte(tagOf(value));
+    writeText(name);
+    write(value);
+  }
+  byte(0);
+}
+
+function writeAll(values: readonly unknown[]): void {
+  for (const value of values) write(value);
+  byte(0);
+}
+
+function writeUnsigned(value: bigint): void {
+  room(8);
+  buffer.writeBigUInt64BE(BigInt.asUintN(64, value), length);
+  length += 8;
+}
+
+function writeInteger(value: bigint): void {
+  writeUnsigned(value + (1n << 63n));
+}
+
+function writeBinary(value: Binary | Uint8Array): void {
+  const bytes = value instanceof Binary ? value.value() : value;
+  room(5);
+  buffer.writeUInt32BE(bytes.length, length);
+  length += 4;
+  byte(value instanceof Binary ? value.sub_type : 0);
+  writeBytes(bytes);
+}
+
+function writeRegex(value: BSONRegExp | RegExp): void {
+  writeText(value instanceof RegExp ? value.source : value.pattern);
+  writeText(value instanceof RegExp ? value.flags : value.options);
+}
+
+function writeCode({ code, scope }: Code): void {
+  writeText(code);
+  if (scope) writeFields(scope);
+}
+
+/**
+ * The greatest double that is not above the number, then what tells it from that double. NaN is the
+ * smallest number.
+ */
+function writeNumber(value: number | Double | Long | Decimal128): void {
+  if (typeof value === 'number') writeDouble(value, EXACT);
+  else if (value instanceof Double) writeDouble(value.value, EXACT);
+  else writeDecimal(readDecimal(value));
+}
+
+function writeDecimal(decimal: ReturnType<typeof readDecimal>): void {
+  const floor = decimal.kind === 'finite' ? decimal.floor() : decimal.number;
+  if (decimal.kind !== 'finite' || decimal.isExactly(floor)) {
+    writeDouble(floor, EXACT);
+    return;
+  }
+  writeDouble(floor, MORE);
+  const start = length;
+  room(3 + decimal.digits.length);
+  buffer.writeUInt16BE(decimal.magnitude + EXPONENT_OFFSET, length);
+  length += 2;
+  length += buffer.write(decimal.digits, length, 'latin1');
+  byte(0);
+  if (decimal.isNegative) for (let i = start; i < length; i++) buffer[i] = 255 - (buffer[i] as number);
+}
+
+function writeDouble(value: number, suffix: number): void {
+  room(9);
+  if (Number.isNaN(value)) {
+    buffer.fill(0, length, length + 9);
+    length += 9;
+    return;
+  }
+  // -0 is 0.
+  buffer.writeDoubleBE(value === 0 ? 0 : value, length);
+  const first = buffer[length] as number;
+  if (first & 0x80) for (let i = length; i < length + 8; i++) buffer[i] = 255 - (buffer[i] as number);
+  else buffer[length] = first | 0x80;
+  length += 8;
+  byte(suffix);
+}
