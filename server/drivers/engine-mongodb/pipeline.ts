@@ -100,7 +100,11 @@ function* bounded(documents: Documents, name: string): Generator<Document> {
 function sorted<T extends Document>(documents: Iterable<T>, sort: unknown, limit: number | null = null): T[] {
   const spec = readSort(sort);
   if (spec.length === 0) throw new CommandError(15976, '$sort stage must have at least one sort key');
-  return sortItems(documents, { limit, keyOf: (document) => sortKeyOf(document, spec), bytesOf: weightOf });
+  return sortItems<T>(documents, {
+    limit,
+    keyOf: (document) => sortKeyOf(document, spec),
+    bytesOf: (document) => weightOf(document),
+  });
 }
 
 function bucketed(documents: Documents, argument: Document, options: Evaluation): Documents {
