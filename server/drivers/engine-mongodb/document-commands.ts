@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
 import type { Clock } from '../../clock.ts';
-import { DurableLog } from '../engine-sqlite/durable-log.ts';
+import { DurableLog } from '../engine-children/durable-log.ts';
 import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
 import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
 import { CommandError } from './command-error.ts';
