@@ -307,14 +307,14 @@ export const SETTINGS = {
     24,
     1,
     10_000,
-    'SQLite databases that are open at the same time, each in a process of about 30 MB; another one closes the one not used for longest',
+    'SQLite databases that are open at the same time, each in a process of about 30 MB, and as many of MongoDB; another one closes the one not used for longest',
   ),
   databaseIdleSeconds: integer(
     'CLOUDLET_DATABASE_IDLE_SECONDS',
     300,
     1,
     1e7,
-    'After so long without use an SQLite database is closed, to be opened again at its next use',
+    'After so long without use a database of SQLite or MongoDB is closed, to be opened again at its next use',
   ),
   databaseUidBase: integer(
     'CLOUDLET_DATABASE_UID_BASE',

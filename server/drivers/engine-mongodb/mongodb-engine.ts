@@ -104,9 +104,12 @@ export class MongodbEngine extends ChildEngine implements Engine {
     await super.restrict(database, access);
   }
 
-  async endpoint({ database, username }: EngineDatabase): Promise<Endpoint> {
+  /** Drivers open 100 connections unless they are told: two programs share those that a database has. */
+  async endpoint({ database, username, limits }: EngineDatabase): Promise<Endpoint> {
     const [host, port] = ['127.0.0.1', this.#router.port ?? 0];
-    const place = `${host}:${port}/${database}?authSource=${database}&directConnection=true`;
+    const pool = Math.max(1, Math.floor(limits.connections / 2));
+    const options = `authSource=${database}&directConnection=true&maxPoolSize=${pool}`;
+    const place = `${host}:${port}/${database}?${options}`;
     return {
       host,
       port,
