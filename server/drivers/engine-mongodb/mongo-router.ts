@@ -1,6 +1,6 @@
 /**
- * Owns the port that drivers connect to, says who they are, and hands each command to the process of their own
- * database. The port is chosen once and kept: users' programs have it in their settings.
+ * Owns the port that drivers connect to, says who they are, and hands each command to the process of their
+ * own database. The port is chosen once and kept: users' programs have it in their settings.
  */
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';

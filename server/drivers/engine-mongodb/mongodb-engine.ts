@@ -1,6 +1,6 @@
 /**
- * MongoDB, built in: what drivers send is taken by a router of ours (mongo-router.ts) and executed, on a SQLite
- * file per database, by a process of its own (child.ts).
+ * MongoDB, built in: what drivers send is taken by a router of ours (mongo-router.ts) and executed, on a
+ * SQLite file per database, by a process of its own (child.ts).
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
