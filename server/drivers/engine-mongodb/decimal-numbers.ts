@@ -19,7 +19,7 @@ export function readDecimal(value: Decimal128 | Long): ExactNumber | NotFinite {
 }
 
 /** `coefficient` × 10 ^ `exponent`. */
-export class ExactNumber {
+class ExactNumber {
   readonly kind = 'finite';
   readonly coefficient: bigint;
   readonly exponent: number;

@@ -35,7 +35,7 @@ export class DocumentsWriting {
     return document._id;
   }
 
-  /** Puts a document of the same `_id` in the place of one. Throws CommandError, and then has written nothing. */
+  /** Puts a document of the same `_id` in the place of one. Throws CommandError, and then wrote nothing. */
   replace(
     collection: Collection,
     row: Row & { readonly document: Document },

@@ -284,17 +284,17 @@ function extreme(direction: number): Accumulator {
   };
 }
 
-export function sumOf(values: readonly unknown[]): BsonNumber {
+function sumOf(values: readonly unknown[]): BsonNumber {
   return values.filter(isNumber).reduce<BsonNumber>((sum, value) => calculate('add', sum, value), 0);
 }
 
-export function averageOf(values: readonly unknown[]): BsonNumber | null {
+function averageOf(values: readonly unknown[]): BsonNumber | null {
   const numbers = values.filter(isNumber);
   return numbers.length === 0 ? null : divide(sumOf(numbers), numbers.length);
 }
 
 /** Each value once, whatever number type it has. */
-export function distinctOf(values: readonly unknown[]): unknown[] {
+function distinctOf(values: readonly unknown[]): unknown[] {
   return [...new Map(values.map((value) => [textKeyOf(value), value])).values()];
 }
 

@@ -12,7 +12,7 @@ export function isIndex(part: string): boolean {
 }
 
 /** The value of a field of its own, or undefined. */
-export function fieldOf(document: Document, name: string): unknown {
+function fieldOf(document: Document, name: string): unknown {
   return Object.hasOwn(document, name) ? document[name] : undefined;
 }
 

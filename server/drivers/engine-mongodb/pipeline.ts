@@ -1,4 +1,4 @@
-/** Pipelines of aggregations: mingo's stages, and ours where BSON's types, memory or other collections matter. */
+/** Pipelines of aggregations: stages of mingo, and ours where types, memory or other collections matter. */
 import type { Document } from 'bson';
 import { Lazy } from 'mingo/lazy';
 import * as stages from 'mingo/operators/pipeline';

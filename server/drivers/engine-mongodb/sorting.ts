@@ -92,7 +92,7 @@ export interface Sorting<T> {
   bytesOf(item: T): number;
 }
 
-/** The items in order; those with equal keys stay in the order they came. Throws CommandError when they are too large. */
+/** The items in order; those with equal keys stay as they came. Throws CommandError when too large. */
 export function sortItems<T>(items: Iterable<T>, { limit, keyOf: keyOfItem, bytesOf }: Sorting<T>): T[] {
   const budget = new MemoryBudget('Sort');
   let list: Sorted<T>[] = [];
