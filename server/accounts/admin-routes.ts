@@ -1,6 +1,7 @@
 /** Endpoints for administrators and for the operator's command line. */
 
 import { invalidCursor, listPage } from '../http/list-page.ts';
+import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
 import { accountNotFound } from './accounts.ts';
@@ -26,7 +27,7 @@ function accountRoutes(administration: Administration): Route[] {
       summary: 'List all accounts',
       description: 'Oldest first. Closed accounts are left out.',
       permission: 'admin',
-      query: shapes.ListQuery,
+      query: Type.Object(Paging),
       responses: { 200: Type.Array(shapes.AdminAccount) },
       produces: 'list',
       errors: ['invalid_cursor'],

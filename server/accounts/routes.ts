@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import { refuseCrossSite } from '../http/credentials.ts';
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { pageHeaders } from '../http/page.ts';
+import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { ENDED_LINK_PAGE, SETUP_PAGE } from '../http/setup-page.ts';
 import { isId } from '../ids.ts';
@@ -238,7 +239,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'List your access keys',
       permission: 'account:read',
-      query: shapes.ListQuery,
+      query: Type.Object(Paging),
       responses: { 200: Type.Array(shapes.AccessKey) },
       produces: 'list',
       errors: ['invalid_cursor'],

@@ -1,5 +1,5 @@
 /** What accounts look like from outside (contract §3). */
-import { type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 import {
   EMAIL_MAX_LENGTH,
   EMAIL_PATTERN,
@@ -36,9 +36,13 @@ const Password = Type.String({
 // Only compared, so any text of bounded length will do.
 const GivenPassword = Type.String({ maxLength: 1024 });
 
-export const RegisterBody = Type.Object({ username: Username, email: Email, password: Password });
+export const RegisterBody = namedObject('NewAccount', {
+  username: Username,
+  email: Email,
+  password: Password,
+});
 
-export const LoginBody = Type.Object({
+export const LoginBody = namedObject('Login', {
   username: Type.Optional(Type.String({ maxLength: 256, description: 'User name or e-mail address' })),
   email: Type.Optional(Type.String({ maxLength: 256 })),
   password: GivenPassword,
@@ -48,9 +52,9 @@ export const SetupQuery = Type.Object({
   token: Type.Optional(Type.String({ maxLength: 256, description: 'From the set-up link' })),
 });
 
-export const SetupLink = Type.Object({ url: Type.String() });
+export const SetupLink = namedObject('SetupLink', { url: Type.String() });
 
-export const SetupBody = Type.Object({
+export const SetupBody = namedObject('Setup', {
   token: Type.String({ maxLength: 256, description: 'From the set-up link' }),
   username: Username,
   email: Email,
@@ -69,10 +73,10 @@ const registered = {
   last_login: Nullable('Time of the last login with the password; null before the first'),
 };
 
-export const Registration = Type.Object(registered);
+export const Registration = namedObject('Registration', registered);
 export type Registration = Static<typeof Registration>;
 
-export const Account = Type.Object({
+export const Account = namedObject('Account', {
   ...registered,
   is_admin: Type.Boolean(),
   credits_held: Type.Number({ description: 'Part of the balance that is set aside for what runs' }),
@@ -86,7 +90,7 @@ export const Account = Type.Object({
 });
 export type Account = Static<typeof Account>;
 
-export const RotateBody = Type.Object({
+export const RotateBody = namedObject('ApiKeyRotation', {
   overlap_seconds: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -97,13 +101,13 @@ export const RotateBody = Type.Object({
   ),
 });
 
-export const RotatedKey = Type.Object({
+export const RotatedKey = namedObject('RotatedApiKey', {
   ...Account.properties,
   previous_key_expires_at: Nullable('End of the overlap; null without one'),
 });
 export type RotatedKey = Static<typeof RotatedKey>;
 
-export const UpdateBody = Type.Object({
+export const UpdateBody = namedObject('AccountChange', {
   email: Type.Optional(Email),
   password: Type.Optional(Password),
   current_password: Type.Optional(
@@ -115,30 +119,25 @@ export const UpdateBody = Type.Object({
   ),
 });
 
-export const ClosedAccount = Type.Object({
+export const ClosedAccount = namedObject('ClosedAccount', {
   id: Type.Integer(),
   username: Type.String(),
   closed_at: Time('Time of closing'),
 });
 export type ClosedAccount = Static<typeof ClosedAccount>;
 
-export const Empty = Type.Object({});
-
-export const ListQuery = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
-  cursor: Type.Optional(Type.String({ maxLength: 256, description: 'From the Link header' })),
-});
+export const Empty = namedObject('Empty', {});
 
 const ScopeName = Type.Enum([...SCOPES]);
 
-const BucketAccess = Type.Object({
+const BucketAccess = namedObject('NewAccessKeyBucket', {
   name: Type.String({ minLength: 3, maxLength: 63 }),
   prefix: Type.Optional(
     Type.String({ maxLength: 1024, description: 'Only objects whose names begin so; empty: all' }),
   ),
 });
 
-export const AccessKeyBody = Type.Object({
+export const AccessKeyBody = namedObject('NewAccessKey', {
   name: Type.String({ minLength: 1, maxLength: 100 }),
   scopes: Type.Array(ScopeName, { minItems: 1, maxItems: SCOPES.length }),
   buckets: Type.Optional(
@@ -160,14 +159,13 @@ export const AccessKeyBody = Type.Object({
 });
 export type AccessKeyBody = Static<typeof AccessKeyBody>;
 
-export const AccessKey = Type.Object({
+const KeyBucket = namedObject('AccessKeyBucket', { name: Type.String(), prefix: Type.String() });
+
+export const AccessKey = namedObject('AccessKey', {
   id: Type.String({ examples: ['key-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
   name: Type.String(),
   scopes: Type.Array(ScopeName),
-  buckets: Type.Union([
-    Type.Array(Type.Object({ name: Type.String(), prefix: Type.String() })),
-    Type.Null({ description: 'No limit' }),
-  ]),
+  buckets: Type.Union([Type.Array(KeyBucket), Type.Null({ description: 'No limit' })]),
   access_key_id: Type.String({ description: 'S3 access key' }),
   created_at: Time('Time of creation'),
   expires_at: Nullable('End; null: never'),
@@ -175,35 +173,37 @@ export const AccessKey = Type.Object({
 });
 export type AccessKey = Static<typeof AccessKey>;
 
-export const CreatedAccessKey = Type.Object({
+export const CreatedAccessKey = namedObject('CreatedAccessKey', {
   ...AccessKey.properties,
   api_key: Type.String({ description: 'Shown only now' }),
   secret_access_key: Type.String({ description: 'S3 secret; shown only now' }),
 });
 export type CreatedAccessKey = Static<typeof CreatedAccessKey>;
 
-export const RevokedAccessKey = Type.Object({ id: Type.String() });
+export const RevokedAccessKey = namedObject('RevokedAccessKey', { id: Type.String() });
 
 export const AccessKeyPath = Type.Object({ id: Type.String() });
 
 const { api_key: _, ...shown } = Account.properties;
-export const AdminAccount = Type.Object({
+export const AdminAccount = namedObject('AdminAccount', {
   ...shown,
   suspended_reason: Nullable('Why, while suspended'),
   storage_bytes: Type.Number({ description: 'Of all versions' }),
 });
 export type AdminAccount = Static<typeof AdminAccount>;
 
-export const AdminAccountPath = Type.Object({ id: Type.String({ description: 'Account id' }) });
+export const AdminAccountPath = Type.Object({
+  id: Type.String({ $id: 'AccountId', description: 'Account id' }),
+});
 
-export const AdminCreateBody = Type.Object({
+export const AdminCreateBody = namedObject('AdminNewAccount', {
   username: Username,
   email: Email,
   password: Type.Optional(Password),
   is_admin: Type.Optional(Type.Boolean({ default: false })),
 });
 
-export const CreditsBody = Type.Object({
+export const CreditsBody = namedObject('CreditAdjustment', {
   amount: Type.Number({
     minimum: -1e9,
     maximum: 1e9,
@@ -219,4 +219,6 @@ export const CreditsBody = Type.Object({
   ),
 });
 
-export const SuspendBody = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });
+export const SuspendBody = namedObject('Suspension', {
+  reason: Type.String({ minLength: 1, maxLength: 500 }),
+});

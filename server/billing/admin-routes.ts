@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
 import type { Checks } from './checks.ts';
+import { AccountPath } from './plan-schema.ts';
 import type { PriceList } from './price-list.ts';
 import type { LedgerReports } from './report-ledger.ts';
 import { formatMonth, type Period, readMonth, readPeriod } from './report-period.ts';
@@ -59,7 +60,7 @@ function bookRoutes({ ledgerReports, revenue, clock }: BillingAdminRoutesDeps): 
       path: '/api/admin/accounts/{id}/statement',
       name: 'adminGetStatement',
       summary: 'What was booked for an account in a month, and its balance before and after',
-      params: shapes.AccountPath,
+      params: AccountPath,
       query: shapes.MonthQuery,
       responses: { 200: shapes.AccountStatement },
       errors: ['account_not_found'],

@@ -1,5 +1,5 @@
 /** What plans and quotas look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { describedAs, namedObject, type Static, Type } from '../json-schema.ts';
 import { QUOTAS } from './quotas.ts';
 
 const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
@@ -14,7 +14,7 @@ const limits = {
   databases: Type.Optional(Limit),
 };
 
-export const Limits = Type.Object(limits, { description: 'What is missing is not limited' });
+export const Limits = namedObject('Quotas', limits, { description: 'What is missing is not limited' });
 export type Limits = Static<typeof Limits>;
 
 const Name = Type.String({
@@ -29,7 +29,7 @@ const MonthlyCredits = Type.Number({
   description: 'Given to each account of the plan once a calendar month (UTC); at most 6 decimals',
 });
 
-export const Plan = Type.Object({
+export const Plan = namedObject('Plan', {
   name: Type.String(),
   monthly_credits: Type.Number(),
   quotas: Limits,
@@ -38,22 +38,24 @@ export const Plan = Type.Object({
 });
 export type Plan = Static<typeof Plan>;
 
-export const NewPlan = Type.Object({
+export const NewPlan = namedObject('NewPlan', {
   name: Name,
   monthly_credits: Type.Optional(MonthlyCredits),
   quotas: Type.Optional(Limits),
 });
 export type NewPlan = Static<typeof NewPlan>;
 
-export const PlanChange = Type.Object({
+export const PlanChange = namedObject('PlanChange', {
   monthly_credits: Type.Optional(MonthlyCredits),
-  quotas: Type.Optional(Type.Object(limits, { description: 'In place of all limits of before' })),
+  quotas: Type.Optional(describedAs(Limits, 'In place of all limits of before')),
 });
 export type PlanChange = Static<typeof PlanChange>;
 
-export const PlanPath = Type.Object({ name: Type.String({ description: 'Name of the plan' }) });
+export const PlanPath = Type.Object({
+  name: Type.String({ $id: 'PlanName', description: 'Name of the plan' }),
+});
 
-const QuotaUse = Type.Object({
+const QuotaUse = namedObject('QuotaUse', {
   limit: Type.Union([Type.Number(), Type.Null()], { description: 'null: unlimited' }),
   used: Type.Number(),
 });
@@ -62,25 +64,28 @@ const quotaUses = Object.fromEntries(QUOTAS.map((quota) => [quota, QuotaUse])) a
   typeof QuotaUse
 >;
 
-export const AccountQuotas = Type.Object({ plan: Type.String(), quotas: Type.Object(quotaUses) });
+const QuotaUses = namedObject('QuotaUses', quotaUses);
+
+export const AccountQuotas = namedObject('AccountQuotas', {
+  plan: Type.String(),
+  quotas: QuotaUses,
+});
 export type AccountQuotas = Static<typeof AccountQuotas>;
 
-export const TermsChange = Type.Object({
+export const TermsChange = namedObject('AccountTermsChange', {
   plan: Type.Optional(Name),
   quotas: Type.Optional(
-    Type.Object(limits, {
-      description: 'The account’s own limits, which go before its plan’s, in place of all of before',
-    }),
+    describedAs(Limits, 'The account’s own limits, which go before its plan’s, in place of all of before'),
   ),
 });
 export type TermsChange = Static<typeof TermsChange>;
 
-export const AccountTerms = Type.Object({
+export const AccountTerms = namedObject('AccountTerms', {
   id: Type.Integer({ description: 'Account id' }),
   plan: Type.String(),
   own_quotas: Limits,
-  quotas: Type.Object(quotaUses),
+  quotas: QuotaUses,
 });
 export type AccountTerms = Static<typeof AccountTerms>;
 
-export const AccountPath = Type.Object({ id: Type.String({ description: 'Account id' }) });
+export const AccountPath = Type.Object({ id: Type.String({ $id: 'AccountId', description: 'Account id' }) });

@@ -3,6 +3,7 @@
 import type { Clock } from '../clock.ts';
 import { varyOn } from '../http/cors.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
+import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
 import { csvText, prefersCsv } from './csv.ts';
@@ -62,7 +63,7 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
       path: '/api/billing/ledger',
       name: 'listLedger',
       summary: 'List what was booked for you, newest first',
-      query: shapes.Paging,
+      query: Type.Object(Paging),
       responses: { 200: Type.Array(shapes.Entry) },
       errors: ['invalid_cursor'],
       produces: 'list',

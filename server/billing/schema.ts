@@ -1,16 +1,18 @@
 /** What billing looks like from outside (contract §7). */
-import { type Static, Type } from '../json-schema.ts';
+import { describedAs, namedObject, type Static, Type } from '../json-schema.ts';
 import { METER_NAMES } from './meters.ts';
 import { MAX_PRICE } from './price-list.ts';
 
 const TIME = 'YYYY-MM-DD HH:MM:SS, UTC';
 
 /** Money is exact: no double is asked for more digits than it has. */
-const Credits = (description: string) =>
-  Type.Union([Type.Number(), Type.String()], {
-    description: `${description}, in credits, exact: a number, or a string of the same decimal when a double \
-does not hold it (beyond 2^53 micro-credits, 9 billion credits)`,
-  });
+const Amount = Type.Union([Type.Number(), Type.String()], {
+  $id: 'Credits',
+  description:
+    'In credits, exact: a number, or a string of the same decimal when a double does not hold it (beyond 2^53 ' +
+    'micro-credits, 9 billion credits)',
+});
+const Credits = (description: string) => describedAs(Amount, `${description}, in credits`);
 const Quantity = Type.Union([Type.Number(), Type.String()], {
   description: 'In units, rounded to 9 decimals; the cost is not made from what is rounded',
 });
@@ -32,7 +34,7 @@ export const PeriodQuery = Type.Object({
   ),
 });
 
-const ReportPeriod = Type.Object({ from: Time('Included'), to: Time('Not included') });
+const ReportPeriod = namedObject('ReportPeriod', { from: Time('Included'), to: Time('Not included') });
 
 const resource = {
   resource_type: Type.String({ examples: ['vm', 'bucket', 'database'] }),
@@ -44,13 +46,24 @@ const resource = {
   unit_price: Credits('Of one unit'),
 };
 
-export const UsageReport = Type.Object({
+const UsageItem = namedObject('UsageItem', { ...resource, cost: Credits('Of the period') });
+const UsageDay = namedObject('UsageDay', {
+  date: Type.String({ description: 'YYYY-MM-DD, UTC' }),
+  cost: Credits('All of it'),
+  compute: Credits('Of machines'),
+  storage: Credits('Of stored bytes'),
+  egress: Credits('Of sent bytes'),
+  databases: Credits('Of what databases take'),
+});
+
+export const UsageReport = namedObject('UsageReport', {
   account_id: Type.Integer(),
   plan: Type.String(),
   currency: Type.Literal('credits'),
   period: ReportPeriod,
   as_of: Time('Everything used up to then is charged and shown'),
-  credits: Type.Object(
+  credits: namedObject(
+    'UsageCredits',
     {
       granted: Credits('Everything ever given, less what was taken away'),
       used: Credits('Everything ever paid for use'),
@@ -61,23 +74,13 @@ export const UsageReport = Type.Object({
     { description: 'Of all time: granted − used = balance, and used + written_off is what all use cost' },
   ),
   total_cost: Credits('Of the period: the sum of the items, and of the days'),
-  items: Type.Array(Type.Object({ ...resource, cost: Credits('Of the period') }), {
+  items: Type.Array(UsageItem, {
     description: 'One for each resource, meter and price',
   }),
-  daily: Type.Array(
-    Type.Object({
-      date: Type.String({ description: 'YYYY-MM-DD, UTC' }),
-      cost: Credits('All of it'),
-      compute: Credits('Of machines'),
-      storage: Credits('Of stored bytes'),
-      egress: Credits('Of sent bytes'),
-      databases: Credits('Of what databases take'),
-    }),
-    { description: 'Every day of the period up to now' },
-  ),
+  daily: Type.Array(UsageDay, { description: 'Every day of the period up to now' }),
 });
 
-export const Entry = Type.Object({
+export const Entry = namedObject('LedgerEntry', {
   id: Type.String(),
   code: Type.String({
     examples: ['signup_grant', 'admin_grant', 'hold', 'release', 'usage', 'usage_correction'],
@@ -91,17 +94,12 @@ export const Entry = Type.Object({
   hash: Type.String({ description: 'SHA-256 of the entry and of the one before it in the whole ledger' }),
 });
 
-export const Paging = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
-  cursor: Type.Optional(Type.String({ maxLength: 256, description: 'From the Link header' })),
-});
-
 const burn = {
   per_hour: Credits('As long as nothing changes'),
   per_day: Credits('Of 24 hours'),
   per_month: Credits('Of 730 hours'),
 };
-export const Estimate = Type.Object({
+export const Estimate = namedObject('Estimate', {
   account_id: Type.Integer(),
   currency: Type.Literal('credits'),
   ...burn,
@@ -110,10 +108,12 @@ export const Estimate = Type.Object({
   days_left: Type.Union([Type.Number(), Type.Null()], {
     description: 'Until nothing is left to spend; null while nothing that costs anything is in use',
   }),
-  items: Type.Array(Type.Object({ ...resource, ...burn }), { description: 'What is in use now' }),
+  items: Type.Array(namedObject('EstimateItem', { ...resource, ...burn }), {
+    description: 'What is in use now',
+  }),
 });
 
-export const ListedPrice = Type.Object({
+export const ListedPrice = namedObject('ListedPrice', {
   meter: MeterName,
   resource_type: Type.String(),
   instance_type: Nullable('null where the price does not depend on it'),
@@ -122,11 +122,14 @@ export const ListedPrice = Type.Object({
   price: Credits('Of one unit, now'),
   effective_from: Nullable(`Since when, ${TIME}; null: since ever`),
   upcoming: Type.Array(
-    Type.Object({ price: Credits('Of one unit'), effective_from: Time('The hour from which it holds') }),
+    namedObject('UpcomingPrice', {
+      price: Credits('Of one unit'),
+      effective_from: Time('The hour from which it holds'),
+    }),
   ),
 });
 
-export const NewPrice = Type.Object({
+export const NewPrice = namedObject('NewPrice', {
   meter: MeterName,
   instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'For vm.time and vm.disk' })),
   engine: Type.Optional(Type.String({ maxLength: 64, description: 'For database.storage' })),
@@ -142,7 +145,7 @@ export const NewPrice = Type.Object({
 });
 export type NewPrice = Static<typeof NewPrice>;
 
-export const SetPrice = Type.Object({
+export const SetPrice = namedObject('SetPrice', {
   meter: MeterName,
   instance_type: Nullable('null where the price does not depend on it'),
   engine: Nullable('null where the price does not depend on it'),
@@ -152,11 +155,10 @@ export const SetPrice = Type.Object({
   effective_from: Time('The hour from which it holds'),
 });
 
-export const AccountPath = Type.Object({ id: Type.String({ description: 'Account id' }) });
 export const MonthQuery = Type.Object({
   month: Type.Optional(Type.String({ maxLength: 7, description: 'YYYY-MM, UTC. Default: this month' })),
 });
-export const AccountStatement = Type.Object({
+export const AccountStatement = namedObject('AccountStatement', {
   account_id: Type.Integer(),
   month: Type.String(),
   opening_balance: Credits('At the beginning of the month'),
@@ -172,10 +174,12 @@ const amounts = {
   total: Credits('All of it'),
   written_off: Credits('What no account could pay of it'),
 };
-export const Revenue = Type.Object({
+export const Revenue = namedObject('Revenue', {
   period: ReportPeriod,
-  total: Type.Object(amounts),
-  daily: Type.Array(Type.Object({ date: Type.String({ description: 'YYYY-MM-DD, UTC' }), ...amounts })),
+  total: namedObject('RevenueAmounts', amounts),
+  daily: Type.Array(
+    namedObject('RevenueDay', { date: Type.String({ description: 'YYYY-MM-DD, UTC' }), ...amounts }),
+  ),
 });
 
 const Hash = Type.String({
@@ -183,12 +187,13 @@ const Hash = Type.String({
   'x-rule': 'must be a SHA-256: 64 hexadecimal digits in lower case',
   description: 'SHA-256 in hex',
 });
-const Head = Type.Object(
+const Head = namedObject(
+  'LedgerHead',
   { seq: Type.Integer({ minimum: 0, description: 'Number of the last transfer' }), hash: Hash },
   { description: 'Keep it somewhere else: with it, transfers cut off the end are found later' },
 );
-export const VerifyBody = Type.Object({ head: Type.Optional(Head) });
-export const Verification = Type.Object({
+export const VerifyBody = namedObject('LedgerVerificationRequest', { head: Type.Optional(Head) });
+export const Verification = namedObject('LedgerVerification', {
   running: Type.Boolean(),
   started_at: Nullable(`${TIME}; null: never since the start`),
   seconds: Type.Union([Type.Number(), Type.Null()], { description: 'It took; null while it runs' }),

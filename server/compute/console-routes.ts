@@ -5,11 +5,12 @@ import { formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
-import { Type } from '../json-schema.ts';
+import { namedObject, Type } from '../json-schema.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { Consoles } from './console.ts';
 import type { ConsoleTickets } from './console-tickets.ts';
 import type { Hypervisor } from './hypervisor.ts';
+import { VmPath } from './schema.ts';
 
 /** What consoles ask of a machine's row. */
 export interface ConsoleVm {
@@ -29,12 +30,11 @@ export interface ConsoleRoutesDeps {
 
 const LOG_BYTES = 64 * 1024;
 const LOG_BYTES_MAX = 2 ** 20;
-const VmPath = Type.Object({ vm_id: Type.String() });
 const CONSOLE = '/api/vms/{vm_id}/console';
 /** States in which there may be a console; whether there is, the engine knows. */
 const WITH_CONSOLE: ReadonlySet<string> = new Set(['starting', 'running', 'stopping']);
 
-const Ticket = Type.Object({
+const Ticket = namedObject('ConsoleTicket', {
   ticket: Type.String({ description: 'Good once, for this machine' }),
   expires_at: Type.String(),
   url: Type.String({ description: 'WebSocket address with the ticket in it' }),

@@ -1,10 +1,11 @@
 /** What images look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { Reason } from '../http/reason.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const integerOrNull = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
 
-export const Image = Type.Object({
+export const Image = namedObject('Image', {
   image_id: Type.String(),
   name: Type.String(),
   is_builtin: Type.Boolean(),
@@ -14,11 +15,11 @@ export const Image = Type.Object({
 });
 export type Image = Static<typeof Image>;
 
-export const AdminImage = Type.Object({
+export const AdminImage = namedObject('AdminImage', {
   image_id: Type.String(),
   name: Type.String(),
   state: Type.String({ enum: ['importing', 'ready', 'failed'] }),
-  state_reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+  state_reason: Type.Union([Reason, Type.Null()], {
     description: 'Why it failed',
   }),
   size: integerOrNull('Bytes stored; null until it is ready'),
@@ -40,7 +41,7 @@ const sha256 = Type.Optional(
   }),
 );
 
-export const NewImage = Type.Object({
+export const NewImage = namedObject('NewImage', {
   name,
   path: Type.Optional(
     Type.String({ maxLength: 4096, description: 'A file of this host, in a folder the operator named' }),
@@ -50,13 +51,16 @@ export const NewImage = Type.Object({
 });
 export type NewImage = Static<typeof NewImage>;
 
-export const ImageForm = Type.Object({
+export const ImageForm = namedObject('ImageForm', {
   file: Type.String({ format: 'binary', description: 'The image: qcow2 or raw' }),
   name: Type.Optional(Type.String({ description: 'Default: the name of the file' })),
   sha256,
 });
 
-export const DeletedImage = Type.Object({ image_id: Type.String(), deleted: Type.Literal(true) });
+export const DeletedImage = namedObject('DeletedImage', {
+  image_id: Type.String(),
+  deleted: Type.Literal(true),
+});
 export type DeletedImage = Static<typeof DeletedImage>;
 
-export const ImagePath = Type.Object({ image_id: Type.String() });
+export const ImagePath = Type.Object({ image_id: Type.String({ $id: 'ImageId' }) });

@@ -1,10 +1,10 @@
 /** A machine's metrics over REST. */
 
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
 import { MetricsQuery } from '../system/sample-schema.ts';
 import type { Metrics } from './metrics.ts';
 import { VmMetrics } from './metrics-schema.ts';
+import { VmPath } from './schema.ts';
 
 export interface MetricsRoutesDeps {
   readonly metrics: Pick<Metrics, 'read'>;
@@ -23,7 +23,7 @@ export function metricsRoutes({ metrics }: MetricsRoutesDeps): Route[] {
         'figure that is not known is null. With from, to or step also the history: one hour in steps of 5 ' +
         'seconds, 30 days in steps of 300.',
       permission: 'compute:read',
-      params: Type.Object({ vm_id: Type.String() }),
+      params: VmPath,
       query: MetricsQuery,
       responses: { 200: VmMetrics },
       errors: ['vm_not_found'],

@@ -1,5 +1,5 @@
 /** What a machine's metrics look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 
 const OrNull = <T extends ReturnType<typeof Type.Number> | ReturnType<typeof Type.Integer>>(type: T) =>
   Type.Union([type, Type.Null()]);
@@ -24,13 +24,13 @@ const figures = {
   network_tx_bytes: OrNull(Type.Integer({ description: 'From the machine, likewise' })),
 };
 
-const HistoryEntry = Type.Object({
+const HistoryEntry = namedObject('VmMetricsEntry', {
   timestamp: Type.String({ description: 'Beginning of the step' }),
   ...figures,
 });
 export type HistoryEntry = Static<typeof HistoryEntry>;
 
-export const VmMetrics = Type.Object({
+export const VmMetrics = namedObject('VmMetrics', {
   vm_id: Type.String(),
   state: Type.String(),
   timestamp: Type.String({ description: 'When the figures were read' }),

@@ -1,17 +1,19 @@
 /** What machines look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { Paging } from '../http/paging.ts';
+import { Reason } from '../http/reason.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 import { VM_STATES } from './transitions.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
-const VmPort = Type.Object({
+const VmPort = namedObject('VmPort', {
   port: Type.Integer(),
   guest_port: Type.Integer({ description: 'Where it leads to in the machine' }),
   open: Type.Boolean({ description: 'Whether it answers now' }),
   reason: textOrNull('Why it is closed'),
 });
 
-export const Vm = Type.Object({
+export const Vm = namedObject('Vm', {
   vm_id: Type.String(),
   name: Type.String(),
   ip_address: textOrNull('The same for as long as the machine exists; null once it is being deleted'),
@@ -20,7 +22,7 @@ export const Vm = Type.Object({
   tags: Type.String({ description: 'Comma-separated' }),
   image: Type.String(),
   state: Type.String({ enum: [...VM_STATES] }),
-  state_reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+  state_reason: Type.Union([Reason, Type.Null()], {
     description: 'Why it is in this state, when that was not simply asked for',
   }),
   vcpus: Type.Integer(),
@@ -40,7 +42,7 @@ export const Vm = Type.Object({
 });
 export type Vm = Static<typeof Vm>;
 
-export const NewVm = Type.Object({
+export const NewVm = namedObject('NewVm', {
   name: Type.String({ description: '1 to 128 visible characters' }),
   instance_type: Type.String({ description: 'One of GET /api/instance-types' }),
   region: Type.Optional(
@@ -67,7 +69,7 @@ export const NewVm = Type.Object({
 });
 export type NewVm = Static<typeof NewVm>;
 
-export const DeletedVm = Type.Object({
+export const DeletedVm = namedObject('DeletedVm', {
   vm_id: Type.String(),
   name: Type.String(),
   deleted: Type.Literal(true),
@@ -75,7 +77,7 @@ export const DeletedVm = Type.Object({
 });
 export type DeletedVm = Static<typeof DeletedVm>;
 
-export const InstanceTypeEntry = Type.Object({
+export const InstanceTypeEntry = namedObject('InstanceType', {
   instance_type: Type.String(),
   vcpus: Type.Integer(),
   memory_mb: Type.Integer(),
@@ -84,18 +86,12 @@ export const InstanceTypeEntry = Type.Object({
   price_per_month: Type.Number({ description: 'Credits, for 730 hours' }),
 });
 
-export const Paging = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
-  cursor: Type.Optional(
-    Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
-  ),
-};
-export const AdminVm = Type.Object({ ...Vm.properties, account_id: Type.Integer() });
+export const AdminVm = namedObject('AdminVm', { ...Vm.properties, account_id: Type.Integer() });
 export const AdminVmsQuery = Type.Object({
   account_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Of this account only' })),
   ...Paging,
 });
-export const VmPath = Type.Object({ vm_id: Type.String() });
+export const VmPath = Type.Object({ vm_id: Type.String({ $id: 'VmId' }) });
 
 export const StopQuery = Type.Object({
   grace: Type.Optional(

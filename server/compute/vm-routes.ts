@@ -1,13 +1,14 @@
 /** Machines over REST. */
 
 import { listPage, rowIdCursor } from '../http/list-page.ts';
+import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
 import { INSTANCE_TYPES } from './instance-types.ts';
 import type { Machines } from './machines.ts';
 import type { Power } from './power.ts';
 import type { Removal } from './removal.ts';
-import { DeletedVm, InstanceTypeEntry, NewVm, Paging, StopQuery, Vm, VmPath } from './schema.ts';
+import { DeletedVm, InstanceTypeEntry, NewVm, StopQuery, Vm, VmPath } from './schema.ts';
 import { pricePerMonth } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
 import { requireVmFields } from './vm-fields.ts';

@@ -1,5 +1,5 @@
 /** What a database's metrics look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 
 const Count = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
 
@@ -11,19 +11,21 @@ const figures = {
   rows_written: Count('Likewise'),
 };
 
-export const DatabaseMetrics = Type.Object({
+const HistoryEntry = namedObject('DatabaseMetricsEntry', {
+  timestamp: Type.String({ description: 'Beginning of the step' }),
+  ...figures,
+});
+
+export const DatabaseMetrics = namedObject('DatabaseMetrics', {
   database_id: Type.String(),
   state: Type.String(),
   timestamp: Type.String({ description: 'When the figures were read' }),
   ...figures,
   history: Type.Optional(
-    Type.Array(
-      Type.Object({ timestamp: Type.String({ description: 'Beginning of the step' }), ...figures }),
-      {
-        description:
-          'Oldest first. Steps in which nobody used it are left out; counters are those of the last reading',
-      },
-    ),
+    Type.Array(HistoryEntry, {
+      description:
+        'Oldest first. Steps in which nobody used it are left out; counters are those of the last reading',
+    }),
   ),
 });
 export type DatabaseMetrics = Static<typeof DatabaseMetrics>;

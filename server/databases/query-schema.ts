@@ -1,10 +1,10 @@
 /** What statements of a database, their results and its tables look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const names = () => Type.Array(Type.String());
 
-export const NewQuery = Type.Object({
+export const NewQuery = namedObject('DatabaseQuery', {
   statement: Type.Optional(
     Type.String({ minLength: 1, maxLength: 100_000, description: 'One SQL statement' }),
   ),
@@ -22,10 +22,13 @@ export const NewQuery = Type.Object({
 });
 export type NewQuery = Static<typeof NewQuery>;
 
-export const QueryAnswer = Type.Object({
-  columns: Type.Array(
-    Type.Object({ name: Type.String(), type: textOrNull('null: the engine does not tell') }),
-  ),
+const ResultColumn = namedObject('DatabaseResultColumn', {
+  name: Type.String(),
+  type: textOrNull('null: the engine does not tell'),
+});
+
+export const QueryAnswer = namedObject('DatabaseQueryResult', {
+  columns: Type.Array(ResultColumn),
   rows: Type.Array(Type.Array(Type.Unknown()), {
     description: 'What JSON cannot hold is text: integers beyond 2^53, bytes (base64)',
   }),
@@ -36,26 +39,30 @@ export const QueryAnswer = Type.Object({
 });
 export type QueryAnswer = Static<typeof QueryAnswer>;
 
-export const TableEntry = Type.Object({
+const TableColumn = namedObject('DatabaseTableColumn', {
+  name: Type.String(),
+  type: textOrNull('As declared'),
+  nullable: Type.Boolean(),
+  default: textOrNull('As SQL'),
+  primary_key: Type.Boolean(),
+});
+const TableIndex = namedObject('DatabaseTableIndex', {
+  name: Type.String(),
+  columns: names(),
+  unique: Type.Boolean(),
+});
+const ForeignKey = namedObject('DatabaseForeignKey', {
+  columns: names(),
+  references: namedObject('DatabaseForeignKeyTarget', { table: Type.String(), columns: names() }),
+});
+
+export const TableEntry = namedObject('DatabaseTable', {
   name: Type.String(),
   schema: textOrNull('null: the engine has none'),
   type: Type.String({ enum: ['table', 'view', 'collection'] }),
-  columns: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      type: textOrNull('As declared'),
-      nullable: Type.Boolean(),
-      default: textOrNull('As SQL'),
-      primary_key: Type.Boolean(),
-    }),
-  ),
-  indexes: Type.Array(Type.Object({ name: Type.String(), columns: names(), unique: Type.Boolean() })),
-  foreign_keys: Type.Array(
-    Type.Object({
-      columns: names(),
-      references: Type.Object({ table: Type.String(), columns: names() }),
-    }),
-  ),
+  columns: Type.Array(TableColumn),
+  indexes: Type.Array(TableIndex),
+  foreign_keys: Type.Array(ForeignKey),
   estimated_rows: Type.Union([Type.Integer(), Type.Null()], { description: 'null: only a scan would tell' }),
   size_bytes: Type.Union([Type.Integer(), Type.Null()]),
 });
@@ -66,6 +73,6 @@ export const DumpQuery = Type.Object({
   ),
 });
 
-export const LoadForm = Type.Object({
+export const LoadForm = namedObject('DatabaseLoadForm', {
   file: Type.String({ format: 'binary', description: 'A dump, as GET …/dump gives it' }),
 });

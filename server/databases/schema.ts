@@ -1,5 +1,7 @@
 /** What databases look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { Paging } from '../http/paging.ts';
+import { Reason } from '../http/reason.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 import { ENGINES } from './engine.ts';
 import { DATABASE_STATES } from './states.ts';
 
@@ -9,7 +11,7 @@ const NAME = {
   'x-rule': 'must begin with a letter and have 1 to 63 of a-z, 0-9, "_" and "-"',
 };
 
-export const Connection = Type.Object({
+export const Connection = namedObject('DatabaseConnection', {
   uri: Type.String({
     description: 'For the driver; the password in it is *** unless you ask for credentials',
   }),
@@ -22,13 +24,13 @@ export const Connection = Type.Object({
 });
 export type Connection = Static<typeof Connection>;
 
-export const Database = Type.Object({
+export const Database = namedObject('Database', {
   database_id: Type.String(),
   name: Type.String(),
   engine: Type.String({ enum: [...ENGINES] }),
   version: textOrNull('Of the engine'),
   state: Type.String({ enum: [...DATABASE_STATES] }),
-  state_reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+  state_reason: Type.Union([Reason, Type.Null()], {
     description: 'Why it is in this state, when that was not simply asked for',
   }),
   region: Type.String(),
@@ -47,7 +49,7 @@ const sizeLimit = Type.Integer({
   description: 'Megabytes (1,048,576 bytes) it may have at most; beyond, it takes no more data',
 });
 
-export const NewDatabase = Type.Object({
+export const NewDatabase = namedObject('NewDatabase', {
   name: Type.String({ ...NAME, description: 'Yours alone: unique among your databases' }),
   engine: Type.Optional(
     Type.String({ enum: [...ENGINES], default: 'sqlite', description: 'One of GET /api/database-engines' }),
@@ -61,7 +63,8 @@ export const NewDatabase = Type.Object({
     }),
   ),
   from: Type.Optional(
-    Type.Object(
+    namedObject(
+      'DatabaseSource',
       { database_id: Type.String() },
       { description: 'Makes a copy of this database of yours, as of now; it has the same engine' },
     ),
@@ -69,7 +72,7 @@ export const NewDatabase = Type.Object({
 });
 export type NewDatabase = Static<typeof NewDatabase>;
 
-export const DatabaseChange = Type.Object({
+export const DatabaseChange = namedObject('DatabaseChange', {
   name: Type.Optional(Type.String(NAME)),
   size_limit_mb: Type.Optional(sizeLimit),
   delete_protection: Type.Optional(
@@ -78,14 +81,15 @@ export const DatabaseChange = Type.Object({
 });
 export type DatabaseChange = Static<typeof DatabaseChange>;
 
-export const Undeletion = Type.Object({
+export const Undeletion = namedObject('DatabaseUndeletion', {
   name: Type.Optional(Type.String({ ...NAME, description: 'By default the one it had' })),
 });
 export type Undeletion = Static<typeof Undeletion>;
 
-export const DatabasePath = Type.Object({ database_id: Type.String() });
+export const DatabasePath = Type.Object({ database_id: Type.String({ $id: 'DatabaseId' }) });
 
-const Snippets = Type.Object(
+const Snippets = namedObject(
+  'ConnectionSnippets',
   {
     cli: Type.String(),
     node: Type.String(),
@@ -97,14 +101,14 @@ const Snippets = Type.Object(
 );
 export type Snippets = Static<typeof Snippets>;
 
-export const Credentials = Type.Object({
+export const Credentials = namedObject('DatabaseCredentials', {
   connection: Connection,
   snippets: Snippets,
   ca: textOrNull('The certificate to trust (PEM), where the connection is encrypted with one of ours'),
 });
 export type Credentials = Static<typeof Credentials>;
 
-export const EngineEntry = Type.Object({
+export const EngineEntry = namedObject('DatabaseEngine', {
   engine: Type.String({ enum: [...ENGINES] }),
   available: Type.Boolean(),
   version: textOrNull('null: not known'),
@@ -115,7 +119,7 @@ export const EngineEntry = Type.Object({
   reason: textOrNull('Why it is not available, or a limitation to know of'),
   fix: textOrNull('What the operator can do about it'),
   default: Type.Boolean({ description: 'Taken when a new database names no engine' }),
-  limits: Type.Object({
+  limits: namedObject('DatabaseEngineLimits', {
     size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),
     connections: Type.Integer({ description: 'At a time, of one database' }),
     statement_seconds: Type.Integer({ description: 'After which a statement is stopped' }),
@@ -127,8 +131,5 @@ export const DatabasesQuery = Type.Object({
   deleted: Type.Optional(
     Type.Boolean({ default: false, description: 'Instead those that were deleted and can be had back' }),
   ),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
-  cursor: Type.Optional(
-    Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
-  ),
+  ...Paging,
 });

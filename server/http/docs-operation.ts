@@ -2,6 +2,7 @@
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import { CALL_SAMPLES } from './call-samples.ts';
 import { curlExample, variablesOf } from './curl-example.ts';
+import { COMMON_ERRORS } from './openapi.ts';
 import { escapeHtml } from './page.ts';
 import { describe, exampleOf, type Field, fieldsOf, type Schema, typeOf } from './schema-fields.ts';
 
@@ -14,7 +15,7 @@ export interface Operation {
   readonly parameters: readonly {
     readonly name: string;
     readonly in: string;
-    readonly required: boolean;
+    readonly required?: boolean;
     readonly description?: string;
     readonly schema: Schema;
   }[];
@@ -75,7 +76,12 @@ function renderParameters({ parameters, requestBody }: Operation): string {
   const rows = [
     ...given.map(({ name, in: place, required, description, schema }) => {
       const rules = description === undefined ? schema : { ...schema, description };
-      const field = { name, type: typeOf(schema), isRequired: required, description: describe(rules) };
+      const field = {
+        name,
+        type: typeOf(schema),
+        isRequired: required === true,
+        description: describe(rules),
+      };
       return row(field, place === 'path' ? 'in the path' : 'in the query');
     }),
     ...(media === undefined ? [] : fieldsOf(media.schema)).map((field) => row(field, 'in the body')),
@@ -138,15 +144,6 @@ function mediaWords(media: string): string {
   return media === 'text/html' ? 'A page.' : 'Text.';
 }
 
-/** Told once, because nearly every call may fail with them. */
-export const COMMON_FAILURES: readonly ErrorCode[] = [
-  ...(['invalid_request', 'invalid_json', 'unsupported_media_type', 'payload_too_large'] as const),
-  ...(['missing_api_key', 'invalid_api_key', 'invalid_session', 'account_suspended'] as const),
-  ...(['admin_required', 'scope_required', 'cross_site_request'] as const),
-  ...(['idempotency_in_flight', 'idempotency_mismatch'] as const),
-  ...(['rate_limited', 'internal_error', 'shutting_down'] as const),
-];
-
 /** Links to the rows of the table of errors. */
 export function errorLinks(codes: readonly ErrorCode[]): string {
   return codes.map((code) => `<a href="#error-${code}">${code}</a> ${ERRORS[code].http}`).join(', ');
@@ -155,7 +152,7 @@ export function errorLinks(codes: readonly ErrorCode[]): string {
 function renderFailures({ responses }: Operation): string {
   const failures = Object.entries(responses).filter(([status]) => Number(status) >= 400);
   const codes = failures.flatMap(([, { description }]) => description.split(', ') as ErrorCode[]);
-  const own = codes.filter((code) => !COMMON_FAILURES.includes(code));
+  const own = codes.filter((code) => !COMMON_ERRORS.includes(code));
   const more = '<a href="#common">what all may fail with</a>';
   return `<h4>Fails with</h4><p class="codes">${own.length === 0 ? '' : `${errorLinks(own)}, and `}${more}.</p>`;
 }

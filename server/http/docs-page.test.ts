@@ -4,7 +4,7 @@ import { declaredRoutes } from '../all-routes.ts';
 import { ERRORS } from '../errors.ts';
 import { Type } from '../json-schema.ts';
 import { docsPage } from './docs-page.ts';
-import { openApi } from './openapi.ts';
+import { inlineOpenApi } from './openapi.ts';
 import { defineRoute } from './route.ts';
 
 const etag = Type.String({ description: 'Of the bytes' });
@@ -39,7 +39,7 @@ const routes = [
     handler: () => ({}),
   }),
 ];
-const html = docsPage(openApi(routes, '1.2.3<'));
+const html = docsPage(inlineOpenApi(routes, '1.2.3<'));
 
 test('every call is there with its permission, parameters, example, answer and failures', () => {
   assert.ok(html.includes('<details class="call" id="makeThing">'));
@@ -78,5 +78,5 @@ test('nothing is loaded from elsewhere, and no text of a route becomes markup', 
 });
 
 test('the page of the whole API stays small', () => {
-  assert.ok(docsPage(openApi(declaredRoutes(), '1')).length < 260_000);
+  assert.ok(docsPage(inlineOpenApi(declaredRoutes(), '1')).length < 260_000);
 });

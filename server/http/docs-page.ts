@@ -1,16 +1,9 @@
 /** openapi.json as one page, which asks nobody else for anything: every call with a working example. */
 import { ERRORS, type ErrorCode } from '../errors.ts';
-import {
-  COMMON_FAILURES,
-  type Entry,
-  errorLinks,
-  type Operation,
-  prose,
-  renderOperation,
-} from './docs-operation.ts';
+import { type Entry, errorLinks, type Operation, prose, renderOperation } from './docs-operation.ts';
 import { DOCS_SCRIPT } from './docs-script.ts';
 import { ERROR_HELP } from './error-help.ts';
-import type { OpenApiDocument } from './openapi.ts';
+import { COMMON_ERRORS, type OpenApiDocument } from './openapi.ts';
 import { escapeHtml, PAGE_STYLE } from './page.ts';
 
 const STYLE = `${PAGE_STYLE}
@@ -63,7 +56,7 @@ ${groups.map(({ links }) => links).join('\n')}
 ${renderIntroduction(String(document.info['version']))}
 ${groups.map(({ calls }) => calls).join('\n')}
 <section><h2 id="errors">Error codes</h2>
-<p id="common">Nearly all calls may fail with: <span class="codes">${errorLinks(COMMON_FAILURES)}</span>.</p>
+<p id="common">Nearly all calls may fail with: <span class="codes">${errorLinks(COMMON_ERRORS)}</span>.</p>
 <table><tr><th>code</th><th>status</th><th>why</th><th>what to do</th></tr>${renderErrors()}</table></section>
 </main>
 <script>${DOCS_SCRIPT}</script>

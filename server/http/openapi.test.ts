@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { declaredRoutes } from '../all-routes.ts';
-import { ERRORS } from '../errors.ts';
+import { ERRORS, type ErrorCode } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { errorsOf, openApi, renderOpenApi } from './openapi.ts';
+import type { Route } from './route.ts';
 
 const routes = declaredRoutes();
 const document = openApi(routes, VERSION);
@@ -17,14 +18,29 @@ interface Operation {
   readonly tags: readonly string[];
   readonly security?: readonly unknown[];
   readonly 'x-permission': string;
-  readonly parameters: readonly { name: string; in: string; required: boolean; schema: unknown }[];
+  readonly parameters: readonly { name: string; in: string; required?: boolean; schema: unknown }[];
   readonly requestBody?: { content: Record<string, { schema: unknown }> };
   readonly responses: Record<string, { description: string; content: Record<string, { schema: unknown }> }>;
 }
 
-const operations = Object.entries(json.paths as Record<string, Record<string, Operation>>).flatMap(
+/** The same without references. */
+const resolved = JSON.parse(JSON.stringify(json), (_name, value) => {
+  if (typeof value?.$ref !== 'string') return value;
+  const { $ref, ...rest } = value;
+  return { ...(resolve($ref) as object), ...rest };
+});
+
+const operations = Object.entries(resolved.paths as Record<string, Record<string, Operation>>).flatMap(
   ([path, item]) => Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
 );
+
+/** The codes that the operation declares with this status. */
+function codesOf({ responses }: Operation, status: number): string[] {
+  const codes = [responses[status], responses['default']].flatMap(
+    (each) => each?.description.split(', ') ?? [],
+  );
+  return codes.filter((code) => ERRORS[code as keyof typeof ERRORS]?.http === status);
+}
 
 /** Every object in the document, whatever it stands for. */
 function* nodes(value: unknown): Generator<Record<string, unknown>> {
@@ -65,7 +81,7 @@ describe('openapi.json', () => {
       assert.ok(['get', 'post', 'patch', 'delete'].includes(method), `${method} ${path}`);
       for (const tag of operation.tags) assert.ok(tags.includes(tag), `${path}: tag ${tag}`);
       for (const [status, { description, content }] of Object.entries(operation.responses)) {
-        assert.match(status, /^(?:101|[2-5]\d\d)$/);
+        assert.match(status, /^(?:101|[2-5]\d\d|default)$/);
         assert.notEqual(description, '');
         for (const media of Object.values(content)) assert.equal(typeof media.schema, 'object');
       }
@@ -78,6 +94,30 @@ describe('openapi.json', () => {
     const targets = [...nodes(json)].flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []));
     assert.ok(targets.length > 0);
     for (const target of targets) assert.equal(typeof resolve(target), 'object', target);
+  });
+
+  test('every shape is a schema with a name', () => {
+    const named = new Set<unknown>(Object.values(json.components.schemas));
+    const shapes = [...nodes(json)].filter((node) => Object.keys(node['properties'] ?? {}).length > 0);
+    assert.ok(shapes.length > 100);
+    assert.deepEqual(
+      shapes.filter((shape) => !named.has(shape)),
+      [],
+    );
+    for (const name of Object.keys(json.components.schemas)) assert.match(name, /^[A-Z][A-Za-z]+$/);
+  });
+
+  test('what only we know is not shown', () => {
+    assert.doesNotMatch(renderOpenApi(document), /"(?:\$id|~[a-z]+)":/);
+  });
+
+  test('one name cannot stand for two shapes', () => {
+    const route = (name: string, members: object) =>
+      ({ ...routes[0], path: `/${name}`, name, responses: { 200: { $id: 'Thing', ...members } } }) as Route;
+    const both = [route('one', { type: 'string' }), route('two', { type: 'integer' })];
+    assert.throws(() => openApi(both, '1'), /Two schemas are called Thing/);
+    const [path = {}] = Object.values(openApi(both.slice(0, 1), '1').paths);
+    assert.match(JSON.stringify(path), /"\$ref":"#\/components\/schemas\/Thing"/);
   });
 
   test('path parameters and the braces of the path are the same', () => {
@@ -124,19 +164,30 @@ describe('every route', () => {
     for (const { path, operation } of operations) {
       for (const [status, { description }] of Object.entries(operation.responses)) {
         if (/^[12]/.test(status)) continue;
-        for (const code of description.split(', '))
-          assert.equal(ERRORS[code as keyof typeof ERRORS]?.http, Number(status), `${path}: ${code}`);
+        for (const code of description.split(', ')) {
+          const { http } = ERRORS[code as ErrorCode] ?? {};
+          assert.ok(status === 'default' ? http : http === Number(status), `${path} ${status}: ${code}`);
+        }
       }
+    }
+  });
+
+  test('has all its errors in the document, and no others', () => {
+    for (const route of routes) {
+      const { operation } = operations.find((each) => each.operation.operationId === route.name) ?? {};
+      const failures = Object.entries(operation?.responses ?? {}).filter(([status]) => !/^[12]/.test(status));
+      const named = failures.flatMap(([, { description }]) => description.split(', '));
+      assert.deepEqual(named.sort(), errorsOf(route), route.name);
     }
   });
 
   test('that needs a key says how it refuses those without the right one', () => {
     for (const { path, operation } of operations) {
       if (operation['x-permission'] === 'public') continue;
-      assert.match(operation.responses['401']?.description ?? '', /missing_api_key/, path);
+      assert.ok(codesOf(operation, 401).includes('missing_api_key'), path);
       if (operation['x-permission'] === 'authenticated') continue;
-      const refusal = operation['x-permission'] === 'admin' ? /admin_required/ : /scope_required/;
-      assert.match(operation.responses['403']?.description ?? '', refusal, path);
+      const refusal = operation['x-permission'] === 'admin' ? 'admin_required' : 'scope_required';
+      assert.ok(codesOf(operation, 403).includes(refusal), path);
     }
   });
 });

@@ -1,11 +1,33 @@
 /** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
+import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import { JSON_MAX_BYTES } from '../json.ts';
+import { Components } from './openapi-components.ts';
 import { OperationView, TAKEN } from './operation-view.ts';
 import { PROBLEM_SCHEMA } from './problem.ts';
 import { mayAnswerLater, type Route, takesIdempotencyKey } from './route.ts';
 
 const WRONG_CREDENTIAL = ['invalid_api_key', 'invalid_session', 'account_suspended'] as const;
+
+/** Said once for all calls on the docs page, and as the `default` response in openapi.json. */
+export const COMMON_ERRORS: readonly ErrorCode[] = [
+  'invalid_request',
+  'invalid_json',
+  'unsupported_media_type',
+  'payload_too_large',
+  'missing_api_key',
+  'invalid_api_key',
+  'invalid_session',
+  'account_suspended',
+  'admin_required',
+  'scope_required',
+  'cross_site_request',
+  'idempotency_in_flight',
+  'idempotency_mismatch',
+  'rate_limited',
+  'internal_error',
+  'shutting_down',
+];
 
 /** What any route may answer besides its own errors, by what it takes. */
 export function errorsOf(route: Route): ErrorCode[] {
@@ -39,14 +61,28 @@ interface ObjectSchema {
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: Readonly<Record<string, unknown>>;
+  readonly servers: readonly { url: string }[];
   readonly security: readonly unknown[];
-  readonly tags: readonly { name: string }[];
+  readonly tags: readonly { name: string; description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Record<string, unknown>>>>>;
   readonly components: Readonly<Record<string, unknown>>;
 }
 
-/** The document for these routes. `version` is the product's. */
-export function openApi(routes: readonly Route[], version: string): OpenApiDocument {
+/** By tag. */
+const TAGS: Readonly<Record<Route['tag'], string>> = {
+  accounts: 'Accounts, sessions, API keys and access keys',
+  storage: 'Buckets, objects and their versions',
+  compute: 'Virtual machines and images',
+  databases: 'Databases of several engines',
+  recovery: 'Recovery points of the whole cloud',
+  billing: 'Credits, usage, prices and quotas',
+  webhooks: 'Events sent to URLs of yours',
+  system: 'Health, operations and this document',
+  admin: 'For administrators',
+};
+
+/** The document for these routes, with each shape where it is used. `version` is the product's. */
+export function inlineOpenApi(routes: readonly Route[], version: string): OpenApiDocument {
   const paths: Record<string, Record<string, Record<string, unknown>>> = {};
   for (const route of routes) {
     const item = paths[route.path] ?? {};
@@ -62,11 +98,11 @@ export function openApi(routes: readonly Route[], version: string): OpenApiDocum
         'A whole cloud in one process. Every answer that is not 2xx is problem details with a stable `code`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    servers: [{ url: '/' }],
     security: [{ apiKey: [] }, { bearer: [] }],
-    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name, description: TAGS[name] })),
     paths,
     components: {
-      schemas: { Problem: PROBLEM_SCHEMA, Operation: OperationView },
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
         bearer: { type: 'http', scheme: 'bearer' },
@@ -75,9 +111,38 @@ export function openApi(routes: readonly Route[], version: string): OpenApiDocum
   };
 }
 
+/** The same with references to named components, which clients are generated from. */
+export function openApi(routes: readonly Route[], version: string): OpenApiDocument {
+  const inline = inlineOpenApi(routes, version);
+  const components = new Components();
+  const paths = Object.entries(inline.paths).map(([path, item]) => {
+    const operations = Object.entries(item).map(([method, each]) => [method, components.operation(each)]);
+    return [path, Object.fromEntries(operations)];
+  });
+  return {
+    ...inline,
+    paths: Object.fromEntries(paths),
+    components: { ...components.sorted(), ...inline.components },
+  };
+}
+
 /** The document as the committed file openapi.json holds it. */
 export function renderOpenApi(document: OpenApiDocument): string {
-  return `${JSON.stringify(document, null, 2)}\n`;
+  return `${render(document, 0)}\n`;
+}
+
+/** What fits is on one line. */
+function render(value: unknown, indent: number): string {
+  const line = JSON.stringify(value, null, 1)?.replace(/\n\s*/g, ' ') ?? 'null';
+  if (typeof value !== 'object' || value === null || indent + line.length < 110) return line;
+  const pad = ' '.repeat(indent + 1);
+  const members = Object.entries(value).map(([name, member]) =>
+    Array.isArray(value)
+      ? render(member, indent + 1)
+      : `${JSON.stringify(name)}: ${render(member, indent + 1)}`,
+  );
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  return `${open}\n${members.map((member) => pad + member).join(',\n')}\n${' '.repeat(indent)}${close}`;
 }
 
 function operation(route: Route): Record<string, unknown> {
@@ -100,41 +165,39 @@ function operation(route: Route): Record<string, unknown> {
 
 function parameters(schema: unknown, place: 'path' | 'query'): unknown[] {
   const { properties, required = [] } = (schema ?? { properties: {} }) as ObjectSchema;
-  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+  return Object.entries(properties).map(([name, { $id, description, ...rest }]) => ({
+    ...($id === undefined ? {} : { $id }),
     name,
     in: place,
-    required: place === 'path' || required.includes(name),
+    ...(place === 'path' || required.includes(name) ? { required: true } : {}),
     ...(description === undefined ? {} : { description }),
     schema: rest,
   }));
 }
 
-const IDEMPOTENCY_KEY =
-  'The same key within 24 h, sent with the same credential: one effect, the same answer. Every access key and ' +
-  'session has its own; those of your own API key go over to the one that replaces it. Without a credential ' +
-  'only a success is kept';
+const IDEMPOTENCY_KEY = {
+  $id: 'IdempotencyKey',
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'The same key within 24 h, sent with the same credential: one effect, the same answer. Every access key and ' +
+    'session has its own; those of your own API key go over to the one that replaces it. Without a credential ' +
+    'only a success is kept',
+  schema: { type: 'string', maxLength: 255 },
+};
+
+const PREFER = {
+  $id: 'Prefer',
+  name: 'Prefer',
+  in: 'header',
+  description: '`respond-async`: 202 and an operation at once',
+  schema: { type: 'string' },
+};
 
 function headerParameters(route: Route): unknown[] {
-  const common = { in: 'header', required: false };
   return [
-    ...(takesIdempotencyKey(route)
-      ? [
-          {
-            ...{ name: 'Idempotency-Key', ...common },
-            description: IDEMPOTENCY_KEY,
-            schema: { type: 'string', maxLength: 255 },
-          },
-        ]
-      : []),
-    ...(mayAnswerLater(route)
-      ? [
-          {
-            ...{ name: 'Prefer', ...common },
-            description: '`respond-async`: 202 and an operation at once',
-            schema: { type: 'string' },
-          },
-        ]
-      : []),
+    ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
+    ...(mayAnswerLater(route) ? [PREFER] : []),
   ];
 }
 
@@ -158,26 +221,51 @@ function successes(route: Route): Record<string, unknown> {
   const media = MEDIA[route.produces ?? 'json'];
   const done = Object.entries(route.responses).map(([status, schema]) => [
     status,
-    { description: status === '201' ? 'Created' : 'Done', content: { [media]: { schema } } },
+    {
+      description: status === '201' ? 'Created' : 'Done',
+      content: { [media]: { schema } },
+    },
   ]);
   return { ...Object.fromEntries(done), ...(mayAnswerLater(route) ? { [TAKEN]: OPERATION } : {}) };
 }
 
 const OPERATION = {
+  $id: 'Accepted',
   description: 'Taken; see the operation for what becomes of it',
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Operation' } } },
+  content: { 'application/json': { schema: OperationView } },
 };
 
+const problem = { 'application/problem+json': { schema: PROBLEM_SCHEMA } };
+
+/** Its own errors by status; `default` has those that come with what it takes and whom it lets in. */
 function failures(route: Route): Record<string, unknown> {
-  const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of errorsOf(route)) {
-    const { http } = ERRORS[code];
-    byStatus.set(http, [...(byStatus.get(http) ?? []), code]);
-  }
-  const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
-  return Object.fromEntries(
-    [...byStatus]
-      .sort(([a], [b]) => a - b)
-      .map(([status, codes]) => [status, { description: codes.join(', '), content }]),
-  );
+  const codes = errorsOf(route);
+  const own = codes.filter((code) => !COMMON_ERRORS.includes(code));
+  const byStatus = [...Map.groupBy(own, (code) => ERRORS[code].http)].map(([status, each]) => [
+    status,
+    { $id: nameOf(status), description: each.join(', '), content: problem },
+  ]);
+  const common = codes.filter((code) => COMMON_ERRORS.includes(code)).join(', ');
+  return {
+    ...Object.fromEntries(byStatus),
+    default: { $id: commonName(route), description: common, content: problem },
+  };
+}
+
+const VERBS = { GET: 'Read', POST: 'Create', PATCH: 'Change', DELETE: 'Delete' };
+
+/** Such as `AdminReadProblem`: named after all that says which common errors there are. */
+function commonName({ permission, knowsCaller, method, consumes, body, params, query }: Route): string {
+  const callers: Readonly<Record<string, string>> = {
+    public: knowsCaller ? 'AnyCaller' : 'Public',
+    authenticated: 'Authenticated',
+    admin: 'Admin',
+  };
+  const input = body ? (consumes === 'multipart' ? 'Form' : 'Body') : params || query ? 'Parameters' : '';
+  return `${callers[permission] ?? 'Scoped'}${VERBS[method]}${input}Problem`;
+}
+
+/** Such as `NotFound`. */
+function nameOf(status: number): string {
+  return (STATUS_CODES[status] ?? `Status${status}`).replace(/[^A-Za-z]/g, '');
 }

@@ -2,11 +2,12 @@
 
 import { formatTime, formatTimeOrNull } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { Type } from '../json-schema.ts';
+import { namedObject, Type } from '../json-schema.ts';
 import type { Operation } from '../system/operations.ts';
 import { PROBLEM_SCHEMA, toProblem } from './problem.ts';
 
-export const OperationView = Type.Object(
+export const OperationView = namedObject(
+  'Operation',
   {
     operation_id: Type.String(),
     name: Type.String({ description: 'The call it is, by its operationId here' }),

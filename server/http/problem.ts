@@ -1,7 +1,7 @@
 /** AppError → application/problem+json (RFC 9457) with the members of the contract §2. */
 
 import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../errors.ts';
-import { Type } from '../json-schema.ts';
+import { namedObject, Type } from '../json-schema.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -19,8 +19,11 @@ export interface Problem {
   readonly error: string;
 }
 
+const FieldProblemShape = namedObject('FieldProblem', { field: Type.String(), message: Type.String() });
+
 /** The same, for openapi.json. */
-export const PROBLEM_SCHEMA = Type.Object(
+export const PROBLEM_SCHEMA = namedObject(
+  'Problem',
   {
     type: Type.String(),
     title: Type.String(),
@@ -29,7 +32,7 @@ export const PROBLEM_SCHEMA = Type.Object(
     code: Type.String({ description: 'Stable name', enum: Object.keys(ERRORS) }),
     request_id: Type.String(),
     hint: Type.Optional(Type.String({ description: 'What to do about it' })),
-    errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
+    errors: Type.Optional(Type.Array(FieldProblemShape)),
     error: Type.String({ description: 'The same as detail' }),
   },
   { description: 'RFC 9457 problem details' },

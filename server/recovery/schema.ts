@@ -1,10 +1,12 @@
 /** What recovery points look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 import { POINT_STATES } from './store.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
-export const Point = Type.Object({
+const Gap = namedObject('RecoveryGap', { component: Type.String(), reason: Type.String() });
+
+export const Point = namedObject('RecoveryPoint', {
   point_id: Type.String(),
   state: Type.String({ enum: [...POINT_STATES] }),
   state_reason: textOrNull('Why it failed, is damaged, or could not be verified'),
@@ -18,7 +20,7 @@ export const Point = Type.Object({
   size_bytes: Type.Integer({ description: 'Of all that is in it' }),
   stored_bytes: Type.Integer({ description: 'That no earlier point had' }),
   contents: Type.Record(Type.String(), Type.Integer(), { description: 'How many of each are in it' }),
-  gaps: Type.Array(Type.Object({ component: Type.String(), reason: Type.String() }), {
+  gaps: Type.Array(Gap, {
     description: 'What should be in it and is not',
   }),
   manifest_sha256: textOrNull('Of its manifest, as it is stored'),
@@ -36,7 +38,7 @@ export const Point = Type.Object({
 });
 export type Point = Static<typeof Point>;
 
-export const PointPath = Type.Object({ point_id: Type.String() });
+export const PointPath = Type.Object({ point_id: Type.String({ $id: 'PointId' }) });
 
 export const NewPointQuery = Type.Object({
   wait: Type.Optional(
@@ -50,22 +52,15 @@ export const VerifyQuery = Type.Object({
   ),
 });
 
-export const PointsQuery = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
-  cursor: Type.Optional(
-    Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
-  ),
-});
-
-export const KeyAnswer = Type.Object({
+export const KeyAnswer = namedObject('RecoveryKey', {
   recovery_key: Type.Optional(Type.String({ description: 'Keep it where this cloud is not' })),
   taken: Type.Boolean({ description: 'Whether somebody has proved to have it' }),
 });
 export type KeyAnswer = Static<typeof KeyAnswer>;
 
-export const KeyProof = Type.Object({ recovery_key: Type.String({ maxLength: 200 }) });
+export const KeyProof = namedObject('RecoveryKeyProof', { recovery_key: Type.String({ maxLength: 200 }) });
 
-export const Checked = Type.Object({
+export const Checked = namedObject('RecoveryCheck', {
   points: Type.Integer({ description: 'In the list' }),
   damaged_points: Type.Array(Type.String(), { description: 'Their ids' }),
   removed_points: Type.Array(Type.String(), { description: 'Deleted ones whose time was over' }),

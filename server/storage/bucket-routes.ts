@@ -1,12 +1,13 @@
 /** Buckets over REST. */
 
 import { listPage, rowIdCursor } from '../http/list-page.ts';
+import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
 import type { Buckets } from './buckets.ts';
 import type { Emptying } from './emptying.ts';
 import { requireBucketName } from './names.ts';
-import { Bucket, BucketChange, BucketPath, NewBucket, Paging } from './schema.ts';
+import { Bucket, BucketChange, BucketPath, NewBucket } from './schema.ts';
 
 export interface BucketRoutesDeps {
   readonly buckets: Buckets;

@@ -1,7 +1,7 @@
 /** What storage looks like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 
-export const Bucket = Type.Object({
+export const Bucket = namedObject('Bucket', {
   name: Type.String(),
   region: Type.String(),
   versioning: Type.Boolean(),
@@ -15,7 +15,7 @@ export const Bucket = Type.Object({
 });
 export type Bucket = Static<typeof Bucket>;
 
-export const NewBucket = Type.Object({
+export const NewBucket = namedObject('NewBucket', {
   name: Type.String({
     description:
       '3 to 63 lower-case letters, digits, dots and hyphens; starts and ends with a letter or digit',
@@ -32,7 +32,7 @@ export const NewBucket = Type.Object({
 });
 export type NewBucket = Static<typeof NewBucket>;
 
-export const BucketChange = Type.Object({
+export const BucketChange = namedObject('BucketChange', {
   versioning: Type.Optional(Type.Boolean()),
   encryption: Type.Optional(Type.Boolean({ description: 'For objects uploaded from now on' })),
 });
@@ -55,7 +55,7 @@ const entryMembers = {
   metadata: Metadata,
 };
 
-export const ObjectEntry = Type.Object({
+export const ObjectEntry = namedObject('StorageObject', {
   ...entryMembers,
   version_id: Type.Optional(Type.String({ description: 'With include_versions' })),
   is_latest: Type.Optional(Type.Boolean({ description: 'With include_versions' })),
@@ -63,7 +63,7 @@ export const ObjectEntry = Type.Object({
 });
 export type ObjectEntry = Static<typeof ObjectEntry>;
 
-export const ObjectDetails = Type.Object({
+export const ObjectDetails = namedObject('StorageObjectDetails', {
   ...entryMembers,
   bucket: Type.String(),
   version_id: Type.String(),
@@ -75,7 +75,7 @@ export const ObjectDetails = Type.Object({
 });
 export type ObjectDetails = Static<typeof ObjectDetails>;
 
-export const UploadForm = Type.Object({
+export const UploadForm = namedObject('UploadForm', {
   file: Type.String({ format: 'binary', description: 'The bytes' }),
   name: Type.Optional(
     Type.String({ description: 'Object name; may hold "/". Default: the name of the file' }),
@@ -84,7 +84,7 @@ export const UploadForm = Type.Object({
   storage_class: Type.Optional(Type.String({ enum: ['STANDARD'] })),
 });
 
-export const Uploaded = Type.Object({
+export const Uploaded = namedObject('UploadedObject', {
   object_id: Type.String(),
   version_id: Type.String(),
   etag: Type.String(),
@@ -99,7 +99,7 @@ export const Uploaded = Type.Object({
 });
 export type Uploaded = Static<typeof Uploaded>;
 
-export const Deleted = Type.Object({
+export const Deleted = namedObject('DeletedObject', {
   id: Type.String(),
   deleted: Type.Literal(true),
   version_id: Type.Union([Type.String(), Type.Null()], {
@@ -109,17 +109,11 @@ export const Deleted = Type.Object({
 });
 export type Deleted = Static<typeof Deleted>;
 
-export const CdnLink = Type.Object({
+export const CdnLink = namedObject('CdnLink', {
   cdn_url: Type.String({ description: 'Needs no header; serves GET and HEAD, ranges and ETags' }),
   expires_at: Type.String(),
 });
 export type CdnLink = Static<typeof CdnLink>;
 
-export const BucketPath = Type.Object({ name: Type.String() });
-export const ObjectPath = Type.Object({ id: Type.String() });
-export const Paging = {
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging' })),
-  cursor: Type.Optional(
-    Type.String({ maxLength: 8192, description: 'From the Link header of the page before' }),
-  ),
-};
+export const BucketPath = Type.Object({ name: Type.String({ $id: 'BucketName' }) });
+export const ObjectPath = Type.Object({ id: Type.String({ $id: 'ObjectId' }) });

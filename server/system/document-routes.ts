@@ -1,7 +1,7 @@
 /** The API describing itself. */
 
 import { docsPage } from '../http/docs-page.ts';
-import { openApi } from '../http/openapi.ts';
+import { inlineOpenApi, type OpenApiDocument, openApi } from '../http/openapi.ts';
 import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
@@ -10,12 +10,8 @@ import { VERSION } from '../version.ts';
 /** `routes`: all others; these two are documented beside them. */
 export function documentRoutes(routes: readonly Route[]): Route[] {
   const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
-  let document: ReturnType<typeof openApi> | undefined;
+  let document: OpenApiDocument | undefined;
   let page: string | undefined;
-  const all = (): ReturnType<typeof openApi> => {
-    document ??= openApi([...routes, ...own], VERSION);
-    return document;
-  };
   const own: Route[] = [
     defineRoute({
       ...common,
@@ -23,7 +19,10 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
       name: 'getOpenApi',
       summary: 'This API as OpenAPI 3.1',
       responses: { 200: Type.Record(Type.String(), Type.Unknown()) },
-      handler: () => all(),
+      handler: () => {
+        document ??= openApi([...routes, ...own], VERSION);
+        return document;
+      },
     }),
     defineRoute({
       ...common,
@@ -33,7 +32,7 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
       responses: { 200: Type.String() },
       produces: 'html',
       handler: ({ request }) => {
-        page ??= docsPage(all());
+        page ??= docsPage(inlineOpenApi([...routes, ...own], VERSION));
         Object.assign(request.answerHeaders, pageHeaders(page));
         return page;
       },

@@ -4,10 +4,10 @@ import { varyOn } from '../http/cors.ts';
 import { indexPage } from '../http/index-page.ts';
 import { sendPage } from '../http/page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { namedObject, Type } from '../json-schema.ts';
 import { VERSION } from '../version.ts';
 
-const Index = Type.Object({
+const Index = namedObject('ApiIndex', {
   name: Type.Literal('Cloudlet'),
   version: Type.String(),
   docs: Type.String({ description: 'For people' }),

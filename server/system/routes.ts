@@ -2,7 +2,7 @@
 
 import { AppError } from '../errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { namedObject, Type } from '../json-schema.ts';
 import type { Meters } from './meters.ts';
 import { KeyRotation, ScrubReport, SystemStatus } from './schema.ts';
 import type { Status } from './status.ts';
@@ -28,7 +28,7 @@ export function systemRoutes(deps: SystemRoutesDeps): Route[] {
 
 function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
   const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
-  const Health = Type.Object({ status: Type.Literal('ok') });
+  const Health = namedObject('Health', { status: Type.Literal('ok') });
   return [
     defineRoute({
       ...common,

@@ -1,10 +1,10 @@
 /** What the system tells of itself. */
-import { Type } from '../json-schema.ts';
+import { namedObject, Type } from '../json-schema.ts';
 
 const Percent = Type.Number({ minimum: 0, maximum: 100 });
 const Time = Type.Union([Type.String(), Type.Null()]);
 
-const ScrubStatus = Type.Object({
+const ScrubStatus = namedObject('ScrubStatus', {
   running: Type.Boolean(),
   started_at: Time,
   finished_at: Time,
@@ -18,23 +18,26 @@ const component = {
   problem: Type.Union([Type.String(), Type.Null()]),
 };
 
+const Component = namedObject('Component', component);
+
 const OrNull = Type.Union([Type.String(), Type.Null()]);
 
-export const SystemStatus = Type.Object({
+export const SystemStatus = namedObject('SystemStatus', {
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
     description: '`degraded` while any component is not `ok`; each says why',
   }),
   version: Type.String(),
   uptime_seconds: Type.Number(),
-  metrics: Type.Object(
+  metrics: namedObject(
+    'HostMetrics',
     { cpu: Percent, memory: Percent, disk: Type.Union([Percent, Type.Null()]) },
     { description: 'Percent, measured on the host; disk is null while its file system does not answer' },
   ),
-  components: Type.Object({
-    metadata: Type.Object(component),
-    storage: Type.Object({ ...component, scrub: ScrubStatus }),
-    billing: Type.Object(component),
-    compute: Type.Object({
+  components: namedObject('SystemComponents', {
+    metadata: Component,
+    storage: namedObject('StorageComponent', { ...component, scrub: ScrubStatus }),
+    billing: Component,
+    compute: namedObject('ComputeComponent', {
       status: Type.String({ description: '`ok`, `degraded`, or `unavailable` with problem and fix' }),
       engine: Type.String(),
       version: Type.String(),
@@ -43,10 +46,10 @@ export const SystemStatus = Type.Object({
       problem: component.problem,
       fix: Type.Union([Type.String(), Type.Null()]),
     }),
-    databases: Type.Object({
+    databases: namedObject('DatabasesComponent', {
       ...component,
       engines: Type.Array(
-        Type.Object({
+        namedObject('EngineComponent', {
           engine: Type.String(),
           available: Type.Boolean(),
           version: OrNull,
@@ -58,13 +61,15 @@ export const SystemStatus = Type.Object({
       ),
     }),
   }),
-  alarms: Type.Array(Type.Object({ code: Type.String(), detail: Type.String(), since: Type.String() })),
+  alarms: Type.Array(
+    namedObject('Alarm', { code: Type.String(), detail: Type.String(), since: Type.String() }),
+  ),
 });
 
-export const ScrubReport = Type.Object({
+export const ScrubReport = namedObject('ScrubReport', {
   ...ScrubStatus.properties,
   damaged: Type.Array(
-    Type.Object({
+    namedObject('DamagedObject', {
       object_id: Type.String(),
       version_id: Type.String(),
       bucket: Type.String(),
@@ -75,4 +80,7 @@ export const ScrubReport = Type.Object({
   ),
 });
 
-export const KeyRotation = Type.Object({ key_id: Type.String(), resealed: Type.Integer() });
+export const KeyRotation = namedObject('MasterKeyRotation', {
+  key_id: Type.String(),
+  resealed: Type.Integer(),
+});

@@ -1,6 +1,7 @@
 /** Webhooks over REST. */
 
 import { listPage, rowIdCursor } from '../http/list-page.ts';
+import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../json-schema.ts';
 import type { Deliveries } from './deliveries.ts';
@@ -10,7 +11,6 @@ import {
   Delivery,
   DeliveryPath,
   NewWebhook,
-  Paging,
   Recovered,
   Recovery,
   SecretRotation,

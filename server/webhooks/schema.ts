@@ -1,5 +1,6 @@
 /** What webhooks look like from outside. */
-import { type Static, Type } from '../json-schema.ts';
+import { Reason } from '../http/reason.ts';
+import { namedObject, type Static, Type } from '../json-schema.ts';
 import { ALL_EVENTS, EVENT_TYPES } from './event-types.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -21,14 +22,14 @@ const Secret = Type.String({
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDTS4bC5/fEXA='],
 });
 
-export const NewWebhook = Type.Object({
+export const NewWebhook = namedObject('NewWebhook', {
   url: Url,
   events: Type.Optional(Events),
   description: Type.Optional(Description),
 });
 export type NewWebhook = Static<typeof NewWebhook>;
 
-export const WebhookChange = Type.Object({
+export const WebhookChange = namedObject('WebhookChange', {
   url: Type.Optional(Url),
   events: Type.Optional(Events),
   description: Type.Optional(Description),
@@ -44,20 +45,20 @@ const webhookMembers = {
   events: Type.Array(Type.String()),
   description: Type.String(),
   enabled: Type.Boolean(),
-  disabled_reason: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
+  disabled_reason: Type.Union([Reason, Type.Null()], {
     description: 'Code `owner`, `gone` (it answered 410) or `failing` (for 5 days)',
   }),
   failing_since: Nullable('The first attempt that failed since one succeeded; null: none did'),
   created_at: Type.String(),
 };
 
-export const Webhook = Type.Object(webhookMembers);
+export const Webhook = namedObject('Webhook', webhookMembers);
 export type Webhook = Static<typeof Webhook>;
 
-export const CreatedWebhook = Type.Object({ ...webhookMembers, secret: Secret });
+export const CreatedWebhook = namedObject('CreatedWebhook', { ...webhookMembers, secret: Secret });
 export type CreatedWebhook = Static<typeof CreatedWebhook>;
 
-export const WebhookSecret = Type.Object({
+export const WebhookSecret = namedObject('WebhookSecret', {
   id: Type.String(),
   secret: Secret,
   previous_secret: Nullable('Signs too, until previous_expires_at'),
@@ -67,7 +68,7 @@ export type WebhookSecret = Static<typeof WebhookSecret>;
 
 const DAY_SECONDS = 86_400;
 
-export const SecretRotation = Type.Object({
+export const SecretRotation = namedObject('WebhookSecretRotation', {
   overlap_seconds: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -78,9 +79,9 @@ export const SecretRotation = Type.Object({
   ),
 });
 
-export const DeletedWebhook = Type.Object({ id: Type.String() });
+export const DeletedWebhook = namedObject('DeletedWebhook', { id: Type.String() });
 
-const Attempt = Type.Object({
+const Attempt = namedObject('DeliveryAttempt', {
   at: Type.String(),
   status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: there was no answer' }),
   duration_ms: Type.Integer(),
@@ -88,7 +89,7 @@ const Attempt = Type.Object({
   error: Nullable('Why there was no answer'),
 });
 
-export const Delivery = Type.Object({
+export const Delivery = namedObject('WebhookDelivery', {
   id: Type.String({ description: 'dlv-…' }),
   event_id: Type.String({ description: 'evt-…; the header webhook-id, the same at each attempt' }),
   type: Type.String(),
@@ -101,18 +102,16 @@ export const Delivery = Type.Object({
 });
 export type Delivery = Static<typeof Delivery>;
 
-export const Recovery = Type.Object({
+export const Recovery = namedObject('WebhookRecovery', {
   since: Type.String({ description: 'YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339' }),
 });
-export const Recovered = Type.Object({ recovered: Type.Integer({ description: 'Deliveries begun anew' }) });
+export const Recovered = namedObject('RecoveredDeliveries', {
+  recovered: Type.Integer({ description: 'Deliveries begun anew' }),
+});
 export type Recovered = Static<typeof Recovered>;
 
-export const WebhookPath = Type.Object({ id: Type.String() });
-export const DeliveryPath = Type.Object({ id: Type.String(), delivery_id: Type.String() });
-
-export const Paging = {
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, description: 'Turns on paging; the next page is in Link' }),
-  ),
-  cursor: Type.Optional(Type.String({ maxLength: 200 })),
-};
+export const WebhookPath = Type.Object({ id: Type.String({ $id: 'WebhookId' }) });
+export const DeliveryPath = Type.Object({
+  ...WebhookPath.properties,
+  delivery_id: Type.String(),
+});

@@ -12,7 +12,7 @@ interface Declared {
 export interface Operation {
   readonly operationId: string;
   readonly 'x-permission': string;
-  readonly parameters: readonly { name: string; in: string; required: boolean }[];
+  readonly parameters: readonly { name: string; in: string; required?: boolean }[];
   readonly requestBody?: { content: Readonly<Record<string, { schema: TSchema }>> };
   readonly responses: Readonly<Record<string, Declared>>;
 }
@@ -33,16 +33,15 @@ const INNARDS = /\.ts\b|node_modules|\\n +at |SQLITE|SELECT /;
 class Declaration {
   readonly operations: readonly Entry[];
   readonly #problem: ReturnType<typeof Compile>;
-  readonly #shared: Readonly<Record<string, TSchema>>;
   readonly #compiled = new Map<TSchema, ReturnType<typeof Compile>>();
 
   // biome-ignore lint/suspicious/noExplicitAny: a document read from outside
-  constructor(document: any) {
+  constructor(shown: any) {
+    const document = withoutReferences(shown);
     const paths = document.paths as Record<string, Record<string, Operation>>;
     this.operations = Object.entries(paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
     );
-    this.#shared = document.components.schemas;
     this.#problem = Compile(document.components.schemas.Problem);
   }
 
@@ -61,7 +60,8 @@ class Declaration {
     if (status >= 400) {
       this.checkProblem(where, { status, headers, body });
       if (entry === undefined || EDGE_CODES.has(body.code)) return;
-      const codes = entry.operation.responses[status]?.description.split(', ') ?? [];
+      const { [status]: own, default: common } = entry.operation.responses;
+      const codes = [own, common].flatMap((declared) => declared?.description.split(', ') ?? []);
       assert.ok(codes.includes(body.code), `${where}: ${body.code} is not declared`);
       return;
     }
@@ -88,9 +88,7 @@ class Declaration {
   }
 
   #validator(schema: TSchema): ReturnType<typeof Compile> {
-    const { $ref } = schema as { $ref?: string };
-    const shared = this.#shared[$ref?.split('/').at(-1) ?? ''];
-    const known = this.#compiled.get(schema) ?? Compile(shared ?? schema);
+    const known = this.#compiled.get(schema) ?? Compile(schema);
     this.#compiled.set(schema, known);
     return known;
   }
@@ -100,6 +98,20 @@ class Declaration {
     const problems = validator.Errors(value)[1].map((error) => `${error.instancePath} ${error.message}`);
     assert.fail(`${where}: ${problems.join('; ')}\n${JSON.stringify(value)}`);
   }
+}
+
+/** The document with what each `$ref` stands for in its place. */
+// biome-ignore lint/suspicious/noExplicitAny: a document read from outside
+function withoutReferences(document: any, part: any = document): any {
+  if (typeof part !== 'object' || part === null) return part;
+  if (Array.isArray(part)) return part.map((each) => withoutReferences(document, each));
+  const { $ref, ...own } = part;
+  const steps = $ref?.slice(2).split('/') ?? [];
+  const target = steps.reduce((node: Record<string, unknown>, step: string) => node[step], document);
+  const whole = $ref === undefined ? own : { ...target, ...own };
+  return Object.fromEntries(
+    Object.entries(whole).map(([name, member]) => [name, withoutReferences(document, member)]),
+  );
 }
 
 function matches(template: string, path: string): boolean {

@@ -1,0 +1,7 @@
+/** Why something is in its state. */
+import { namedObject, Type } from '../json-schema.ts';
+
+export const Reason = namedObject('Reason', {
+  code: Type.String({ description: 'Stable name' }),
+  message: Type.String(),
+});
