@@ -50,7 +50,9 @@ const NOTED_MS = 1000;
 /** Machines cost what the catalogue says; the rest nothing, until the operator sets a price. */
 const BUILT_IN: readonly BuiltInPrice[] = [
   ...INSTANCE_TYPES.map(({ name, priceMicro }) => ({
-    ...{ meter: 'vm.time' as const, variant: name, priceNano: priceMicro * 1000 },
+    meter: 'vm.time' as const,
+    variant: name,
+    priceNano: priceMicro * 1000,
   })),
   ...INSTANCE_TYPES.map(({ name }) => ({ meter: 'vm.disk' as const, variant: name, priceNano: 0 })),
   { meter: 'storage', variant: '', priceNano: 0 },
@@ -75,7 +77,10 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
   const credit = new Credit({ store: new CreditStore(metadata) });
   const checks = new Checks({
-    ...{ clock, alarms, threads, store: new CheckStore(metadata) },
+    clock,
+    alarms,
+    threads,
+    store: new CheckStore(metadata),
     settle: (accountId) => settlement.settle(accountId),
     report: (error) => {
       if (!isAppError(error, 'shutting_down')) log.error({ err: error }, 'a check of billing failed');
@@ -90,7 +95,17 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   };
   const charges = { usage, holds, quotas, prices, accounts, require, now: () => clock.now() };
   return {
-    ...{ clock, log, metadata, accounts, steady, prices, usageStore, settlement, holds, quotas, checks },
+    clock,
+    log,
+    metadata,
+    accounts,
+    steady,
+    prices,
+    usageStore,
+    settlement,
+    holds,
+    quotas,
+    checks,
     vmCharges: new VmCharges(charges),
     databaseCharges: new DatabaseCharges(charges),
     storageCharges: new StorageCharges(charges),
@@ -106,7 +121,11 @@ export function buildCredits(billing: Billing, stops: readonly AccountStops[], g
   const { clock, log, metadata, usageStore: usage } = billing;
   const standingStore = new StandingStore(metadata);
   const standing = new Standing({
-    ...{ ...billing, usage, stops, graceMs, announce: eventStatements },
+    ...billing,
+    usage,
+    stops,
+    graceMs,
+    announce: eventStatements,
     store: standingStore,
     report: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
   });

@@ -57,24 +57,11 @@ export type Compute = Awaited<ReturnType<typeof buildCompute>>;
 /** Makes the parts; nothing runs until `supervisor.start()`. */
 export async function buildCompute(deps: ComputeDeps) {
   const { config, clock, log, meters, billing } = deps;
-  const { metadata, assertRoom, room } = deps.base;
+  const { metadata, assertRoom } = deps.base;
   const store = new VmStore(metadata);
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
   const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
-  const hypervisor = new QemuHypervisor({
-    vmsDirectory: join(config.dataDir, 'vms'),
-    imagesDirectory: join(config.dataDir, 'images'),
-    tiny: tinyIn(TINY_FOLDER),
-    clock,
-    uidBase: config.vmUidBase,
-    noUsers,
-    accel: config.vmAccel,
-    notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
-    ...{ disk: room, assertRoom },
-    outbound: guard,
-    bridge,
-  });
-  room.beforeRelease(() => hypervisor.waits.haltAll());
+  const hypervisor = buildHypervisor(deps, { noUsers, guard, bridge });
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
   const front =
     bridge === null
@@ -85,7 +72,15 @@ export async function buildCompute(deps: ComputeDeps) {
   if (bridge !== null) addresses.markTaken(bridge.gateway);
   const imageSources = buildImageSources(config, clock);
   const parts = assembleCompute({
-    ...{ metadata, assertRoom, clock, store, hypervisor, front, addresses, billing, imageSources },
+    metadata,
+    assertRoom,
+    clock,
+    store,
+    hypervisor,
+    front,
+    addresses,
+    billing,
+    imageSources,
     announce: eventStatements,
     report: (id, what, error) => log.error({ id, err: error }, what),
     onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
@@ -106,24 +101,48 @@ export async function buildCompute(deps: ComputeDeps) {
   const tickets = new ConsoleTickets(clock);
   const own = { machines, power, removal, images, imports, metrics, find, consoles, tickets };
   return {
-    ...{
-      imports,
-      hypervisor,
-      front,
-      consoles,
-      sampler,
-      supervisor,
-      accountStops,
-      log,
-      descriptors,
-      addresses,
-    },
+    imports,
+    hypervisor,
+    front,
+    consoles,
+    sampler,
+    supervisor,
+    accountStops,
+    log,
+    descriptors,
+    addresses,
     addressGuard,
     alarms: deps.base.alarms,
     routes: { ...own, hypervisor, billing },
     countRunning: async () => (await store.listRunning()).length,
     networks: bridge === null ? [guard, addressGuard] : [bridge, guard],
   };
+}
+
+function buildHypervisor(
+  { config, clock, log, base: { assertRoom, room } }: ComputeDeps,
+  {
+    noUsers,
+    guard,
+    bridge,
+  }: Pick<ReturnType<typeof buildNetwork>, 'guard' | 'bridge'> & { noUsers: NoOtherUsers | null },
+) {
+  const hypervisor = new QemuHypervisor({
+    vmsDirectory: join(config.dataDir, 'vms'),
+    imagesDirectory: join(config.dataDir, 'images'),
+    tiny: tinyIn(TINY_FOLDER),
+    clock,
+    uidBase: config.vmUidBase,
+    noUsers,
+    accel: config.vmAccel,
+    notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
+    disk: room,
+    assertRoom,
+    outbound: guard,
+    bridge,
+  });
+  room.beforeRelease(() => hypervisor.waits.haltAll());
+  return hypervisor;
 }
 
 /** What connects guests, and keeps this host closed to them. On a bridge no process of theirs connects. */
@@ -144,7 +163,9 @@ function buildImageSources(config: Config, clock: Clock): ImageSources {
   const list = (text: string) => text.split(',').filter((entry) => entry !== '');
   const outbound = new SafeFetch({ clock, allowed: list(config.fetchAllow) });
   return new ImageSources({
-    ...{ folders: list(config.imageSources), outbound, maxBytes: config.imageMaxGb * GIB },
+    folders: list(config.imageSources),
+    outbound,
+    maxBytes: config.imageMaxGb * GIB,
   });
 }
 

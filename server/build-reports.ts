@@ -15,7 +15,8 @@ export function buildReports(billing: Billing) {
   const settle = (accountId: number, notSince: number) => settlement.settle(accountId, notSince);
   const priceStore = new PriceStore(metadata);
   return {
-    ...{ clock, checks },
+    clock,
+    checks,
     reports: new Reports({ store, clock, settle }),
     ledgerReports: new LedgerReports({ store }),
     priceList: new PriceList({ prices, accounts, metadata, clock, reports: store, priceStore }),

@@ -74,7 +74,11 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),
     sweeper: new Sweeper({
-      ...{ metadata, store: blobsStore, blobs, clock, graceMs: garbageGraceMs },
+      metadata,
+      store: blobsStore,
+      blobs,
+      clock,
+      graceMs: garbageGraceMs,
       isWritable: () => isWritable(alarms),
       isHeld,
     }),

@@ -24,10 +24,14 @@ export interface WebhookParts {
 export function buildWebhooks({ config, clock, log, base }: WebhookParts) {
   const { metadata } = base;
   const outbound = new SafeFetch({
-    ...{ clock, allowed: config.fetchAllow.split(',').filter((entry) => entry !== '') },
+    clock,
+    allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
   });
   const shared = {
-    ...{ metadata, clock, sealer: base.keys, outbound },
+    metadata,
+    clock,
+    sealer: base.keys,
+    outbound,
     webhookStore: new WebhookStore(metadata),
     deliveryStore: new DeliveryStore(metadata),
     report: (what: string, error: unknown) => log.error({ err: error }, what),

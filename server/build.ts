@@ -11,9 +11,10 @@ import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
 import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
 import { buildEdges } from './build-edges.ts';
 import { buildEngines, startEngines } from './build-engines.ts';
+import { flushAll, startJobs } from './build-jobs.ts';
 import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './build-recovery.ts';
 import { buildReports } from './build-reports.ts';
-import { buildStorage, type Storage } from './build-storage.ts';
+import { buildStorage } from './build-storage.ts';
 import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
 import type { Clock } from './clock.ts';
 import { consoleSocket } from './compute/console-routes.ts';
@@ -109,8 +110,13 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const routes = routesOf(options, { parts, base, meters, operations, addresses });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
-    ...{ clock, log, meters, accounts: accounts.authenticator, control },
-    ...{ idempotency, operations },
+    clock,
+    log,
+    meters,
+    accounts: accounts.authenticator,
+    control,
+    idempotency,
+    operations,
     apiRoutes: routes,
     dataRoutes: dataRoutes(storage),
     hrana: {
@@ -141,19 +147,27 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await closeFoundations(base);
   };
   return {
-    ...{ config, api: edges.api, data: edges.data, control, addresses, close },
+    config,
+    api: edges.api,
+    data: edges.data,
+    control,
+    addresses,
+    close,
     setupLinks: accounts.setupLinks,
     settle: (ms) => operations.settle(ms),
     countRunning: () => compute.countRunning(),
-    serve: () => {
-      startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
-      startRecovery(recovery, jobs, log);
-      startEngines(parts.engines);
-      startDatabases(databases, jobs);
-      startWebhooks(webhooks, jobs);
-      startBilling(billing, credits, jobs);
-    },
+    serve: () => startDomains(options, parts, jobs),
   };
+}
+
+function startDomains({ config, log }: BuildOptions, parts: Domains, jobs: Jobs): void {
+  const { billing, compute, credits, databases, engines, recovery, webhooks } = parts;
+  startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
+  startRecovery(recovery, jobs, log);
+  startEngines(engines);
+  startDatabases(databases, jobs);
+  startWebhooks(webhooks, jobs);
+  startBilling(billing, credits, jobs);
 }
 
 type Domains = Awaited<ReturnType<typeof buildDomains>>;
@@ -219,7 +233,9 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
   const { parts, base, meters, operations, addresses } = from;
   const { billing, storage, compute, databases, credits, accounts, webhooks, recovery } = parts;
   const status = new Status({
-    ...{ clock, alarms: base.alarms, version: VERSION },
+    clock,
+    alarms: base.alarms,
+    version: VERSION,
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
     databases: () => databases.engines.readiness(),
@@ -308,7 +324,11 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const directory = join(dataDir, 'blobs');
     const blobs = await step('object store', () =>
       FileBlobs.open({
-        ...{ directory, threads: config.blobThreads, clock, alarms, room },
+        directory,
+        threads: config.blobThreads,
+        clock,
+        alarms,
+        room,
         directWrites: Math.floor(poolThreads() / 2),
       }),
     );
@@ -336,51 +356,6 @@ function roomFor({ alarms, room }: Pick<Foundations, 'alarms' | 'room'>) {
     assertWritable(alarms);
     room.assertRoom(bytes);
   };
-}
-
-interface JobParts {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly storage: Storage;
-  readonly accounts: AccountParts;
-  readonly idempotency: Idempotency;
-  readonly operations: Operations;
-}
-
-const FLUSH_MS = 5000;
-const HOUR_MS = 3_600_000;
-
-async function startJobs(
-  jobs: Jobs,
-  { config, clock, storage, accounts, idempotency, operations }: JobParts,
-): Promise<void> {
-  const graceMs = config.sweepGraceSeconds * 1000;
-  jobs.every('flush access times', FLUSH_MS, () => storage.accessTimes.flush());
-  jobs.every('flush bytes sent', FLUSH_MS, () => storage.egress.flush());
-  jobs.every('flush key use', FLUSH_MS, () => accounts.authenticator.flush());
-  jobs.every('sweep garbage', Math.min(graceMs, 60_000), () => storage.sweeper.sweepGarbage());
-  jobs.every('sweep orphans', graceMs * 6, () => storage.sweeper.sweepOrphans());
-  jobs.every('sweep sessions', HOUR_MS, () => accounts.sessions.sweep());
-  jobs.every('sweep idempotency keys', HOUR_MS, () => idempotency.sweep());
-  jobs.every('sweep operations', HOUR_MS, () => operations.sweep());
-  await storage.scrubber.start();
-  if (config.scrubDays === 0) return;
-  jobs.every('scrub', HOUR_MS, async () => {
-    const finishedAt = await storage.scrubber.lastFinishedAt();
-    if (finishedAt !== null && clock.now() - finishedAt < config.scrubDays * 24 * HOUR_MS) return;
-    await storage.scrubber.run({ bytesPerSecond: config.scrubBytesPerSecond, fresh: false });
-  });
-}
-
-async function flushAll(log: Logger, parts: readonly { flush(): Promise<unknown> }[]): Promise<void> {
-  for (const part of parts) {
-    try {
-      await part.flush();
-    } catch (error) {
-      // Figures of the last seconds are not worth a failed stop.
-      log.warn({ err: error }, 'figures of the last seconds were not stored');
-    }
-  }
 }
 
 async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {

@@ -44,14 +44,18 @@ const steady = new SteadyClock({ clock, bootId: 'bench', anchor: null });
 const stores = { usage: new UsageStore(metadata), holds: new HoldStore(metadata), accounts };
 const settlement = new Settlement({ metadata, clock, steady, prices, ...stores });
 const checks = new Checks({
-  ...{ alarms, clock: systemClock, store: new CheckStore(metadata), threads },
+  alarms,
+  clock: systemClock,
+  store: new CheckStore(metadata),
+  threads,
   settle: (accountId) => settlement.settle(accountId),
   report: (error) => {
     throw error;
   },
 });
 const reports = new Reports({
-  ...{ clock, store: new ReportStore(metadata) },
+  clock,
+  store: new ReportStore(metadata),
   settle: (accountId, notSince) => settlement.settle(accountId, notSince),
 });
 
@@ -87,7 +91,13 @@ for (let i = 0; i < REPORTS; i++) {
 await metadata.close();
 console.log(
   JSON.stringify({
-    ...{ times, checked, seconds, verifyCpu, settled, settleCpu, checkCpu: checkCpu / CHECKS },
+    times,
+    checked,
+    seconds,
+    verifyCpu,
+    settled,
+    settleCpu,
+    checkCpu: checkCpu / CHECKS,
     problem: problem ?? alarms.list()[0]?.detail ?? null,
   }),
 );

@@ -28,8 +28,11 @@ async function billing({ quick, folder }: RunOptions): Promise<Row[]> {
   const transfers = quick ? 100_000 : 1_000_000;
   const machines = quick ? 1000 : 10_000;
   const found = await runChild<Found>(CHILD, {
-    ...{ directory: join(folder, 'billing'), transfers, machines },
-    ...{ accounts: machines, ofFirst: transfers / 20 },
+    directory: join(folder, 'billing'),
+    transfers,
+    machines,
+    accounts: machines,
+    ofFirst: transfers / 20,
   });
   if (found.problem !== null) throw new Error(`billing is not sound: ${found.problem}`);
   const report = median(found.times);

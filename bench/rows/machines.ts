@@ -66,13 +66,19 @@ async function starts(options: RunOptions, cloud: Cloud): Promise<Row[]> {
   });
   const against = 'the same QEMU line by hand';
   const bannerRow = ratioRow({
-    ...{ work: 'start a machine until its SSH speaks', against, atMost: 1.1, unit: 'ms' },
+    work: 'start a machine until its SSH speaks',
+    against,
+    atMost: 1.1,
+    unit: 'ms',
     comparison: compare(ssh.hand, ssh.ours),
   });
   const isSoon = Math.max(...ssh.ours) < MOST_BANNER_MS;
   return [
     ratioRow({
-      ...{ work: 'start a machine until its processor runs', against, atMost: 1.25, unit: 'ms' },
+      work: 'start a machine until its processor runs',
+      against,
+      atMost: 1.25,
+      unit: 'ms',
       comparison: compare(running.hand, running.ours),
     }),
     { ...bannerRow, target: `${bannerRow.target}, < 10 s`, isMet: bannerRow.isMet === true && isSoon },

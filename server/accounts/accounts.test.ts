@@ -31,8 +31,11 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 
 /** What an account shows beyond its registration, as long as it has credits. */
 const IN_ORDER = {
-  ...{ is_admin: false, credits_held: 0, billing_state: 'ok' },
-  ...{ credits_exhausted_at: null, grace_ends_at: null },
+  is_admin: false,
+  credits_held: 0,
+  billing_state: 'ok',
+  credits_exhausted_at: null,
+  grace_ends_at: null,
 };
 
 test('registration answers exactly as the contract', async () => {

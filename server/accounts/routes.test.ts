@@ -85,8 +85,11 @@ async function administrator() {
 
 /** What an account shows beyond its registration, as long as it has credits. */
 const IN_ORDER = {
-  ...{ is_admin: false, credits_held: 0, billing_state: 'ok' },
-  ...{ credits_exhausted_at: null, grace_ends_at: null },
+  is_admin: false,
+  credits_held: 0,
+  billing_state: 'ok',
+  credits_exhausted_at: null,
+  grace_ends_at: null,
 };
 
 // First, because a set-up link is good only while there is no administrator.

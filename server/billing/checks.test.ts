@@ -17,7 +17,9 @@ async function open(t: TestContext) {
   const settled: number[] = [];
   const unchargeable = new Set<number>();
   const checks = new Checks({
-    ...{ alarms, clock: house.clock, store: new CheckStore(house.metadata) },
+    alarms,
+    clock: house.clock,
+    store: new CheckStore(house.metadata),
     settle: async (accountId) => {
       if (unchargeable.has(accountId)) throw new Error('cannot be charged');
       settled.push(accountId);

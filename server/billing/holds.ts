@@ -46,7 +46,12 @@ export class Holds {
     const sides = { debit: `account:${vm.account_id}`, credit: `held:${vm.account_id}` };
     return [
       ...transferStatements({
-        ...{ ...sides, id: `hold-${newId('op', clock)}`, amountMicro, code: 'hold', reference: vm.vm_id, at },
+        ...sides,
+        id: `hold-${newId('op', clock)}`,
+        amountMicro,
+        code: 'hold',
+        reference: vm.vm_id,
+        at,
       }),
       insertHold({ resource_id: vm.vm_id, account_id: vm.account_id, amount_micro: amountMicro }, at),
     ];

@@ -25,23 +25,39 @@ const GIB = 2n ** 30n;
 export const METERS: Readonly<Record<MeterName, Meter>> = {
   // Level: 1 while it runs.
   'vm.time': {
-    ...{ name: 'vm.time', service: 'compute', resourceType: 'vm', unit: 'hour' },
-    ...{ tickMs: 1, perUnit: BigInt(HOUR_MS) },
+    name: 'vm.time',
+    service: 'compute',
+    resourceType: 'vm',
+    unit: 'hour',
+    tickMs: 1,
+    perUnit: BigInt(HOUR_MS),
   },
   // Level: GB of its disk, as long as it exists.
   'vm.disk': {
-    ...{ name: 'vm.disk', service: 'compute', resourceType: 'vm', unit: 'GB-hour' },
-    ...{ tickMs: 1, perUnit: BigInt(HOUR_MS) },
+    name: 'vm.disk',
+    service: 'compute',
+    resourceType: 'vm',
+    unit: 'GB-hour',
+    tickMs: 1,
+    perUnit: BigInt(HOUR_MS),
   },
   // Level: bytes of all versions.
   storage: {
-    ...{ name: 'storage', service: 'storage', resourceType: 'bucket', unit: 'GB-hour' },
-    ...{ tickMs: 1000, perUnit: GIB * 3600n },
+    name: 'storage',
+    service: 'storage',
+    resourceType: 'bucket',
+    unit: 'GB-hour',
+    tickMs: 1000,
+    perUnit: GIB * 3600n,
   },
   // No level: bytes that were sent are added.
   egress: {
-    ...{ name: 'egress', service: 'egress', resourceType: 'bucket', unit: 'GB' },
-    ...{ tickMs: 1000, perUnit: GIB },
+    name: 'egress',
+    service: 'egress',
+    resourceType: 'bucket',
+    unit: 'GB',
+    tickMs: 1000,
+    perUnit: GIB,
   },
   // Level: bytes that it takes, as last measured.
   'database.storage': {

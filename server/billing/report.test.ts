@@ -138,12 +138,24 @@ test('a report has the open window, days without use, and a bucket by its name',
   const cost = 0.00029;
   assert.deepEqual(first.items, [
     {
-      ...{ resource_type: 'bucket', resource_id: 'photos', name: 'photos', meter: 'egress' },
-      ...{ quantity: 1, unit: 'GB', unit_price: 0.090000001, cost: 0.09 },
+      resource_type: 'bucket',
+      resource_id: 'photos',
+      name: 'photos',
+      meter: 'egress',
+      quantity: 1,
+      unit: 'GB',
+      unit_price: 0.090000001,
+      cost: 0.09,
     },
     {
-      ...{ resource_type: 'vm', resource_id: 'vm-1', name: 'web', meter: 'vm.time' },
-      ...{ quantity: 0.025, unit: 'hour', unit_price: 0.0116, cost },
+      resource_type: 'vm',
+      resource_id: 'vm-1',
+      name: 'web',
+      meter: 'vm.time',
+      quantity: 0.025,
+      unit: 'hour',
+      unit_price: 0.0116,
+      cost,
     },
   ]);
   assert.equal(first.total_cost, 0.09029);
@@ -210,8 +222,14 @@ test('an estimate tells what runs now and how long it can', async (t) => {
   await metadata.commit(usage.vmStarted(VM, clock.now()));
   const { items, ...rest } = await ask();
   assert.deepEqual(rest, {
-    ...{ account_id: 1, currency: 'credits', per_hour: 0.0116, per_day: 0.2784, per_month: 8.468 },
-    ...{ spendable: 0.5568, held: 0, days_left: 2 },
+    account_id: 1,
+    currency: 'credits',
+    per_hour: 0.0116,
+    per_day: 0.2784,
+    per_month: 8.468,
+    spendable: 0.5568,
+    held: 0,
+    days_left: 2,
   });
   assert.deepEqual(
     items.map(({ resource_id, quantity, per_hour }) => [resource_id, quantity, per_hour]),

@@ -215,7 +215,11 @@ test('a price holds from its hour on, also when nobody settled in between', asyn
   await metadata.commit([
     priceStore.set({ meter: 'vm.time', variant: 't2.micro', plan: '', effective_from: from, price_nano: 0 }),
     priceStore.set({
-      ...{ meter: 'vm.time', variant: 't2.micro', plan: 'lab', effective_from: from, price_nano: 9 },
+      meter: 'vm.time',
+      variant: 't2.micro',
+      plan: 'lab',
+      effective_from: from,
+      price_nano: 9,
     }),
   ]);
   await prices.load();

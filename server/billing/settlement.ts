@@ -182,8 +182,14 @@ export class Settlement {
       cost += charged.costMicro;
       statements.push(
         this.#deps.usage.addToWindow({
-          ...{ account_id: account.account_id, window_start: part.windowStart, meter: name, resource_id },
-          ...{ name: line.name, variant, price_nano: priceNano, quantity: part.quantity },
+          account_id: account.account_id,
+          window_start: part.windowStart,
+          meter: name,
+          resource_id,
+          name: line.name,
+          variant,
+          price_nano: priceNano,
+          quantity: part.quantity,
           cost_micro: charged.costMicro,
         }),
       );

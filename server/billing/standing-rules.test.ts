@@ -10,7 +10,12 @@ const BURN = 1_000_000_000n;
 const CREDIT = 1_000_000n;
 
 const facts = (state: BillingState, change: Partial<StandingFacts> = {}): StandingFacts => ({
-  ...{ state, freeMicro: 0n, burnNano: BURN, isToppedUp: false, isGraceOver: false, ...change },
+  state,
+  freeMicro: 0n,
+  burnNano: BURN,
+  isToppedUp: false,
+  isGraceOver: false,
+  ...change,
 });
 
 test('the forecast decides between ok, low and critical, to the micro-credit', () => {

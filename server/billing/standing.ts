@@ -181,7 +181,10 @@ export class Standing {
     const at = clock.now();
     const isGrace = after === 'grace';
     const change: StandingChange = {
-      ...{ before: row.state, after, creditsMicro: row.credits_micro, at },
+      before: row.state,
+      after,
+      creditsMicro: row.credits_micro,
+      at,
       exhaustedAt: isGrace ? at : after === 'suspended' ? row.exhausted_at : null,
       graceEndsAt: isGrace ? at + graceMs : null,
       graceUntil: isGrace ? steady.now() + graceMs : null,
@@ -224,7 +227,10 @@ export class Standing {
         const priceNano = price({ meter, variant, plan });
         if (priceNano === 0n) return;
         const estimate = estimates.get(line.account_id) ?? {
-          ...{ plan, state, burnNano: 0n, freeMicro: BigInt(line.credits_micro) },
+          plan,
+          state,
+          burnNano: 0n,
+          freeMicro: BigInt(line.credits_micro),
         };
         estimate.burnNano += burnNanoOf(line, priceNano);
         estimate.freeMicro -= unsettledMicroOf(line, { priceNano, steadyMs });
@@ -313,7 +319,9 @@ function factsOf(
   { burnNano, freeMicro, steadyMs }: { burnNano: bigint; freeMicro: bigint; steadyMs: number },
 ): StandingFacts {
   return {
-    ...{ state: row.state, burnNano, freeMicro },
+    state: row.state,
+    burnNano,
+    freeMicro,
     isToppedUp: row.is_topped_up === 1,
     isGraceOver: row.grace_until !== null && row.grace_until <= steadyMs,
   };

@@ -17,7 +17,10 @@ test('changes of one moment add up the same in one batch as one after the other'
   await metadata.commit(lines.map(open));
   const settle = async (now: number) => {
     const charged = (await Array.fromAsync(store.linePages(1))).flat().map((line) => ({
-      ...{ meter: line.meter, resourceId: line.resource_id, now, carry: 0n },
+      meter: line.meter,
+      resourceId: line.resource_id,
+      now,
+      carry: 0n,
       quantity: BigInt(line.pending) + BigInt(line.level) * (BigInt(now) - BigInt(line.level_since)),
     }));
     await metadata.commit(charged.map((line) => store.settle(line)));

@@ -53,7 +53,8 @@ test('a walk by threads finds the same head and the same balances as one that ta
   const alone = new LedgerWalk({ store });
   const parts: unknown[] = [];
   const walk = new LedgerWalk({
-    ...{ store, leastPartRows: 1 },
+    store,
+    leastPartRows: 1,
     threads: {
       threads: 4,
       run: (module, input) => {

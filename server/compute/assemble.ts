@@ -63,15 +63,19 @@ export function assembleCompute(given: ComputeParts) {
   const supervisor = new Supervisor({ ...parts, recovery });
   const accountStops = new AccountStops({ ...parts, power, removal });
   return {
-    ...{ images, imports, machines, actions, changes, runs, exposures: base.exposures },
-    ...{
-      power,
-      removal,
-      recovery,
-      supervisor,
-      accountStops,
-      addresses: given.addresses,
-      billing: given.billing,
-    },
+    images,
+    imports,
+    machines,
+    actions,
+    changes,
+    runs,
+    exposures: base.exposures,
+    power,
+    removal,
+    recovery,
+    supervisor,
+    accountStops,
+    addresses: given.addresses,
+    billing: given.billing,
   };
 }

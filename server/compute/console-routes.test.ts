@@ -63,7 +63,10 @@ async function start(pingSeconds = 30): Promise<void> {
   };
   const perCaller = new RateLimiter({ name: 'requests', requests: 200, windowSeconds: 600 }, systemClock);
   const common = {
-    ...{ clock: systemClock, log: pino({ level: 'silent' }), meters: new Meters(), accounts },
+    clock: systemClock,
+    log: pino({ level: 'silent' }),
+    meters: new Meters(),
+    accounts,
     control: new WeakSet(),
     limiter: new CallerLimits(perCaller, perCaller),
     headers: { 'x-content-type-options': 'nosniff' },
@@ -74,7 +77,8 @@ async function start(pingSeconds = 30): Promise<void> {
     routeLimiters: new Map(),
     trustedProxies: [],
     // No request of these tests has an Idempotency-Key or prefers to be answered early.
-    ...{ idempotency: undefined as never, operations: undefined as never },
+    idempotency: undefined as never,
+    operations: undefined as never,
   });
   sockets = new WebSockets({
     ...common,

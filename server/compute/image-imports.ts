@@ -138,7 +138,11 @@ export class ImageImports {
       ...about,
       image_id: imageId ?? newId('img', clock),
       state: 'importing',
-      ...{ reason_code: null, reason_message: null, source_format: null, size_bytes: 0, virtual_bytes: 0 },
+      reason_code: null,
+      reason_message: null,
+      source_format: null,
+      size_bytes: 0,
+      virtual_bytes: 0,
       created_at: clock.now(),
     };
   }

@@ -22,7 +22,10 @@ const code = (wanted: ErrorCode) => (error: unknown) => isAppError(error, wanted
 const NEW = { name: 'web', instance_type: 't2.small' };
 
 const closedPort = (port: number) => ({
-  ...{ port, guest_port: port, open: false, reason: 'the machine does not run' },
+  port,
+  guest_port: port,
+  open: false,
+  reason: 'the machine does not run',
 });
 
 test('a new machine says all of itself, has a disk, an address of its own, and usage', async () => {
@@ -31,18 +34,35 @@ test('a new machine says all of itself, has a disk, an address of its own, and u
   assert.match(vm_id, /^vm-[0-9a-z]{26}$/);
   assert.match(ip_address ?? '', /^127\.80\.\d+\.\d+$/);
   assert.deepEqual(rest, {
-    ...{ name: 'web', instance_type: 't2.small', region: 'eu-1', tags: 'a,b', image: 'tiny' },
-    ...{ state: 'created', state_reason: null, vcpus: 1, memory_mb: 2048, disk_gb: 50 },
-    ...{ price_per_hour: 0.023, price_per_month: 16.79, outbound: false },
-    ...{ ports: [22, 80, 443, 8080, 9000].map(closedPort), ssh_command: null },
-    ...{ accel: null, accel_reason: null, started_at: null, ready_at: null, uptime_seconds: 0 },
+    name: 'web',
+    instance_type: 't2.small',
+    region: 'eu-1',
+    tags: 'a,b',
+    image: 'tiny',
+    state: 'created',
+    state_reason: null,
+    vcpus: 1,
+    memory_mb: 2048,
+    disk_gb: 50,
+    price_per_hour: 0.023,
+    price_per_month: 16.79,
+    outbound: false,
+    ports: [22, 80, 443, 8080, 9000].map(closedPort),
+    ssh_command: null,
+    accel: null,
+    accel_reason: null,
+    started_at: null,
+    ready_at: null,
+    uptime_seconds: 0,
   });
   assert.deepEqual(await cloud.machines.describe(ann, vm_id), vm);
   const spec = house.engine.guests.get(vm_id)?.spec;
   assert.deepEqual(
     { hostname: spec?.hostname, memory: spec?.memoryMb, disk: spec?.diskGb, image: spec?.image },
     {
-      ...{ hostname: 'web', memory: 2048, disk: 50 },
+      hostname: 'web',
+      memory: 2048,
+      disk: 50,
       image: { imageId: 'tiny', boot: 'kernel', format: 'raw' },
     },
   );

@@ -164,8 +164,16 @@ export class Machines {
       state: 'created',
       desired_state: 'stopped',
       generation: 0,
-      ...{ reason_code: null, reason_message: null, handle: null, accel: null, accel_reason: null },
-      ...{ state_changed_at: now, started_at: null, ready_at: null, created_at: now, plan },
+      reason_code: null,
+      reason_message: null,
+      handle: null,
+      accel: null,
+      accel_reason: null,
+      state_changed_at: now,
+      started_at: null,
+      ready_at: null,
+      created_at: now,
+      plan,
     };
   }
 

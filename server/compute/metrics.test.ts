@@ -52,7 +52,10 @@ function restart(): void {
   const { metadata, clock } = house;
   const store = new SamplesStore(metadata, VM_SAMPLES);
   sampler = new Sampler({
-    ...{ metadata, clock, store, timeoutMs: 20 },
+    metadata,
+    clock,
+    store,
+    timeoutMs: 20,
     front: { traffic: () => traffic },
     hypervisor: {
       sample: (vmId) => {

@@ -61,14 +61,16 @@ const SHUT_DOWN_UNSEEN: Reason = {
 export type Gone = Required<Pick<Change, 'event' | 'desired' | 'reason'>>;
 
 export const CRASHED_UNSEEN: Gone = {
-  ...{ event: 'crashed', desired: 'stopped' },
+  event: 'crashed',
+  desired: 'stopped',
   reason: {
     code: 'crashed',
     message: 'It ended while nobody watched: it was killed, or powered itself off',
   },
 };
 export const HOST_RESTARTED: Gone = {
-  ...{ event: 'host_restarted', desired: 'running' },
+  event: 'host_restarted',
+  desired: 'running',
   reason: { code: 'host_restarted', message: 'The host went down under it; it is started again' },
 };
 
@@ -93,7 +95,10 @@ export class Runs {
     await exposures.open(row);
     const also = (running: VmRow) => receipt(answers.present(running));
     const running = await changes.apply(row, {
-      ...{ event: 'started', desired: 'running', run, also },
+      event: 'started',
+      desired: 'running',
+      run,
+      also,
       ...(row.started_at === null ? {} : { endedAt: run.startedAt }),
     });
     exposures.begin(row.vm_id);
@@ -122,7 +127,9 @@ export class Runs {
     const end = means === 'was_stopped' ? await this.#endOf(row) : null;
     const how = end === null ? MEANS[means] : endReason(end);
     return changes.apply(stopping, {
-      ...{ event: 'halted', reason: reasonOf(stopping) ?? how, also },
+      event: 'halted',
+      reason: reasonOf(stopping) ?? how,
+      also,
       ...(end === null || end.at === null ? {} : { endedAt: end.at }),
     });
   }

@@ -6,17 +6,37 @@ import { announcement } from './vm-events.ts';
 
 function row(state: VmState, startedAt: number | null): VmRow {
   return {
-    ...{ id: 1, vm_id: 'vm-1', account_id: 7, name: 'web', instance_type: 't2.micro', region: 'us-east-1' },
-    ...{ tags: '', vcpus: 1, memory_mb: 1024, disk_gb: 30, price_micro: 11_600, image_id: 'tiny' },
-    ...{ ssh_keys: '[]', user_data: null, ports: '[22]', outbound: 0, uuid: '', mac: '' },
-    ...{
-      address: state === 'deleting' ? null : '127.80.0.1',
-      state,
-      desired_state: 'running',
-      generation: 1,
-    },
-    ...{ reason_code: null, reason_message: null, handle: null, accel: null, accel_reason: null },
-    ...{ state_changed_at: 0, started_at: startedAt, ready_at: null, created_at: 0 },
+    id: 1,
+    vm_id: 'vm-1',
+    account_id: 7,
+    name: 'web',
+    instance_type: 't2.micro',
+    region: 'us-east-1',
+    tags: '',
+    vcpus: 1,
+    memory_mb: 1024,
+    disk_gb: 30,
+    price_micro: 11_600,
+    image_id: 'tiny',
+    ssh_keys: '[]',
+    user_data: null,
+    ports: '[22]',
+    outbound: 0,
+    uuid: '',
+    mac: '',
+    address: state === 'deleting' ? null : '127.80.0.1',
+    state,
+    desired_state: 'running',
+    generation: 1,
+    reason_code: null,
+    reason_message: null,
+    handle: null,
+    accel: null,
+    accel_reason: null,
+    state_changed_at: 0,
+    started_at: startedAt,
+    ready_at: null,
+    created_at: 0,
   } as VmRow;
 }
 
@@ -62,10 +82,17 @@ test('a run that follows a run is told; what is told names the machine as it was
   assert.equal(announcement(row('running', 1), row('running', 1), 5), undefined);
   const gone = announcement(row('stopped', null), row('deleting', null), 5);
   assert.deepEqual(gone, {
-    ...{ accountId: 7, type: 'vm.deleted', at: 5 },
+    accountId: 7,
+    type: 'vm.deleted',
+    at: 5,
     data: {
-      ...{ vm_id: 'vm-1', name: 'web', instance_type: 't2.micro', region: 'us-east-1', state: 'deleted' },
-      ...{ ip_address: '127.80.0.1', reason: null },
+      vm_id: 'vm-1',
+      name: 'web',
+      instance_type: 't2.micro',
+      region: 'us-east-1',
+      state: 'deleted',
+      ip_address: '127.80.0.1',
+      reason: null,
     },
   });
 });

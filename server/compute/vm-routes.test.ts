@@ -21,10 +21,17 @@ before(async () => {
   const store = new IdempotencyStore(metadata);
   const kept = { metadata, store, maxKept: 1000, ownKeyState: async () => null };
   app = createEdge({
-    ...{ clock, log: pino({ level: 'silent' }), meters: new Meters(), accounts: house.authenticator },
+    clock,
+    log: pino({ level: 'silent' }),
+    meters: new Meters(),
+    accounts: house.authenticator,
     idempotency: new Idempotency({ ...kept, sealer: testSealer(), clock }),
     operations: undefined as never, // no request of these tests prefers to be answered early
-    ...{ control: new WeakSet(), limiter: null, routeLimiters: new Map(), headers: {}, trustedProxies: [] },
+    control: new WeakSet(),
+    limiter: null,
+    routeLimiters: new Map(),
+    headers: {},
+    trustedProxies: [],
     routes: [...vmRoutes(cloud), ...imageRoutes(cloud)],
   });
   key = await house.newKey('ann');

@@ -49,8 +49,12 @@ function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
         return INSTANCE_TYPES.map(({ name, vcpus, memoryMb, diskGb }) => {
           const price = billing.pricePerHour(plan, name);
           return {
-            ...{ instance_type: name, vcpus, memory_mb: memoryMb, disk_gb: diskGb },
-            ...{ price_per_hour: price, price_per_month: pricePerMonth(price) },
+            instance_type: name,
+            vcpus,
+            memory_mb: memoryMb,
+            disk_gb: diskGb,
+            price_per_hour: price,
+            price_per_month: pricePerMonth(price),
           };
         });
       },

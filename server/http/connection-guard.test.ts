@@ -184,8 +184,13 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
   app.decorateRequest('answerHeaders', null as never);
   const chunk = Buffer.alloc(65_536);
   const content = {
-    ...{ sizeBytes: 2 ** 40, etag: 'e', mimeType: 'image/png', createdAt: 0, inline: null },
-    ...{ disposition: 'attachment', caching: 'no-store' },
+    sizeBytes: 2 ** 40,
+    etag: 'e',
+    mimeType: 'image/png',
+    createdAt: 0,
+    inline: null,
+    disposition: 'attachment',
+    caching: 'no-store',
     async read(_range: unknown, sink: (piece: Uint8Array) => Promise<void>, signal: AbortSignal) {
       for (;;) {
         signal.throwIfAborted();

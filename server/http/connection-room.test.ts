@@ -36,7 +36,8 @@ test('an address has its share, whatever the others have; a /64 counts as one ad
 
 test('a trusted proxy has no share, but the whole has its bound', () => {
   const { kind } = open({
-    ...{ maxPerAddress: 1, maxConnections: 6 },
+    maxPerAddress: 1,
+    maxConnections: 6,
     trustedProxies: ['192.0.2.1', '2001:db8::/32', 'not-an-address'],
   });
   for (const address of ['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '2001:db8:9::1', '2001:db8:9::1']) {

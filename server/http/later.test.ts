@@ -31,20 +31,34 @@ before(async () => {
   const ownKeyState = apiKeys.ownKeyState.bind(apiKeys);
   const base = { metadata, sealer, clock, maxKept: 1000 };
   const operations = new Operations({
-    ...{ ...base, store: new OperationsStore(metadata), isOwner },
+    ...base,
+    store: new OperationsStore(metadata),
+    isOwner,
     onLost: (_, error) => assert.fail(String(error)),
   });
   const route = defineRoute({
-    ...{ method: 'POST', path: '/api/work', name: 'work', tag: 'system', summary: 'Work' },
+    method: 'POST',
+    path: '/api/work',
+    name: 'work',
+    tag: 'system',
+    summary: 'Work',
     permission: 'account:write',
     body: Type.Object({ n: Type.Optional(Type.Integer()) }),
     responses: { 200: Type.Object({}) },
     handler: ({ request }) => work(() => request.address),
   });
   app = createEdge({
-    ...{ clock, log: pino({ level: 'silent' }), meters: new Meters(), accounts: authenticator, operations },
+    clock,
+    log: pino({ level: 'silent' }),
+    meters: new Meters(),
+    accounts: authenticator,
+    operations,
     idempotency: new Idempotency({ ...base, store: new IdempotencyStore(metadata), ownKeyState }),
-    ...{ control: new WeakSet(), limiter: null, routeLimiters: new Map(), headers: {}, trustedProxies: [] },
+    control: new WeakSet(),
+    limiter: null,
+    routeLimiters: new Map(),
+    headers: {},
+    trustedProxies: [],
     routes: [route, ...operationRoutes({ operations })],
   });
   await app.listen({ host: '127.0.0.1', port: 0 });

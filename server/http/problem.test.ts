@@ -28,10 +28,17 @@ test('further members are shown, and never in place of the standard ones', () =>
   const problem = toProblem(new AppError('vm_invalid_state', 'd', { extra }), 'r');
   const { http } = ERRORS.vm_invalid_state;
   assert.deepEqual(
-    { ...problem, ...{ title: '', type: '' } },
+    { ...problem, title: '', type: '' },
     {
-      ...{ state: 'running', allowed: ['stop'], code: 'vm_invalid_state', status: http },
-      ...{ detail: 'd', error: 'd', request_id: 'r', title: '', type: '' },
+      state: 'running',
+      allowed: ['stop'],
+      code: 'vm_invalid_state',
+      status: http,
+      detail: 'd',
+      error: 'd',
+      request_id: 'r',
+      title: '',
+      type: '',
     },
   );
 });

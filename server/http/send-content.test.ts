@@ -14,8 +14,13 @@ const BYTES = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
 const CREATED = Date.UTC(2026, 0, 1, 12, 0, 0, 700);
 const MODIFIED = 'Thu, 01 Jan 2026 12:00:00 GMT';
 const base: SentContent = {
-  ...{ sizeBytes: BYTES.length, etag: 'e1', mimeType: 'image/png', createdAt: CREATED, inline: BYTES },
-  ...{ disposition: 'attachment; filename=x', caching: 'no-store' },
+  sizeBytes: BYTES.length,
+  etag: 'e1',
+  mimeType: 'image/png',
+  createdAt: CREATED,
+  inline: BYTES,
+  disposition: 'attachment; filename=x',
+  caching: 'no-store',
   read: () => assert.fail('inline bytes are not read'),
   onBegin: () => {
     begun++;

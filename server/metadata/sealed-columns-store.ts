@@ -49,7 +49,10 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     context: ({ key }) => `operation:${key[0]}`,
   },
   ...['sealed_secret', 'sealed_old_secret'].map((column) => ({
-    ...{ table: 'webhooks', column, key: ['id'], contextFrom: 'webhook_id' },
+    table: 'webhooks',
+    column,
+    key: ['id'],
+    contextFrom: 'webhook_id',
     context: ({ contextValue }: SealedRow) => `webhook-secret:${contextValue}`,
   })),
   ...['sealed_password', 'sealed_next_password'].map((column) => ({

@@ -16,8 +16,11 @@ after(() => house.close());
 /** "Wraps" a data key by showing it, so that the test may use it. */
 const open = (deps: Partial<UploadDeps> = {}) =>
   new Upload({
-    ...{ blobs: house.blobs, wrapKey: (key) => Buffer.from(key), assertRoom: () => {} },
-    ...{ encrypt: false, maxBytes: 2 ** 30 },
+    blobs: house.blobs,
+    wrapKey: (key) => Buffer.from(key),
+    assertRoom: () => {},
+    encrypt: false,
+    maxBytes: 2 ** 30,
     ...deps,
   });
 

@@ -54,8 +54,12 @@ test('is running, then ended with its answer, also after a restart', async () =>
   const { id, work, done } = await running(operations);
   assert.match(id, /^op-[0-9a-z]{26}$/);
   assert.deepEqual(await operations.find(ann, id, NOW), {
-    ...{ operationId: id, name: 'createBucket', createdAt: house.clock.now(), endedAt: null },
-    ...{ state: 'running', answer: null },
+    operationId: id,
+    name: 'createBucket',
+    createdAt: house.clock.now(),
+    endedAt: null,
+    state: 'running',
+    answer: null,
   });
   house.clock.advance(1000);
   work.resolve(ANSWER);

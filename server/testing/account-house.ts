@@ -83,7 +83,12 @@ export async function openAccountHouse(options: AccountHouseOptions = {}) {
       accounts,
     }),
     administration: new Administration({
-      ...{ ...base, accounts, apiKeys, authenticator, transfer, accountChanged },
+      ...base,
+      accounts,
+      apiKeys,
+      authenticator,
+      transfer,
+      accountChanged,
       reactivation: (accountId) => [new StandingStore(metadata).resumeDue(accountId)],
     }),
     async close() {

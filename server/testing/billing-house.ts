@@ -58,8 +58,13 @@ export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
   const grant = (accountId: number, amountMicro: bigint) =>
     metadata.commit(
       transferStatements({
-        ...{ id: `grant-${accountId}-${granted++}`, debit: 'system:grants', credit: `account:${accountId}` },
-        ...{ amountMicro, code: 'grant', reference: 'test', at: clock.now() },
+        id: `grant-${accountId}-${granted++}`,
+        debit: 'system:grants',
+        credit: `account:${accountId}`,
+        amountMicro,
+        code: 'grant',
+        reference: 'test',
+        at: clock.now(),
       }),
     );
   let granted = 0;
@@ -74,19 +79,22 @@ export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
     return found;
   };
   return {
-    ...{
-      directory,
-      clock,
-      metadata,
-      accounts,
-      usageStore,
-      usage,
-      holdStore,
-      holds,
-      priceStore,
-      prices,
-      steady,
-    },
-    ...{ settlement, ledger, addAccount, grant, row, close },
+    directory,
+    clock,
+    metadata,
+    accounts,
+    usageStore,
+    usage,
+    holdStore,
+    holds,
+    priceStore,
+    prices,
+    steady,
+    settlement,
+    ledger,
+    addAccount,
+    grant,
+    row,
+    close,
   };
 }

@@ -57,7 +57,10 @@ export async function openComputeHouse() {
   });
   const base = { metadata, clock, engine, billing };
   return {
-    ...{ metadata, clock, engine, store },
+    metadata,
+    clock,
+    engine,
+    store,
     authenticator: house.authenticator,
     /** The API key of a new account. */
     async newKey(username: string): Promise<string> {
@@ -128,7 +131,13 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const outbound = new SafeFetch({ clock: systemClock, allowed: ['127.0.0.0/8'] });
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
   const parts = assembleCompute({
-    ...{ metadata, clock, store, hypervisor, front, billing, maxImageBytes },
+    metadata,
+    clock,
+    store,
+    hypervisor,
+    front,
+    billing,
+    maxImageBytes,
     addresses: new AddressPool({
       network: options.pool ?? TEST_POOL,
       taken: await store.addresses(),
@@ -136,7 +145,9 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     }),
     descriptors: options.descriptors ?? { demand: () => {} },
     imageSources: new ImageSources({
-      ...{ folders: options.imageFolders ?? [], outbound, maxBytes: maxImageBytes },
+      folders: options.imageFolders ?? [],
+      outbound,
+      maxBytes: maxImageBytes,
     }),
     announce: eventStatements,
     assertRoom: options.assertRoom ?? (() => {}),

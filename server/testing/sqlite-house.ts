@@ -38,7 +38,11 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteHo
   });
   const signal = new AbortController().signal;
   const bounds: Omit<Query, 'statement' | 'params'> = {
-    ...{ readOnly: false, maxRows: 100_000, maxBytes: 2 ** 26, timeoutMs: 20_000, signal },
+    readOnly: false,
+    maxRows: 100_000,
+    maxBytes: 2 ** 26,
+    timeoutMs: 20_000,
+    signal,
   };
   return {
     engine,

@@ -13,7 +13,11 @@ export const GRACE = HOUR;
 export const PRICE = 3_060_000n;
 
 export const vm = (id: string, account = 1) => ({
-  ...{ vm_id: id, account_id: account, name: id, instance_type: 'p3.2xlarge', disk_gb: 1 },
+  vm_id: id,
+  account_id: account,
+  name: id,
+  instance_type: 'p3.2xlarge',
+  disk_gb: 1,
 });
 
 /** Machines as far as billing sees them: what runs, and what was stopped and is to start again. */
@@ -117,8 +121,13 @@ export async function openStanding(creditsMicro: bigint) {
     const { credits_micro } = await house.row();
     await house.metadata.commit(
       transferStatements({
-        ...{ id: 'spent', debit: 'account:1', credit: 'system:grants', code: 'test', reference: 'test' },
-        ...{ amountMicro: BigInt(credits_micro), at: house.clock.now() },
+        id: 'spent',
+        debit: 'account:1',
+        credit: 'system:grants',
+        code: 'test',
+        reference: 'test',
+        amountMicro: BigInt(credits_micro),
+        at: house.clock.now(),
       }),
     );
   };

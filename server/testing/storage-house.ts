@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { Principal } from '../accounts/principal.ts';
 import { buildBilling } from '../build-billing.ts';
-import { FileBlobs } from '../drivers/blobs-file/blobs-file.ts';
+import { FileBlobs, type FileBlobsDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { AppError } from '../errors.ts';
 import { AccessTimes } from '../storage/access-times.ts';
 import { BlobsStore } from '../storage/blobs-store.ts';
@@ -43,6 +43,18 @@ function assertFree(room: TestRoom, bytes: number): void {
   if (bytes > room.freeBytes) throw new AppError('out_of_space', 'The disk is full; nothing was stored');
 }
 
+function openBlobs({ directory, ...rest }: Omit<FileBlobsDeps, 'threads' | 'directWrites'>) {
+  return FileBlobs.open({ directory: join(directory, 'blobs'), threads: 1, directWrites: 1, ...rest });
+}
+
+function keyWrapping() {
+  const sealer = testSealer();
+  return {
+    wrapKey: (key: Uint8Array) => sealer.seal(key, 'blob-key'),
+    unwrapKey: (wrapped: Uint8Array) => sealer.unseal(wrapped, 'blob-key'),
+  };
+}
+
 /** Opens all of it. The one setting that moves is `room.freeBytes`: how much the disk is said to take. */
 export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const house = await openAccountHouse();
@@ -52,25 +64,19 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     freeBytes: Number.POSITIVE_INFINITY,
     assertRoom: (bytes: number) => assertFree(room, bytes),
   };
-  const blobs = await FileBlobs.open({
-    directory: join(directory, 'blobs'),
-    threads: 1,
-    directWrites: 1,
-    clock,
-    alarms,
-    room,
-  });
-  const sealer = testSealer();
-  const { storageCharges: billing } = await buildBilling({
-    ...{ clock, log: pino({ level: 'silent' }), base: { metadata, alarms } },
-  });
+  const blobs = await openBlobs({ directory, clock, alarms, room });
+  const log = pino({ level: 'silent' });
+  const { storageCharges: billing } = await buildBilling({ clock, log, base: { metadata, alarms } });
   const store = new ObjectStore(metadata);
   const bucketStore = new BucketStore(metadata);
   const blobsStore = new BlobsStore(metadata);
   const shared = {
-    ...{ metadata, clock, blobs, bucketStore, alarms },
-    wrapKey: (key: Uint8Array) => sealer.seal(key, 'blob-key'),
-    unwrapKey: (wrapped: Uint8Array) => sealer.unseal(wrapped, 'blob-key'),
+    metadata,
+    clock,
+    blobs,
+    bucketStore,
+    alarms,
+    ...keyWrapping(),
     billing,
     assertRoom: room.assertRoom,
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
@@ -82,22 +88,26 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const buckets = new Buckets({ ...shared, store: bucketStore });
   const objects = new Objects({ ...shared, store, buckets, hot });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
+  const sweeping = { store: blobsStore, graceMs: TEST_GRACE_MS, isHeld: async () => false };
   const openScrubber = () => new Scrubber({ ...shared, store: blobsStore, runs });
   return {
-    ...{ metadata, clock, directory, alarms, blobs, room, store, bucketStore, blobsStore },
-    ...{ accounts, accessTimes, buckets, objects, runs },
+    metadata,
+    clock,
+    directory,
+    alarms,
+    blobs,
+    room,
+    store,
+    bucketStore,
+    blobsStore,
+    accounts,
+    accessTimes,
+    buckets,
+    objects,
+    runs,
     /** As after a restart: nothing is remembered but what is stored. */
-    ...{
-      openScrubber,
-      openSweeper: (isWritable = () => true) =>
-        new Sweeper({
-          ...shared,
-          store: blobsStore,
-          graceMs: TEST_GRACE_MS,
-          isWritable,
-          isHeld: async () => false,
-        }),
-    },
+    openScrubber,
+    openSweeper: (isWritable = () => true) => new Sweeper({ ...shared, ...sweeping, isWritable }),
     egress,
     contents: new Contents({ ...shared, store, accessTimes, hot, egress }),
     listing: new Listing({ store, buckets, accessTimes }),

@@ -32,7 +32,9 @@ export async function openWebhookHouse() {
     const metadata = options.wrapMetadata?.(house.metadata) ?? house.metadata;
     const reports: string[] = [];
     const shared = {
-      ...{ metadata, clock, sealer: house.sealer },
+      metadata,
+      clock,
+      sealer: house.sealer,
       webhookStore: new WebhookStore(metadata),
       deliveryStore: new DeliveryStore(metadata),
       outbound: new SafeFetch({ clock: systemClock, allowed: options.allowed ?? ['127.0.0.0/8'] }),
@@ -52,7 +54,9 @@ export async function openWebhookHouse() {
     return { sweeper, dispatcher, webhooks, deliveries, reports, log };
   };
   return {
-    ...{ clock, open, metadata: house.metadata },
+    clock,
+    open,
+    metadata: house.metadata,
     /** A new account, as its own key's principal. */
     async newPrincipal(username: string): Promise<Principal> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };

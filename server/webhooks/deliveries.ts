@@ -48,16 +48,30 @@ export class Deliveries {
     const webhook = await this.#findEnabled(principal, webhookId);
     const at = clock.now();
     const event = writeEvent({
-      ...{ accountId: webhook.account_id, type: 'webhook.test', at },
+      accountId: webhook.account_id,
+      type: 'webhook.test',
+      at,
       data: { webhook_id: webhookId, message: 'It works' },
     });
     const row: DeliveryRow = {
-      ...{ id: 0, delivery_id: newId('dlv', clock), webhook: webhook.id, event_id: event.eventId },
-      ...{ type: event.type, body: event.body, state: 'pending', reason: null, tries: 0 },
-      ...{ next_at: at, created_at: at },
+      id: 0,
+      delivery_id: newId('dlv', clock),
+      webhook: webhook.id,
+      event_id: event.eventId,
+      type: event.type,
+      body: event.body,
+      state: 'pending',
+      reason: null,
+      tries: 0,
+      next_at: at,
+      created_at: at,
     };
     const insert = deliveryStore.insertDelivery({
-      ...{ deliveryId: row.delivery_id, webhook: webhook.id, event: { rowIdOf: 0 }, failed: null, at },
+      deliveryId: row.delivery_id,
+      webhook: webhook.id,
+      event: { rowIdOf: 0 },
+      failed: null,
+      at,
     });
     const answer = present(row, []);
     await metadata.commit([deliveryStore.insertSettledEvent(event), insert, ...receipt(answer)]);
@@ -164,7 +178,11 @@ function present(row: DeliveryRow, attempts: readonly AttemptRow[]): Delivery {
     created_at: formatTime(row.created_at),
     next_attempt_at: formatTimeOrNull(row.next_at),
     attempts: attempts.map(({ at, status, duration_ms, response, error }) => ({
-      ...{ at: formatTime(at), status, duration_ms, response, error },
+      at: formatTime(at),
+      status,
+      duration_ms,
+      response,
+      error,
     })),
   };
 }

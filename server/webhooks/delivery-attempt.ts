@@ -44,7 +44,11 @@ export async function attemptDelivery(
   const message = { id: eventId, timestamp: Math.floor(at / 1000), body };
   try {
     const answer = await outbound.fetch({
-      ...{ url, method: 'POST', body: Buffer.from(body), totalMs: TOTAL_MS, signal },
+      url,
+      method: 'POST',
+      body: Buffer.from(body),
+      totalMs: TOTAL_MS,
+      signal,
       headers: { 'content-type': 'application/json', ...signedHeaders(message, secrets) },
       // How much is read is decided below; a long answer is no failure.
       maxBytes: Number.MAX_SAFE_INTEGER,

@@ -199,7 +199,10 @@ export class Dispatcher {
       return;
     }
     const result = await attemptDelivery(this.#deps, {
-      ...{ url: row.url, eventId: row.event_id, body: row.body, signal: this.#end.signal },
+      url: row.url,
+      eventId: row.event_id,
+      body: row.body,
+      signal: this.#end.signal,
       secrets: this.#secretsOf(row, clock.now()),
     });
     if (result.retryAfterMs !== null && !isSuccess(result)) {
@@ -228,7 +231,12 @@ export class Dispatcher {
     const { at, status, durationMs, response, error } = result;
     const attempt = [
       deliveryStore.insertAttempt({
-        ...{ delivery: row.id, at, status, duration_ms: durationMs, response, error },
+        delivery: row.id,
+        at,
+        status,
+        duration_ms: durationMs,
+        response,
+        error,
       }),
       deliveryStore.deleteOldAttempts(row.id, KEPT_ATTEMPTS),
     ];

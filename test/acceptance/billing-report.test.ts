@@ -130,20 +130,33 @@ describe('prices', () => {
     };
     const micro = await find('vm.time', 't2.micro');
     assert.deepEqual(micro, {
-      ...{ meter: 'vm.time', resource_type: 'vm', instance_type: 't2.micro', unit: 'hour' },
+      meter: 'vm.time',
+      resource_type: 'vm',
+      instance_type: 't2.micro',
+      unit: 'hour',
       engine: null,
-      ...{ price: 0.0116, effective_from: null, upcoming: [] },
+      price: 0.0116,
+      effective_from: null,
+      upcoming: [],
     });
     const json = { meter: 'storage', price: 0.000031507, effective_from: nextHour(2) };
     const set = await admin.expect(201, '/api/admin/prices', { json });
     assert.deepEqual(set, {
-      ...{ meter: 'storage', instance_type: null, plan: null, unit: 'GB-hour' },
+      meter: 'storage',
+      instance_type: null,
+      plan: null,
+      unit: 'GB-hour',
       engine: null,
-      ...{ price: 0.000031507, effective_from: json.effective_from },
+      price: 0.000031507,
+      effective_from: json.effective_from,
     });
     const storage = await find('storage', null);
     assert.deepEqual(storage, {
-      ...{ meter: 'storage', resource_type: 'bucket', instance_type: null, unit: 'GB-hour', price: 0 },
+      meter: 'storage',
+      resource_type: 'bucket',
+      instance_type: null,
+      unit: 'GB-hour',
+      price: 0,
       engine: null,
       effective_from: null,
       upcoming: [{ price: 0.000031507, effective_from: json.effective_from }],

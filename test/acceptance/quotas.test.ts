@@ -45,7 +45,11 @@ describe('quotas', () => {
       (use as { limit: number | null }).limit,
     ]);
     assert.deepEqual(Object.fromEntries(limits), {
-      ...{ vms: 50, vcpus: 200, buckets: 1000, storage_bytes: null, databases: 50 },
+      vms: 50,
+      vcpus: 200,
+      buckets: 1000,
+      storage_bytes: null,
+      databases: 50,
     });
     const create = { json: { name: 'm', instance_type: 't2.micro' } };
     const answers = await Promise.all(Array.from({ length: 60 }, () => one.user.call('/api/vms', create)));

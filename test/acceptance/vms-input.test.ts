@@ -24,15 +24,21 @@ test('a new machine says all of itself', async () => {
   assert.match(created_at, TIME);
   assert.deepEqual(rest, {
     ...NEW_VM,
-    ...{ image: 'tiny', state: 'created', state_reason: null, vcpus: 1, memory_mb: 1024, disk_gb: 30 },
-    ...{
-      price_per_hour: 0.0116,
-      price_per_month: 8.468,
-      ssh_command: null,
-      outbound: false,
-      accel: null,
-    },
-    ...{ accel_reason: null, started_at: null, ready_at: null, uptime_seconds: 0 },
+    image: 'tiny',
+    state: 'created',
+    state_reason: null,
+    vcpus: 1,
+    memory_mb: 1024,
+    disk_gb: 30,
+    price_per_hour: 0.0116,
+    price_per_month: 8.468,
+    ssh_command: null,
+    outbound: false,
+    accel: null,
+    accel_reason: null,
+    started_at: null,
+    ready_at: null,
+    uptime_seconds: 0,
   });
   const [one, ...others] = ports;
   assert.deepEqual(one, { port: 22, guest_port: 22, open: false, reason: 'the machine does not run' });

@@ -31,8 +31,11 @@ export class WebhookReceiver {
       for await (const piece of request.setEncoding('utf8')) body += piece;
       const header = (name: string) => String(request.headers[name] ?? '');
       const received = {
-        ...{ path: request.url ?? '', body, contentType: header('content-type') },
-        ...{ id: header('webhook-id'), timestamp: header('webhook-timestamp') },
+        path: request.url ?? '',
+        body,
+        contentType: header('content-type'),
+        id: header('webhook-id'),
+        timestamp: header('webhook-timestamp'),
         signature: header('webhook-signature'),
       };
       this.received.push(received);

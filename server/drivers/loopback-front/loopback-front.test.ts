@@ -55,14 +55,14 @@ const outside = (guestPort: number) => (guestPort === 22 ? 2222 : guestPort);
 
 function exposure(guestPorts: readonly number[]) {
   return {
-    ...{ vmId: VM, address: ADDRESS, guestPorts },
+    vmId: VM,
+    address: ADDRESS,
+    guestPorts,
     endpointOf: (guestPort: number) => {
       const port = endpoints.get(guestPort);
       return port === undefined ? null : { host: '127.0.0.1', port };
     },
-    onSignOfLife: () => {
-      signs++;
-    },
+    onSignOfLife: () => void signs++,
   };
 }
 

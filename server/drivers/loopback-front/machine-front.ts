@@ -121,7 +121,10 @@ export class MachineFront {
       return;
     }
     const server = createServer({
-      ...{ allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS },
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEPALIVE_MS,
     });
     server.on('connection', (client) => this.#accept(client, door));
     const error = await listenAt(server, { address: exposure.address, port });

@@ -192,7 +192,10 @@ async function backup(
   removeName(join(folder, COPY));
   try {
     await run.command('blockdev-backup', {
-      ...{ 'job-id': node, device: 'disk', target: node, 'auto-dismiss': false },
+      'job-id': node,
+      device: 'disk',
+      target: node,
+      'auto-dismiss': false,
       sync: isRaw ? 'full' : 'top',
     });
     await concluded(run, node, signal);

@@ -64,8 +64,17 @@ export class GuestLauncher {
     const { wires, guard } = await networks.connect(spec, record);
     const reserve = promisableBytes() === null ? 'off' : 'on';
     const args = qemuArguments({
-      ...{ vmId, uuid, machine, accel, vcpus, memoryMb, reserve, boot, diskFormat },
-      ...{ mac, ...wires },
+      vmId,
+      uuid,
+      machine,
+      accel,
+      vcpus,
+      memoryMb,
+      reserve,
+      boot,
+      diskFormat,
+      mac,
+      ...wires,
     });
     const user = record.uid === null ? null : userOf(record.uid, accel);
     const how = { program: program.path, args, folder, workFolder: GUEST, log, user, tap: wires.tap };

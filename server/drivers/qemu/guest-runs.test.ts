@@ -20,7 +20,8 @@ test('the end of a run is not told any more once the next one is about to be mad
   const { pid = 0 } = child;
   const gone: string[] = [];
   const runs = new GuestRuns({
-    ...{ folders: new GuestFolders(root, null), clock: new FakeClock() },
+    folders: new GuestFolders(root, null),
+    clock: new FakeClock(),
     onGone: ({ vmId }) => void gone.push(vmId),
     onEnd: () => {},
   });

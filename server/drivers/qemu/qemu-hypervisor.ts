@@ -110,7 +110,10 @@ export class QemuHypervisor implements hv.Hypervisor {
     });
     this.#networks = new GuestNetworks({ ...deps, folders: this.#folders });
     this.#launcher = new GuestLauncher({
-      ...{ folders: this.#folders, runs: this.#runs, cgroups, tiny: deps.tiny },
+      folders: this.#folders,
+      runs: this.#runs,
+      cgroups,
+      tiny: deps.tiny,
       shells: this.#shells,
       networks: this.#networks,
       notice: (vmId, text) => this.#notice(vmId, text),

@@ -106,7 +106,10 @@ export class SafeFetch implements Outbound {
     const { protocol } = url;
     return new Promise((resolve, reject) => {
       const sent = (protocol === 'https:' ? https : http).request({
-        ...{ protocol, host, port: url.port, path: url.pathname + url.search },
+        protocol,
+        host,
+        port: url.port,
+        path: url.pathname + url.search,
         method: request.method ?? 'GET',
         headers: {
           'user-agent': 'cloudlet',
