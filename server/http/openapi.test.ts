@@ -103,6 +103,7 @@ describe('openapi.json', () => {
     assert.deepEqual(
       shapes.filter((shape) => !named.has(shape)),
       [],
+      'make it a namedObject()',
     );
     for (const name of Object.keys(json.components.schemas)) assert.match(name, /^[A-Z][A-Za-z]+$/);
   });

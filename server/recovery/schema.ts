@@ -26,7 +26,7 @@ export const Point = namedObject('RecoveryPoint', {
   manifest_sha256: textOrNull('Of its manifest, as it is stored'),
   damaged_files: Type.Integer({ description: 'Of the target, found by the last verification' }),
   damage: Type.Array(
-    Type.Object({
+    namedObject('DamagedComponent', {
       file: Type.String({ description: 'In the target' }),
       problem: Type.String({ enum: ['missing', 'altered', 'unreadable'] }),
       needed_by: Type.String({ description: 'The first file of the cloud that is lost with it' }),
