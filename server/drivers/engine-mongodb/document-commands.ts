@@ -11,6 +11,7 @@ import { Cursors } from './cursors.ts';
 import { DocumentsStore } from './documents-store.ts';
 import { DocumentsWriting } from './documents-writing.ts';
 import { removeExpired } from './expiry.ts';
+import { noScripts } from './expressions.ts';
 import { plainNumber } from './numbers.ts';
 import { READ_COMMANDS } from './read-commands.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
@@ -32,8 +33,6 @@ export interface CommandContext {
 
 const READING = new Map(Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS }));
 const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
-/** Of real servers, with their reason here. */
-const REFUSED = new Map([['mapReduce', 'server-side JavaScript is disabled']]);
 const EXPIRY_MS = 60_000;
 
 export class DocumentDatabase {
@@ -98,7 +97,8 @@ export class DocumentDatabase {
     }
     const reads = READING.get(name);
     const run = reads ?? WRITING.get(name);
-    if (run === undefined) throw unknownCommand(name);
+    if (name === 'mapReduce') throw noScripts();
+    if (run === undefined) throw new CommandError('CommandNotFound', `no such command: '${name}'`);
     const isWrite = reads === undefined || writesAtItsEnd(command);
     if (isWrite && readOnly)
       throw new CommandError(
@@ -148,11 +148,4 @@ export class DocumentDatabase {
 function writesAtItsEnd({ pipeline }: Document): boolean {
   const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
   return typeof last === 'object' && last !== null && ('$out' in last || '$merge' in last);
-}
-
-function unknownCommand(name: string): CommandError {
-  const reason = REFUSED.get(name);
-  if (reason !== undefined)
-    return new CommandError('CommandNotSupported', `${name} is not possible: ${reason}`);
-  return new CommandError('CommandNotFound', `no such command: '${name}'`);
 }

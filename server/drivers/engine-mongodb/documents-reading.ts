@@ -34,12 +34,21 @@ export function readDocuments(
   const plan = planQuery(collection, filter, sort);
   const matching = matches(rowsOf(store, collection, plan), test, tick);
   if (plan.isSorted) return section(matching, skip, limit);
-  const sorted = sortItems(matching, {
+  const sorted = sortItems(keyed(matching, sort), {
     limit: limit === 0 ? null : skip + limit,
-    keyOf: ({ document }) => sortKeyOf(document, sort),
-    bytesOf: ({ bytes }) => bytes.length * 4,
+    keyOf: ({ key }) => key,
+    bytesOf: ({ bytes }) => bytes.length,
   });
-  return section(sorted, skip, limit);
+  return decoded(section(sorted, skip, limit));
+}
+
+/** Only the bytes wait to be sorted. */
+function* keyed(found: Iterable<FoundDocument>, sort: SortSpec): Generator<Row & { key: Buffer }> {
+  for (const { place, bytes, document } of found) yield { place, bytes, key: sortKeyOf(document, sort) };
+}
+
+function* decoded(rows: Iterable<Row>): Generator<FoundDocument> {
+  for (const { place, bytes } of rows) yield { place, bytes, document: decodeDocument(bytes) };
 }
 
 function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generator<FoundDocument> {

@@ -319,10 +319,20 @@ export class DocumentsStore {
     }
   }
 
+  /** Throws CommandError when what a cursor reads was dropped meanwhile. */
+  #read(sql: string): StatementSync {
+    try {
+      return this.#prepare(sql);
+    } catch (error) {
+      if (!(error as Error).message.startsWith('no such table')) throw error;
+      throw new CommandError(175, 'collection or index dropped while a cursor read it');
+    }
+  }
+
   #page(sql: string, ...values: SQLInputValue[]): Page {
     const page: Page = { rows: [], key: null };
     let bytes = 0;
-    for (const row of this.#prepare(sql).iterate(...values)) {
+    for (const row of this.#read(sql).iterate(...values)) {
       const found = asRow(row) as Row;
       page.rows.push(found);
       page.key = row.k ?? null;

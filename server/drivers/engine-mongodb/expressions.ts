@@ -48,6 +48,22 @@ export function asCommandError(error: unknown): unknown {
   return new CommandError('BadValue', message);
 }
 
+/** Names behind which code of the client would run. Throws CommandError where one stands. */
+export function refuseScripts(value: unknown): void {
+  if (Array.isArray(value)) for (const each of value) refuseScripts(each);
+  if (!isDocument(value)) return;
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === '$function' || name === '$accumulator') throw noScripts();
+    if (name === '$where') throw new CommandError('BadValue', '$where is not allowed in this context');
+    if (name !== '$literal') refuseScripts(inner);
+  }
+}
+
+/** As of a server whose scripting is switched off. */
+export function noScripts(): CommandError {
+  return new CommandError(31264, 'Cannot run server-side javascript without the javascript engine enabled');
+}
+
 function args(document: unknown, argument: unknown, options: Evaluation): unknown[] {
   const value = evalExpr(document as never, argument as never, options) as unknown;
   return Array.isArray(argument) ? (value as unknown[]) : [value];

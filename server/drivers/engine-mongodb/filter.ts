@@ -2,7 +2,7 @@
 import { BSONRegExp, BSONSymbol, type Document, MaxKey, MinKey } from 'bson';
 import { $bitsAllClear, $bitsAllSet, $bitsAnyClear, $bitsAnySet } from 'mingo/operators/query/bitwise';
 import { CommandError } from './command-error.ts';
-import { evaluate, evaluation } from './expressions.ts';
+import { evaluate, evaluation, refuseScripts } from './expressions.ts';
 import { candidatesOf, isDocument, leavesAt } from './field-paths.ts';
 import { compareValues, equalValues, TAG, tagOf, textKeyOf } from './key-order.ts';
 import { plainNumber } from './numbers.ts';
@@ -43,13 +43,14 @@ function compileTerm(name: string, value: unknown, variables: Document): Filter 
       return (document) => !filters.some((test) => test(document));
     }
     case '$expr': {
+      refuseScripts(value);
       const options = evaluation(variables);
       return (document) => isTrue(evaluate(document, value, options));
     }
     case '$comment':
       return () => true;
     case '$where':
-      throw bad('no globalScriptEngine in $where parsing');
+      throw new CommandError(6108304, 'no globalScriptEngine in $where parsing');
     case '$text':
       throw new CommandError('IndexNotFound', 'text index required for $text query');
     case '$jsonSchema':

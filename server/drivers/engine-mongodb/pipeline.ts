@@ -10,6 +10,7 @@ import {
   evaluate,
   evaluation,
   plainDeep,
+  refuseScripts,
 } from './expressions.ts';
 import { isDocument, setField, valueAt } from './field-paths.ts';
 import { compileFilter } from './filter.ts';
@@ -230,19 +231,6 @@ function unionWith(reader: CollectionReader): Stage {
       variablesOf(options),
     );
   } as Stage;
-}
-
-/** Names, of stages and fields alike, behind which code of the client would run. */
-const SCRIPTS = new Set(['$function', '$accumulator', '$where']);
-
-function refuseScripts(value: unknown): void {
-  if (Array.isArray(value)) for (const each of value) refuseScripts(each);
-  if (!isDocument(value)) return;
-  for (const [name, inner] of Object.entries(value)) {
-    if (SCRIPTS.has(name))
-      throw new CommandError(31264, `${name} not allowed: server-side JavaScript is disabled`);
-    if (name !== '$literal') refuseScripts(inner);
-  }
 }
 
 export type Pipeline = (documents: Documents, variables?: Document) => Documents;

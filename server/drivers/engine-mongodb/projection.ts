@@ -1,7 +1,7 @@
 /** What of a document is shown: projections of `find` and of `$project`. */
 import type { Document } from 'bson';
 import { CommandError } from './command-error.ts';
-import { type Evaluation, evaluate, evaluation } from './expressions.ts';
+import { type Evaluation, evaluate, evaluation, refuseScripts } from './expressions.ts';
 import { isDocument, setField } from './field-paths.ts';
 import { compileValue, holdsOperators, isTrue } from './filter.ts';
 import { isNumber, plainNumber } from './numbers.ts';
@@ -80,6 +80,7 @@ function fieldOf(
   modes.add(true);
   if (isDocument(value) && '$meta' in value)
     throw new CommandError('BadValue', '$meta is not supported by this engine');
+  refuseScripts(value);
   return { compute: (document) => evaluate(document, value, options) };
 }
 

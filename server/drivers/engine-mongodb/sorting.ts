@@ -92,12 +92,17 @@ export interface Sorting<T> {
   bytesOf(item: T): number;
 }
 
+/** So much is taken in before those that are surely not wanted are let go, bytes. */
+const CUT_BYTES = 16 * 2 ** 20;
+
 /** The items in order; those with equal keys stay as they came. Throws CommandError when too large. */
 export function sortItems<T>(items: Iterable<T>, { limit, keyOf: keyOfItem, bytesOf }: Sorting<T>): T[] {
   const budget = new MemoryBudget('Sort');
   let list: Sorted<T>[] = [];
+  let uncut = 0;
   const cut = () => {
     list.sort((a, b) => Buffer.compare(a.key, b.key));
+    uncut = 0;
     if (limit === null || list.length <= limit) return;
     for (const { bytes } of list.slice(limit)) budget.give(bytes);
     list = list.slice(0, limit);
@@ -106,8 +111,9 @@ export function sortItems<T>(items: Iterable<T>, { limit, keyOf: keyOfItem, byte
     const key = keyOfItem(item);
     const bytes = bytesOf(item) + key.length + 100;
     budget.take(bytes);
+    uncut += bytes;
     list.push({ key, bytes, item });
-    if (limit !== null && list.length > limit * 2 + 1000) cut();
+    if (limit !== null && (uncut > CUT_BYTES || list.length > limit * 2 + 1000)) cut();
   }
   cut();
   return list.map(({ item }) => item);

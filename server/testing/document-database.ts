@@ -1,0 +1,79 @@
+/** A database of the built-in engine for MongoDB, spoken to in bytes as drivers do. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type Document, deserialize, serialize } from 'bson';
+import { FakeClock } from '../clock.ts';
+import { decodeCommand, encodeReply } from '../drivers/engine-mongodb/bson-documents.ts';
+import { DocumentDatabase } from '../drivers/engine-mongodb/document-commands.ts';
+
+export class TestDocuments {
+  readonly clock = new FakeClock();
+  readonly file: string;
+  sizeLimit: number | null = 2 ** 30;
+  database: DocumentDatabase;
+
+  constructor(context: Pick<TestContext, 'after'>) {
+    const folder = mkdtempSync(join(tmpdir(), 'documents-'));
+    this.file = join(folder, 'documents.sqlite');
+    this.database = this.#open();
+    context.after(() => {
+      this.database.close();
+      rmSync(folder, { recursive: true });
+    });
+  }
+
+  #open(): DocumentDatabase {
+    const { file, clock } = this;
+    return new DocumentDatabase({ file, databaseName: 'shop', sizeLimit: () => this.sizeLimit, clock });
+  }
+
+  reopen(): void {
+    this.database.close();
+    this.database = this.#open();
+  }
+
+  /** The reply, whatever it says; its numbers keep their types with `exact`. */
+  ask(command: Document, { exact = false, readOnly = false } = {}): Document {
+    const reply = this.database.run(decodeCommand(serialize({ ...command, $db: 'shop' })), { readOnly });
+    return deserialize(encodeReply(reply), exact ? { promoteValues: false } : {});
+  }
+
+  /** The reply of a command that works. */
+  run(command: Document): Document {
+    const reply = this.ask(command);
+    if (reply.ok === 1 && !reply.writeErrors) return reply;
+    throw new Error(JSON.stringify(reply));
+  }
+
+  /** The code of a command's error, or of its first write error. */
+  codeOf(command: Document): number {
+    const { code, writeErrors } = this.ask(command);
+    return code ?? writeErrors?.[0].code;
+  }
+
+  insert(collection: string, ...documents: Document[]): void {
+    this.run({ insert: collection, documents });
+  }
+
+  find(collection: string, filter: Document = {}, more: Document = {}): Document[] {
+    return this.run({ find: collection, filter, batchSize: 1000, ...more }).cursor.firstBatch;
+  }
+
+  ids(collection: string, filter: Document, more: Document = {}): unknown[] {
+    return this.find(collection, filter, more).map(({ _id }) => _id);
+  }
+
+  aggregate(collection: string | number, pipeline: Document[], more: Document = {}): Document[] {
+    return this.run({ aggregate: collection, pipeline, cursor: { batchSize: 1000 }, ...more }).cursor
+      .firstBatch;
+  }
+
+  /** One statement of `update`; the document with `_id` 1 afterwards. */
+  update(collection: string, u: unknown, more: Document = {}): Document {
+    this.run({ update: collection, updates: [{ q: { _id: 1 }, u, ...more }] });
+    const [document = {}] = this.find(collection, { _id: 1 });
+    return document;
+  }
+}
