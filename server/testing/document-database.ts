@@ -17,21 +17,21 @@ export class TestDocuments {
   constructor(context: Pick<TestContext, 'after'>) {
     const folder = mkdtempSync(join(tmpdir(), 'documents-'));
     this.file = join(folder, 'documents.sqlite');
-    this.database = this.#open();
+    this.database = this.#opened();
     context.after(() => {
       this.database.close();
       rmSync(folder, { recursive: true });
     });
   }
 
-  #open(): DocumentDatabase {
+  #opened(): DocumentDatabase {
     const { file, clock } = this;
     return new DocumentDatabase({ file, databaseName: 'shop', sizeLimit: () => this.sizeLimit, clock });
   }
 
-  reopen(): void {
-    this.database.close();
-    this.database = this.#open();
+  /** Again, after it was closed. */
+  open(): void {
+    this.database = this.#opened();
   }
 
   /** The reply, whatever it says; its numbers keep their types with `exact`. */

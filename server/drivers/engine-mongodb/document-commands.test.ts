@@ -220,7 +220,7 @@ describe('cursors', () => {
 
   test('a batch ends at 16 MiB', (t) => {
     const documents = new TestDocuments(t);
-    for (let _id = 0; _id < 5; _id++) documents.insert('large', { _id, text: 'x'.repeat(6 * 2 ** 20) });
+    for (let _id = 0; _id < 5; _id++) documents.insert('large', { _id, bytes: Buffer.alloc(6 * 2 ** 20) });
     assert.equal(documents.find('large').length, 2);
   });
 
@@ -284,7 +284,8 @@ describe('room', () => {
 
   test('what would not fit in memory is an error', (t) => {
     const documents = new TestDocuments(t);
-    for (let _id = 0; _id < 8; _id++) documents.insert('large', { _id, text: 'x'.repeat(15 * 2 ** 20) });
+    for (let _id = 0; _id < 9; _id++)
+      documents.insert('large', { _id, text: 'x', more: Buffer.alloc(12 * 2 ** 20) });
     const cursor = {};
     assert.equal(
       documents.codeOf({

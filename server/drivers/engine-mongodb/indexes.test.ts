@@ -165,7 +165,8 @@ describe('indexes', () => {
     assert.equal(documents.codeOf(create({ key: { b: 1 }, name: 'a_1' })), 86);
     assert.equal(documents.codeOf(create({ key: { a: 1 }, name: 'a_1', unique: true })), 85);
     documents.insert('things', { _id: 1, a: [1, 2] }, { _id: 2, a: 3 });
-    documents.reopen();
+    documents.database.close();
+    documents.open();
     assert.deepEqual(documents.run({ listIndexes: 'things' }).cursor.firstBatch, [
       { v: 2, key: { _id: 1 }, name: '_id_' },
       { v: 2, key: { a: 1 }, name: 'a_1' },

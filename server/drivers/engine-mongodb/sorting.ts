@@ -1,5 +1,5 @@
 /** Sorting in memory, of bounded size. */
-import type { Document } from 'bson';
+import { Binary, type Document } from 'bson';
 import { CommandError } from './command-error.ts';
 import { isDocument, leavesAt } from './field-paths.ts';
 import { compareValues, keyOf } from './key-order.ts';
@@ -38,7 +38,7 @@ export class MemoryBudget {
 export function weightOf(value: unknown): number {
   if (typeof value === 'string') return 24 + value.length;
   if (typeof value !== 'object' || value === null) return 8;
-  if (value instanceof Uint8Array) return 64 + value.length;
+  if (value instanceof Binary) return 200 + value.length();
   let bytes = 56;
   if (Array.isArray(value)) for (const each of value) bytes += weightOf(each);
   else if (isDocument(value))

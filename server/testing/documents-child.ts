@@ -1,0 +1,28 @@
+/**
+ * Run as a program: writes into the documents of the file that it is given, from the number that it is
+ * given on, until it is killed. Says each number once what it wrote is durable.
+ */
+import { serialize } from 'bson';
+import { systemClock } from '../clock.ts';
+import { decodeCommand } from '../drivers/engine-mongodb/bson-documents.ts';
+import { DocumentDatabase } from '../drivers/engine-mongodb/document-commands.ts';
+
+const [, , file = '', from = '0'] = process.argv;
+const options = { file, databaseName: 'shop', sizeLimit: () => 2 ** 30, clock: systemClock };
+const database = new DocumentDatabase(options);
+
+async function run(command: object): Promise<void> {
+  const reply = database.run(decodeCommand(serialize({ ...command, $db: 'shop' })), { readOnly: false });
+  if (reply.ok !== 1 || reply.writeErrors) throw new Error(JSON.stringify(reply));
+  await database.durable();
+}
+
+await run({ createIndexes: 'people', indexes: [{ key: { mail: 1 }, name: 'mail', unique: true }] });
+for (let number = Number(from); ; number++) {
+  await run({ insert: 'people', documents: [{ _id: number, mail: `${number}@example.com`, turns: 0 }] });
+  await run({
+    update: 'people',
+    updates: [{ q: { mail: `${number}@example.com` }, u: { $inc: { turns: 1 } } }],
+  });
+  process.stdout.write(`${number}\n`);
+}
