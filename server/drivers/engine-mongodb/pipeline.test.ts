@@ -10,6 +10,140 @@ const ORDERS: readonly Document[] = [
   { _id: 4, who: 'cid', price: Decimal128.fromString('0.10') },
 ];
 
+const STAGES: readonly (readonly [Document[], Document[]])[] = [
+  [
+    [
+      { $match: { who: 'ann' } },
+      { $group: { _id: '$who', sum: { $sum: '$price' }, avg: { $avg: '$price' }, n: { $sum: 1 } } },
+    ],
+    [{ _id: 'ann', sum: 14, avg: 7, n: 2 }],
+  ],
+  [
+    [
+      { $match: { _id: { $lt: 4 } } },
+      {
+        $group: {
+          _id: '$who',
+          min: { $min: '$price' },
+          first: { $first: '$_id' },
+          last: { $last: '$_id' },
+          all: { $push: '$_id' },
+        },
+      },
+      { $sort: { _id: 1 } },
+    ],
+    [
+      { _id: 'ann', min: 4, first: 1, last: 3, all: [1, 3] },
+      { _id: 'bob', min: 2.5, first: 2, last: 2, all: [2] },
+    ],
+  ],
+  [
+    [{ $unwind: '$tags' }, { $project: { tags: 1 } }],
+    [
+      { _id: 1, tags: 'x' },
+      { _id: 1, tags: 'y' },
+      { _id: 2, tags: 'x' },
+    ],
+  ],
+  [[{ $unwind: { path: '$tags', preserveNullAndEmptyArrays: true } }, { $count: 'n' }], [{ n: 5 }]],
+  [[{ $match: { _id: 99 } }, { $count: 'n' }], []],
+  [[{ $sortByCount: '$who' }, { $limit: 1 }], [{ _id: 'ann', count: 2 }]],
+  [
+    [{ $sort: { price: -1 } }, { $skip: 1 }, { $limit: 2 }, { $project: { _id: 1 } }],
+    [{ _id: 3 }, { _id: 2 }],
+  ],
+  [
+    [
+      { $match: { _id: 2 } },
+      { $project: { _id: 0, double: { $multiply: ['$price', 2] }, big: { $gt: ['$price', 2] } } },
+    ],
+    [{ double: 5, big: true }],
+  ],
+  [
+    [{ $match: { _id: 1 } }, { $set: { 'x.y': { $size: '$tags' } } }, { $unset: ['tags', 'at', 'price'] }],
+    [{ _id: 1, who: 'ann', x: { y: 2 } }],
+  ],
+  [[{ $match: { _id: 1 } }, { $replaceRoot: { newRoot: { day: { $dayOfMonth: '$at' } } } }], [{ day: 5 }]],
+  [
+    [
+      { $match: { _id: { $lt: 4 } } },
+      { $bucket: { groupBy: '$price', boundaries: [0, 5, 20], output: { ids: { $push: '$_id' } } } },
+    ],
+    [
+      { _id: 0, ids: [2, 3] },
+      { _id: 5, ids: [1] },
+    ],
+  ],
+  [
+    [
+      {
+        $facet: {
+          n: [{ $count: 'n' }],
+          top: [{ $sort: { _id: -1 } }, { $limit: 1 }, { $project: { _id: 1 } }],
+        },
+      },
+    ],
+    [{ n: [{ n: 4 }], top: [{ _id: 4 }] }],
+  ],
+  [
+    [
+      { $match: { _id: { $in: [1, 4] } } },
+      { $lookup: { from: 'people', localField: 'who', foreignField: '_id', as: 'person' } },
+      { $project: { person: 1 } },
+    ],
+    [
+      { _id: 1, person: [{ _id: 'ann', town: 'Ulm' }] },
+      { _id: 4, person: [] },
+    ],
+  ],
+  [
+    [
+      { $match: { _id: 2 } },
+      {
+        $lookup: {
+          from: 'people',
+          let: { w: '$who' },
+          pipeline: [{ $match: { $expr: { $eq: ['$_id', '$$w'] } } }, { $project: { _id: 0 } }],
+          as: 'p',
+        },
+      },
+      { $project: { p: 1 } },
+    ],
+    [{ _id: 2, p: [{ town: 'Bonn' }] }],
+  ],
+  [
+    [
+      { $match: { _id: 1 } },
+      { $project: { _id: 1 } },
+      { $unionWith: { coll: 'people', pipeline: [{ $project: { _id: 1 } }] } },
+    ],
+    [{ _id: 1 }, { _id: 'ann' }, { _id: 'bob' }],
+  ],
+  [
+    [
+      { $match: { _id: 1 } },
+      { $project: { t: { $map: { input: '$tags', as: 'x', in: { $concat: ['$$x', '!'] } } } } },
+    ],
+    [{ _id: 1, t: ['x!', 'y!'] }],
+  ],
+  [
+    [{ $match: { _id: 3 } }, { $project: { type: { $type: '$price' }, none: { $ifNull: ['$no', 'none'] } } }],
+    [{ _id: 3, type: 'long', none: 'none' }],
+  ],
+  [[{ $sample: { size: 2 } }, { $count: 'n' }], [{ n: 2 }]],
+  [
+    [
+      { $group: { _id: null, s: { $stdDevPop: '$price' }, t: { $addToSet: '$who' } } },
+      { $project: { s: { $gt: ['$s', 3] }, n: { $size: '$t' } } },
+    ],
+    [{ _id: null, s: true, n: 3 }],
+  ],
+  [
+    [{ $redact: { $cond: [{ $eq: ['$who', 'bob'] }, '$$KEEP', '$$PRUNE'] } }, { $project: { _id: 1 } }],
+    [{ _id: 2 }],
+  ],
+];
+
 function shop(t: ConstructorParameters<typeof TestDocuments>[0]) {
   const documents = new TestDocuments(t);
   documents.insert('orders', ...ORDERS);
@@ -20,150 +154,7 @@ function shop(t: ConstructorParameters<typeof TestDocuments>[0]) {
 describe('aggregating', () => {
   test('each stage does what MongoDB says', (t) => {
     const documents = shop(t);
-    const cases: [Document[], Document[]][] = [
-      [
-        [
-          { $match: { who: 'ann' } },
-          { $group: { _id: '$who', sum: { $sum: '$price' }, avg: { $avg: '$price' }, n: { $sum: 1 } } },
-        ],
-        [{ _id: 'ann', sum: 14, avg: 7, n: 2 }],
-      ],
-      [
-        [
-          { $match: { _id: { $lt: 4 } } },
-          {
-            $group: {
-              _id: '$who',
-              min: { $min: '$price' },
-              first: { $first: '$_id' },
-              last: { $last: '$_id' },
-              all: { $push: '$_id' },
-            },
-          },
-          { $sort: { _id: 1 } },
-        ],
-        [
-          { _id: 'ann', min: 4, first: 1, last: 3, all: [1, 3] },
-          { _id: 'bob', min: 2.5, first: 2, last: 2, all: [2] },
-        ],
-      ],
-      [
-        [{ $unwind: '$tags' }, { $project: { tags: 1 } }],
-        [
-          { _id: 1, tags: 'x' },
-          { _id: 1, tags: 'y' },
-          { _id: 2, tags: 'x' },
-        ],
-      ],
-      [[{ $unwind: { path: '$tags', preserveNullAndEmptyArrays: true } }, { $count: 'n' }], [{ n: 5 }]],
-      [[{ $match: { _id: 99 } }, { $count: 'n' }], []],
-      [[{ $sortByCount: '$who' }, { $limit: 1 }], [{ _id: 'ann', count: 2 }]],
-      [
-        [{ $sort: { price: -1 } }, { $skip: 1 }, { $limit: 2 }, { $project: { _id: 1 } }],
-        [{ _id: 3 }, { _id: 2 }],
-      ],
-      [
-        [
-          { $match: { _id: 2 } },
-          { $project: { _id: 0, double: { $multiply: ['$price', 2] }, big: { $gt: ['$price', 2] } } },
-        ],
-        [{ double: 5, big: true }],
-      ],
-      [
-        [
-          { $match: { _id: 1 } },
-          { $set: { 'x.y': { $size: '$tags' } } },
-          { $unset: ['tags', 'at', 'price'] },
-        ],
-        [{ _id: 1, who: 'ann', x: { y: 2 } }],
-      ],
-      [
-        [{ $match: { _id: 1 } }, { $replaceRoot: { newRoot: { day: { $dayOfMonth: '$at' } } } }],
-        [{ day: 5 }],
-      ],
-      [
-        [
-          { $match: { _id: { $lt: 4 } } },
-          { $bucket: { groupBy: '$price', boundaries: [0, 5, 20], output: { ids: { $push: '$_id' } } } },
-        ],
-        [
-          { _id: 0, ids: [2, 3] },
-          { _id: 5, ids: [1] },
-        ],
-      ],
-      [
-        [
-          {
-            $facet: {
-              n: [{ $count: 'n' }],
-              top: [{ $sort: { _id: -1 } }, { $limit: 1 }, { $project: { _id: 1 } }],
-            },
-          },
-        ],
-        [{ n: [{ n: 4 }], top: [{ _id: 4 }] }],
-      ],
-      [
-        [
-          { $match: { _id: { $in: [1, 4] } } },
-          { $lookup: { from: 'people', localField: 'who', foreignField: '_id', as: 'person' } },
-          { $project: { person: 1 } },
-        ],
-        [
-          { _id: 1, person: [{ _id: 'ann', town: 'Ulm' }] },
-          { _id: 4, person: [] },
-        ],
-      ],
-      [
-        [
-          { $match: { _id: 2 } },
-          {
-            $lookup: {
-              from: 'people',
-              let: { w: '$who' },
-              pipeline: [{ $match: { $expr: { $eq: ['$_id', '$$w'] } } }, { $project: { _id: 0 } }],
-              as: 'p',
-            },
-          },
-          { $project: { p: 1 } },
-        ],
-        [{ _id: 2, p: [{ town: 'Bonn' }] }],
-      ],
-      [
-        [
-          { $match: { _id: 1 } },
-          { $project: { _id: 1 } },
-          { $unionWith: { coll: 'people', pipeline: [{ $project: { _id: 1 } }] } },
-        ],
-        [{ _id: 1 }, { _id: 'ann' }, { _id: 'bob' }],
-      ],
-      [
-        [
-          { $match: { _id: 1 } },
-          { $project: { t: { $map: { input: '$tags', as: 'x', in: { $concat: ['$$x', '!'] } } } } },
-        ],
-        [{ _id: 1, t: ['x!', 'y!'] }],
-      ],
-      [
-        [
-          { $match: { _id: 3 } },
-          { $project: { type: { $type: '$price' }, none: { $ifNull: ['$no', 'none'] } } },
-        ],
-        [{ _id: 3, type: 'long', none: 'none' }],
-      ],
-      [[{ $sample: { size: 2 } }, { $count: 'n' }], [{ n: 2 }]],
-      [
-        [
-          { $group: { _id: null, s: { $stdDevPop: '$price' }, t: { $addToSet: '$who' } } },
-          { $project: { s: { $gt: ['$s', 3] }, n: { $size: '$t' } } },
-        ],
-        [{ _id: null, s: true, n: 3 }],
-      ],
-      [
-        [{ $redact: { $cond: [{ $eq: ['$who', 'bob'] }, '$$KEEP', '$$PRUNE'] } }, { $project: { _id: 1 } }],
-        [{ _id: 2 }],
-      ],
-    ];
-    for (const [pipeline, result] of cases)
+    for (const [pipeline, result] of STAGES)
       assert.deepEqual(documents.aggregate('orders', pipeline), result, JSON.stringify(pipeline));
     assert.deepEqual(documents.aggregate(1, [{ $documents: [{ a: 1 }] }]), [{ a: 1 }]);
   });
