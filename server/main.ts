@@ -79,14 +79,16 @@ async function find(name: string): Promise<Command> {
   throw new UsageError(`unknown command "${name}"${guess}; see cloudlet --help`);
 }
 
-function read(name: string, { options = [] }: Command, args: string[]): Words {
+function read(name: string, { options = [], flags = [] }: Command, args: string[]): Words {
   try {
+    const isFlag = Object.fromEntries(flags.map((flag) => [flag, { type: 'boolean' } as const]));
     const { positionals, values } = parseArgs({
       args,
       allowPositionals: true,
-      options: withValue(['data-dir', ...options]),
+      options: { ...withValue(['data-dir', ...options]), ...isFlag },
     });
-    return { positionals, values };
+    const texts = Object.entries(values).map(([option, value]) => [option, value === true ? 'yes' : value]);
+    return { positionals, values: Object.fromEntries(texts) };
   } catch (error) {
     // The rest of Node's sentence explains how to pass on what begins with a dash.
     const [reason] = (error as Error).message.split('. ');

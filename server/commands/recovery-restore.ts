@@ -11,7 +11,12 @@ import { type Journal, type Replay, replayJournal } from '../recovery/journal.ts
 import { JournalStore } from '../recovery/journal-store.ts';
 import { findJournal } from '../recovery/journals.ts';
 import { readRecoveryKey } from '../recovery/recovery-key.ts';
-import { type Restored, restoreFiles } from '../recovery/restore.ts';
+import {
+  type Restored,
+  type RestoreOptions,
+  type RestoreProgress,
+  restoreFiles,
+} from '../recovery/restore.ts';
 import { RecoveryStore } from '../recovery/store.ts';
 import { Alarms } from '../system/alarms.ts';
 import { ask } from './ask.ts';
@@ -22,33 +27,53 @@ export async function restore(_config: Config, { values }: Words): Promise<numbe
   const { from, to, point = 'latest', partial } = values;
   if (from === undefined || to === undefined)
     throw new UsageError('restore needs --from and --to; see --help');
-  if (partial !== undefined && partial !== 'yes')
-    throw new UsageError('--partial takes yes, or leave it out');
   const directory = resolve(to);
-  await RestoreDirectory.demandEmpty(directory);
+  const folder = await RestoreDirectory.open(directory);
+  if (await folder.isWhole()) {
+    await folder.finish();
+    console.log(`A restore in ${directory} that was as good as done is finished. ${startIt(directory)}`);
+    return 0;
+  }
   const target = new DirectoryTarget(resolve(from));
   const recoveryKey = readRecoveryKey(await keyText(values['key-file']));
-  let folder: RestoreDirectory | undefined;
-  const bar = new Progress();
-  const restored = await restoreFiles({
+  const restored = await write({
     target,
     recoveryKey,
     pointId: point,
-    folder: async (pointId) => {
-      folder = await RestoreDirectory.open(directory, pointId);
-      return folder;
-    },
-    isPartial: partial === 'yes',
-    onProgress: ({ bytes, totalBytes }) => bar.show((bytes / Math.max(1, totalBytes)) * 100),
+    folder,
+    isPartial: partial !== undefined,
   });
-  bar.end();
-  if (folder === undefined) throw new Error('nothing was restored');
   const journal = await findJournal(target, recoveryKey, restored.manifest);
   const told = await prepareFirstStart(folder.path, journal, values['revoke-all-keys'] !== undefined);
   await folder.finish();
   tell(restored, directory, told);
   return restored.missing.length === 0 ? 0 : 1;
 }
+
+async function write(options: Omit<RestoreOptions, 'onProgress'>): Promise<Restored> {
+  const bar = new Progress();
+  let phase = '';
+  const onProgress = (done: RestoreProgress) => {
+    if (phase !== done.phase) {
+      bar.end();
+      phase = done.phase;
+      console.log(PHASES[done.phase]);
+    }
+    bar.show((done.bytes / Math.max(1, done.totalBytes)) * 100);
+  };
+  try {
+    return await restoreFiles({ ...options, onProgress });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    throw new Error('The disk is full. Make room and run this again: it goes on where it was', {
+      cause: error,
+    });
+  } finally {
+    bar.end();
+  }
+}
+
+const PHASES = { reading: 'Reading every piece', writing: 'Writing' };
 
 /** Brings the metadata to this program's schema, and to what must be so before the first start. */
 async function prepareFirstStart(
@@ -78,7 +103,7 @@ async function prepareFirstStart(
 function unknownSince(why: string): Replay {
   const told = [
     `Keys that were revoked after the point work again, and so do old passwords: ${why}`,
-    'To be sure, restore with --revoke-all-keys yes; administrators then give new ones',
+    'To be sure, restore with --revoke-all-keys; administrators then give new ones',
   ];
   return { statements: [], told };
 }
@@ -91,7 +116,11 @@ function tell({ manifest, missing }: Restored, directory: string, told: readonly
     console.log(`was not in the point: ${component} (${reason})`);
   for (const line of told) console.log(line);
   for (const path of missing) console.log(`missing or damaged: ${path}`);
-  console.log(`Start it: bin/cloudlet start --data-dir ${directory}`);
+  console.log(startIt(directory));
+}
+
+function startIt(directory: string): string {
+  return `Start it: bin/cloudlet start --data-dir ${directory}`;
 }
 
 /** Of the file, or of who sits there. */

@@ -10,8 +10,8 @@ const HELP = `Usage: cloudlet recovery create
        cloudlet recovery verify|cancel|delete|undelete POINT
        cloudlet recovery fsck
        cloudlet recovery key
-       cloudlet recovery restore --from DIR --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial yes]
-                                 [--revoke-all-keys yes]
+       cloudlet recovery restore --from DIR --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial]
+                                 [--revoke-all-keys]
 
 create    makes a recovery point of the whole cloud and waits for its end.
 list      lists the points of this cloud.
@@ -21,13 +21,15 @@ delete    deletes a point. undelete has it back, for 72 hours (CLOUDLET_RECOVERY
 fsck      makes the list agree with what is there, and frees what no point needs.
 key       shows the recovery key, and asks for it back. Without it a lost cloud cannot be restored.
 restore   makes a data directory of a point. It needs the points and the recovery key, and no running cloud.
-          --partial yes goes on without what is missing or damaged, and lists it.
-          --revoke-all-keys yes leaves no key of the point valid.
+          Run again after a kill, it goes on where it was.
+          --partial goes on without what is missing or damaged, and lists it.
+          --revoke-all-keys leaves no key of the point valid.
 `;
 
 export const RECOVERY: Command = {
   help: HELP,
-  options: ['from', 'to', 'point', 'key-file', 'partial', 'revoke-all-keys'],
+  options: ['from', 'to', 'point', 'key-file'],
+  flags: ['partial', 'revoke-all-keys'],
   run: async (config, words) => {
     const [verb, ...rest] = words.positionals;
     const work = verb === undefined || !Object.hasOwn(VERBS, verb) ? undefined : VERBS[verb];

@@ -75,11 +75,20 @@ export class PieceBox {
     return seal(this.#sealing, name, { bytes, isPacked });
   }
 
-  /** Throws Damaged. */
-  async openPiece(name: string, sealed: Uint8Array): Promise<Buffer> {
+  /** Throws Damaged: the seal says that these are the bytes that were put under this name. */
+  openPiece(name: string, sealed: Uint8Array): Promise<Buffer> {
+    return open(this.#sealing, name, sealed);
+  }
+
+  /** As openPiece(), and computes the name of the bytes anew. */
+  async verifyPiece(name: string, sealed: Uint8Array): Promise<void> {
     const bytes = await open(this.#sealing, name, sealed);
     if ((await this.nameOf(bytes)) !== name) throw new Damaged(`the piece ${name} holds other bytes`);
-    return bytes;
+  }
+
+  /** As openPiece(), and leaves the bytes packed: the quickest way to know that they are there. */
+  async probePiece(name: string, sealed: Uint8Array): Promise<void> {
+    await unseal(this.#sealing, name, sealed);
   }
 
   sealManifest(pointId: string, bytes: Uint8Array): Promise<Buffer> {
@@ -107,17 +116,20 @@ async function seal(key: Key, context: string, { bytes, isPacked }: Plaintext): 
 }
 
 async function open(key: Key, context: string, sealed: Uint8Array): Promise<Buffer> {
+  const content = await unseal(key, context, sealed);
+  const bytes = content.subarray(1);
+  return content[0] === ZSTD ? decompress(bytes) : bytes;
+}
+
+async function unseal(key: Key, context: string, sealed: Uint8Array): Promise<Buffer> {
   if (sealed.length <= NONCE_BYTES + TAG_BYTES) throw new Damaged(`${context} is cut short`);
   const nonce = sealed.subarray(0, NONCE_BYTES);
-  let content: Buffer;
   try {
     const cipher = sealed.subarray(NONCE_BYTES) as Plain;
-    content = Buffer.from(await subtle.decrypt(gcmOf(nonce, context), key, cipher));
+    return Buffer.from(await subtle.decrypt(gcmOf(nonce, context), key, cipher));
   } catch {
     throw new Damaged(`${context} was changed, or is sealed under another key`);
   }
-  const bytes = content.subarray(1);
-  return content[0] === ZSTD ? decompress(bytes) : bytes;
 }
 
 function gcmOf(iv: Uint8Array, context: string) {

@@ -23,6 +23,8 @@ const FORMAT = 1;
 const HEAD = 'repository.json';
 /** Pieces on their way at once: bounds memory to as many MiB, several times over. */
 const AT_ONCE = 8;
+/** Of one file, pieces that are read before they are asked for. */
+const READ_AHEAD = 3;
 
 /** `repository.json`. */
 interface Head {
@@ -141,25 +143,28 @@ export class Repository {
 
   /** The bytes of a file, piece by piece. Throws Damaged, which names the piece. */
   async *read(pieces: Iterable<string>): AsyncGenerator<Buffer> {
-    // The next is read while one is used.
-    let next: Promise<Buffer> | undefined;
+    // The next few are read while one is used.
+    const ahead: Promise<Buffer>[] = [];
     for (const name of pieces) {
-      const bytes = next;
-      next = this.#readPiece(name);
-      next.catch(() => {});
-      if (bytes !== undefined) yield await bytes;
+      const bytes = this.#readPiece(name);
+      bytes.catch(() => {});
+      if (ahead.push(bytes) > READ_AHEAD) yield await (ahead.shift() as Promise<Buffer>);
     }
-    if (next !== undefined) yield await next;
+    for (const bytes of ahead) yield await bytes;
   }
 
-  hasPiece(name: string): Promise<boolean> {
-    return this.#target.has(pieceFile(name));
+  /** The name of a block of a hole, which takes no room where it is restored. */
+  holeName(): Promise<string> {
+    return this.#box.nameOf(HOLE);
   }
 
-  /** Reads it to its last byte; what is wrong with it, if anything. */
-  async check(piece: string): Promise<Damaged | undefined> {
+  /**
+   * Reads it to its last byte; what is wrong with it, if anything. `isQuick`: what its seal says is enough.
+   */
+  async check(piece: string, isQuick = false): Promise<Damaged | undefined> {
     try {
-      await this.#readNew(piece);
+      const sealed = await this.#sealed(piece);
+      await (isQuick ? this.#box.probePiece(piece, sealed) : this.#box.verifyPiece(piece, sealed));
       return undefined;
     } catch (error) {
       if (error instanceof Damaged) return error;
@@ -299,9 +304,13 @@ export class Repository {
   }
 
   async #readNew(name: string): Promise<Buffer> {
+    return this.#box.openPiece(name, await this.#sealed(name));
+  }
+
+  async #sealed(name: string): Promise<Buffer> {
     const sealed = await this.#target.get(pieceFile(name));
     if (sealed === undefined) throw new Damaged(`the piece ${name} is missing`, 'missing');
-    return this.#box.openPiece(name, sealed);
+    return sealed;
   }
 }
 

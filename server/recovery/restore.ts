@@ -2,17 +2,26 @@
  * A whole cloud from a recovery point, on an empty directory. It needs the repository and its recovery key,
  * and nothing of the cloud that was lost.
  *
- * Everything is written into a folder beside the directory and moved to its place at the end, so that a cloud
- * is there whole or not at all; done again after a kill, it goes on where it was.
+ * Every piece is read before anything is written. Then all files are written to a folder of their own and
+ * moved to their place at the end, so that a cloud is there whole or not at all. Done again after a kill, it
+ * goes on where it was.
  */
+import { HOLE } from './chunks.ts';
 import { entriesOf } from './entries.ts';
 import { type Entry, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
-import { Repository, type RepositoryKeys } from './repository.ts';
+import { manifestFile, Repository, type RepositoryKeys } from './repository.ts';
 import type { Target } from './target.ts';
+import { type DamagedFile, verifyPoint } from './verification.ts';
 
 /** The directory that is being made. */
 export interface RestoreFolder {
+  /** Bytes that may be written. */
+  freeBytes(): Promise<number>;
+  /** True when an earlier try for that point found all pieces right, and has begun to write. */
+  isChecked(pointId: string): Promise<boolean>;
+  /** From now on there is something. Throws when there is another point's restore. */
+  begin(pointId: string, isChecked: boolean): Promise<void>;
   /** True when an earlier try wrote this file whole. */
   has(path: string, sizeBytes: number): Promise<boolean>;
   /** Whole or not at all. */
@@ -24,78 +33,160 @@ export interface RestoreFolder {
 export interface RestoreOptions {
   readonly target: Target;
   readonly recoveryKey: Uint8Array;
-  /** `latest`: the newest one. */
+  /** `latest`: the newest one that was not deleted. */
   readonly pointId: string;
-  readonly folder: (pointId: string) => Promise<RestoreFolder>;
+  readonly folder: RestoreFolder;
   /** Goes on when pieces are missing or damaged, and names the files. */
   readonly isPartial: boolean;
-  readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
+  readonly onProgress: (done: RestoreProgress) => void;
+}
+
+export interface RestoreProgress {
+  /** Pieces are read first. */
+  readonly phase: 'reading' | 'writing';
+  readonly bytes: number;
+  readonly totalBytes: number;
 }
 
 export interface Restored {
   readonly manifest: Manifest;
-  /** Files that could not be had. */
+  /** Files of the cloud that could not be had, and why. */
   readonly missing: readonly string[];
 }
 
-/** Throws an Error of one clear line, before anything is written when key, point or pieces are not right. */
+/** Without these there is no cloud. */
+const NEEDED = ['master.key', 'metadata.db'];
+const FILES_AT_ONCE = 4;
+
+/** Throws an Error, before anything is written when key, point, pieces or room are not right. */
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
-  const { target, recoveryKey, folder: openFolder, isPartial, onProgress } = options;
+  const { target, recoveryKey, folder, isPartial } = options;
   const keys: RepositoryKeys = await Repository.unlock(target, recoveryKey);
   const repository = await Repository.open(target, keys);
   const manifest = await findPoint(repository, options.pointId);
-  if (!isPartial) await demandPieces(manifest, repository);
-  const folder = await openFolder(manifest.point_id);
-  const totalBytes = manifest.components.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
-  const missing: string[] = [];
-  let bytes = 0;
-  for (const component of manifest.components) {
-    for await (const entry of entriesOf(repository, component)) {
-      try {
-        if (!(await folder.has(entry.path, entry.size_bytes))) {
-          await folder.write(entry, repository.read(entry.pieces));
-        }
-      } catch (error) {
-        if (!(isPartial && error instanceof Damaged)) throw error;
-        missing.push(entry.path);
-      }
-      bytes += entry.size_bytes;
-      onProgress({ bytes, totalBytes });
-    }
+  if (!(await folder.isChecked(manifest.point_id))) {
+    await demandRoom(folder, manifest, repository);
+    if (!isPartial) await demandPieces(options, manifest, repository);
   }
+  await folder.begin(manifest.point_id, !isPartial);
+  const missing = await writeAll(options, manifest, repository);
   await folder.sync();
   return { manifest, missing };
 }
 
+async function writeAll(
+  { folder, isPartial, onProgress }: RestoreOptions,
+  manifest: Manifest,
+  repository: Repository,
+): Promise<string[]> {
+  const totalBytes = totalOf(manifest);
+  const missing: string[] = [];
+  const running = new Set<Promise<void>>();
+  let failure: unknown;
+  let bytes = 0;
+  const write = async (entry: Entry) => {
+    try {
+      if (!(await folder.has(entry.path, entry.size_bytes))) {
+        await folder.write(entry, repository.read(entry.pieces));
+      }
+    } catch (error) {
+      if (!isPartial || !(error instanceof Damaged) || NEEDED.includes(entry.path)) throw error;
+      missing.push(`${entry.path}: ${error.message}`);
+    }
+    bytes += entry.size_bytes;
+    onProgress({ phase: 'writing', bytes, totalBytes });
+  };
+  for (const component of manifest.components) {
+    const onDamaged = (damaged: Damaged) => {
+      missing.push(`some of ${component.name}, whose list is damaged: ${damaged.message}`);
+    };
+    for await (const entry of entriesOf(repository, component, isPartial ? onDamaged : undefined)) {
+      const written = write(entry)
+        .catch((error: unknown) => {
+          failure ??= error;
+        })
+        .finally(() => running.delete(written));
+      running.add(written);
+      if (running.size >= FILES_AT_ONCE) await Promise.race(running);
+      if (failure !== undefined) break;
+    }
+  }
+  await Promise.all(running);
+  if (failure !== undefined) throw failure;
+  return missing;
+}
+
 async function findPoint(repository: Repository, wanted: string): Promise<Manifest> {
   const ids = await repository.points();
-  const manifests = wanted === 'latest' ? ids : ids.filter((id) => id === wanted);
-  let newest: Manifest | undefined;
-  for (const id of manifests) {
-    const found = await repository.getManifest(id);
-    const manifest = found && readManifest(found.bytes);
-    if (manifest && (newest === undefined || manifest.cut_at >= newest.cut_at)) newest = manifest;
+  const deleted = await repository.deleted();
+  const newest = ids.filter((id) => !deleted.includes(id)).at(-1);
+  const id = wanted === 'latest' ? newest : ids.find((one) => one === wanted);
+  if (id === undefined) {
+    const which = ids.length === 0 ? 'there is none' : `there are ${ids.join(', ')}`;
+    const none =
+      ids.length === 0 ? 'The repository has no recovery point' : `Every point was deleted: ${which}`;
+    throw new Error(wanted === 'latest' ? none : `No point ${wanted}: ${which}`);
   }
-  if (newest !== undefined) return newest;
-  const which = ids.length === 0 ? 'there is none' : `there are ${ids.join(', ')}`;
+  try {
+    const found = await repository.getManifest(id);
+    if (found !== undefined) return readManifest(found.bytes);
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error;
+  }
+  const others = ids.filter((one) => one !== id);
+  const hint = others.length === 0 ? 'there is no other' : `name another with --point: ${others.join(', ')}`;
+  throw new Error(`${manifestFile(id)} is missing or damaged, and nothing can be had of this point; ${hint}`);
+}
+
+/** Blocks of holes take no room. */
+async function demandRoom(
+  folder: RestoreFolder,
+  { components }: Manifest,
+  repository: Repository,
+): Promise<void> {
+  const hole = await repository.holeName();
+  let needed = 0;
+  for (const component of components) {
+    for await (const { path, size_bytes: size, pieces } of entriesOf(repository, component, () => {})) {
+      if (await folder.has(path, size)) continue;
+      const holes = pieces.filter((piece) => piece === hole).length;
+      needed += Math.max(0, size - holes * HOLE.length);
+    }
+  }
+  const free = await folder.freeBytes();
+  if (needed <= free) return;
   throw new Error(
-    wanted === 'latest' ? 'The repository has no recovery point' : `No point ${wanted}: ${which}`,
+    `The point needs ${inMib(needed)} MiB and there are ${inMib(free)}: make room, or name another disk`,
   );
 }
 
 /** Nothing is written when something is missing: half a cloud is not asked for. */
-async function demandPieces(manifest: Manifest, repository: Repository): Promise<void> {
-  const missing: string[] = [];
-  for (const component of manifest.components) {
-    for await (const { path, pieces } of entriesOf(repository, component)) {
-      for (const piece of pieces) {
-        if (await repository.hasPiece(piece)) continue;
-        missing.push(path);
-        break;
-      }
-      if (missing.length >= 10) break;
-    }
-  }
-  if (missing.length === 0) return;
-  throw new Error(`Pieces of ${missing.join(', ')} are missing: --partial restores the rest and lists them`);
+async function demandPieces(
+  { onProgress }: RestoreOptions,
+  { point_id: pointId }: Manifest,
+  repository: Repository,
+): Promise<void> {
+  const { signal } = new AbortController();
+  const { damage, damagedFiles } = await verifyPoint({
+    repository,
+    pointId,
+    signal,
+    isQuick: true,
+    onProgress: (done) => onProgress({ phase: 'reading', ...done }),
+  });
+  if (damagedFiles === 0) return;
+  const lines = damage.map(
+    ({ file, problem, needed_by: path }: DamagedFile) => `${file} is ${problem}: ${path}`,
+  );
+  const more = damagedFiles > damage.length ? [`and ${damagedFiles - damage.length} more`] : [];
+  const hint = 'Nothing was written. --partial restores the rest and lists what is missing';
+  throw new Error([...lines, ...more, hint].join('\n'));
+}
+
+function totalOf({ components }: Manifest): number {
+  return components.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+}
+
+function inMib(bytes: number): number {
+  return Math.ceil(bytes / 2 ** 20);
 }

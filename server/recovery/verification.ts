@@ -24,6 +24,8 @@ export interface VerifyOptions {
   readonly repository: Repository;
   readonly pointId: string;
   readonly signal: AbortSignal;
+  /** What the seals of pieces say is enough: some sooner, and as sure unless whoever sealed them erred. */
+  readonly isQuick?: boolean;
   /** Told of files of the cloud whose pieces have been seen to. */
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
 }
@@ -57,7 +59,7 @@ async function manifestOf(
 }
 
 async function verifyPieces(
-  { repository, signal, onProgress }: VerifyOptions,
+  { repository, signal, isQuick, onProgress }: VerifyOptions,
   manifest: Manifest,
   found: Findings,
 ): Promise<void> {
@@ -75,7 +77,7 @@ async function verifyPieces(
     running.add(ended);
   };
   const check = async (piece: string, neededBy: string) => {
-    const damaged = await repository.check(piece);
+    const damaged = await repository.check(piece, isQuick);
     if (damaged) await found.add({ file: pieceFile(piece), problem: damaged.problem, needed_by: neededBy });
   };
   for (const component of manifest.components) {

@@ -82,6 +82,6 @@ test('without a journal the restore says so, and can revoke all keys', async () 
   rmSync(join(lost.target, 'journals'), { recursive: true });
   const known = await lost.restore(join(lost.root, 'unknown'));
   assert.match(known.stdout, /revoked after the point work again, .*: there is no journal/);
-  const none = await lost.restore(join(lost.root, 'none'), '--revoke-all-keys', 'yes');
+  const none = await lost.restore(join(lost.root, 'none'), '--revoke-all-keys');
   assert.match(none.stdout, /All keys are revoked/);
 });

@@ -1,43 +1,82 @@
-/** The data directory that a restore makes: written beside its place, and moved there when it is whole. */
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+/**
+ * The data directory that a restore makes. Files are written to a folder in it and moved out when all are
+ * whole, the metadata last: without it there is no cloud. It may be a mount point.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
+import { promisify } from 'node:util';
 import type { Entry } from '../../recovery/manifest.ts';
 import type { RestoreFolder } from '../../recovery/restore.ts';
+import { hostBootId } from '../../system/host-boot.ts';
 
-const POINT = '.restored-point';
-const METADATA = ['metadata.db', 'metadata.db-wal', 'metadata.db-shm'];
+const run = promisify(execFile);
+const FOLDER = '.restoring';
+/** Beside what a restore may take, for the start that follows. */
+const HEADROOM_BYTES = 64 * 2 ** 20;
+const METADATA = 'metadata.db';
+const METADATA_FILES = [METADATA, `${METADATA}-wal`, `${METADATA}-shm`];
+/** What a new file system has. */
+const NOTHING = ['lost+found'];
+
+/** Which point is restored here; files are on disk only within one boot of the host, until all are. */
+interface Note {
+  readonly pointId: string;
+  readonly boot: string;
+  /** All pieces were found right before the first was written. */
+  readonly isChecked: boolean;
+  readonly isWhole: boolean;
+}
 
 export class RestoreDirectory implements RestoreFolder {
   /** Where the files are until finish(). */
   readonly path: string;
   readonly #to: string;
 
-  private constructor(path: string, to: string) {
-    this.path = path;
+  /** Throws when there is anything at `to` but a restore that was not finished. */
+  static async open(to: string): Promise<RestoreDirectory> {
+    const directory = new RestoreDirectory(to);
+    const names = (await namesIn(to)).filter((name) => !NOTHING.includes(name));
+    const isMoving = (await directory.#note())?.isWhole === true;
+    if (isMoving || names.every((name) => name === FOLDER)) return directory;
+    throw new Error(`${to} is not empty: name a directory that is, or does not exist`);
+  }
+
+  private constructor(to: string) {
+    this.path = join(to, FOLDER);
     this.#to = to;
   }
 
-  /** Throws when there is anything at `to`, or a try to restore another point there. */
-  static async demandEmpty(to: string): Promise<void> {
-    const names = await readdir(to).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    });
-    if (names.length > 0) throw new Error(`${to} is not empty: name a directory that is, or does not exist`);
+  async freeBytes(): Promise<number> {
+    let path = this.#to;
+    while ((await stat(path).catch(() => undefined)) === undefined) path = dirname(path);
+    const { bavail, bsize } = await statfs(path);
+    return Math.max(0, bavail * bsize - HEADROOM_BYTES);
   }
 
-  /** Goes on with an earlier try for the same point. */
-  static async open(to: string, pointId: string): Promise<RestoreDirectory> {
-    const path = `${to}.restoring`;
-    const begun = await readFile(join(path, POINT), 'utf8').catch(() => undefined);
-    if (begun !== undefined && begun !== pointId) {
-      throw new Error(`${path} holds a restore of ${begun} that was not finished: finish it, or remove it`);
+  async isChecked(pointId: string): Promise<boolean> {
+    const note = await this.#note();
+    return note?.pointId === pointId && note.isChecked && note.boot === hostBootId();
+  }
+
+  /** True when all files were written, and an earlier try was about to move them to their place. */
+  async isWhole(): Promise<boolean> {
+    return (await this.#note())?.isWhole === true;
+  }
+
+  async begin(pointId: string, isChecked: boolean): Promise<void> {
+    const note = await this.#note();
+    if (note !== undefined && note.pointId !== pointId) {
+      throw new Error(
+        `${this.path} holds a restore of ${note.pointId} that was not finished: finish it, or remove it`,
+      );
     }
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    const boot = hostBootId();
+    if (note?.boot !== boot) await rm(this.path, { recursive: true, force: true });
+    await mkdir(this.path, { recursive: true, mode: 0o700 });
     // An earlier try may have got as far as to change it.
-    for (const name of METADATA) await rm(join(path, name), { force: true });
-    await writeFile(join(path, POINT), pointId, { mode: 0o600 });
-    return new RestoreDirectory(path, to);
+    for (const name of METADATA_FILES) await rm(join(this.path, name), { force: true });
+    await this.#write({ pointId, boot, isChecked, isWhole: false });
   }
 
   async has(path: string, sizeBytes: number): Promise<boolean> {
@@ -49,35 +88,46 @@ export class RestoreDirectory implements RestoreFolder {
     const place = this.#inside(path);
     await mkdir(dirname(place), { recursive: true, mode: 0o700 });
     const unfinished = `${place}.unfinished`;
-    const file = await open(unfinished, 'w', mode);
     try {
-      let at = 0;
-      for await (const piece of bytes) {
-        // Disks are mostly holes, and stay so.
-        if (!isZero(piece)) await file.write(piece, 0, piece.length, at);
-        at += piece.length;
-      }
-      await file.truncate(at);
-      await file.datasync();
-    } finally {
-      await file.close();
+      await writePieces(unfinished, mode, bytes);
+      await rename(unfinished, place);
+    } catch (error) {
+      await rm(unfinished, { force: true });
+      throw error;
     }
-    await rename(unfinished, place);
   }
 
-  /** Each file was synced as it was written; what is left are their names. */
+  /** One syncfs(2) for all of them. */
   async sync(): Promise<void> {
-    const folder = await open(this.path, 'r');
-    await folder.sync().finally(() => folder.close());
+    await run('sync', ['-f', this.path]);
   }
 
   /** From now on it is a data directory. */
   async finish(): Promise<void> {
-    await rm(join(this.path, POINT));
-    await rm(this.#to, { recursive: true, force: true });
-    await rename(this.path, this.#to);
-    const parent = await open(dirname(this.#to), 'r');
-    await parent.sync().finally(() => parent.close());
+    const note = await this.#note();
+    if (note === undefined) throw new Error(`there is no restore in ${this.#to}`);
+    await this.sync();
+    await this.#write({ ...note, isWhole: true });
+    await this.sync();
+    const names = (await readdir(this.path)).filter((name) => name !== NOTE);
+    const last = (name: string) => Number(METADATA_FILES.includes(name)) + Number(name === METADATA);
+    for (const name of names.sort((a, b) => last(a) - last(b))) {
+      await rename(join(this.path, name), join(this.#to, name));
+    }
+    await rm(this.path, { recursive: true });
+    const folder = await open(this.#to, 'r');
+    await folder.sync().finally(() => folder.close());
+  }
+
+  async #note(): Promise<Note | undefined> {
+    const text = await readFile(join(this.path, NOTE), 'utf8').catch(() => undefined);
+    return text === undefined ? undefined : (JSON.parse(text) as Note);
+  }
+
+  async #write(note: Note): Promise<void> {
+    const path = join(this.path, NOTE);
+    await writeFile(`${path}.unfinished`, JSON.stringify(note), { mode: 0o600 });
+    await rename(`${path}.unfinished`, path);
   }
 
   #inside(path: string): string {
@@ -88,8 +138,33 @@ export class RestoreDirectory implements RestoreFolder {
   }
 }
 
+const NOTE = '.point';
 const ZEROS = Buffer.alloc(2 ** 20);
+
+/** Disks are mostly holes, and stay so. */
+async function writePieces(path: string, mode: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'w', mode);
+  try {
+    let at = 0;
+    for await (const piece of bytes) {
+      for (let done = isZero(piece) ? piece.length : 0; done < piece.length; ) {
+        done += (await file.write(piece, done, piece.length - done, at + done)).bytesWritten;
+      }
+      at += piece.length;
+    }
+    await file.truncate(at);
+  } finally {
+    await file.close();
+  }
+}
 
 function isZero(bytes: Uint8Array): boolean {
   return bytes.length <= ZEROS.length && ZEROS.compare(bytes, 0, bytes.length, 0, bytes.length) === 0;
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  return readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
 }
