@@ -69,7 +69,15 @@ export async function startByHand(line: ServerLine, folder: string): Promise<Ser
   const [program = '', ...args] = line.args.map(here);
   const env = Object.fromEntries(Object.entries(line.env).map(([name, value]) => [name, here(value)]));
   const { uid, gid } = line;
-  const child = spawn(program, args, { env, uid, gid, cwd: join(copy, 'data'), stdio: 'ignore' });
+  // In a session of its own, as ours is: the scheduler divides the processors among sessions.
+  const child = spawn(program, args, {
+    env,
+    uid,
+    gid,
+    cwd: join(copy, 'data'),
+    stdio: 'ignore',
+    detached: true,
+  });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
   return { port, stop: () => stop(child, kill) };
