@@ -11,7 +11,15 @@ import { unknownFields } from '../http/unknown-members.ts';
 import { Type } from '../json-schema.ts';
 import type { Dumps, NamedDump } from './dumps.ts';
 import type { Queries } from './queries.ts';
-import { DumpQuery, LoadForm, NewQuery, QueryAnswer, TableEntry } from './query-schema.ts';
+import {
+  DumpQuery,
+  LOG_BYTES,
+  LoadForm,
+  LogQuery,
+  NewQuery,
+  QueryAnswer,
+  TableEntry,
+} from './query-schema.ts';
 import { Database, DatabasePath } from './schema.ts';
 
 export interface DatabaseContentRoutesDeps {
@@ -61,7 +69,29 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       handler: ({ principal, params, reply }) =>
         queries.tables(principal, params.database_id, leaving(reply)),
     }),
+    logRoute(queries),
   ];
+}
+
+function logRoute(queries: Queries): Route {
+  return defineRoute({
+    method: 'GET',
+    path: `${DATABASE}/log`,
+    name: 'getDatabaseLog',
+    tag: 'databases',
+    summary: 'Read what the server told of the database last',
+    description:
+      'PostgreSQL: errors, sessions that were ended and refused logins; MySQL: the last two. Both: statements ' +
+      'that took longer than a second. No statement of others is in it.',
+    permission: 'databases:read',
+    params: DatabasePath,
+    query: LogQuery,
+    responses: { 200: Type.String() },
+    produces: 'text',
+    errors: ['database_not_found', 'not_found'],
+    handler: ({ principal, params, query }) =>
+      queries.log(principal, params.database_id, query.bytes ?? LOG_BYTES),
+  });
 }
 
 function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {

@@ -158,6 +158,8 @@ export interface Engine {
   load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
   /** Fills `to`, which was provisioned, with what `from` holds now; sessions of `from` go on. */
   fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void>;
+  /** What its server told of this database last, whole lines; missing where none tells. */
+  log?(database: EngineDatabase, maxBytes: number): Promise<string>;
   /**
    * Ends the sessions of the database of that name (`database`) and removes it and its user; fine when there
    * is none.

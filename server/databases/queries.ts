@@ -74,6 +74,18 @@ export class Queries {
     requireReadable(row);
     return engines.get(row.engine).tables(lifecycle.inEngine(row), signal);
   }
+
+  /** The last lines of what its server told of this database alone. */
+  async log(principal: Principal, databaseId: string, maxBytes: number): Promise<string> {
+    const { owned, engines, lifecycle } = this.#deps;
+    const row = await owned.findLive(principal, databaseId);
+    const engine = engines.get(row.engine);
+    if (engine.log === undefined)
+      throw new AppError('not_found', `A database of the engine ${row.engine} has no log`, {
+        hint: 'its errors are answered to whoever sent the statement',
+      });
+    return engine.log(lifecycle.inEngine(row), maxBytes);
+  }
 }
 
 function statementOf(row: DatabaseRow, { statement, command }: NewQuery): Query['statement'] {

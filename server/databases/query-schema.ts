@@ -76,3 +76,12 @@ export const DumpQuery = Type.Object({
 export const LoadForm = namedObject('DatabaseLoadForm', {
   file: Type.String({ format: 'binary', description: 'A dump, as GET …/dump gives it' }),
 });
+
+/** Unless more is asked for. */
+export const LOG_BYTES = 65_536;
+
+export const LogQuery = Type.Object({
+  bytes: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 2 ** 20, default: LOG_BYTES, description: 'How much of its end' }),
+  ),
+});

@@ -45,6 +45,12 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
     assert.deepEqual(asked.rows, [[1, 'tea']]);
     const failed = await user.call(`${path}/query`, { json: { statement: 'DELETE FROM orders' } });
     assert.deepEqual([failed.status, failed.body.code], [400, 'query_failed']);
+    await assert.rejects(connect(made.connection.uri.replace(/:[^:@]*@/, ':wrong@')), { errno: 1045 });
+    await driver.query("SELECT SLEEP(2.5), 'slowly'");
+    await eventually('the log', async () => {
+      const log = await (await user.fetch(`${path}/log`)).text();
+      return log.includes('Access denied for user') && /SLOW: .* SELECT SLEEP\(2\.5\), 'slowly'\n/.test(log);
+    });
     const tables = await expect(200, `${path}/tables`);
     assert.deepEqual(
       tables.map(({ name }: { name: string }) => name),

@@ -56,6 +56,15 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
       [failed.status, failed.body.code, failed.body.engine_code],
       [400, 'query_failed', '25006'],
     );
+    await assert.rejects(driver.query('SELECT 1 / 0'));
+    const log = await eventually('the error in the log', async () => {
+      const text = await (await user.fetch(`${path}/log`)).text();
+      return text.includes('division') ? text : null;
+    });
+    assert.match(log, /ERROR 25006: .*\n(?:.*\n)*.*ERROR 22012: division by zero/);
+    const short = await user.fetch(`${path}/log?bytes=60`);
+    assert.equal(short.headers.get('content-type'), 'text/plain; charset=utf-8');
+    assert.match(await short.text(), /^.{20}ERROR 22012: division by zero\n$/);
     const tables = await user.call(`${path}/tables`);
     assert.deepEqual(
       tables.body.map(({ name }: { name: string }) => name),

@@ -22,8 +22,10 @@ import { ClientPrograms, SLOTS } from '../managed-server/client-programs.ts';
 import { type ManagedEngineOptions, programsOrThrow, readinessOf } from '../managed-server/managed-engine.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
+import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
+import { entriesOf } from './log-lines.ts';
 import { MysqlLinks } from './mysql-links.ts';
 import { findPrograms, type MysqlPrograms } from './mysql-programs.ts';
 import { databaseFolder, dataSeries, MysqlServer, socketFolder } from './mysql-server.ts';
@@ -44,6 +46,7 @@ export class MysqlEngine implements Engine {
   readonly #dumps: MysqlDumps;
   readonly #queries: TenantQueries;
   readonly #watchdog: Watchdog;
+  readonly #logs: TenantLogs;
   /** Of each database, as Cloudlet calls it, by its name here. */
   readonly #ids = new Map<string, string>();
   #secret: Buffer | null = null;
@@ -83,7 +86,8 @@ export class MysqlEngine implements Engine {
       notice,
     });
     this.#queries = new TenantQueries({ links, usersOf });
-    this.#watchdog = new Watchdog({ links, isUp, isDiskLow, notice });
+    this.#logs = new TenantLogs({ folder: join(folder, 'logs'), source: this.#server.log, entriesOf });
+    this.#watchdog = new Watchdog({ links, isUp, isDiskLow, notice, logs: this.#logs });
   }
 
   /** Of the server, for tests; null: it does not run. */
@@ -200,6 +204,11 @@ export class MysqlEngine implements Engine {
       await store.dropUsers(admin, users);
       await store.dropDatabase(admin, name);
     });
+    this.#logs.remove(name);
+  }
+
+  async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {
+    return this.#logs.read(database, maxBytes);
   }
 
   async list(): Promise<readonly string[]> {
@@ -220,6 +229,7 @@ export class MysqlEngine implements Engine {
   }
 
   async #greet(): Promise<void> {
+    this.#logs.begin();
     const hash = nativeHash(this.#links.passwordOf(store.DUMPER));
     await this.#links.asAdmin((admin) => store.setUpServer(admin, hash));
     await this.#dumps.sweep();

@@ -1,6 +1,7 @@
 /** Every statement that the administrator sends. Names and hashes are ours, never a user's text. */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { Access, EngineLimits } from '../../databases/engine.ts';
+import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
 
 export const ADMIN = 'cloudlet';
 /** May read everything, and change nothing. */
@@ -33,6 +34,8 @@ export interface UseOf {
 export interface Session {
   readonly id: number;
   readonly user: string;
+  /** When it was ended. */
+  readonly at: string;
 }
 
 /** A name as SQL. Throws for what we never made. */
@@ -249,14 +252,39 @@ export async function activity(admin: Connection): Promise<Map<string, string>> 
 export async function endRunaways(admin: Connection): Promise<Session[]> {
   const rows = await rowsOf(
     admin,
-    `SELECT p.ID, p.USER FROM information_schema.PROCESSLIST p JOIN mysql.global_priv g ON g.User = p.USER
+    `SELECT p.ID, p.USER, DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s') AS at
+     FROM information_schema.PROCESSLIST p JOIN mysql.global_priv g ON g.User = p.USER
      WHERE p.USER REGEXP '^[uwr]_' AND p.COMMAND IN ('Query', 'Execute')
        AND JSON_VALUE(g.Priv, '$.max_statement_time') > 0
        AND p.TIME_MS > 1000 * JSON_VALUE(g.Priv, '$.max_statement_time') + 1000`,
   );
-  const found = rows.map(({ ID, USER }) => ({ id: Number(ID), user: String(USER) }));
+  const found = rows.map(({ ID, USER, at }) => ({ id: Number(ID), user: String(USER), at: String(at) }));
   for (const session of found) await kill(admin, session.id);
   return found;
+}
+
+/** Tenants' statements that run for long; `database` is what its user belongs to. */
+export async function slowStatements(admin: Connection): Promise<RunningStatement[]> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT CONCAT(ID, ' ', QUERY_ID) AS tag, USER, DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s') AS at,
+       TIME_MS, LEFT(INFO, ?) AS text
+     FROM information_schema.PROCESSLIST
+     WHERE USER REGEXP '^[uwr]_' AND COMMAND IN ('Query', 'Execute') AND TIME_MS > ?`,
+    [SLOW_TEXT, SLOW_MS],
+  );
+  return rows.map(({ tag, USER, at, TIME_MS, text }) => ({
+    key: String(tag),
+    database: databaseOf(String(USER)),
+    at: String(at),
+    ms: Number(TIME_MS),
+    text: String(text ?? ''),
+  }));
+}
+
+/** The database that a user of ours belongs to. */
+export function databaseOf(user: string): string {
+  return user.replace(/^[uwr]_/, 'd_');
 }
 
 /** Whether nobody but the administrator writes. */

@@ -1,5 +1,7 @@
 /** Looks at the server every second: ends what runs for too long, and notes who was there. */
 import { ServerRounds, UseMarks } from '../managed-server/server-rounds.ts';
+import { ENDED_STATEMENT } from '../managed-server/slow-statements.ts';
+import type { TenantLogs } from '../managed-server/tenant-logs.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
 
@@ -8,6 +10,7 @@ export interface WatchdogDeps {
   readonly isUp: () => boolean;
   readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
+  readonly logs: TenantLogs;
 }
 
 const EVERY_MS = 1000;
@@ -34,20 +37,21 @@ export class Watchdog {
   }
 
   async #look(): Promise<void> {
-    const { links, isDiskLow, notice } = this.#deps;
+    const { links, isDiskLow, notice, logs } = this.#deps;
     const isLow = isDiskLow();
+    logs.flush();
     await links.asAdmin(async (admin) => {
-      for (const { user } of await store.endRunaways(admin))
-        notice(`ended a statement of the database ${databaseOf(user)} that ran for too long`);
-      this.#use.note(await store.activity(admin), databaseOf);
+      for (const { user, at } of await store.endRunaways(admin)) {
+        const database = store.databaseOf(user);
+        logs.add({ database, at, text: ENDED_STATEMENT });
+        notice(`ended a statement of the database ${database} that ran for too long`);
+      }
+      logs.noteSlow(await store.slowStatements(admin));
+      this.#use.note(await store.activity(admin), store.databaseOf);
       // Again each time, as a server that came back has forgotten it.
       if (isLow || this.#isHeld !== false) await store.holdWrites(admin, isLow);
       if (isLow && !this.#isHeld) notice('MariaDB takes no writes while the disk is nearly full');
       this.#isHeld = isLow;
     });
   }
-}
-
-function databaseOf(user: string): string {
-  return user.replace(/^[uwr]_/, 'd_');
 }

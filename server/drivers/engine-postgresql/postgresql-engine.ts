@@ -4,6 +4,7 @@
  * what a tenant may lift himself is enforced from outside.
  */
 import { isIPv6 } from 'node:net';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type {
@@ -21,8 +22,10 @@ import type {
 import { AppError } from '../../errors.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
 import { externalSite } from './external-site.ts';
+import { entriesOf } from './log-lines.ts';
 import { ownSite } from './own-site.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
@@ -44,23 +47,27 @@ export class PostgresqlEngine implements Engine {
   readonly #dumps: PostgresqlDumps;
   readonly #queries: TenantQueries;
   readonly #watchdog: Watchdog;
+  readonly #logs: TenantLogs;
   /** Of each database, as Cloudlet calls it, by its name here. */
   readonly #ids = new Map<string, string>();
   readonly #isDiskLow: () => boolean;
 
   constructor(options: ManagedEngineOptions) {
-    const { external = null, isDiskLow, notice } = options;
+    const { external = null, folder, isDiskLow, notice } = options;
     const begin = () => this.#begin();
     const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);
     const { links, clients, guest, server } = site;
     const isGuest = external !== null;
+    const isUp = () => server.isUp;
     this.#site = site;
     this.#links = links;
     // The disk of another host is not ours to know.
     this.#isDiskLow = isGuest ? () => false : isDiskLow;
     this.#dumps = new PostgresqlDumps({ links, clients, guest, rolesOf });
     this.#queries = new TenantQueries({ links, isGuest, rolesOf });
-    this.#watchdog = new Watchdog({ links, isUp: () => server.isUp, isGuest, isDiskLow, notice });
+    const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
+    this.#logs = logs;
+    this.#watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, notice, logs });
   }
 
   /** Of the server, for tests; null: it does not run. */
@@ -194,6 +201,11 @@ export class PostgresqlEngine implements Engine {
       await store.dropDatabase(client, roles.group);
       await store.dropRoles(client, roles);
     });
+    this.#logs.remove(name);
+  }
+
+  async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {
+    return this.#logs.read(database, maxBytes);
   }
 
   async list(): Promise<readonly string[]> {
@@ -229,6 +241,7 @@ export class PostgresqlEngine implements Engine {
 
   /** With a server that is up. */
   async #begin(): Promise<void> {
+    this.#logs.begin();
     this.#watchdog.began();
     await this.#dumps.sweep();
   }

@@ -12,6 +12,7 @@ import {
 } from '../managed-server/managed-server.ts';
 import { makeFolder, runMaker } from '../managed-server/server-data.ts';
 import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
+import { LINE_PREFIX } from './log-lines.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
@@ -173,8 +174,9 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     client_connection_check_interval: '10s',
     tcp_keepalives_idle: 60,
     tcp_keepalives_interval: 15,
-    // Nothing of what tenants send.
-    log_min_messages: 'log',
+    // For the tenants' own logs; no statements, which may hold passwords.
+    log_min_messages: 'error',
+    log_line_prefix: LINE_PREFIX,
     log_min_error_statement: 'panic',
     log_checkpoints: 'off',
     log_timezone: 'UTC',

@@ -2,6 +2,7 @@
 import type { ClientBase } from 'pg';
 import type { EngineLimits } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
+import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
 
 export const ADMIN = 'cloudlet';
 /** May read everything, whatever the policies of rows say, and change nothing. */
@@ -44,8 +45,9 @@ export interface SizeState {
 }
 
 export interface Session {
-  readonly pid: number;
   readonly database: string;
+  /** When it was ended. */
+  readonly at: string;
 }
 
 /** A name as SQL. Throws for what we never made. */
@@ -281,23 +283,37 @@ export async function activity(client: ClientBase): Promise<Map<string, string>>
  */
 export async function endRunaways(client: ClientBase): Promise<Session[]> {
   const { rows } = await client.query(
-    `SELECT a.pid, a.datname, pg_terminate_backend(a.pid)
+    `SELECT a.pid, a.datname, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at, pg_terminate_backend(a.pid)
      FROM pg_stat_activity a JOIN pg_db_role_setting s ON s.setdatabase = a.datid AND s.setrole = 0,
        unnest(s.setconfig) AS setting
      WHERE setting LIKE 'statement_timeout=%' AND a.usename ~ '^[uq]_' AND a.datname ~ '^d_'
        AND pg_has_role(a.usesysid, 'USAGE') AND a.state IN ('active', 'fastpath function call')
        AND a.query_start < now() - (split_part(setting, '=', 2)::int + 1000) * interval '1 ms'`,
   );
-  return rows.map(({ pid, datname }) => ({ pid, database: datname }));
+  return rows.map(({ datname, at }) => ({ database: datname, at }));
+}
+
+/** Tenants' statements that run for long, longest first. */
+export async function slowStatements(client: ClientBase): Promise<RunningStatement[]> {
+  const { rows } = await client.query(
+    `SELECT pid || ' ' || query_start AS key, datname, left(query, $1) AS text,
+       extract(epoch FROM clock_timestamp() - query_start) * 1000 AS ms,
+       to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at
+     FROM pg_stat_activity
+     WHERE usename ~ '^[uq]_' AND datname ~ '^d_' AND pg_has_role(usesysid, 'USAGE')
+       AND state IN ('active', 'fastpath function call')
+       AND query_start < clock_timestamp() - $2 * interval '1 ms' ORDER BY query_start`,
+    [SLOW_TEXT, SLOW_MS],
+  );
+  return rows.map(({ key, datname, at, ms, text }) => ({ key, database: datname, at, ms: Number(ms), text }));
 }
 
 /** Ends sessions of tenants in databases that are not theirs, where we cannot keep them out. */
-export async function endStrays(client: ClientBase): Promise<Session[]> {
-  const { rows } = await client.query(
-    `SELECT pid, datname, pg_terminate_backend(pid) FROM pg_stat_activity
+export async function endStrays(client: ClientBase): Promise<void> {
+  await client.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE usename ~ '^[uq]_[a-z0-9]{16}$' AND datname !~ '^[dt]_' AND pg_has_role(usesysid, 'USAGE')`,
   );
-  return rows.map(({ pid, datname }) => ({ pid, database: datname }));
 }
 
 /** Whether transactions that do not say otherwise are read-only, in all databases. */

@@ -3,6 +3,8 @@
  * nearly full it keeps tenants from writing: PostgreSQL stops altogether when it cannot write its log.
  */
 import { ServerRounds, UseMarks } from '../managed-server/server-rounds.ts';
+import { ENDED_STATEMENT } from '../managed-server/slow-statements.ts';
+import type { TenantLogs } from '../managed-server/tenant-logs.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 
@@ -13,6 +15,7 @@ export interface WatchdogDeps {
   readonly isGuest: boolean;
   readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
+  readonly logs: TenantLogs;
 }
 
 const EVERY_MS = 1000;
@@ -60,10 +63,14 @@ export class Watchdog {
   }
 
   async #look(): Promise<void> {
-    const { links, notice } = this.#deps;
+    const { links, notice, logs } = this.#deps;
+    logs.flush();
     await links.asAdmin(async (client) => {
-      for (const { database } of await store.endRunaways(client))
+      for (const { database, at } of await store.endRunaways(client)) {
+        logs.add({ database, at, text: ENDED_STATEMENT });
         notice(`ended a statement of the database ${database} that ran for too long`);
+      }
+      logs.noteSlow(await store.slowStatements(client));
       if (this.#deps.isGuest) await store.endStrays(client);
       this.#use.note(await store.activity(client));
     });

@@ -16,6 +16,7 @@ export interface ExternalServerDeps {
 const CHECK_MS = 5000;
 
 export class ExternalServer implements EngineServer {
+  readonly log = null;
   readonly pid = null;
   readonly isMade = true;
   readonly #deps: ExternalServerDeps;

@@ -12,6 +12,7 @@ import { lastLine } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
 import type { EngineServer } from './engine-server.ts';
+import { LogFollower } from './log-follower.ts';
 import { freePort, holderOf, isFree, keepPort, keptPort } from './server-port.ts';
 
 export interface ServerPlaces {
@@ -74,11 +75,12 @@ const POLL_MS = 20;
 const RETRY_MS = 5000;
 const STARTS = 5;
 const STARTS_MS = 500;
-const MAX_LOG_BYTES = 16 * 2 ** 20;
 /** What a tenant does can fill it. */
-const TRIM_MS = 10_000;
+const TRIM_MS = 1000;
 
 export class ManagedServer implements EngineServer {
+  /** All that it and its sessions say. */
+  readonly log: LogFollower;
   readonly #deps: ManagedServerDeps;
   #running: RunningProcess | null = null;
   #isUp = false;
@@ -90,7 +92,8 @@ export class ManagedServer implements EngineServer {
 
   constructor(deps: ManagedServerDeps) {
     this.#deps = deps;
-    this.#trimming = setInterval(() => trimLog(join(this.#keeper, 'log')), TRIM_MS);
+    this.log = new LogFollower(join(this.#keeper, 'log'));
+    this.#trimming = setInterval(() => this.log.trim(), TRIM_MS);
     this.#trimming.unref();
   }
 
@@ -273,12 +276,6 @@ export class ManagedServer implements EngineServer {
       cause,
     });
   }
-}
-
-/** What is added to it meanwhile goes on behind what is left. */
-function trimLog(path: string): void {
-  const size = fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > MAX_LOG_BYTES) fs.truncateSync(path);
 }
 
 /** Of a process of that `folder`: another one in each cloud of a host. */
