@@ -40,6 +40,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
   const children = {
     clock,
     log,
+    ground: config.dataDir,
     users,
     maxChildren: config.databaseProcesses,
     idleMs: config.databaseIdleSeconds * 1000,
@@ -48,7 +49,12 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const atMongodb = join(config.dataDir, 'databases', 'mongodb');
   const mongodb = new MongodbEngine({ ...children, folder: atMongodb, alarms });
-  const processes = new HostProcesses({ clock, group: 'cloudlet-servers', hasUsers: users !== null });
+  const processes = new HostProcesses({
+    clock,
+    group: 'cloudlet-servers',
+    hasUsers: users !== null,
+    ground: config.dataDir,
+  });
   const postgresql = new PostgresqlEngine({
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,

@@ -8,7 +8,7 @@ import { systemClock } from '../clock.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
 import { newDatabase } from './new-database.ts';
-import { testUidBase } from './own-ground.ts';
+import { noUsers, testUidBase } from './own-ground.ts';
 
 export interface MongodbHouse {
   readonly engine: MongodbEngine;
@@ -32,7 +32,8 @@ export function openMongodb(options: Partial<MongodbEngineOptions> = {}): Mongod
     clock: systemClock,
     log: pino({ level: 'silent' }),
     folder,
-    users: process.getuid?.() === 0 ? { first: testUidBase(), count: 100_000 } : null,
+    ground: data,
+    users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
     maxChildren: 6,
     idleMs: 60_000,
     alarms: { raise: (code, detail) => alarms.set(code, detail), clear: (code) => alarms.delete(code) },

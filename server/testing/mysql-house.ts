@@ -30,7 +30,12 @@ export function mysqlHouse(firstPort = 31_000 + (process.pid % 1000)): MysqlHous
   const make = () =>
     new MysqlEngine({
       folder,
-      processes: new HostProcesses({ clock: systemClock, group: 'cloudlet-mysql-test', hasUsers }),
+      processes: new HostProcesses({
+        clock: systemClock,
+        group: 'cloudlet-mysql-test',
+        hasUsers,
+        ground: folder,
+      }),
       uidBase: hasUsers ? testUidBase() : null,
       alarms: { raise: () => {}, clear: () => {} },
       isDiskLow: () => house.isDiskLow,

@@ -38,7 +38,12 @@ export function postgresqlHouse(
   const make = () =>
     new PostgresqlEngine({
       folder,
-      processes: new HostProcesses({ clock: systemClock, group: 'cloudlet-postgresql-test', hasUsers }),
+      processes: new HostProcesses({
+        clock: systemClock,
+        group: 'cloudlet-postgresql-test',
+        hasUsers,
+        ground: folder,
+      }),
       uidBase: hasUsers ? testUidBase() : null,
       alarms: {
         raise: (code, detail) => alarms.set(code, detail),

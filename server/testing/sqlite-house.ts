@@ -30,6 +30,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteHo
     clock: systemClock,
     log: pino({ level: 'silent' }),
     folder,
+    ground: data,
     users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
     maxChildren: 6,
     idleMs: 60_000,

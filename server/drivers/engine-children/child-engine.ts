@@ -39,6 +39,8 @@ export interface ChildEngineOptions {
   readonly log: Logger;
   /** Where all is kept; need not be there yet. */
   readonly folder: string;
+  /** The data directory. */
+  readonly ground: string;
   /** Each database has a user of its own among these; null: ours. */
   readonly users: UserRange | null;
   /** At most so many databases are open at the same time. */
@@ -74,13 +76,13 @@ export class ChildEngine {
   #prepared: Promise<void> | null = null;
 
   constructor(kind: ChildEngineKind, options: ChildEngineOptions) {
-    const { clock, log, folder, users, maxChildren, idleMs } = options;
+    const { clock, log, folder, ground, users, maxChildren, idleMs } = options;
     this.#kind = kind;
     this.#options = options;
     this.dumpFormats = [kind.dump.format];
     this.#folders = new TenantFolders(folder);
     const { program } = kind;
-    this.#host = new ChildHost({ clock, program, codeFolder: join(folder, '.code'), users });
+    this.#host = new ChildHost({ clock, program, codeFolder: join(folder, '.code'), ground, users });
     this.#children = new Children({
       clock,
       log,

@@ -52,6 +52,8 @@ export interface ChildHostOptions {
   readonly program: ChildProgram;
   /** Ours, for the code that children run; written anew. */
   readonly codeFolder: string;
+  /** Directory of ours, in which all is. */
+  readonly ground: string;
   readonly users: UserRange | null;
 }
 
@@ -60,9 +62,10 @@ export class ChildHost {
   readonly #processes: HostProcesses;
 
   constructor(options: ChildHostOptions) {
-    const { clock, users } = options;
+    const { clock, ground, users } = options;
     this.#options = options;
-    this.#processes = new HostProcesses({ clock, group: 'cloudlet-databases', hasUsers: users !== null });
+    const hasUsers = users !== null;
+    this.#processes = new HostProcesses({ clock, group: 'cloudlet-databases', hasUsers, ground });
   }
 
   async prepare(): Promise<void> {

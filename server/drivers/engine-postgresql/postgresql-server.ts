@@ -1,7 +1,10 @@
 /** PostgreSQL as a server that we look after. */
+import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { AppError } from '../../errors.ts';
+import { hostPath } from '../../host-programs.ts';
 import { removeName } from '../host-process/foreign-files.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import {
@@ -99,15 +102,25 @@ export class PostgresqlServer implements ServerKind {
     );
   }
 
+  /** initdb asks for the name of its user. Where there is no view with one, `nobody` runs it. */
+  async #makerUser(): Promise<number | null> {
+    const { uid, processes } = this.#deps;
+    if (uid === null || (await processes.way()).hasView) return uid;
+    const nobody = /^nobody:[^:]*:(\d+):/m.exec(fs.readFileSync('/etc/passwd', 'latin1'))?.[1];
+    return nobody === undefined ? uid : Number(nobody);
+  }
+
   /** Made beside its place, so that a half-made one is never taken for one. */
   async #makeData({ home, seen }: ServerPlaces, { bin, env, readOnly }: PostgresqlPrograms): Promise<void> {
-    const { processes, uid, passwordOf } = this.#deps;
+    const { processes, passwordOf } = this.#deps;
+    const uid = await this.#makerUser();
     await removeTree(join(home, `${DATA}.new`));
     writeNew(join(home, PASSWORD_FILE), `${await scramVerifier(passwordOf(ADMIN))}\n`);
     const words = [
       ...['-D', join(seen, `${DATA}.new`), '--username', ADMIN, '--pwfile', join(seen, PASSWORD_FILE)],
       ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
     ];
+    if (uid !== this.#deps.uid) await giveTree(home, uid);
     await runMaker(processes, {
       name: processName('postgresql-initdb', home),
       command: join(bin, 'initdb'),
@@ -118,9 +131,16 @@ export class PostgresqlServer implements ServerKind {
       readOnly,
       memoryMb: MEMORY_MB,
     }).finally(() => removeName(join(home, PASSWORD_FILE)));
+    if (uid !== this.#deps.uid) await giveTree(home, this.#deps.uid);
     fs.renameSync(join(home, `${DATA}.new`), join(home, DATA));
     syncFolder(home);
   }
+}
+
+/** Follows no link that its user may have put there. */
+async function giveTree(path: string, uid: number | null): Promise<void> {
+  const env = { PATH: hostPath() };
+  await promisify(execFile)('chown', ['-Rh', `${uid}:${uid}`, path], { env });
 }
 
 /** Where its socket is. */

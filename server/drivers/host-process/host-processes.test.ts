@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../clock.ts';
+import type { AppError } from '../../errors.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { noUsers, testUidBase } from '../../testing/own-ground.ts';
+import { noGuestUsers, noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { type ForeignProgram, HostProcesses } from './host-processes.ts';
 import { findWay, seenUser, type Way } from './host-ways.ts';
 import { RUN } from './launch-script.ts';
@@ -26,6 +27,7 @@ const [asRoot, asUser] = await Promise.all([findWay(true), findWay(false)]);
 const WAYS = {
   'with users of their own, apart': noUsers === null && asRoot.hasView ? asRoot : null,
   'as our own user, apart': asUser.hasView ? asUser : null,
+  'with users of their own, in plain view': noUsers === null ? PLAIN : null,
   'as our own user, in plain view': PLAIN,
 };
 
@@ -36,18 +38,17 @@ for (const [name, found] of Object.entries(WAYS)) {
     const isApart = way.hasView;
     const apart = { skip: isApart ? false : 'it is in plain view' };
     const uid = hasUsers ? UID : null;
-    const deps = { clock: systemClock, group: GROUP, hasUsers, way };
+    // As a data directory is: nobody but us gets past it.
+    const root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
+    const deps = { clock: systemClock, group: GROUP, hasUsers, way, ground: root };
     const processes = new HostProcesses(deps);
-    let root: string;
     let folder: string;
     let count = 0;
     before(() => {
-      // As a data directory is: nobody but us gets past it.
-      root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
       folder = join(root, "it's $HOME \\ `here`");
       fs.mkdirSync(folder, { mode: 0o700 });
       if (uid !== null) fs.chownSync(folder, uid, uid);
-      fs.writeFileSync(join(root, 'master.key'), 'secret');
+      fs.writeFileSync(join(root, 'master.key'), 'secret', { mode: 0o600 });
     });
     after(() => fs.rmSync(root, { recursive: true, force: true }));
 
@@ -112,6 +113,20 @@ for (const [name, found] of Object.entries(WAYS)) {
       assert.equal(seen.out, '/proc/1\n');
       assert.notEqual(seen.code, 0);
       assert.match(seen.err, /\/usr\/mine/);
+    });
+
+    test('is at home in its folder, reads what it is shown, and none of our files', async () => {
+      const shown = join(root, 'program');
+      fs.mkdirSync(shown, { mode: 0o755 });
+      fs.writeFileSync(join(shown, 'code'), 'code');
+      const home = await processes.pathOf(folder);
+      const look = 'echo mine >"$1/file"; cat "$1/file" "$2"; ls "$3"; cat "$3/master.key"';
+      const args = ['-c', look, 'sh', home, join(shown, 'code'), root];
+      const { out } = await outcome(script('', { args, readOnly: [shown] }));
+      assert.ok(out.startsWith('mine\ncode'), out);
+      // One that is our own user sees what we see where there is no view.
+      if (hasUsers || isApart) assert.ok(!out.includes('secret'), out);
+      fs.rmSync(shown, { recursive: true });
     });
 
     test('sees what it is shown where that is, and cannot change it', apart, async () => {
@@ -280,3 +295,24 @@ for (const [name, found] of Object.entries(WAYS)) {
     });
   });
 }
+
+test('a process of another user whom a directory above lets not pass is refused, and it is named', {
+  skip: noGuestUsers,
+}, async () => {
+  const root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
+  after(() => fs.rmSync(root, { recursive: true }));
+  const folder = join(root, 'data', 'tenant');
+  fs.mkdirSync(folder, { recursive: true });
+  const ground = join(root, 'data');
+  const options = { clock: systemClock, group: GROUP, hasUsers: true, way: PLAIN, ground };
+  const program = { name: `test-${process.pid}-shut`, command: '/bin/true', args: [], uid: UID, folder };
+  const start = new HostProcesses(options).start(
+    { ...program, network: 'host', memoryMb: 64 },
+    { stdio: PIPES },
+  );
+  await assert.rejects(start, (error: AppError) => {
+    assert.equal(error.code, 'engine_unavailable');
+    return error.message.includes(`${root} lets other users not pass`);
+  });
+  assert.equal(fs.statSync(root).mode & 0o777, 0o700);
+});

@@ -17,6 +17,7 @@ import { Cgroups } from './cgroups.ts';
 import { ENDED, exitOf, readEnding } from './ending-note.ts';
 import { apart, findWay, seenUser, setprivProgram, type Way } from './host-ways.ts';
 import { keeperScript, type Launch, READY, RUN, shellScript, WITH_US } from './launch-script.ts';
+import { openPaths } from './open-paths.ts';
 import {
   hostBootId,
   isAlive,
@@ -69,6 +70,11 @@ export interface ProcessesDeps {
   readonly group: string;
   /** Whether programs have users of their own; then each must name one. */
   readonly hasUsers: boolean;
+  /**
+   * Directory of ours, in which folders and programs are. Where there are no views it is opened for programs
+   * with users of their own to pass; not given: such programs name all files from their folder on.
+   */
+  readonly ground?: string;
   /** As `way()` finds it; given by tests. */
   readonly way?: Way;
 }
@@ -173,6 +179,9 @@ export class HostProcesses {
   #launch(program: ForeignProgram, way: Way, keeper: string | null): Launch {
     const { command, args, env = {}, uid, folder, readOnly = [], temporaryMb = 64 } = program;
     this.#check(program);
+    const { ground } = this.#deps;
+    if (!way.hasView && uid !== null && ground !== undefined)
+      openPaths(ground, [folder, command, ...readOnly]);
     const namespaces = apart(way, program.network);
     return {
       command,
