@@ -9,19 +9,24 @@ import type { Config } from './config.ts';
 import { SqliteSnapshots } from './drivers/metadata-sqlite/sqlite-snapshots.ts';
 import { DirectoryDataFiles } from './drivers/recovery-directory/data-files.ts';
 import { DirectoryTarget } from './drivers/recovery-directory/directory-target.ts';
+import { lookAtDirectory } from './drivers/recovery-directory/target-fact.ts';
 import { Changes } from './metadata/change.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import { cloudSources } from './recovery/cloud-sources.ts';
 import { JournalStore } from './recovery/journal-store.ts';
 import { Journals } from './recovery/journals.ts';
 import { Lease } from './recovery/lease.ts';
+import { OutlookStore } from './recovery/outlook-store.ts';
 import { Points } from './recovery/points.ts';
 import { RecoveryKeys } from './recovery/recovery-keys.ts';
 import { Removals } from './recovery/removals.ts';
 import type { Source } from './recovery/sources.ts';
 import { RecoveryStore, WRITER } from './recovery/store.ts';
 import { Verifications } from './recovery/verifications.ts';
+import { RecoveryWatch } from './recovery/watch.ts';
+import type { Alarms } from './system/alarms.ts';
 import type { Jobs } from './system/jobs.ts';
+import type { Meters } from './system/meters.ts';
 import type { Secrets } from './system/secrets.ts';
 import { VERSION } from './version.ts';
 
@@ -35,8 +40,10 @@ export interface RecoveryDeps {
   readonly base: {
     readonly metadata: Metadata;
     readonly secrets: Secrets;
+    readonly alarms: Alarms;
     readonly assertRoom: (bytes: number) => void;
   };
+  readonly meters: Meters;
   /** What the domains put into a point. */
   readonly sources: readonly Source[];
 }
@@ -47,7 +54,7 @@ export function recoveryHold({ metadata }: { readonly metadata: Metadata }, cloc
   return () => store.isHeld(clock.now());
 }
 
-export function buildRecovery({ config, clock, log, base, sources }: RecoveryDeps) {
+export function buildRecovery({ config, clock, log, base, meters, sources }: RecoveryDeps) {
   const { metadata, secrets, assertRoom } = base;
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
@@ -69,7 +76,12 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     find: () => keys.find(),
     cloud: () => cloudName(secrets),
   });
-  const shared = { store, changes, clock, repository: () => keys.open(), report };
+  const watch = buildWatch({ config, clock, base, keys, target });
+  meterRecovery(meters, watch);
+  const onEnd = () => {
+    void watch.look().catch((error) => report('', error));
+  };
+  const shared = { store, changes, clock, repository: () => keys.open(), report, onEnd };
   const verifications = new Verifications(shared);
   const points: Points = new Points({
     ...shared,
@@ -99,23 +111,59 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     removals,
     journals,
     journalMs,
+    watch,
     routes: { points, keys, verifications, removals },
   };
+}
+
+function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
+  const gauge = (name: string, help: string, read: () => number) =>
+    meters.gauge(`cloudlet_recovery_${name}`, { help, type: 'gauge', read });
+  gauge('points', 'Recovery points that can be restored', () => watch.figures().points);
+  gauge('point_age_seconds', 'Age of the newest of them', () => watch.figures().ageSeconds);
+  gauge('target_free_bytes', 'Room where they are kept', () => watch.figures().freeBytes);
+  gauge('key_taken', '1 once somebody has proved to have the recovery key', () =>
+    Number(watch.figures().isKeyTaken),
+  );
+}
+
+type WatchParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
+  readonly keys: RecoveryKeys;
+  readonly target: DirectoryTarget;
+};
+
+function buildWatch({ config, clock, base, keys, target }: WatchParts): RecoveryWatch {
+  const { metadata, alarms } = base;
+  return new RecoveryWatch({
+    outlooks: new OutlookStore(metadata),
+    store: new RecoveryStore(metadata),
+    clock,
+    alarms,
+    place: target.place,
+    look: async () => {
+      const fact = await lookAtDirectory(target.place, config.dataDir);
+      if (await keys.isLost()) throw new Error('the points that were made there are not in it');
+      return { ...fact, repositoryId: (await keys.find())?.id ?? null };
+    },
+  });
 }
 
 type RecoveryParts = ReturnType<typeof buildRecovery>;
 
 const HOUR_MS = 3_600_000;
 const TICK_MS = 10 * 60_000;
+const LOOK_MS = 60_000;
 
 /** Puts right what a kill left, and from then on removes what was deleted. */
 export function startRecovery(parts: RecoveryParts, jobs: Jobs, log: Logger): void {
-  const { points, removals, journals, journalMs } = parts;
+  const { points, removals, journals, journalMs, watch } = parts;
   void points
     .recover()
     .then(() => removals.reconcile())
+    .finally(() => watch.look())
     .catch((err) => log.error({ err }, 'recovery points were not looked after'));
   jobs.every('remove deleted recovery points', TICK_MS, () => removals.tick());
+  jobs.every('look at the place for recovery points', LOOK_MS, () => watch.look());
   jobs.every('write down what was revoked', journalMs, () => journals.write());
 }
 

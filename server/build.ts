@@ -199,7 +199,7 @@ async function buildDomains(
     engines: [engines.sqlite, engines.postgresql, engines.mysql, engines.mongodb],
   });
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
-  const recovery = buildRecovery({ config, clock, log, base, sources });
+  const recovery = buildRecovery({ config, clock, log, base, meters, sources });
   const credits = buildCredits(
     billing,
     [compute.accountStops, databases.accountStops],
@@ -239,6 +239,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
     databases: () => databases.engines.readiness(),
+    recovery: () => recovery.watch.read(),
     compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
   });
   return apiRoutes({

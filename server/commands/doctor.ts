@@ -17,6 +17,7 @@ import {
 import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
+import { checkRecovery } from './doctor-recovery.ts';
 
 /**
  * One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its
@@ -76,6 +77,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkPromises(),
     checkGuestLimits(),
     checkEngines(config),
+    checkRecovery(config),
   ]);
   const findings = groups.flat();
   for (const finding of findings) print(renderFinding(finding));

@@ -5,6 +5,7 @@ import { formatSize } from '../storage/format-size.ts';
 import { UsageError, type Words } from './command.ts';
 import { askServer, asOperator } from './operator-call.ts';
 import { Progress } from './progress.ts';
+import { warn } from './recovery-status.ts';
 
 const ROOT = '/api/disaster-recovery';
 const POINTS = `${ROOT}/points`;
@@ -45,6 +46,7 @@ export async function create(config: Config): Promise<number> {
       `${id} is complete: ${formatSize(size)}, ${formatSize(stored)} of it new, in ${point.target}`,
     );
     for (const { component, reason } of point.gaps) console.log(`not in it: ${component} (${reason})`);
+    await warn(call);
     return 0;
   });
 }

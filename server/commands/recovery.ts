@@ -4,9 +4,11 @@ import { type Command, UsageError, type Words } from './command.ts';
 import { key } from './recovery-key.ts';
 import { cancel, create, fsck, list, remove, undelete, verify } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
+import { status } from './recovery-status.ts';
 
 const HELP = `Usage: cloudlet recovery create
        cloudlet recovery list
+       cloudlet recovery status
        cloudlet recovery verify|cancel|delete|undelete POINT
        cloudlet recovery fsck
        cloudlet recovery key
@@ -15,6 +17,7 @@ const HELP = `Usage: cloudlet recovery create
 
 create    makes a recovery point of the whole cloud and waits for its end.
 list      lists the points of this cloud.
+status    says whether this cloud could be had back if it were lost now, and what is in the way.
 verify    reads every byte of a point, and names each file that is missing or damaged.
 cancel    stops making a point, or verifying one.
 delete    deletes a point. undelete has it back, for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
@@ -44,6 +47,7 @@ type Verb = (config: Config, words: Words) => Promise<number>;
 const VERBS: Readonly<Record<string, Verb>> = {
   create,
   list,
+  status,
   verify,
   cancel,
   delete: remove,

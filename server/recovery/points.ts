@@ -42,6 +42,8 @@ export interface PointsDeps {
   /** Bytes of all that there is, roughly: what percent are of. */
   readonly estimateBytes: () => Promise<number>;
   readonly report: (pointId: string, error: unknown) => void;
+  /** Told when one is whole, or given up. */
+  readonly onEnd: () => void;
 }
 
 const NOT_INCLUDED = [
@@ -197,6 +199,7 @@ export class Points {
         await this.#endHolds();
         await holding.release();
         this.#making = undefined;
+        this.#deps.onEnd();
       });
     this.#making = {
       cancel,

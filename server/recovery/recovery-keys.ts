@@ -69,12 +69,6 @@ export class RecoveryKeys {
     return (await this.find()) === undefined && (await store.newestSound(target.place)) !== undefined;
   }
 
-  /** True when points would be of no use if the cloud were lost now: nobody has the key. */
-  async isMissing(): Promise<boolean> {
-    const found = await this.find();
-    return found !== undefined && !(await this.#deps.store.isKeyTaken(found.id));
-  }
-
   /** Throws `recovery_key_taken`. */
   async show(): Promise<KeyAnswer> {
     const { id } = await this.open();

@@ -13,6 +13,8 @@ export interface VerificationsDeps {
   /** Opens the repository. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly report: (pointId: string, error: unknown) => void;
+  /** Told when one has been read, or given up. */
+  readonly onEnd: () => void;
 }
 
 interface Running {
@@ -63,6 +65,7 @@ export class Verifications {
         .catch((error: unknown) => this.#deps.report(pointId, error))
         .finally(() => {
           this.#running = undefined;
+          this.#deps.onEnd();
         }),
     };
     this.#running = running;

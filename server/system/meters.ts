@@ -12,6 +12,7 @@ interface Histogram {
 interface Gauge {
   readonly help: string;
   readonly type: 'gauge' | 'counter';
+  /** NaN: there is nothing to tell. */
   readonly read: () => number;
 }
 
@@ -71,7 +72,9 @@ export class Meters {
   render({ details = false } = {}): string {
     const lines: string[] = [];
     for (const [name, { help, type, read }] of this.#gauges) {
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${read()}`);
+      const value = read();
+      if (Number.isNaN(value)) continue;
+      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${value}`);
     }
     lines.push(
       '# HELP cloudlet_http_requests_total Requests answered',

@@ -14,7 +14,7 @@ interface Scrubs {
 }
 
 export interface SystemRoutesDeps {
-  readonly status: Status<unknown>;
+  readonly status: Status<unknown, unknown>;
   readonly meters: Meters;
   readonly scrubber: Scrubs;
   readonly rotateMasterKey: () => Promise<{ key_id: string; resealed: number }>;

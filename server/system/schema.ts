@@ -22,6 +22,13 @@ const Component = namedObject('Component', component);
 
 const OrNull = Type.Union([Type.String(), Type.Null()]);
 
+const RecoveryFailure = namedObject('RecoveryFailure', { at: Type.String(), reason: OrNull });
+const RecoveryWarning = namedObject('RecoveryWarning', {
+  code: Type.String(),
+  detail: Type.String(),
+  fix: Type.String(),
+});
+
 export const SystemStatus = namedObject('SystemStatus', {
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
     description: '`degraded` while any component is not `ok`; each says why',
@@ -59,6 +66,24 @@ export const SystemStatus = namedObject('SystemStatus', {
         }),
         { description: 'One that is missing is a problem only where databases of it exist' },
       ),
+    }),
+    recovery: namedObject('RecoveryComponent', {
+      ...component,
+      points: Type.Integer({ description: 'That can be restored, as far as is known' }),
+      newest_at: Time,
+      newest_age_seconds: Type.Union([Type.Integer(), Type.Null()]),
+      verified_at: Time,
+      last_failure: Type.Union([RecoveryFailure, Type.Null()], {
+        description: 'Of the last point, when it failed',
+      }),
+      key_taken: Type.Union([Type.Boolean(), Type.Null()], {
+        description: 'Whether somebody has proved to have the recovery key; null: there is none yet',
+      }),
+      on_data_disk: Type.Union([Type.Boolean(), Type.Null()]),
+      free_bytes: Type.Union([Type.Integer(), Type.Null()]),
+      warnings: Type.Array(RecoveryWarning, {
+        description: 'What would be in the way if this cloud were lost now',
+      }),
     }),
   }),
   alarms: Type.Array(

@@ -32,7 +32,9 @@ function open(engine: Partial<ComputeStatus> = {}) {
   const compute = async () => ({ ...ENGINE, ...engine });
   const databases = async () => [SQLITE];
   const version = '1.2.3';
-  const status = new Status({ clock, alarms, version, metrics: () => METRICS, scrub, compute, databases });
+  const recovery = async () => ({ points: 0 });
+  const told = { scrub, compute, databases, recovery };
+  const status = new Status({ clock, alarms, version, metrics: () => METRICS, ...told });
   return { clock, alarms, status };
 }
 
@@ -59,6 +61,7 @@ test('without alarms all is well, and the time since the start is told', async (
         fix: null,
       },
       databases: { status: 'ok', problem: null, engines: [SQLITE] },
+      recovery: { status: 'ok', problem: null, points: 0 },
     },
     alarms: [],
   });
@@ -89,6 +92,8 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     { code: 'billing_inconsistent', component: 'billing', ready: true },
     { code: 'machines_wait_for_room', component: 'compute', ready: true },
     { code: 'database_engine_unavailable', component: 'databases', ready: true },
+    { code: 'recovery_point_failed', component: 'recovery', ready: true },
+    { code: 'recovery_target_unavailable', component: 'recovery', ready: true },
     { code: 'something_else', component: undefined, ready: true },
   ];
   for (const { code, component, ready } of cases) {

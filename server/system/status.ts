@@ -24,7 +24,7 @@ export interface DatabaseEngineStatus {
   readonly fix: string | null;
 }
 
-export interface StatusDeps<Scrub> {
+export interface StatusDeps<Scrub, Recovery> {
   readonly clock: Clock;
   readonly alarms: Alarms;
   readonly version: string;
@@ -32,6 +32,7 @@ export interface StatusDeps<Scrub> {
   readonly scrub: () => Promise<Scrub>;
   readonly compute: () => Promise<ComputeStatus>;
   readonly databases: () => Promise<readonly DatabaseEngineStatus[]>;
+  readonly recovery: () => Promise<Recovery>;
 }
 
 /** Which component an alarm tells of. */
@@ -41,13 +42,14 @@ const COMPONENT_ALARMS = {
   billing: ['billing_inconsistent'],
   compute: ['machines_wait_for_room'],
   databases: ['database_engine_unavailable'],
+  recovery: ['recovery_point_failed', 'recovery_points_damaged', 'recovery_target_unavailable'],
 } as const;
 
-export class Status<Scrub> {
-  readonly #deps: StatusDeps<Scrub>;
+export class Status<Scrub, Recovery> {
+  readonly #deps: StatusDeps<Scrub, Recovery>;
   readonly #startedAt: number;
 
-  constructor(deps: StatusDeps<Scrub>) {
+  constructor(deps: StatusDeps<Scrub, Recovery>) {
     this.#deps = deps;
     this.#startedAt = deps.clock.monotonic();
   }
@@ -67,6 +69,7 @@ export class Status<Scrub> {
         billing: stateOf('billing', alarms),
         compute: presentCompute(compute, alarms),
         databases: { ...stateOf('databases', alarms), engines: await this.#deps.databases() },
+        recovery: { ...stateOf('recovery', alarms), ...(await this.#deps.recovery()) },
       },
       alarms,
     };

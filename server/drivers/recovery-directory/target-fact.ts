@@ -1,0 +1,31 @@
+/** What can be told of a directory for recovery points without writing to it. */
+import { access, constants, stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+export interface DirectoryFact {
+  readonly isOnDataDisk: boolean;
+  readonly freeBytes: number;
+}
+
+/** Of the directory, or of what it will be made in. Rejects with why it is of no use. */
+export async function lookAtDirectory(place: string, dataDir: string): Promise<DirectoryFact> {
+  const existing = await nearest(place);
+  await access(existing, constants.W_OK | constants.X_OK);
+  const [target, data, room] = await Promise.all([
+    stat(existing),
+    stat(await nearest(dataDir)),
+    statfs(existing),
+  ]);
+  return { isOnDataDisk: target.dev === data.dev, freeBytes: room.bavail * room.bsize };
+}
+
+async function nearest(path: string): Promise<string> {
+  try {
+    await access(path);
+    return path;
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (!isMissing || dirname(path) === path) throw error;
+    return nearest(dirname(path));
+  }
+}

@@ -1,0 +1,46 @@
+/** SQL of what the points of a place look like as a whole. */
+import type { Reads } from '../metadata/metadata.ts';
+
+/** Times are ms since 1970; null: there is none. */
+export interface Outlook {
+  /** That can be restored, as far as is known. */
+  readonly points: number;
+  readonly damaged: number;
+  readonly newest_at: number | null;
+  readonly verified_at: number | null;
+  /** Of the last point that was made, when it failed. */
+  readonly failed_at: number | null;
+  readonly failed_reason: string | null;
+}
+
+const NONE: Outlook = {
+  points: 0,
+  damaged: 0,
+  newest_at: null,
+  verified_at: null,
+  failed_at: null,
+  failed_reason: null,
+};
+
+export class OutlookStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  async of(target: string): Promise<Outlook> {
+    const row = await this.#reads.get<Outlook>(
+      `WITH here AS (SELECT * FROM recovery_points WHERE target = ?),
+         sound AS (SELECT * FROM here WHERE state IN ('complete', 'verified', 'drilled')),
+         last AS (SELECT * FROM here WHERE state NOT IN ('creating', 'cancelled') ORDER BY id DESC LIMIT 1),
+         failed AS (SELECT * FROM last WHERE state = 'failed')
+       SELECT (SELECT count(*) FROM sound) AS points,
+         (SELECT count(*) FROM here WHERE state = 'damaged') AS damaged,
+         (SELECT max(created_at) FROM sound) AS newest_at, (SELECT max(verified_at) FROM sound) AS verified_at,
+         (SELECT created_at FROM failed) AS failed_at, (SELECT reason FROM failed) AS failed_reason`,
+      target,
+    );
+    return row ?? NONE;
+  }
+}

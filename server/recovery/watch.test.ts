@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { FakeClock } from '../clock.ts';
+import { Alarms } from '../system/alarms.ts';
+import type { Outlook } from './outlook-store.ts';
+import { type PlaceFact, RecoveryWatch } from './watch.ts';
+
+const DAY_MS = 86_400_000;
+const NOTHING: Outlook = {
+  points: 0,
+  damaged: 0,
+  newest_at: null,
+  verified_at: null,
+  failed_at: null,
+  failed_reason: null,
+};
+const ELSEWHERE: PlaceFact = { isOnDataDisk: false, freeBytes: 7, repositoryId: 'r' };
+
+function open(look: () => Promise<PlaceFact>) {
+  const clock = new FakeClock();
+  const alarms = new Alarms(clock);
+  const state = { outlook: NOTHING, isKeyTaken: true };
+  const watch = new RecoveryWatch({
+    outlooks: { of: async () => state.outlook },
+    store: { isKeyTaken: async () => state.isKeyTaken },
+    clock,
+    alarms,
+    look,
+    place: '/mnt/points',
+  });
+  const codes = () => alarms.list().map(({ code }) => code);
+  const warnings = async () => (await watch.read()).warnings.map(({ code }) => code);
+  return { clock, alarms, state, watch, codes, warnings };
+}
+
+test('what would be in the way of a restore is a warning with its fix, and no alarm', async () => {
+  const place = { fact: { ...ELSEWHERE, isOnDataDisk: true } };
+  const { clock, state, watch, codes, warnings } = open(async () => place.fact);
+  state.isKeyTaken = false;
+  assert.deepEqual(
+    await warnings(),
+    ['no_recovery_point'],
+    'nothing is said of a place before the first look',
+  );
+  await watch.look();
+  state.outlook = { ...NOTHING, points: 1, newest_at: clock.now() };
+  assert.deepEqual(await warnings(), ['recovery_key_not_taken', 'recovery_target_on_data_disk']);
+  state.isKeyTaken = true;
+  place.fact = ELSEWHERE;
+  await watch.look();
+  assert.deepEqual(await warnings(), []);
+  clock.advance(9 * DAY_MS);
+  const { warnings: old, newest_age_seconds: age } = await watch.read();
+  assert.deepEqual(old, [
+    {
+      code: 'recovery_point_old',
+      detail: 'The newest recovery point is 9 days old',
+      fix: 'cloudlet recovery create',
+    },
+  ]);
+  assert.equal(age, 9 * 86_400);
+  assert.deepEqual(codes(), []);
+});
+
+test('a place that cannot be used is an alarm until it can', async () => {
+  const place: { problem: Error | null } = { problem: new Error('EACCES: permission denied') };
+  const { watch, alarms, codes } = open(async () => {
+    if (place.problem) throw place.problem;
+    return ELSEWHERE;
+  });
+  await watch.look();
+  assert.deepEqual(codes(), ['recovery_target_unavailable']);
+  assert.match(String(alarms.list()[0]?.detail), /in \/mnt\/points: EACCES/);
+  assert.equal((await watch.read()).free_bytes, null);
+  place.problem = null;
+  await watch.look();
+  assert.deepEqual(codes(), []);
+  assert.equal((await watch.read()).free_bytes, 7);
+});
+
+test('a place that does not answer is not waited for, and asked once', async (t: TestContext) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let looks = 0;
+  let answer = (_: PlaceFact) => {};
+  const { watch, codes } = open(() => {
+    looks++;
+    return new Promise((resolve) => {
+      answer = resolve;
+    });
+  });
+  for (let i = 0; i < 2; i++) {
+    const looking = watch.look();
+    t.mock.timers.tick(5000);
+    await looking;
+    assert.deepEqual(codes(), ['recovery_target_unavailable']);
+  }
+  assert.equal(looks, 1);
+  const looking = watch.look();
+  answer(ELSEWHERE);
+  await looking;
+  assert.deepEqual(codes(), []);
+});
+
+test('a point that failed is an alarm until the next one is whole, and so is one that is damaged', async () => {
+  const { clock, state, watch, alarms, codes } = open(async () => ELSEWHERE);
+  const at = clock.now();
+  state.outlook = {
+    ...NOTHING,
+    points: 2,
+    newest_at: at,
+    damaged: 1,
+    failed_at: at,
+    failed_reason: 'It is full',
+  };
+  await watch.look();
+  assert.deepEqual(codes(), ['recovery_point_failed', 'recovery_points_damaged']);
+  assert.equal(alarms.list()[0]?.detail, 'The last recovery point failed: It is full.');
+  assert.deepEqual((await watch.read()).last_failure, { at: '2026-01-01 00:00:00', reason: 'It is full' });
+  state.outlook = { ...NOTHING, points: 3, newest_at: at };
+  await watch.look();
+  assert.deepEqual(codes(), []);
+  assert.equal(watch.figures().points, 3);
+});

@@ -1,0 +1,148 @@
+/**
+ * Whether this cloud could be had back if it were lost now: what is in the way, and what to do about it.
+ *
+ * A place for points may not answer at all, as a network file system whose server is gone. So it is looked at
+ * now and then, and whoever asks is told what was found last.
+ */
+import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import type { Outlook, OutlookStore } from './outlook-store.ts';
+import type { RecoveryStore } from './store.ts';
+
+/** What is known of the place for points. */
+export interface PlaceFact {
+  readonly isOnDataDisk: boolean;
+  readonly freeBytes: number;
+  /** Of the repository there; null: none yet. */
+  readonly repositoryId: string | null;
+}
+
+export interface WatchDeps {
+  readonly outlooks: Pick<OutlookStore, 'of'>;
+  readonly store: Pick<RecoveryStore, 'isKeyTaken'>;
+  readonly clock: Clock;
+  readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
+  /** Rejects with why points cannot be kept there. */
+  readonly look: () => Promise<PlaceFact>;
+  readonly place: string;
+}
+
+/** Something that an operator should know of, though all works. */
+export interface Warning {
+  readonly code: string;
+  readonly detail: string;
+  readonly fix: string;
+}
+
+const SILENT_MS = 5000;
+const DAY_MS = 86_400_000;
+/** An older point is of little use. */
+const OLD_MS = 8 * DAY_MS;
+
+export class RecoveryWatch {
+  readonly #deps: WatchDeps;
+  #found: PlaceFact | undefined;
+  #looking: Promise<PlaceFact> | undefined;
+  /** As of the last look, for /metrics. */
+  #outlook: Outlook | undefined;
+  #isKeyTaken = false;
+
+  constructor(deps: WatchDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks at the place, for a while. One look at a time: one that hangs has a thread. */
+  async look(): Promise<void> {
+    const { alarms, place } = this.#deps;
+    this.#looking ??= this.#deps.look().finally(() => {
+      this.#looking = undefined;
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const silence = new Error(`it did not answer for ${SILENT_MS / 1000} seconds`);
+      timer = setTimeout(() => reject(silence), SILENT_MS).unref();
+    });
+    try {
+      this.#found = await Promise.race([this.#looking, late]);
+      alarms.clear('recovery_target_unavailable');
+    } catch (error) {
+      this.#found = undefined;
+      const detail = `Recovery points cannot be kept in ${place}: ${(error as Error).message}.`;
+      alarms.raise('recovery_target_unavailable', detail);
+    } finally {
+      clearTimeout(timer);
+    }
+    await this.#tellOfPoints();
+  }
+
+  async read() {
+    const { outlooks, store, clock, place } = this.#deps;
+    const outlook = await outlooks.of(place);
+    const { points, newest_at, verified_at, failed_at, failed_reason: reason } = outlook;
+    const id = this.#found?.repositoryId ?? null;
+    const isKeyTaken = id === null ? null : await store.isKeyTaken(id);
+    const ageMs = newest_at === null ? null : Math.max(0, clock.now() - newest_at);
+    this.#outlook = outlook;
+    this.#isKeyTaken = isKeyTaken === true;
+    return {
+      points,
+      newest_at: formatTimeOrNull(newest_at),
+      newest_age_seconds: ageMs && Math.round(ageMs / 1000),
+      verified_at: formatTimeOrNull(verified_at),
+      last_failure: failed_at === null ? null : { at: formatTime(failed_at), reason },
+      key_taken: isKeyTaken,
+      on_data_disk: this.#found?.isOnDataDisk ?? null,
+      free_bytes: this.#found?.freeBytes ?? null,
+      warnings: warningsOf({ ageMs, isKeyTaken, isOnDataDisk: this.#found?.isOnDataDisk === true }),
+    };
+  }
+
+  /** As of the last look; NaN where there is nothing to tell. */
+  figures() {
+    const { newest_at: newestAt = null, points = 0 } = this.#outlook ?? {};
+    return {
+      points,
+      ageSeconds: newestAt === null ? Number.NaN : (this.#deps.clock.now() - newestAt) / 1000,
+      freeBytes: this.#found?.freeBytes ?? Number.NaN,
+      isKeyTaken: this.#isKeyTaken,
+    };
+  }
+
+  async #tellOfPoints(): Promise<void> {
+    const { alarms } = this.#deps;
+    const { last_failure: failure } = await this.read();
+    const damaged = this.#outlook?.damaged ?? 0;
+    if (failure === null) alarms.clear('recovery_point_failed');
+    else alarms.raise('recovery_point_failed', `The last recovery point failed: ${failure.reason}.`);
+    if (damaged === 0) alarms.clear('recovery_points_damaged');
+    else {
+      const detail = `Recovery points are damaged: ${damaged}. Each names what is; make another, or delete them.`;
+      alarms.raise('recovery_points_damaged', detail);
+    }
+  }
+}
+
+function warningsOf(of: {
+  readonly ageMs: number | null;
+  readonly isKeyTaken: boolean | null;
+  readonly isOnDataDisk: boolean;
+}): Warning[] {
+  const { ageMs, isKeyTaken, isOnDataDisk } = of;
+  const warnings: Warning[] = [];
+  const warn = (code: string, detail: string, fix: string) => warnings.push({ code, detail, fix });
+  if (ageMs === null) {
+    warn('no_recovery_point', 'There is no recovery point of this cloud', 'cloudlet recovery create');
+  } else if (ageMs > OLD_MS) {
+    const detail = `The newest recovery point is ${Math.floor(ageMs / DAY_MS)} days old`;
+    warn('recovery_point_old', detail, 'cloudlet recovery create');
+  }
+  if (isKeyTaken === false) {
+    const detail = 'Nobody has taken the recovery key: without this machine its points cannot be opened';
+    warn('recovery_key_not_taken', detail, 'cloudlet recovery key');
+  }
+  if (isOnDataDisk) {
+    const detail = 'Recovery points are on the disk that the data is on: they are lost with it';
+    const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or on NFS';
+    warn('recovery_target_on_data_disk', detail, fix);
+  }
+  return warnings;
+}
