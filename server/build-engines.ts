@@ -11,6 +11,7 @@ import { PostgresqlEngine, USERS } from './drivers/engine-postgresql/postgresql-
 import { exchangeHrana, type HranaCall } from './drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from './drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from './drivers/host-process/host-processes.ts';
+import { ServerTls } from './drivers/managed-server/server-tls.ts';
 import type { Alarms } from './system/alarms.ts';
 import type { DiskRoom } from './system/disk-room.ts';
 import { whyNoOtherUsers } from './system/other-users.ts';
@@ -18,7 +19,14 @@ import { whyNoOtherUsers } from './system/other-users.ts';
 export interface EnginesOptions {
   readonly config: Pick<
     Config,
-    'dataDir' | 'databaseUidBase' | 'databaseProcesses' | 'databaseIdleSeconds' | 'postgresqlUrl'
+    | 'dataDir'
+    | 'databaseUidBase'
+    | 'databaseProcesses'
+    | 'databaseIdleSeconds'
+    | 'postgresqlUrl'
+    | 'databaseHost'
+    | 'tlsCert'
+    | 'tlsKey'
   >;
   readonly clock: Clock;
   readonly log: Logger;
@@ -49,6 +57,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const atMongodb = join(config.dataDir, 'databases', 'mongodb');
   const mongodb = new MongodbEngine({ ...children, folder: atMongodb, alarms });
+  const tls = tlsOf(config, clock);
   const processes = new HostProcesses({
     clock,
     group: 'cloudlet-servers',
@@ -60,6 +69,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS,
     external: externalPostgresql(config),
+    tls,
     alarms,
     isDiskLow: () => room.isLow(),
     notice: (text) => log.warn(text),
@@ -68,12 +78,20 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     folder: join(config.dataDir, 'databases', 'mysql'),
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
+    tls,
     alarms,
     isDiskLow: () => room.isLow(),
     notice: (text) => log.warn(text),
   });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
   return { sqlite, postgresql, mysql, mongodb, exchange };
+}
+
+/** For servers that users on other hosts reach; null: there are none. */
+function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls | null {
+  const { dataDir, databaseHost: host, tlsCert: certFile, tlsKey: keyFile } = config;
+  if (host === '') return null;
+  return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
 }
 
 /** Has the servers up that there are; only a server does. */

@@ -2,7 +2,8 @@
 import { delimiter, isAbsolute, resolve } from 'node:path';
 import { didYouMean } from './did-you-mean.ts';
 import { isServiceLink } from './service-links.ts';
-import { ConfigError, SETTINGS, type Setting } from './settings.ts';
+import { ConfigError, type Setting } from './setting-kinds.ts';
+import { SETTINGS } from './settings.ts';
 
 export type Config = {
   readonly [K in keyof typeof SETTINGS]: (typeof SETTINGS)[K]['fallback'] extends string
@@ -34,6 +35,8 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
   const config = Object.fromEntries(values) as Config;
   if (config.port !== 0 && config.port === config.dataPort)
     throw new ConfigError(`CLOUDLET_PORT and CLOUDLET_DATA_PORT are both ${config.port}: they must differ`);
+  if ((config.tlsCert === '') !== (config.tlsKey === ''))
+    throw new ConfigError('CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY belong together: set both, or none');
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
 }
 

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { type Command, UsageError, type Words } from './commands/command.ts';
 import { ignoredSettings, loadConfig } from './config.ts';
 import { didYouMean } from './did-you-mean.ts';
-import { ConfigError } from './settings.ts';
+import { ConfigError } from './setting-kinds.ts';
 import { VERSION } from './version.ts';
 
 const HELP = `Usage: cloudlet <command>

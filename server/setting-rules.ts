@@ -4,6 +4,13 @@ export const networks = (value: string) =>
   value === '' || value.split(',').every((entry) => /^[0-9a-fA-F.:]+\/\d{1,3}$/.test(entry))
     ? undefined
     : 'must be networks like 10.0.0.0/8, separated by commas';
+export const absolutePath = (value: string) =>
+  value === '' || value.startsWith('/') ? undefined : 'must be an absolute path';
+/** A wildcard is nothing that a client could connect to. */
+export const hostName = (value: string) =>
+  /^(?!0\.0\.0\.0$|::$)[0-9A-Za-z.:-]{0,253}$/.test(value)
+    ? undefined
+    : 'must be a name or address like db.example.com, which clients can connect to';
 export const folders = (value: string) =>
   value === '' || value.split(',').every((entry) => entry.startsWith('/'))
     ? undefined

@@ -1,49 +1,17 @@
 /** Every setting: environment variable, default, bounds and help. config.ts reads them. */
-import { adminKey, folders, networks, notEmpty, origins, pool, serverUrl, url } from './setting-rules.ts';
-
-export interface Setting<T> {
-  readonly env: string;
-  readonly help: string;
-  readonly fallback: T;
-  readonly parse: (text: string) => T;
-}
-
-/** A setting that cannot be. */
-export class ConfigError extends Error {}
-
-function text(
-  env: string,
-  fallback: string,
-  help: string,
-  check?: (value: string) => string | undefined,
-): Setting<string> {
-  const parse = (value: string) => {
-    const problem = check?.(value);
-    if (problem) throw new ConfigError(problem);
-    return value;
-  };
-  return { env, fallback, help, parse };
-}
-
-function integer(env: string, fallback: number, min: number, max: number, help: string): Setting<number> {
-  const parse = (value: string) => {
-    const number = Number(value);
-    if (!/^\d+$/.test(value) || number < min || number > max) {
-      throw new ConfigError(`must be a whole number from ${min} to ${max}, got "${value}"`);
-    }
-    return number;
-  };
-  return { env, fallback, help, parse };
-}
-
-function oneOf<T extends string>(env: string, fallback: T, choices: readonly T[], help: string): Setting<T> {
-  const parse = (value: string) => {
-    const choice = choices.find((candidate) => candidate === value);
-    if (choice === undefined) throw new ConfigError(`must be one of ${choices.join(', ')}, got "${value}"`);
-    return choice;
-  };
-  return { env, fallback, help: `${help} (${choices.join(', ')})`, parse };
-}
+import { integer, oneOf, text } from './setting-kinds.ts';
+import {
+  absolutePath,
+  adminKey,
+  folders,
+  hostName,
+  networks,
+  notEmpty,
+  origins,
+  pool,
+  serverUrl,
+  url,
+} from './setting-rules.ts';
 
 export const SETTINGS = {
   host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on', notEmpty),
@@ -330,6 +298,19 @@ export const SETTINGS = {
     24 * 365,
     'How long the last dump of a deleted database is kept; 0: there is none',
   ),
+  databaseHost: text(
+    'CLOUDLET_DATABASE_HOST',
+    '',
+    'Name or address of this host by which other hosts reach PostgreSQL and MySQL databases, with TLS; empty: they are reached at 127.0.0.1 alone, without',
+    hostName,
+  ),
+  tlsCert: text(
+    'CLOUDLET_TLS_CERT',
+    '',
+    'Certificate for CLOUDLET_DATABASE_HOST, a PEM file with its chain; empty: one of an authority of our own',
+    absolutePath,
+  ),
+  tlsKey: text('CLOUDLET_TLS_KEY', '', 'Key of CLOUDLET_TLS_CERT, a PEM file', absolutePath),
   postgresqlUrl: text(
     'CLOUDLET_POSTGRESQL_URL',
     '',
@@ -340,7 +321,7 @@ export const SETTINGS = {
     'CLOUDLET_RECOVERY_TARGET',
     '',
     'Directory for recovery points: another disk, or NFS; without one they are in the data directory itself',
-    (value) => (value === '' || value.startsWith('/') ? undefined : 'must be an absolute path'),
+    absolutePath,
   ),
   recoveryUndeleteHours: integer(
     'CLOUDLET_RECOVERY_UNDELETE_HOURS',

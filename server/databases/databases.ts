@@ -138,7 +138,8 @@ export class Databases {
     const { engines, lifecycle, answers } = this.#deps;
     const { ca } = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
     const connection = await answers.connection(row, password);
-    return { connection, snippets: snippetsFor(row.engine, { uri: connection.uri, password }), ca };
+    const { uri, tls } = connection;
+    return { connection, snippets: snippetsFor(row.engine, { uri, password, tls, hasCa: ca !== null }), ca };
   }
 
   #sizeLimit(megabytes: number | undefined): number | undefined {

@@ -10,7 +10,8 @@ const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const address = 'http://127.0.0.1:9000/db/db-1/';
-const snippets = snippetsFor('sqlite', { uri: `${address}?authToken=secret`, password: 'secret' });
+const plain = { password: 'secret', tls: false, hasCa: false };
+const snippets = snippetsFor('sqlite', { uri: `${address}?authToken=secret`, ...plain });
 
 test('each has the address, with its slash, and the password', () => {
   assert.deepEqual(Object.keys(snippets), ['cli', 'node', 'python', 'go', 'php']);
@@ -21,15 +22,23 @@ test('each has the address, with its slash, and the password', () => {
   assert.ok(snippets.cli.includes(`'${address}v2/pipeline'`));
 });
 
-const postgresql = snippetsFor('postgresql', {
-  uri: 'postgresql://u_1:secret@127.0.0.1:5432/d_1',
-  password: 'secret',
+const postgresql = snippetsFor('postgresql', { uri: 'postgresql://u_1:secret@127.0.0.1:5432/d_1', ...plain });
+const mysqlUri = 'mysql://u_1:secret@127.0.0.1:3306/d_1';
+const mysql = snippetsFor('mysql', { uri: mysqlUri, ...plain });
+const mysqlTls = snippetsFor('mysql', { uri: mysqlUri, ...plain, tls: true, hasCa: true });
+
+test('with TLS each names the file with the certificate to trust, or asks for a verified one', () => {
+  for (const code of [mysqlTls.cli, mysqlTls.node, mysqlTls.python, mysqlTls.php])
+    assert.ok(code.includes('ca.pem'), code);
+  const uri = 'postgresql://u_1:secret@db.example:5432/d_1?sslmode=verify-full&sslrootcert=ca.pem';
+  const { cli, php } = snippetsFor('postgresql', { uri, ...plain, tls: true, hasCa: true });
+  assert.ok(cli.includes(uri));
+  assert.match(php, /\$url\['query'\]/);
 });
-const mysql = snippetsFor('mysql', { uri: 'mysql://u_1:secret@127.0.0.1:3306/d_1', password: 'secret' });
 
 const mongodb = snippetsFor('mongodb', {
   uri: 'mongodb://u_1:secret@127.0.0.1:27117/d_1?authSource=d_1',
-  password: 'secret',
+  ...plain,
 });
 
 test('the one for Node is a module that Node can read', () => {
@@ -41,7 +50,7 @@ test('the one for Node is a module that Node can read', () => {
   const { status, stderr } = check(snippets.node);
   assert.equal(status, 0, stderr);
   assert.equal(check(postgresql.node).status, 0);
-  assert.equal(check(mysql.node).status, 0);
   assert.equal(check(mongodb.node).status, 0);
+  for (const { node } of [mysql, mysqlTls]) assert.equal(check(node).status, 0);
   assert.notEqual(check(`${snippets.node} )`).status, 0, 'one with a mistake is refused');
 });

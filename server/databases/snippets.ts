@@ -6,7 +6,12 @@ export interface Target {
   /** With the password. */
   readonly uri: string;
   readonly password: string;
+  readonly tls: boolean;
+  /** Whether users are given the certificate to trust, which they keep as CA_FILE. */
+  readonly hasCa: boolean;
 }
+
+const CA_FILE = 'ca.pem';
 
 export function snippetsFor(engine: EngineName, target: Target): Snippets {
   return WRITERS[engine](target);
@@ -53,17 +58,18 @@ print_r(json_decode($answer, true)['results'][0]['response']['result']['rows']);
   };
 }
 
-function mysql({ uri }: Target): Snippets {
+function mysql({ uri, tls, hasCa }: Target): Snippets {
+  const ca = hasCa ? CA_FILE : null;
   const { username, password, hostname, port, pathname } = new URL(uri);
   const name = pathname.slice(1);
   const place = `mysql:host=${hostname};port=${port};dbname=${name};charset=utf8mb4`;
-  const goUri = `${username}:${password}@tcp(${hostname}:${port})/${name}`;
+  const goUri = `${username}:${password}@tcp(${hostname}:${port})/${name}${tls ? '?tls=true' : ''}`;
   const login = `--host=${hostname} --port=${port} --user=${username} --password=${password}`;
   return {
-    cli: `mariadb ${login} --execute='SELECT 1 AS one' ${name}`,
+    cli: `mariadb ${login}${tls ? mariadbTls(ca) : ''} --execute='SELECT 1 AS one' ${name}`,
     node: `// npm install mysql2
-import { createConnection } from 'mysql2/promise';
-const connection = await createConnection('${uri}');
+${ca === null ? '' : "import { readFileSync } from 'node:fs';\n"}import { createConnection } from 'mysql2/promise';
+const connection = await createConnection(${tls ? `{ uri: '${uri}', ssl: ${nodeTls(ca)} }` : `'${uri}'`});
 const [rows] = await connection.query('SELECT 1 AS one');
 console.log(rows);
 await connection.end();
@@ -71,7 +77,7 @@ await connection.end();
     python: `# pip install PyMySQL
 import pymysql
 connection = pymysql.connect(
-    host="${hostname}", port=${port}, user="${username}", password="${password}", database="${name}"
+    host="${hostname}", port=${port}, user="${username}", password="${password}", database="${name}"${tls ? pythonTls(ca) : ''}
 )
 with connection.cursor() as cursor:
     cursor.execute("SELECT 1 AS one")
@@ -79,13 +85,25 @@ with connection.cursor() as cursor:
 `,
     go: goProgram({ driver: 'mysql', module: 'github.com/go-sql-driver/mysql', uri: goUri }),
     php: `<?php
-$connection = new PDO('${place}', '${username}', '${password}');
+$connection = new PDO('${place}', '${username}', '${password}'${ca === null ? '' : `, [PDO::MYSQL_ATTR_SSL_CA => '${ca}']`});
 print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
 `,
   };
 }
 
-function postgresql({ uri }: Target): Snippets {
+function mariadbTls(ca: string | null): string {
+  return `${ca === null ? '' : ` --ssl-ca=${ca}`} --ssl-verify-server-cert`;
+}
+
+function nodeTls(ca: string | null): string {
+  return ca === null ? '{}' : `{ ca: readFileSync('${ca}') }`;
+}
+
+function pythonTls(ca: string | null): string {
+  return ca === null ? ',\n    ssl_verify_cert=True' : `,\n    ssl_ca="${ca}"`;
+}
+
+function postgresql({ uri, tls }: Target): Snippets {
   return {
     cli: `psql '${uri}' -c 'SELECT 1 AS one'`,
     node: `// npm install pg
@@ -104,7 +122,7 @@ with psycopg.connect("${uri}") as connection:
     go: goProgram({ driver: 'pgx', module: 'github.com/jackc/pgx/v5/stdlib', uri }),
     php: `<?php
 $url = parse_url('${uri}');
-$place = "pgsql:host={$url['host']};port={$url['port']};dbname=" . ltrim($url['path'], '/');
+$place = "pgsql:host={$url['host']};port={$url['port']};dbname=" . ltrim($url['path'], '/');${tls ? "\n$place .= ';' . str_replace('&', ';', $url['query']);" : ''}
 $connection = new PDO($place, $url['user'], $url['pass']);
 print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
 `,

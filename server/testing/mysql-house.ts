@@ -9,6 +9,7 @@ import type { EngineDatabase } from '../databases/engine.ts';
 import { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
 /** For the `skip` of tests. */
@@ -24,7 +25,10 @@ export interface MysqlHouse {
   close(): Promise<void>;
 }
 
-export function mysqlHouse(firstPort = 31_000 + (process.pid % 1000)): MysqlHouse {
+export function mysqlHouse(
+  firstPort = 31_000 + (process.pid % 1000),
+  more: Pick<ManagedEngineOptions, 'tls'> = {},
+): MysqlHouse {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-mysql-'));
   const hasUsers = noUsers === null;
   const make = () =>
@@ -41,6 +45,7 @@ export function mysqlHouse(firstPort = 31_000 + (process.pid % 1000)): MysqlHous
       isDiskLow: () => house.isDiskLow,
       notice: () => {},
       firstPort,
+      ...more,
     });
   const house = { isDiskLow: false };
   const engines = [make()];

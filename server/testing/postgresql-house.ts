@@ -9,7 +9,7 @@ import type { EngineDatabase } from '../databases/engine.ts';
 import { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
+import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
 import { randomName } from '../ids.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
@@ -29,7 +29,7 @@ export interface PostgresqlHouse {
 
 export function postgresqlHouse(
   firstPort = 20_000 + (process.pid % 10_000),
-  external: ServerAddress | null = null,
+  more: Pick<ManagedEngineOptions, 'external' | 'tls'> = {},
 ): PostgresqlHouse {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-postgresql-'));
   const alarms = new Map<string, string>();
@@ -52,7 +52,7 @@ export function postgresqlHouse(
       isDiskLow: () => disk.isLow,
       notice: () => {},
       firstPort,
-      external,
+      ...more,
     });
   const engines = [make()];
   return {

@@ -19,9 +19,16 @@ import type {
   Table,
 } from '../../databases/engine.ts';
 import { ClientPrograms, SLOTS } from '../managed-server/client-programs.ts';
-import { type ManagedEngineOptions, programsOrThrow, readinessOf } from '../managed-server/managed-engine.ts';
+import {
+  endpointOf,
+  hostAndPort,
+  type ManagedEngineOptions,
+  programsOrThrow,
+  readinessOf,
+} from '../managed-server/managed-engine.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
+import type { ServerTls } from '../managed-server/server-tls.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
@@ -49,10 +56,12 @@ export class MysqlEngine implements Engine {
   readonly #logs: TenantLogs;
   /** Of each database, as Cloudlet calls it, by its name here. */
   readonly #ids = new Map<string, string>();
+  readonly #tls: ServerTls | null;
   #secret: Buffer | null = null;
 
   constructor(options: ManagedEngineOptions) {
-    const { folder, processes, uidBase, alarms, isDiskLow, notice, firstPort = PORT } = options;
+    const { folder, processes, uidBase, alarms, isDiskLow, notice, tls = null, firstPort = PORT } = options;
+    this.#tls = tls;
     const programs = () => this.#programs();
     const isUp = () => this.#server.isUp;
     const place = () => {
@@ -62,7 +71,8 @@ export class MysqlEngine implements Engine {
     const links = new MysqlLinks(place, isUp);
     const passwordOf = (role: string) => links.passwordOf(role);
     const greet = () => this.#greet();
-    const kind = new MysqlServer({ processes, uid: uidBase, firstPort, programs, passwordOf, greet });
+    const how = { processes, uid: uidBase, firstPort, tls };
+    const kind = new MysqlServer({ ...how, programs, passwordOf, greet });
     const atServer = join(folder, 'server');
     this.#server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, notice });
     const uids = uidBase === null ? null : uidBase + 1;
@@ -147,9 +157,9 @@ export class MysqlEngine implements Engine {
 
   async endpoint({ databaseId, database, username }: EngineDatabase): Promise<Endpoint> {
     this.#ids.set(database, databaseId);
-    const [host, port] = ['127.0.0.1', this.#server.port ?? 0];
-    const uri = (password: string) => `mysql://${username}:${password}@${host}:${port}/${database}`;
-    return { host, port, tls: false, ca: null, uri };
+    const endpoint = endpointOf(this.#server.port, this.#tls);
+    const end = `@${hostAndPort(endpoint)}/${database}`;
+    return { ...endpoint, uri: (password) => `mysql://${username}:${password}${end}` };
   }
 
   async measure({ databaseId, database, sizeLimitBytes }: EngineDatabase): Promise<Measured> {

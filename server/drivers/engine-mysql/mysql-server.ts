@@ -10,6 +10,7 @@ import {
 } from '../managed-server/managed-server.ts';
 import { makeFolder, runMaker } from '../managed-server/server-data.ts';
 import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import type { MysqlPrograms } from './mysql-programs.ts';
 import { ADMIN } from './mysql-store.ts';
 import { nativeHash } from './native-hash.ts';
@@ -48,6 +49,7 @@ export class MysqlServer implements ServerKind {
     const programs = await this.#deps.programs();
     this.#programs = programs;
     makeServerSecret(places);
+    this.#deps.tls?.place(places.home, this.#deps.uid);
     for (const name of [RUN, NOTHING]) makeFolder(join(places.home, name), this.#deps.uid);
     if (dataSeries(places) === null) await this.#makeData(places, programs);
   }
@@ -58,7 +60,10 @@ export class MysqlServer implements ServerKind {
     const temporary = seen === home ? join(seen, RUN) : '/tmp';
     return {
       command: programs.server,
-      args: [...commonWords(programs, join(seen, DATA)), ...settingsOf({ seen, port, temporary })],
+      args: [
+        ...commonWords(programs, join(seen, DATA)),
+        ...settingsOf({ seen, port, temporary, tls: this.#deps.tls }),
+      ],
       env: { ...programs.env, TZ: 'UTC' },
       readOnly: programs.readOnly,
       temporaryMb: TEMPORARY_MB,
@@ -155,9 +160,27 @@ function commonWords({ share }: MysqlPrograms, data: string): string[] {
   ];
 }
 
-function settingsOf(at: { readonly seen: string; readonly port: number; readonly temporary: string }) {
+interface Settings {
+  readonly seen: string;
+  readonly port: number;
+  readonly temporary: string;
+  readonly tls: ServerTls | null;
+}
+
+function tlsWords({ seen, tls }: Pick<Settings, 'seen' | 'tls'>): string[] {
+  if (tls === null) return ['--bind-address=127.0.0.1'];
   return [
-    '--bind-address=127.0.0.1',
+    `--bind-address=${tls.listen.join(',')}`,
+    `--ssl-cert=${join(seen, CERT_FILE)}`,
+    `--ssl-key=${join(seen, KEY_FILE)}`,
+    '--tls-version=TLSv1.2,TLSv1.3',
+    '--require-secure-transport=ON',
+  ];
+}
+
+function settingsOf(at: Settings) {
+  return [
+    ...tlsWords(at),
     `--port=${at.port}`,
     // From its data: short wherever that is.
     `--socket=../${RUN}/${SOCKET}`,

@@ -11,7 +11,7 @@ async function open(): Promise<EngineHouse> {
   const server = await operatorPostgresql();
   await server.run("CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD 'p:/@ word'");
   const address = serverAddress('CLOUDLET_POSTGRESQL_URL', server.url('maker', 'p:/@ word'), 5432);
-  const { engine, close } = postgresqlHouse(0, address);
+  const { engine, close } = postgresqlHouse(0, { external: address });
   return postgresqlEngineHouse({
     engine,
     crash: () => server.crash(),

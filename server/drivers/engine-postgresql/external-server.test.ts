@@ -28,7 +28,8 @@ describe("the operator's PostgreSQL", { skip: noPostgresql }, () => {
 
   /** A cloud that uses it, in the name of that user. */
   async function cloud(t: { after(work: () => Promise<void>): void }, user = 'maker', password = PASSWORD) {
-    const house = postgresqlHouse(0, serverAddress(SETTING, server.url(user, password), 5432));
+    const external = serverAddress(SETTING, server.url(user, password), 5432);
+    const house = postgresqlHouse(0, { external });
     t.after(() => house.close());
     return house;
   }
@@ -99,10 +100,8 @@ describe("the operator's PostgreSQL", { skip: noPostgresql }, () => {
   test('a wrong URL, password or missing right is said with the fix, and never the password', async (t) => {
     const wrong = await cloud(t, 'maker', 'not-the-right-one');
     const weak = await cloud(t, 'weak');
-    const closed = postgresqlHouse(
-      0,
-      serverAddress(SETTING, `postgresql://u:${PASSWORD}@127.0.0.1:1/x`, 5432),
-    );
+    const nowhere = serverAddress(SETTING, `postgresql://u:${PASSWORD}@127.0.0.1:1/x`, 5432);
+    const closed = postgresqlHouse(0, { external: nowhere });
     t.after(() => closed.close());
     const expected = [
       [wrong, /refuses the user/, /correct user and password in CLOUDLET_POSTGRESQL_URL/],

@@ -1,7 +1,12 @@
 /** A PostgreSQL that we look after: made, started and stopped by us, on a socket and on loopback. */
 import { join } from 'node:path';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
-import { type ManagedEngineOptions, programsOrThrow, readinessOf } from '../managed-server/managed-engine.ts';
+import {
+  endpointOf,
+  type ManagedEngineOptions,
+  programsOrThrow,
+  readinessOf,
+} from '../managed-server/managed-engine.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
@@ -16,7 +21,7 @@ const PORT = 25_432;
 
 /** `begin`: what is to be done each time it is up. */
 export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void>): PostgresqlSite {
-  const { folder, processes, uidBase, alarms, notice, firstPort = PORT } = options;
+  const { folder, processes, uidBase, alarms, notice, tls = null, firstPort = PORT } = options;
   const found = () => findPrograms(dataMajor(server.places));
   const programs = async () => programsOrThrow('PostgreSQL', await found());
   const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });
@@ -36,7 +41,8 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     await begin();
   };
   const passwordOf = (role: string) => links.passwordOf(role);
-  const kind = new PostgresqlServer({ processes, uid: uidBase, firstPort, programs, passwordOf, greet });
+  const how = { processes, uid: uidBase, firstPort, tls };
+  const kind = new PostgresqlServer({ ...how, programs, passwordOf, greet });
   const atServer = join(folder, 'server');
   const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, notice });
   const clients = new ClientPrograms({
@@ -52,7 +58,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     links,
     clients,
     guest: () => null,
-    endpoint: () => ({ host: '127.0.0.1', port: server.port ?? 0, tls: false, ca: null }),
+    endpoint: () => endpointOf(server.port, tls),
     readiness: async () => readinessOf(await found(), server.problem),
   };
 }

@@ -3,7 +3,6 @@
  * means: each database belongs to the administrator, only members of the role of its name may come in, and
  * what a tenant may lift himself is enforced from outside.
  */
-import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
@@ -21,7 +20,7 @@ import type {
 } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
-import type { ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import { hostAndPort, type ManagedEngineOptions } from '../managed-server/managed-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
 import { externalSite } from './external-site.ts';
@@ -138,8 +137,7 @@ export class PostgresqlEngine implements Engine {
   async endpoint({ databaseId, database, username }: EngineDatabase): Promise<Endpoint> {
     this.#ids.set(database, databaseId);
     const endpoint = this.#site.endpoint();
-    const host = isIPv6(endpoint.host) ? `[${endpoint.host}]` : endpoint.host;
-    const end = `@${host}:${endpoint.port}/${database}${endpoint.tls ? '?sslmode=verify-full' : ''}`;
+    const end = `@${hostAndPort(endpoint)}/${database}${tlsWords(endpoint)}`;
     return { ...endpoint, uri: (password: string) => `postgresql://${username}:${password}${end}` };
   }
 
@@ -245,6 +243,12 @@ export class PostgresqlEngine implements Engine {
     this.#watchdog.began();
     await this.#dumps.sweep();
   }
+}
+
+/** As libpq has them. Users keep the certificate of the authority in a file of that name. */
+function tlsWords({ tls, ca }: Pick<Endpoint, 'tls' | 'ca'>): string {
+  if (!tls) return '';
+  return ca === null ? '?sslmode=require' : '?sslmode=verify-full&sslrootcert=ca.pem';
 }
 
 function rolesOf({ database }: EngineDatabase): store.Roles {

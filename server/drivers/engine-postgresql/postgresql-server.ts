@@ -15,6 +15,7 @@ import {
 } from '../managed-server/managed-server.ts';
 import { makeFolder, runMaker } from '../managed-server/server-data.ts';
 import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import { LINE_PREFIX } from './log-lines.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
@@ -58,7 +59,8 @@ export class PostgresqlServer implements ServerKind {
     }
     makeServerSecret(places);
     makeFolder(join(places.home, RUN), this.#deps.uid);
-    writeNew(join(places.home, HBA), hba());
+    writeNew(join(places.home, HBA), hba(this.#deps.tls !== null));
+    this.#deps.tls?.place(places.home, this.#deps.uid);
     await this.#checkUser();
     if (made === null) await this.#makeData(places, programs);
   }
@@ -67,10 +69,10 @@ export class PostgresqlServer implements ServerKind {
     const programs = this.#programs;
     if (programs === null) throw new Error('not initialised');
     const { bin, env, readOnly } = programs;
-    const settings = Object.entries(settingsOf(seen, port)).flatMap(([name, value]) => [
-      '-c',
-      `${name}=${value}`,
-    ]);
+    const settings = Object.entries({
+      ...settingsOf(seen, port),
+      ...tlsSettings(seen, this.#deps.tls),
+    }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     return {
       command: '/usr/bin/prlimit',
       args: [
@@ -158,12 +160,12 @@ export function dataMajor({ home }: Pick<ServerPlaces, 'home'>): number | null {
 }
 
 /** Who may come how. Only those who get past the folders reach the socket. */
-function hba(): string {
+function hba(hasTls: boolean): string {
   return [
     'local all all scram-sha-256',
     `host all ${ADMIN} all reject`,
     `host all +${LOCAL} all reject`,
-    'host samerole all 127.0.0.1/32 scram-sha-256',
+    hasTls ? 'hostssl samerole all all scram-sha-256' : 'host samerole all 127.0.0.1/32 scram-sha-256',
     '',
   ].join('\n');
 }
@@ -201,6 +203,16 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     log_checkpoints: 'off',
     log_timezone: 'UTC',
     timezone: 'UTC',
+  };
+}
+
+function tlsSettings(seen: string, tls: ServerTls | null): Readonly<Record<string, string>> {
+  if (tls === null) return {};
+  return {
+    listen_addresses: tls.listen.join(','),
+    ssl: 'on',
+    ssl_cert_file: join(seen, CERT_FILE),
+    ssl_key_file: join(seen, KEY_FILE),
   };
 }
 

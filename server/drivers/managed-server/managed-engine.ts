@@ -1,10 +1,12 @@
 /** What engines with a server have in common. */
+import { isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Readiness } from '../../databases/engine.ts';
+import type { Endpoint, Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
+import type { ServerTls } from './server-tls.ts';
 import type { ServerAddress } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 
@@ -20,6 +22,8 @@ export interface ManagedEngineOptions {
   readonly notice: (text: string) => void;
   /** The operator's own server; null: one of ours is looked after. */
   readonly external?: ServerAddress | null;
+  /** For users on other hosts; null: databases are reached on loopback alone, without TLS. */
+  readonly tls?: ServerTls | null;
   /** For tests, instead of the engine's usual one. */
   readonly firstPort?: number;
 }
@@ -43,6 +47,16 @@ export function programsOrThrow<P extends { readonly version: string }>(
   throw new AppError('engine_unavailable', `${title} cannot be had on this host: ${found.reason}`, {
     hint: found.fix,
   });
+}
+
+/** Where users connect. */
+export function endpointOf(port: number | null, tls: ServerTls | null): Omit<Endpoint, 'uri'> {
+  return { host: tls?.host ?? '127.0.0.1', port: port ?? 0, tls: tls !== null, ca: tls?.ca ?? null };
+}
+
+/** `db.example:5432`. */
+export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 const FIRST_ANSWER_MS = 2000;

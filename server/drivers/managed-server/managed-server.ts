@@ -14,6 +14,7 @@ import type { RunningProcess } from '../host-process/running-process.ts';
 import type { EngineServer } from './engine-server.ts';
 import { LogFollower } from './log-follower.ts';
 import { freePort, holderOf, isFree, keepPort, keptPort } from './server-port.ts';
+import type { ServerTls } from './server-tls.ts';
 
 export interface ServerPlaces {
   /** Ours, out of the server's reach: what is known of its process, its log, its port. */
@@ -49,6 +50,8 @@ export interface ServerKindDeps<Programs> {
   readonly processes: HostProcesses;
   readonly uid: number | null;
   readonly firstPort: number;
+  /** For users on other hosts; null: it listens on loopback alone, without TLS. */
+  readonly tls: ServerTls | null;
   /** Those to start it with. Throws `engine_unavailable`. */
   readonly programs: () => Promise<Programs>;
   readonly passwordOf: (role: string) => string;

@@ -1,0 +1,49 @@
+/** MariaDB for users on other hosts: with TLS, and never without. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { systemClock } from '../../clock.ts';
+import { mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
+import { newDatabase } from '../../testing/new-database.ts';
+import { makeAuthority } from '../managed-server/certificates.ts';
+import { ServerTls } from '../managed-server/server-tls.ts';
+
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const HOST = '127.0.0.2';
+
+test('MariaDB beyond loopback serves verified connections, and no plain one', {
+  skip: noMysql,
+}, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
+  const tls = new ServerTls({ host: HOST, certFile: '', keyFile: '', folder, clock: systemClock });
+  const house = mysqlHouse(undefined, { tls });
+  t.after(async () => {
+    await house.close();
+    rmSync(folder, { recursive: true });
+  });
+  const { engine } = house;
+  const database = newDatabase();
+  await engine.provision(database, SECRET);
+  const { host, ca, uri, ...rest } = await engine.endpoint(database);
+  assert.deepEqual([host, rest.tls], [HOST, true]);
+  const ask = async (ssl: { ca: string } | undefined) => {
+    const connection = await createConnection({
+      uri: uri(SECRET),
+      ...(ssl === undefined ? {} : { ssl: { ...ssl, verifyIdentity: true } }),
+    });
+    try {
+      const [rows] = await connection.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
+      return String(rows[0]?.Value);
+    } finally {
+      await connection.end();
+    }
+  };
+  assert.match(await ask({ ca: String(ca) }), /^TLSv1\.[23]$/);
+  // Its password is right.
+  await assert.rejects(ask(undefined), /insecure transport|Access denied/);
+  const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
+  await assert.rejects(ask({ ca: makeAuthority('Cloudlet databases', span).cert }));
+});

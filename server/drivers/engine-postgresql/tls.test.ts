@@ -1,0 +1,94 @@
+/** PostgreSQL for users on other hosts: with TLS, and never without. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { Client, type ClientConfig } from 'pg';
+import { systemClock } from '../../clock.ts';
+import type { EngineDatabase } from '../../databases/engine.ts';
+import { isAppError } from '../../errors.ts';
+import { newDatabase, noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
+import { makeAuthority, makeServerCertificate } from '../managed-server/certificates.ts';
+import { ServerTls } from '../managed-server/server-tls.ts';
+import type { PostgresqlEngine } from './postgresql-engine.ts';
+
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+/** Of this host, and not the one at which it listens anyway. */
+const HOST = '127.0.0.2';
+
+function openTo(t: { after(work: () => Promise<void>): void }, files = { certFile: '', keyFile: '' }) {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
+  const clock = systemClock;
+  const tls = new ServerTls({ host: HOST, ...files, folder: join(folder, 'tls'), clock });
+  const house = postgresqlHouse(undefined, { tls });
+  t.after(async () => {
+    await house.close();
+    rmSync(folder, { recursive: true });
+  });
+  return { ...house, folder };
+}
+
+async function ask(engine: PostgresqlEngine, database: EngineDatabase, ssl: ClientConfig['ssl']) {
+  const { host, port } = await engine.endpoint(database);
+  const { database: name, username: user } = database;
+  const client = new Client({ host, port, database: name, user, password: SECRET, ssl });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return (await client.query('SELECT 1 AS one')).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe('PostgreSQL beyond loopback', { skip: noPostgresql }, () => {
+  test('a verified connection is served, a plain one and a wrong authority are not', async (t) => {
+    const { engine, reopen, folder } = openTo(t);
+    const database = newDatabase();
+    await engine.provision(database, SECRET);
+    const { host, tls, ca, uri } = await engine.endpoint(database);
+    assert.deepEqual([host, tls], [HOST, true]);
+    assert.match(uri('x'), /@127\.0\.0\.2:\d+\/d_\w+\?sslmode=verify-full&sslrootcert=ca\.pem$/);
+    assert.deepEqual(await ask(engine, database, { ca: String(ca) }), [{ one: 1 }]);
+    await assert.rejects(ask(engine, database, false), { code: '28000' });
+    const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
+    const { cert } = makeAuthority('Cloudlet databases', span);
+    await assert.rejects(ask(engine, database, { ca: cert }), /certificate|signature/);
+    // As the users' driver reads the address that they are given.
+    const caFile = join(folder, 'ca.pem');
+    writeFileSync(caFile, String(ca));
+    const client = new Client(uri(SECRET).replace('ca.pem', caFile));
+    await client.connect();
+    await client.end();
+    // The authority stays, as users have it.
+    await engine.close();
+    const next = reopen();
+    await next.prepare();
+    assert.equal((await next.endpoint(database)).ca, ca);
+    assert.deepEqual(await ask(next, database, { ca: String(ca) }), [{ one: 1 }]);
+  });
+
+  test('it takes the certificate of the operator; one that cannot be read is said', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'cloudlet-cert-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const span = { from: systemClock.now() - 1e6, until: systemClock.now() + 1e7 };
+    const authority = makeAuthority('Of the operator', span);
+    const { cert, key } = makeServerCertificate(
+      { name: 'Of the operator', key: authority.key },
+      [HOST],
+      span,
+    );
+    const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') };
+    const { engine } = openTo(t, files);
+    await assert.rejects(engine.prepare(), (error) => isAppError(error, 'engine_unavailable'));
+    assert.match(`${(await engine.readiness()).fix}`, /CLOUDLET_TLS_CERT/);
+    writeFileSync(files.certFile, cert);
+    writeFileSync(files.keyFile, key);
+    const database = newDatabase();
+    await engine.provision(database, SECRET);
+    const { ca, uri } = await engine.endpoint(database);
+    assert.deepEqual([ca, uri('x').split('?')[1]], [null, 'sslmode=require']);
+    assert.deepEqual(await ask(engine, database, { ca: authority.cert }), [{ one: 1 }]);
+  });
+});

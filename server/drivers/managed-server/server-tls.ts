@@ -1,0 +1,109 @@
+/**
+ * TLS of the servers that we look after, for users on other hosts: with the operator's certificate, or with
+ * one of our own, whose authority users are given.
+ */
+import { X509Certificate } from 'node:crypto';
+import * as fs from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
+import { type Certificate, makeAuthority, makeServerCertificate } from './certificates.ts';
+
+export interface ServerTlsOptions {
+  /** Name or address by which users reach the servers. */
+  readonly host: string;
+  /** Paths of the operator's certificate and key; empty: ours. */
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** Ours alone, for the authority. */
+  readonly folder: string;
+  readonly clock: Clock;
+}
+
+/** In the server's home. */
+export const CERT_FILE = 'tls.crt';
+export const KEY_FILE = 'tls.key';
+const AUTHORITY = 'Cloudlet databases';
+const DAY_MS = 86_400_000;
+/** Some systems trust no server's certificate for longer than 825 days. */
+const SERVER_DAYS = 800;
+const AUTHORITY_DAYS = 15 * 365;
+
+export class ServerTls {
+  readonly host: string;
+  readonly #options: ServerTlsOptions;
+  #known: Certificate | null = null;
+
+  constructor(options: ServerTlsOptions) {
+    this.host = options.host;
+    this.#options = options;
+  }
+
+  /** Addresses to listen at: every one where only a name is known. */
+  get listen(): readonly string[] {
+    return isIP(this.host) === 0 ? ['*'] : [...new Set(['127.0.0.1', this.host])];
+  }
+
+  /** The authority that users must be given (PEM); null: the operator's certificate is in use. */
+  get ca(): string | null {
+    return this.#options.certFile === '' ? this.#authority().cert : null;
+  }
+
+  /** Puts certificate and key into `home`, for that user alone. Throws `engine_unavailable`. */
+  place(home: string, uid: number | null): void {
+    const { cert, key } = this.#options.certFile === '' ? this.#made() : this.#given();
+    for (const [name, text] of [
+      [CERT_FILE, cert],
+      [KEY_FILE, key],
+    ] as const) {
+      const path = join(home, name);
+      // In a folder that is not ours: what stands there under that name, a link too, goes first.
+      fs.rmSync(path, { force: true });
+      fs.writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
+      if (uid !== null) fs.lchownSync(path, uid, uid);
+    }
+  }
+
+  #made(): Certificate {
+    const now = this.#options.clock.now();
+    // This host's own programs may connect as they did.
+    const names = [...new Set([this.host, 'localhost', '127.0.0.1'])];
+    const span = { from: now - DAY_MS, until: now + SERVER_DAYS * DAY_MS };
+    return makeServerCertificate({ name: AUTHORITY, key: this.#authority().key }, names, span);
+  }
+
+  #given(): Certificate {
+    const { certFile, keyFile } = this.#options;
+    try {
+      const cert = fs.readFileSync(certFile, 'utf8');
+      const key = fs.readFileSync(keyFile, 'utf8');
+      new X509Certificate(cert);
+      return { cert, key };
+    } catch (error) {
+      throw new AppError('engine_unavailable', 'The certificate of the database servers cannot be read', {
+        hint: 'correct CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY: PEM files that Cloudlet may read',
+        cause: error,
+      });
+    }
+  }
+
+  /** Made once: users have it in their settings. */
+  #authority(): Certificate {
+    if (this.#known !== null) return this.#known;
+    const { folder, clock } = this.#options;
+    const path = join(folder, 'authority.pem');
+    if (!fs.existsSync(path)) {
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const now = clock.now();
+      const span = { from: now - DAY_MS, until: now + AUTHORITY_DAYS * DAY_MS };
+      const { cert, key } = makeAuthority(AUTHORITY, span);
+      fs.writeFileSync(`${path}.new`, cert + key, { mode: 0o600, flush: true });
+      fs.renameSync(`${path}.new`, path);
+    }
+    const text = fs.readFileSync(path, 'utf8');
+    const at = text.indexOf('-----BEGIN PRIVATE KEY');
+    this.#known = { cert: text.slice(0, at), key: text.slice(at) };
+    return this.#known;
+  }
+}
