@@ -8,7 +8,7 @@ import { CommandError } from './command-error.ts';
 import { type Index, indexOf } from './index-keys.ts';
 
 const FORMAT = 1;
-/** One page of a scan is read at once; no statement stays open between two. */
+/** One page of a scan, about; no statement stays open between two. */
 const PAGE_BYTES = 2 ** 20;
 const FIRST_PAGE_ROWS = 16;
 const MAX_PAGE_ROWS = 1024;
@@ -278,45 +278,34 @@ export class DocumentsStore {
   }
 
   /** All documents, in natural order. What is written while it goes on may be seen or not. */
-  *scan(collection: Collection, isReverse: boolean): Generator<Row> {
-    const [compare, order] = isReverse ? ['<', 'DESC'] : ['>', 'ASC'];
+  scan(collection: Collection, isReverse: boolean): Generator<Row> {
+    const [compare, order, start] = isReverse ? ['<', 'DESC', Number.MAX_SAFE_INTEGER] : ['>', 'ASC', -1];
     const sql = `SELECT n, d FROM c${collection.id} WHERE n ${compare} ? ORDER BY n ${order} LIMIT ?`;
-    let last = isReverse ? Number.MAX_SAFE_INTEGER : -1;
-    for (let rows = FIRST_PAGE_ROWS; ; rows = Math.min(rows * 4, MAX_PAGE_ROWS)) {
-      const page = this.#page(sql, last, rows);
-      for (const row of page.rows) yield row as unknown as Row;
-      if (page.rows.length === 0) return;
-      last = Number(page.rows.at(-1)?.place);
-    }
+    return pages(collection, (last, rows) =>
+      this.#read(sql).all(last === null ? start : (last.n ?? 0), rows),
+    );
   }
 
   /** The documents of an index in the order of their keys; of a multikey index maybe more than once. */
-  *scanIndex(
+  scanIndex(
     collection: Collection,
     index: Index,
-    options: KeyRange & { isReverse: boolean },
+    { low, high, isReverse }: KeyRange & { isReverse: boolean },
   ): Generator<Row> {
-    const { isReverse } = options;
     const [compare, order] = isReverse ? ['<', 'DESC'] : ['>', 'ASC'];
-    const isId = index.id === 0;
-    const from = isId
-      ? `c${collection.id} AS i`
-      : `i${index.id} AS i JOIN c${collection.id} AS c ON c.n = i.n`;
-    const sql = (condition: string) => `SELECT i.k, i.n, ${isId ? 'i' : 'c'}.d FROM ${from}
-      WHERE ${condition} AND i.k >= ? AND i.k < ? ORDER BY i.k ${order}, i.n ${order} LIMIT ?`;
-    const [first, next] = [
-      sql('1'),
-      sql(isId ? `i.k ${compare} ? AND ? <> -1` : `(i.k, i.n) ${compare} (?, ?)`),
-    ];
-    const bounds = [options.low ?? Buffer.alloc(0), options.high ?? Buffer.from([255])];
-    let last: SQLInputValue[] | null = null;
-    for (let rows = FIRST_PAGE_ROWS; ; rows = Math.min(rows * 4, MAX_PAGE_ROWS)) {
-      const page: Page =
-        last === null ? this.#page(first, ...bounds, rows) : this.#page(next, ...last, ...bounds, rows);
-      for (const row of page.rows) yield row;
-      if (page.rows.length === 0) return;
-      last = [page.key, page.rows.at(-1)?.place ?? 0];
-    }
+    const from =
+      index.id === 0
+        ? `c${collection.id} AS i`
+        : `i${index.id} AS i JOIN c${collection.id} AS c ON c.n = i.n`;
+    const sql = (condition: string) => `SELECT i.k, i.n, d FROM ${from}
+      WHERE ${condition} i.k >= ? AND i.k < ? ORDER BY i.k ${order}, i.n ${order} LIMIT ?`;
+    const [first, next] = [sql(''), sql(`(i.k, i.n) ${compare} (?, ?) AND`)];
+    const bounds = [low ?? Buffer.alloc(0), high ?? Buffer.from([255])];
+    return pages(collection, (last, rows) =>
+      last === null
+        ? this.#read(first).all(...bounds, rows)
+        : this.#read(next).all(last.k ?? null, last.n ?? null, ...bounds, rows),
+    );
   }
 
   /** Throws CommandError when what a cursor reads was dropped meanwhile. */
@@ -328,25 +317,24 @@ export class DocumentsStore {
       throw new CommandError(175, 'collection or index dropped while a cursor read it');
     }
   }
-
-  #page(sql: string, ...values: SQLInputValue[]): Page {
-    const page: Page = { rows: [], key: null };
-    let bytes = 0;
-    for (const row of this.#read(sql).iterate(...values)) {
-      const found = asRow(row) as Row;
-      page.rows.push(found);
-      page.key = row.k ?? null;
-      bytes += found.bytes.length;
-      if (bytes >= PAGE_BYTES) break;
-    }
-    return page;
-  }
 }
 
-interface Page {
-  readonly rows: Row[];
-  /** Of the last row, where there is one. */
-  key: SQLOutputValue;
+type SqlRow = Record<string, SQLOutputValue>;
+
+/** Rows as they are asked for, a page at once; `read` gives those after `last`. */
+function* pages(
+  { documents, bytes }: Collection,
+  read: (last: SqlRow | null, rows: number) => SqlRow[],
+): Generator<Row> {
+  const most = Math.ceil((PAGE_BYTES * documents) / (bytes + 1));
+  let last: SqlRow | null = null;
+  for (let rows = FIRST_PAGE_ROWS; ; rows = Math.min(rows * 4, MAX_PAGE_ROWS)) {
+    const limit = Math.max(1, Math.min(rows, most));
+    const page = read(last, limit);
+    for (const row of page) yield asRow(row) as Row;
+    if (page.length < limit) return;
+    last = page.at(-1) ?? null;
+  }
 }
 
 function asRow(row: Record<string, SQLOutputValue> | undefined): Row | undefined {

@@ -1,15 +1,10 @@
 /** Expressions of aggregations: mingo's operators, those that count with BSON's types being ours. */
 import { type Document, Double, ObjectId } from 'bson';
-import { Context, evalExpr } from 'mingo/core';
-import * as accumulators from 'mingo/operators/accumulator';
-import * as expressions from 'mingo/operators/expression';
-import * as stages from 'mingo/operators/pipeline';
-import * as windows from 'mingo/operators/window';
-import type { Options } from 'mingo/types';
 import { CommandError } from './command-error.ts';
 import { isDocument } from './field-paths.ts';
 import { isTrue } from './filter.ts';
 import { compareValues, equalValues, textKeyOf } from './key-order.ts';
+import { type Accumulator, type Evaluation, type Expression, mingo } from './mingo-library.ts';
 import { roundNumber } from './number-rounding.ts';
 import {
   asDouble,
@@ -24,15 +19,12 @@ import {
 } from './numbers.ts';
 import { typeNameOf } from './type-names.ts';
 
-/** What mingo takes along while it evaluates. */
-export type Evaluation = Options;
-export type Expression = (document: unknown, argument: unknown, options: Evaluation) => unknown;
-type Accumulator = (values: unknown[], argument: unknown, options: Evaluation) => unknown;
+const evalExpr: Expression = (document, argument, options) => mingo().evaluate(document, argument, options);
 
 /** The value of an expression for a document; undefined: there is none. Throws CommandError. */
 export function evaluate(document: unknown, expression: unknown, options: Evaluation): unknown {
   try {
-    return evalExpr(document as never, expression as never, options);
+    return evalExpr(document, expression, options);
   } catch (error) {
     throw asCommandError(error);
   }
@@ -65,7 +57,7 @@ export function noScripts(): CommandError {
 }
 
 function args(document: unknown, argument: unknown, options: Evaluation): unknown[] {
-  const value = evalExpr(document as never, argument as never, options) as unknown;
+  const value = evalExpr(document, argument, options);
   return Array.isArray(argument) ? (value as unknown[]) : [value];
 }
 
@@ -113,10 +105,10 @@ function rounds(name: string, mode: 'round' | 'trunc' | 'floor' | 'ceil'): Expre
 }
 
 /** mingo's, with plain numbers for its arguments; `wrap` makes its result BSON's. */
-function plainly(operator: unknown, wrap: (value: unknown) => unknown = (value) => value): Expression {
+function plainly(operator: Expression, wrap: (value: unknown) => unknown = (value) => value): Expression {
   return (document, argument, options) => {
     const literal = (inner: unknown) => ({
-      $literal: unboxed(evalExpr(document as never, inner as never, options)),
+      $literal: unboxed(evalExpr(document, inner, options)),
     });
     const isNamed = isDocument(argument) && !Object.keys(argument)[0]?.startsWith('$');
     const plain = Array.isArray(argument)
@@ -124,7 +116,7 @@ function plainly(operator: unknown, wrap: (value: unknown) => unknown = (value) 
       : isNamed
         ? Object.fromEntries(Object.entries(argument).map(([name, inner]) => [name, literal(inner)]))
         : literal(argument);
-    return wrap((operator as Expression)(document, plain, options));
+    return wrap(operator(document, plain, options));
   };
 }
 
@@ -151,8 +143,8 @@ const LOGIC: Record<string, Expression> = {
     const [condition, yes, no] = Array.isArray(argument)
       ? argument
       : [(argument as Document).if, (argument as Document).then, (argument as Document).else];
-    const holds = isTrue(evalExpr(document as never, condition as never, options));
-    return evalExpr(document as never, (holds ? yes : no) as never, options);
+    const holds = isTrue(evalExpr(document, condition, options));
+    return evalExpr(document, holds ? yes : no, options);
   },
   $cmp: (document, argument, options) => {
     const [a, b] = args(document, argument, options);
@@ -208,17 +200,17 @@ const TYPES: Record<string, Expression> = {
   ),
   $convert: (document, argument, options) => {
     const { input, to, onError, onNull } = argument as Document;
-    const value = evalExpr(document as never, input as never, options) as unknown;
-    if (isNil(value)) return evalExpr(document as never, (onNull ?? null) as never, options);
+    const value = evalExpr(document, input, options);
+    if (isNil(value)) return evalExpr(document, onNull ?? null, options);
     try {
-      const type = String(evalExpr(document as never, to as never, options));
+      const type = String(evalExpr(document, to, options));
       if (type === 'bool') return isTrue(value);
       return type === 'date'
-        ? expressions.$toDate(value as never, '$$CURRENT', options)
+        ? mingo().expressions.$toDate?.(value, '$$CURRENT', options)
         : converted(value, type);
     } catch (error) {
       if (onError === undefined) throw error;
-      return evalExpr(document as never, onError as never, options);
+      return evalExpr(document, onError, options);
     }
   },
 };
@@ -280,12 +272,12 @@ const PLAIN_ARGUMENTS = [
 );
 
 function adapted(names: readonly string[], wrap?: (value: unknown) => unknown): Record<string, Expression> {
-  const all = expressions as unknown as Record<string, unknown>;
-  return Object.fromEntries(names.map((name) => [`$${name}`, plainly(all[`$${name}`], wrap)]));
+  const all = mingo().expressions;
+  return Object.fromEntries(names.map((name) => [`$${name}`, plainly(all[`$${name}`] as Expression, wrap)]));
 }
 
 /** The values of an expression for all documents of a group. */
-const collect = accumulators.$push as unknown as (...words: Parameters<Accumulator>) => unknown[];
+const collect = (...words: Parameters<Accumulator>) => mingo().accumulators.$push?.(...words) as unknown[];
 
 /** The smallest or largest that is not null. */
 function extreme(direction: number): Accumulator {
@@ -325,51 +317,33 @@ const ACCUMULATORS: Record<string, Accumulator> = {
       (name) => [
         name,
         (documents: unknown[], argument: unknown, options: Evaluation) =>
-          ((accumulators as Document)[name] as Accumulator)(documents.map(plainDeep), argument, options),
+          mingo().accumulators[name]?.(documents.map(plainDeep), argument, options),
       ],
     ),
   ),
 };
 
-const {
-  $function: _function,
-  $toHashedIndexKey: _hash,
-  ...known
-} = expressions as unknown as Record<string, Expression>;
-const { $accumulator: _accumulator, ...knownAccumulators } = accumulators as unknown as Record<
-  string,
-  Accumulator
->;
-
 /** Gives back what it is called with: mingo's own form of options, which costs nothing to use again. */
 const CAPTURE: Record<string, Expression> = { $captureOptions: (_document, _argument, options) => options };
 
-const OPERATORS = {
-  expression: {
-    ...known,
-    ...LOGIC,
-    ...ARITHMETIC,
-    ...TYPES,
-    ...adapted(DOUBLE_RESULTS, toDouble),
-    ...adapted(PLAIN_ARGUMENTS),
-    ...CAPTURE,
-  },
-  accumulator: { ...knownAccumulators, ...ACCUMULATORS },
-  pipeline: stages,
-  window: windows,
-};
-
-/** Takes other stages than mingo's into the operators of all that is evaluated from now on. */
-export function contextWith(pipeline: Document): Context {
-  return Context.init({ ...OPERATORS, pipeline: { ...stages, ...pipeline } } as never);
+function operators(): object {
+  const { expressions, accumulators } = mingo();
+  const { $function: _function, $toHashedIndexKey: _hash, ...known } = expressions;
+  const { $accumulator: _accumulator, ...knownAccumulators } = accumulators;
+  const adaptedOnes = { ...adapted(DOUBLE_RESULTS, toDouble), ...adapted(PLAIN_ARGUMENTS) };
+  return {
+    expression: { ...known, ...LOGIC, ...ARITHMETIC, ...TYPES, ...adaptedOnes, ...CAPTURE },
+    accumulator: { ...knownAccumulators, ...ACCUMULATORS },
+  };
 }
 
-const context = contextWith({});
+let context: Evaluation['context'] | null = null;
 
 /** What expressions are evaluated with; `variables` are those of `let`. */
-export function evaluation(variables: Document = {}, more: Partial<Options> = {}): Evaluation {
+export function evaluation(variables: Document = {}, more: Partial<Evaluation> = {}): Evaluation {
+  context ??= mingo().context(operators());
   const options = { context, variables, scriptEnabled: false, ...more };
-  const captured = evalExpr({}, { $captureOptions: 1 }, options as never) as {
+  const captured = evalExpr({}, { $captureOptions: 1 }, options as Evaluation) as {
     update(locals: Document): Evaluation;
   };
   // Without a root each evaluation takes its own document for it.

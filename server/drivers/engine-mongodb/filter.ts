@@ -1,6 +1,5 @@
 /** Filters of queries, compiled: what MongoDB calls MQL predicates. */
 import { BSONRegExp, BSONSymbol, type Document, MaxKey, MinKey } from 'bson';
-import { $bitsAllClear, $bitsAllSet, $bitsAnyClear, $bitsAnySet } from 'mingo/operators/query/bitwise';
 import { CommandError } from './command-error.ts';
 import { evaluate, evaluation, refuseScripts } from './expressions.ts';
 import { candidatesOf, isDocument, leavesAt } from './field-paths.ts';
@@ -12,8 +11,6 @@ export type Filter = (document: Document) => boolean;
 
 /** Held against all that a path leads to. */
 type Condition = (leaves: readonly unknown[]) => boolean;
-
-const BITWISE = { $bitsAllClear, $bitsAllSet, $bitsAnyClear, $bitsAnySet };
 
 const bad = (message: string) => new CommandError('BadValue', message);
 
@@ -145,11 +142,8 @@ function compileOperator(name: string, all: Document, variables: Document): Cond
     case '$bitsAllClear':
     case '$bitsAllSet':
     case '$bitsAnyClear':
-    case '$bitsAnySet': {
-      const mask = Array.isArray(value) ? value.map(plainNumber) : plainNumber(value);
-      const test = BITWISE[name]('value', mask as never, evaluation());
-      return (leaves) => candidatesOf(leaves).some((each) => test({ value: plainNumber(each) } as never));
-    }
+    case '$bitsAnySet':
+      return hasBits(name, value);
     case '$near':
     case '$nearSphere':
       throw new CommandError(291, 'unable to find index for $geoNear query');
@@ -282,4 +276,22 @@ function hasRemainder(value: unknown): Condition {
     candidatesOf(leaves).some(
       (leaf) => tagOf(leaf) === TAG.number && Math.trunc(plainNumber(leaf)) % divisor === remainder,
     );
+}
+
+function hasBits(name: string, value: unknown): Condition {
+  const bits = Array.isArray(value)
+    ? value.reduce((sum, bit) => sum + 2 ** plainNumber(bit), 0)
+    : plainNumber(value);
+  if (!Number.isSafeInteger(bits) || bits < 0)
+    throw bad(`${name} takes a number or an array of bit positions`);
+  const mask = BigInt(bits);
+  const wanted = name.endsWith('Set') ? mask : 0n;
+  const isAny = name.startsWith('$bitsAny');
+  return (leaves) =>
+    candidatesOf(leaves).some((leaf) => {
+      const number = plainNumber(leaf);
+      if (!Number.isInteger(number)) return false;
+      const found = BigInt(number) & mask;
+      return isAny ? (found ^ wanted) !== mask : found === wanted;
+    });
 }

@@ -1,9 +1,10 @@
 /** `$group`, one document after the other: only what the result needs stays in memory. */
 import type { Document } from 'bson';
 import { CommandError } from './command-error.ts';
-import { type Evaluation, evaluate } from './expressions.ts';
+import { evaluate } from './expressions.ts';
 import { isDocument } from './field-paths.ts';
 import { compareValues, textKeyOf } from './key-order.ts';
+import type { Evaluation } from './mingo-library.ts';
 import { type BsonNumber, calculate, divide, isNumber } from './numbers.ts';
 import { MemoryBudget, weightOf } from './sorting.ts';
 

@@ -1,21 +1,12 @@
 /** Pipelines of aggregations: stages of mingo, and ours where types, memory or other collections matter. */
 import type { Document } from 'bson';
-import { Lazy } from 'mingo/lazy';
-import * as stages from 'mingo/operators/pipeline';
 import { CommandError } from './command-error.ts';
-import {
-  asCommandError,
-  contextWith,
-  type Evaluation,
-  evaluate,
-  evaluation,
-  plainDeep,
-  refuseScripts,
-} from './expressions.ts';
+import { asCommandError, evaluate, evaluation, plainDeep, refuseScripts } from './expressions.ts';
 import { isDocument, setField, valueAt } from './field-paths.ts';
 import { compileFilter } from './filter.ts';
 import { groupDocuments } from './group-stage.ts';
 import { compareValues } from './key-order.ts';
+import { type Evaluation, mingo } from './mingo-library.ts';
 import { plainNumber } from './numbers.ts';
 import { compileProjection } from './projection.ts';
 import { MemoryBudget, readSort, sortItems, sortKeyOf, weightOf } from './sorting.ts';
@@ -187,9 +178,6 @@ const AS_THEY_ARE = ['$addFields', '$set', '$replaceRoot', '$replaceWith', '$doc
 const PLAIN = ['$bucketAuto', '$densify', '$fill', '$graphLookup'];
 const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
 
-type MingoStage = (documents: unknown, argument: unknown, options: Evaluation) => Documents;
-const mingo = stages as unknown as Record<string, MingoStage>;
-
 function lookup(reader: CollectionReader): Stage {
   return (documents, argument: Document, options) => {
     const { from, localField, foreignField, pipeline, let: variables = {}, as } = argument;
@@ -242,10 +230,8 @@ export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pi
   refuseScripts(pipeline);
   const known = stagesOf(reader);
   for (const stage of pipeline) nameOf(stage, known);
-  const context = contextWith(known);
   return (documents, variables = {}) => {
     const options = evaluation(variables, {
-      context,
       collectionResolver: (name) => [...bounded(reader.read(name, {}, {}), '$graphLookup')],
     });
     return guarded(
@@ -279,7 +265,7 @@ function stagesOf(reader: CollectionReader): Record<string, Stage> {
   const lazily =
     (name: string, prepare: (documents: Documents) => Documents): Stage =>
     (documents, argument, options) =>
-      mingo[name]?.(Lazy(prepare(documents)), argument, options) ?? [];
+      mingo().stages[name]?.(mingo().lazy(prepare(documents)), argument, options) ?? [];
   return {
     ...OWN,
     ...Object.fromEntries(AS_THEY_ARE.map((name) => [name, lazily(name, (documents) => documents)])),
@@ -304,7 +290,10 @@ function stagesOf(reader: CollectionReader): Record<string, Stage> {
       return [Object.fromEntries(results)];
     },
     $redact: (documents, argument, options) =>
-      filtered(mingo.$redact?.(Lazy(documents), argument, options) ?? [], (each) => each !== undefined),
+      filtered(
+        mingo().stages.$redact?.(mingo().lazy(documents), argument, options) ?? [],
+        (each) => each !== undefined,
+      ),
     $lookup: lookup(reader),
     $unionWith: unionWith(reader),
   };

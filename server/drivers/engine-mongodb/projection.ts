@@ -1,7 +1,7 @@
 /** What of a document is shown: projections of `find` and of `$project`. */
 import type { Document } from 'bson';
 import { CommandError } from './command-error.ts';
-import { type Evaluation, evaluate, evaluation, refuseScripts } from './expressions.ts';
+import { evaluate, evaluation, refuseScripts } from './expressions.ts';
 import { isDocument, setField } from './field-paths.ts';
 import { compileValue, holdsOperators, isTrue } from './filter.ts';
 import { isNumber, plainNumber } from './numbers.ts';
@@ -24,14 +24,13 @@ export function compileProjection(
   spec: Document,
   { variables = {}, filter }: ProjectionOptions = {},
 ): Projection | null {
-  const options = evaluation(variables);
   const tree: Tree = new Map();
   const modes = new Set<boolean>();
   let isFind = false;
   for (const [path, value] of Object.entries(spec)) {
     const special = filter && findField(path, value, filter);
     if (special) isFind = true;
-    const field = special ?? fieldOf(path, value, { options, modes });
+    const field = special ?? fieldOf(path, value, { variables, modes });
     place(tree, {
       path: special ? path.replace(/\.\$$/, '') : path,
       parts: path.replace(/\.\$$/, '').split('.'),
@@ -54,7 +53,7 @@ export function compileProjection(
 function fieldOf(
   path: string,
   value: unknown,
-  { options, modes }: { options: Evaluation; modes: Set<boolean> },
+  { variables, modes }: { variables: Document; modes: Set<boolean> },
 ): Field {
   if (typeof value === 'boolean' || isNumber(value)) {
     const isShown = isTrue(value);
@@ -72,7 +71,7 @@ function fieldOf(
       place(tree, {
         path: name,
         parts: name.split('.'),
-        field: fieldOf(`${path}.${name}`, inner, { options, modes }),
+        field: fieldOf(`${path}.${name}`, inner, { variables, modes }),
       });
     }
     return tree;
@@ -81,6 +80,7 @@ function fieldOf(
   if (isDocument(value) && '$meta' in value)
     throw new CommandError('BadValue', '$meta is not supported by this engine');
   refuseScripts(value);
+  const options = evaluation(variables);
   return { compute: (document) => evaluate(document, value, options) };
 }
 
