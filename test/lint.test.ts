@@ -17,14 +17,69 @@ interface Sample {
   readonly said: string | undefined;
 }
 
+const TIME = 'The time comes from a Clock';
+const RANDOM = 'Randomness comes from server/ids.ts';
+const SHELL = 'No shell';
+const FOCUS = 'Left over from debugging';
+
+const refused = (said: string, ...texts: readonly string[]): Sample[] =>
+  texts.map((text, i) => ({
+    path: `server/storage/${said.split(' ')[1]?.toLowerCase()}-${i}.ts`,
+    text,
+    said,
+  }));
+const allowed = (path: string, text: string): Sample => ({ path, text, said: undefined });
+
 const SAMPLES: readonly Sample[] = [
-  { path: 'server/group.ts', text: 'export const a = (b: number) => ({ ...{ b, c: 1 } });', said: GROUP },
-  { path: 'test/group.test.ts', text: 'f({ a: 1, ...{ b: 2 } });', said: GROUP },
-  {
-    path: 'server/condition.ts',
-    text: 'export const a = (b: object, c?: 1) => ({ ...b, ...(c === undefined ? {} : { c }) });',
-    said: undefined,
-  },
+  ...refused(GROUP, 'export const a = (b: number) => ({ ...{ b, c: 1 } });', 'f({ a: 1, ...{ b: 2 } });'),
+  allowed(
+    'server/a.ts',
+    'export const a = (b: object, c?: 1) => ({ ...b, ...(c === undefined ? {} : { c }) });',
+  ),
+  ...refused(
+    TIME,
+    'f(Date.now());',
+    'f(new Date());',
+    'f(new Date);',
+    'f(Date());',
+    'f(performance.now());',
+    'f(process.hrtime.bigint());',
+    'f(process.uptime());',
+    `f(\`\${Date.now()}\`);`,
+  ),
+  ...refused(
+    RANDOM,
+    'f(Math.random());',
+    'f(crypto.randomUUID());',
+    'f(randomBytes(16));',
+    'f(randomInt(3));',
+  ),
+  ...refused("Don't use process.env", 'f(process.env.HOME);'),
+  ...refused(
+    SHELL,
+    'spawn(program, [], { shell: true });',
+    "import { exec } from 'node:child_process';\nexec(line);",
+    "import { execSync } from 'child_process';\nexecSync(line);",
+    "import * as processes from 'node:child_process';\nprocesses.exec(line);",
+    "const processes = await import('node:child_process');\nprocesses.exec(line);",
+  ),
+  ...refused(FOCUS, "test('x', { only: true }, () => {});"),
+  ...refused("Don't focus the test", "test.only('x', () => {});", "describe.only('x', () => {});"),
+  ...refused('an unexpected use of the debugger', 'debugger;'),
+  ...refused('Avoid default exports', 'const a = 1;\nexport { a as default };', 'export default 1;'),
+  ...refused('This file has too many lines', 'f();\n'.repeat(401)),
+  allowed('server/b.ts', 'f();\n'.repeat(399)),
+  allowed('server/clock.ts', 'f(Date.now(), performance.now());'),
+  allowed('server/ids.ts', 'f(randomBytes(16));'),
+  allowed('server/config.ts', 'f(process.env);'),
+  allowed('scripts/a.ts', 'f(process.env, Date.now());'),
+  allowed('bench/a.ts', 'f(process.env, performance.now());'),
+  allowed('server/storage/a.test.ts', 'f(Date.now(), process.env, Math.random());'),
+  allowed(
+    'server/c.ts',
+    "import { execFile, spawn } from 'node:child_process';\n// Date.now()\n" +
+      "f('process.env', new Date(at), formatDate(at), clock.now(), database.exec('x'), execFile, spawn);",
+  ),
 ];
 
 /** What the project's linter says of each file, all of which are looked at together. */

@@ -1,29 +1,20 @@
 /**
- * The architecture and the house style, held by a test. Each rule is one function in test/tidy/, says
- * what to do instead, and has its own test there that shows it complaining.
+ * The architecture and the house style, where the linter (biome.json) cannot hold them. Each rule is one
+ * function in test/tidy/, says what to do instead, and has its own test there that shows it complaining.
  */
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { describe, test } from 'node:test';
 import { checkBands } from './tidy/band-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
-import { checkDefaultExports, checkPlaces, checkShells, checkSql } from './tidy/place-rules.ts';
-import {
-  checkFileLength,
-  checkFunctionLength,
-  checkLineLength,
-  checkParameters,
-} from './tidy/shape-rules.ts';
+import { checkSql } from './tidy/place-rules.ts';
+import { checkFunctionLength, checkLineLength, checkParameters } from './tidy/shape-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
-import { checkFileNames, checkFocus, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
+import { checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
 
 const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]>> = {
   'imports stay within their bands': checkBands,
-  'environment, time and randomness have one home each': checkPlaces,
-  'no shell is called': checkShells,
   'SQL lives in stores and the metadata engine': checkSql,
-  'nothing is exported by default': checkDefaultExports,
-  'files are at most 400 lines': checkFileLength,
   'functions are at most 70 lines': (files) => checkFunctionLength(files),
   'functions take at most 3 positional parameters': checkParameters,
   'lines are at most 110 characters': checkLineLength,
@@ -32,7 +23,6 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'every export is imported': checkDeadExports,
   'file names are kebab-case nouns': checkFileNames,
   'no leftovers': checkLeftovers,
-  'no test is focused': checkFocus,
   'no traces of a registry or a machine': checkMachineTraces,
 };
 

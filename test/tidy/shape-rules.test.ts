@@ -2,14 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { findFunctions, withoutTypes } from './functions.ts';
 import { places, sample } from './sample.ts';
-import { checkFileLength, checkFunctionLength, checkLineLength, checkParameters } from './shape-rules.ts';
+import { checkFunctionLength, checkLineLength, checkParameters } from './shape-rules.ts';
 
 const lines = (count: number) => 'x();\n'.repeat(count);
-
-test('a file of 400 lines passes, one of 401 does not', () => {
-  const files = sample({ 'a.ts': lines(400), 'b.ts': lines(401), 'c.md': lines(900) });
-  assert.deepEqual(places(checkFileLength(files)), ['b.ts:401']);
-});
 
 test('lines over 110 characters are refused unless a string or an address makes them so', () => {
   const wide = 'x'.repeat(100);

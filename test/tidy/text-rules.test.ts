@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { places, sample } from './sample.ts';
-import { checkFileNames, checkFocus, checkLeftovers, checkMachineTraces } from './text-rules.ts';
+import { checkFileNames, checkLeftovers, checkMachineTraces } from './text-rules.ts';
 
 // What must not stand in a file does not stand in this one either: it is put together here.
 const word = (...parts: string[]) => parts.join('');
@@ -25,16 +25,6 @@ test('registries and absolute paths of a machine are found, ordinary paths are n
     'd.ts': `open('/tmp/x'); import './${word('wo', 'rk')}/x.ts'; get('/api/home/x'); url('https://example.org/root/x')`,
   });
   assert.deepEqual(places(checkMachineTraces(files)), ['a.md:1', 'package-lock.json:1', 'b.ts:1', 'c.sh:1']);
-});
-
-test('focused tests and breakpoints are found', () => {
-  const files = sample({
-    'a.test.ts': `test.${word('on', 'ly')}('x', () => {});`,
-    'b.test.ts': `test('x', { ${word('on', 'ly')}: true }, () => {});`,
-    'c.ts': `${word('debug', 'ger')};`,
-    'd.test.ts': "test('the only one', () => {});",
-  });
-  assert.deepEqual(places(checkFocus(files)), ['a.test.ts:1', 'b.test.ts:1', 'c.ts:1']);
 });
 
 test('file names that are no kebab-case nouns are found', () => {

@@ -1,6 +1,5 @@
 /** Words that must not be left in any file. */
 import { posix } from 'node:path';
-import { readCode } from './code-text.ts';
 import { type Finding, findAll, isCode, type SourceFile } from './source-files.ts';
 
 // Classes of one letter keep this file from complaining about itself.
@@ -9,7 +8,6 @@ const REGISTRY =
   /\b(?:registr[y]|de[b]|securit[y]|pyp[i]|proxy\.golan[g])(?:\.[a-z0-9-]+)+\.(?:com|org|net|io|dev)\b/gi;
 const RESOLVED = /"resolve[d]":\s*"https?:/g;
 const MACHINE_PATH = /(?<![\w./~$}-])\/(?:work|root|home\/[a-z][\w-]*|Users\/[A-Za-z][\w-]*)\/[\w.]/g;
-const FOCUS = /(?<![.\w])(?:test|it|describe|suite)\s*\.\s*only\b|\bonly\s*:\s*true\b|(?<![.\w])debugger\b/g;
 
 /** Notes to oneself. */
 export function checkLeftovers(files: readonly SourceFile[]): Finding[] {
@@ -25,15 +23,6 @@ export function checkMachineTraces(files: readonly SourceFile[]): Finding[] {
     ...findAll(file, RESOLVED, 'an address in the lock file; see omit-lockfile-registry-resolved'),
     ...findAll(file, MACHINE_PATH, 'an absolute path of one machine'),
   ]);
-}
-
-/** A test that silences all others, or a breakpoint. */
-export function checkFocus(files: readonly SourceFile[]): Finding[] {
-  return files
-    .filter(({ path }) => isCode(path))
-    .flatMap(({ path, text }) =>
-      findAll({ path, text: readCode(text).code }, FOCUS, 'left over from debugging'),
-    );
 }
 
 /** File names: kebab-case, no drawer for odds and ends, no barrel. */
