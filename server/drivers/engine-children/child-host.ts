@@ -13,12 +13,7 @@ const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
 const SERVER = join(import.meta.dirname, '../..');
 
 /** Of Node itself; SQLite's memory is besides. Few threads: a child serves one tenant. */
-const NODE_OPTIONS = [
-  '--max-old-space-size=96',
-  '--max-semi-space-size=1',
-  '--v8-pool-size=1',
-  '--no-warnings',
-];
+const NODE_OPTIONS = ['--max-semi-space-size=1', '--v8-pool-size=1', '--no-warnings'];
 /** In its own folder, where it needs any; SQLite would look for another. */
 const ENV = { SQLITE_TMPDIR: '.', UV_THREADPOOL_SIZE: '2' };
 const MEMORY_MB = 384;
@@ -43,6 +38,8 @@ export interface ChildProgram {
   readonly name: string;
   /** Where their code begins, absolute. */
   readonly entry: string;
+  /** Most memory of its JavaScript objects. */
+  readonly heapMb: number;
   /** From npm, which that code needs. */
   readonly packages: readonly string[];
 }
@@ -95,7 +92,7 @@ export class ChildHost {
       {
         name: `${program.name}-${name.replace(/[^a-z0-9]/g, '-')}`,
         command: process.execPath,
-        args: [...NODE_OPTIONS, join(codeFolder, entry)],
+        args: [`--max-old-space-size=${program.heapMb}`, ...NODE_OPTIONS, join(codeFolder, entry)],
         env: ENV,
         uid: this.uidOf(number),
         folder,

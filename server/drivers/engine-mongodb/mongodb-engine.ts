@@ -35,10 +35,19 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
 
 /** Beyond those that a mongod would take. */
 const PORT = 27_117;
+const WHAT_IT_IS =
+  "An engine of Cloudlet's own, not a MongoDB server: docs/databases.md lists the commands it has";
 
 const KIND: ChildEngineKind = {
-  program: { name: 'mongodb', entry: join(import.meta.dirname, './child.ts'), packages: ['bson', 'mingo'] },
-  version: SERVER_VERSION,
+  program: {
+    name: 'mongodb',
+    entry: join(import.meta.dirname, './child.ts'),
+    // Documents of one command are objects: of a sort, a group, a reply.
+    heapMb: 192,
+    packages: ['bson', 'mingo'],
+  },
+  // No server of MongoDB's has this number.
+  version: `${SERVER_VERSION}-cloudlet`,
   dump: { format: 'archive', contentType: 'application/octet-stream' },
   loaded: {
     file: ARCHIVE_FILE,
@@ -74,7 +83,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
   override async readiness(): Promise<Readiness> {
     const { problem } = this.#router;
     const readiness = await super.readiness();
-    if (problem === null) return readiness;
+    if (problem === null) return { ...readiness, reason: readiness.reason ?? WHAT_IT_IS };
     return { ...readiness, available: false, reason: problem.message, fix: problem.hint ?? null };
   }
 
