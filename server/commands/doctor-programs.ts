@@ -18,7 +18,7 @@ export async function checkQemu(): Promise<Finding[]> {
   ];
 }
 
-/** SQLite and MongoDB databases need none of these; each missing engine only makes its own kind unavailable. */
+/** SQLite and MongoDB databases need none of these; each missing engine makes its own kind unavailable. */
 export function checkEngines(config: Pick<Config, 'postgresqlUrl'>): Promise<Finding[]> {
   return Promise.all([checkPostgresql(config), checkMariadb()]);
 }
