@@ -11,6 +11,7 @@ import { LARGE_OBJECTS } from './rows/large-objects.ts';
 import { LISTING } from './rows/listing.ts';
 import { MACHINES } from './rows/machines.ts';
 import { MEMORY } from './rows/memory.ts';
+import { MONGODB } from './rows/mongodb.ts';
 import { RUNNING_MACHINES } from './rows/running-machines.ts';
 import { SMALL_OBJECTS } from './rows/small-objects.ts';
 import { START_UP } from './rows/start-up.ts';
@@ -19,7 +20,7 @@ import { makeFolder } from './workshop.ts';
 
 const MEASUREMENTS = [
   ...[...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...EMPTYING, ...IDLE, ...MEMORY, ...START_UP],
-  ...[...MACHINES, ...RUNNING_MACHINES, ...BILLING, ...DATABASES, ...DATABASE_SERVERS],
+  ...[...MACHINES, ...RUNNING_MACHINES, ...BILLING, ...DATABASES, ...DATABASE_SERVERS, ...MONGODB],
 ];
 
 const NAMES = MEASUREMENTS.map(({ name }) => name);
