@@ -1,15 +1,39 @@
 /** What the tests of recovery share. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { type Ended, runCloudlet } from '../harness/command.ts';
+import { eventually } from '../harness/waiting.ts';
 
 export const POINTS = '/api/disaster-recovery/points';
 export const POST = { method: 'POST' };
 
 type Env = Readonly<Record<string, string>>;
+
+/**
+ * Holds up a point that is being made: what it reads as an image comes only once somebody writes it. Resolves
+ * when it is there, with what lets it go on.
+ */
+export async function holdUp(dataDir: string, begin: () => Promise<unknown>): Promise<() => void> {
+  const gate = join(dataDir, 'images', 'gate');
+  mkdirSync(join(dataDir, 'images'), { recursive: true });
+  execFileSync('mkfifo', [gate]);
+  await begin();
+  const fd = await eventually('the point is held up', () => {
+    try {
+      return openSync(gate, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch {
+      return undefined;
+    }
+  });
+  return () => {
+    rmSync(gate);
+    closeSync(fd);
+  };
+}
 
 /** A cloud with a place for points outside of it, to be lost and had back. */
 export class LosableCloud {
