@@ -88,6 +88,7 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
     lease,
     cloud: () => cloudName(secrets),
     makeWay: () => removals.makeWay(),
+    sweep: (holding) => removals.sweepWith(holding),
     verifyingPercent: (id) => verifications.percentOf(id),
     snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertRoom }),
     sources: cloudSources(new DirectoryDataFiles(directory), sources),

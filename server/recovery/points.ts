@@ -34,6 +34,8 @@ export interface PointsDeps {
   readonly cloud: () => Promise<string>;
   /** Ends what else writes to the repository. */
   readonly makeWay: () => Promise<void>;
+  /** Frees what no point needs. */
+  readonly sweep: (holding: Holding) => Promise<unknown>;
   /** How far its verification is; null: it is not being verified. */
   readonly verifyingPercent: (pointId: string) => number | null;
   /** Where it is, for people. */
@@ -192,7 +194,12 @@ export class Points {
     const { snapshot, holding } = materials;
     const signal = AbortSignal.any([cancel.signal, holding.signal]);
     const ended = this.#make(making, { ...materials, signal })
-      .catch((error: unknown) => this.#fail(making.current, { error, isCancelled: cancel.signal.aborted }))
+      .catch(async (error: unknown) => {
+        await this.#fail(making.current, { error, isCancelled: cancel.signal.aborted });
+        // What it has put would fill the place for ever.
+        const isFull = isAppError(error) && error.code === 'out_of_space';
+        if (isFull) await this.#deps.sweep(holding);
+      })
       .catch((error: unknown) => this.#deps.report(row.point_id, error))
       .finally(async () => {
         await snapshot.remove().catch((error) => this.#deps.report(row.point_id, error));

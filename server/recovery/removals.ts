@@ -139,6 +139,12 @@ export class Removals {
     await this.#sweeping?.ended.catch(() => {});
   }
 
+  /** Frees what no point needs, for whoever writes already. */
+  async sweepWith(holding: Holding): Promise<void> {
+    const repository = await this.#deps.repository();
+    await sweep({ repository, holding, signal: holding.signal });
+  }
+
   #sweepSoon(): void {
     if (this.#sweeping !== undefined || this.#deps.points.making !== null) return;
     void this.#sweep().catch((error: unknown) => this.#deps.report('', error));

@@ -95,6 +95,12 @@ export class LosableCloud {
     return restored;
   }
 
+  /** Ends it, and goes on with what was restored there. */
+  async goOn(to: string): Promise<void> {
+    await this.cloud.end();
+    await this.#start(to);
+  }
+
   async end(): Promise<void> {
     await this.cloud.end();
     rmSync(this.root, { recursive: true, force: true });

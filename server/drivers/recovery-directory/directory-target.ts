@@ -37,9 +37,9 @@ export class DirectoryTarget implements Target {
 
   async put(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.place, name);
-    await this.#makeFolder(dirname(path));
     const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
     try {
+      await this.#makeFolder(dirname(path));
       const file = await open(unfinished, 'wx', 0o600);
       try {
         await file.writeFile(bytes);
@@ -57,8 +57,8 @@ export class DirectoryTarget implements Target {
     const path = join(this.place, name);
     // Whoever begins here may find another disk than the last time.
     this.#made.clear();
-    await this.#makeFolder(dirname(path));
     try {
+      await this.#makeFolder(dirname(path));
       await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
       return true;
     } catch (error) {
@@ -102,7 +102,7 @@ export class DirectoryTarget implements Target {
       return size;
     } catch (error) {
       if (isCode(error, 'ENOENT')) return 0;
-      throw error;
+      throw this.#explain(error);
     }
   }
 
@@ -121,11 +121,11 @@ export class DirectoryTarget implements Target {
 
   /** One syncfs(2) for all files, which takes a fraction of an fsync of each; errors of writing are told. */
   async sync(): Promise<void> {
-    await this.#makeFolder(this.place);
     try {
+      await this.#makeFolder(this.place);
       await run('sync', ['-f', this.place]);
     } catch (error) {
-      throw new Error(`${this.place} could not be written: ${(error as Error).message}`, { cause: error });
+      throw this.#explain(error);
     }
   }
 
@@ -135,12 +135,14 @@ export class DirectoryTarget implements Target {
     this.#made.add(path);
   }
 
-  #explain(error: unknown): unknown {
-    if (!isCode(error, 'ENOSPC') && !isCode(error, 'EDQUOT')) return error;
-    return new AppError('out_of_space', `The place for recovery points is full: ${this.place}`, {
-      hint: 'Make room there, or name another place',
-      cause: error,
-    });
+  #explain(cause: unknown): unknown {
+    if (isCode(cause, 'ENOSPC') || isCode(cause, 'EDQUOT')) {
+      return new AppError('out_of_space', `The place for recovery points is full: ${this.place}`, {
+        hint: 'Make room there, or name another place',
+        cause,
+      });
+    }
+    return new AppError('target_unavailable', `${this.place} cannot be written: ${codeOf(cause)}`, { cause });
   }
 }
 
@@ -150,6 +152,10 @@ async function* entriesOf(path: string): AsyncGenerator<Dirent> {
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
   }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'I/O error';
 }
 
 function isCode(error: unknown, code: string): boolean {

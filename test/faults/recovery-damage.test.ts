@@ -1,0 +1,112 @@
+/** Files of a place for recovery points that are lost, cut or changed: each one that matters is named. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { LosableCloud, POINTS, POST } from '../acceptance/recovery-kit.ts';
+import { chooseSeed, randomFrom, rounds } from './load.ts';
+
+const ROUNDS = rounds(200, 2000);
+const OBJECTS = 60;
+
+interface Damage {
+  readonly file: string;
+  readonly problem: string;
+  readonly needed_by: string;
+}
+
+type Random = () => number;
+
+/** What was done to the file. */
+function hurt(path: string, random: Random): 'missing' | 'altered' {
+  const { length } = readFileSync(path);
+  const way = Math.floor(random() * 3);
+  if (way === 0) rmSync(path);
+  else if (way === 1) truncateSync(path, Math.floor(random() * length));
+  else {
+    const bytes = readFileSync(path);
+    const at = Math.floor(random() * length);
+    bytes[at] = (bytes[at] as number) ^ (1 << Math.floor(random() * 8));
+    writeFileSync(path, bytes);
+  }
+  return way === 0 ? 'missing' : 'altered';
+}
+
+/** Below the target. */
+function filesIn(target: string, folder: string): string[] {
+  return readdirSync(join(target, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(target.length + 1))
+    .sort();
+}
+
+test(`${ROUNDS} files damaged one by one, then many together`, async (t) => {
+  const seed = chooseSeed();
+  t.diagnostic(`FAULTS_SEED=${seed}`);
+  const random = randomFrom(seed);
+  const lost = await LosableCloud.start({ CLOUDLET_RATE_REQUESTS: '1000000' });
+  t.after(() => lost.end());
+  await lost.user.expect(201, '/api/buckets', { json: { name: 'files' } });
+  const objects = new Map<string, Buffer>();
+  for (let i = 0; i < OBJECTS; i++) {
+    const bytes = randomBytes(20_000 + i);
+    objects.set((await lost.user.upload('files', `file-${i}`, bytes)).body.object_id, bytes);
+  }
+  const { point_id: id } = await lost.point();
+  await lost.keepKey();
+  const { target } = lost;
+  const matter = [...filesIn(target, 'pieces'), `points/${id}`];
+  // Nobody needs these: rubbish of a kill.
+  const [piece = ''] = matter;
+  const rubbish = Array.from({ length: 8 }, (_, i) => join(dirname(piece), String(i).padStart(64, '0')));
+  for (const file of rubbish) copyFileSync(join(target, piece), join(target, file));
+  const all = [...matter, ...rubbish];
+  const verify = () => lost.admin.expect(200, `${POINTS}/${id}/verify?wait=100`, POST);
+  const ofObjects = new Set<string>();
+  for (let round = 0; round < ROUNDS; round++) {
+    const file = all[Math.floor(random() * all.length)] ?? '';
+    const path = join(target, file);
+    const whole = readFileSync(path);
+    const problem = hurt(path, random);
+    const { state, damage } = await verify();
+    if (rubbish.includes(file)) {
+      assert.deepEqual([state, damage], ['verified', []], file);
+    } else {
+      assert.equal(state, 'damaged', `${file} is ${problem}`);
+      const [found, ...more] = damage as Damage[];
+      assert.deepEqual([found?.file, found?.problem, more], [file, problem, []]);
+      if (found?.needed_by.startsWith('blobs/')) ofObjects.add(file);
+    }
+    writeFileSync(path, whole);
+  }
+  assert.equal((await verify()).state, 'verified');
+
+  assert.ok(ofObjects.size > 10, `${ofObjects.size} files of objects were damaged`);
+  for (const file of ofObjects) hurt(join(target, file), random);
+  const named = ((await verify()).damage as Damage[]).map(({ file }) => file);
+  assert.deepEqual(new Set(named), ofObjects);
+  const to = join(lost.root, 'again');
+  const refused = await lost.restore(to);
+  assert.equal(refused.code, 1);
+  for (const file of ofObjects) assert.ok(refused.stderr.includes(file), file);
+  assert.ok(!existsSync(to));
+  const some = await lost.restore(to, '--partial');
+  assert.equal(some.stdout.match(/^missing or damaged: blobs\//gm)?.length, ofObjects.size, some.stderr);
+  await lost.goOn(to);
+  let missing = 0;
+  for (const [object, bytes] of objects) {
+    const found = await lost.user.download(object).catch(() => undefined);
+    if (found === undefined) missing++;
+    else assert.ok(found.equals(bytes), object);
+  }
+  assert.equal(missing, ofObjects.size);
+});
