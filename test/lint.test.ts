@@ -68,6 +68,16 @@ const SAMPLES: readonly Sample[] = [
   ...refused('an unexpected use of the debugger', 'debugger;'),
   ...refused('Avoid default exports', 'const a = 1;\nexport { a as default };', 'export default 1;'),
   ...refused('This file has too many lines', 'f();\n'.repeat(401)),
+  {
+    path: 'server/storage/one.ts',
+    text: "import { two } from './two.ts';\nexport const one = () => two;",
+    said: 'This import is part of a cycle',
+  },
+  {
+    path: 'server/storage/two.ts',
+    text: "import { one } from './one.ts';\nexport const two = () => one;",
+    said: 'This import is part of a cycle',
+  },
   allowed('server/b.ts', 'f();\n'.repeat(399)),
   allowed('server/clock.ts', 'f(Date.now(), performance.now());'),
   allowed('server/ids.ts', 'f(randomBytes(16));'),
