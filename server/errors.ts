@@ -87,7 +87,7 @@ export const ERRORS = {
   insufficient_capacity: { http: 503, title: 'Host full' },
   read_only: { http: 503, title: 'Store is read-only' },
   operation_interrupted: { http: 503, title: 'The outcome is not known' },
-  billing_inconsistent: { http: 503, title: 'Billing is not sound' },
+  billing_inconsistent: { http: 503, title: 'Ledger inconsistency' },
   shutting_down: { http: 503, title: 'Shutting down' },
   out_of_space: { http: 507, title: 'Out of space' },
 } as const satisfies Record<string, { http: number; title: string }>;

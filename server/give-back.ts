@@ -1,4 +1,4 @@
-/** Of smaller pieces the collector takes care by itself. */
+/** Smaller buffers are left to the garbage collector. */
 const GIVEN_BACK_BYTES = 16 * 1024;
 
 /**

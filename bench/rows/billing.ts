@@ -34,7 +34,7 @@ async function billing({ quick, folder }: RunOptions): Promise<Row[]> {
     accounts: machines,
     ofFirst: transfers / 20,
   });
-  if (found.problem !== null) throw new Error(`billing is not sound: ${found.problem}`);
+  if (found.problem !== null) throw new Error(`the ledger is inconsistent: ${found.problem}`);
   const report = median(found.times);
   const speed = found.checked / found.seconds;
   // An hour has one settlement of all and sixty checks.

@@ -123,7 +123,7 @@ export class LedgerWalk {
       const again = this.#seq === 0 ? 0 : 1;
       const count = again + Math.min(PAGE_ROWS, last - this.#seq);
       const rows = await this.#store.hashedFrom(this.#seq + 1 - again, count);
-      const problem = this.#again(rows[0]) ?? this.#take(rows.slice(again));
+      const problem = this.#recheckLast(rows[0]) ?? this.#verifyRows(rows.slice(again));
       if (problem !== null) return problem;
       if (rows.length < count) break;
       // Others get their turn: a read runs on the calling thread.
@@ -142,13 +142,13 @@ export class LedgerWalk {
     return row.hash === hash ? null : `transfer ${seq} (${nameOf(row)}) is not the one that was noted before`;
   }
 
-  #again(row: HashedRow | undefined): string | null {
+  #recheckLast(row: HashedRow | undefined): string | null {
     if (this.#seq === 0) return null;
     if (row === undefined || Number(row.seq) !== this.#seq) return `transfer ${this.#seq} is missing`;
     return row.hash === this.#hash ? null : `transfer ${this.#seq} (${nameOf(row)}) was changed`;
   }
 
-  #take(rows: readonly HashedRow[]): string | null {
+  #verifyRows(rows: readonly HashedRow[]): string | null {
     for (const row of rows) {
       const seq = Number(row.seq);
       if (seq !== this.#seq + 1) return `transfer ${this.#seq + 1} is missing`;

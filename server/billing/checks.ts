@@ -59,7 +59,7 @@ export class Checks {
   /** Throws `billing_inconsistent` while something is wrong. In front of all that costs credits. */
   assertSound(): void {
     if (this.#problem === null) return;
-    throw new AppError('billing_inconsistent', 'The ledger is being looked into: nothing new may be begun', {
+    throw new AppError('billing_inconsistent', 'New charges are blocked until the ledger is verified', {
       hint: 'Reading, stopping and deleting still work; the operator finds the cause in the alarms',
       retryAfterSeconds: 60,
     });
@@ -182,6 +182,6 @@ export class Checks {
     const { alarms } = this.#deps;
     const problem = this.#problem;
     if (problem === null) alarms.clear(BILLING_ALARM);
-    else alarms.raise(BILLING_ALARM, `Billing is not sound, and spending has stopped: ${problem}`);
+    else alarms.raise(BILLING_ALARM, `The ledger is inconsistent, and new charges are blocked: ${problem}`);
   }
 }

@@ -33,7 +33,7 @@ interface Moment {
 
 const MAX_TRIES = 20;
 const PAGE_ACCOUNTS = 200;
-/** Of much that is used, or long not settled: others get their turn between. */
+/** Splits a large settlement so that other commits can run in between. */
 const STATEMENTS_PER_COMMIT = 1000;
 
 export class Settlement {

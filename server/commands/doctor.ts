@@ -33,7 +33,7 @@ export interface Finding {
 
 const HELP = `Usage: cloudlet doctor [--port PORT]
 
-Checks what Cloudlet needs on this machine and says the fix for each problem.
+Checks what Cloudlet needs on this machine and suggests a fix for each problem.
 
   --port PORT       of the API; without it CLOUDLET_PORT, or else 8080
 `;
@@ -83,7 +83,9 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
   for (const finding of findings) print(renderFinding(finding));
   const failed = findings.filter(({ level }) => level === 'fail').length;
   const warned = findings.filter(({ level }) => level === 'warn').length;
-  print(`${failed} failed, ${warned} to look at, ${findings.length - failed - warned} fine`);
+  print(
+    `${failed} failed, ${warned} ${warned === 1 ? 'warning' : 'warnings'}, ${findings.length - failed - warned} ok`,
+  );
   return failed === 0 ? 0 : 1;
 }
 

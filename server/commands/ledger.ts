@@ -1,4 +1,4 @@
-/** `cloudlet ledger verify`: walks the whole ledger now and names the first transfer that is not sound. */
+/** `cloudlet ledger verify`: walks the whole ledger now and names the first inconsistent transfer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, UsageError } from './command.ts';
 import { asOperator, type CallAsOperator } from './operator-call.ts';
@@ -49,7 +49,7 @@ async function verify(call: CallAsOperator, body: object): Promise<number> {
   console.log(`${checked} transfers verified${speed}; head ${head.seq}:${head.hash}`);
   if (seconds === null) throw new Error('the walk was broken off; the log of the server says why');
   if (problem === null) return 0;
-  console.log(`not sound: ${problem}`);
+  console.log(`inconsistent: ${problem}`);
   return 1;
 }
 

@@ -1,4 +1,4 @@
-/** `cloudlet start`: builds the cloud, listens, and stops in good order. */
+/** `cloudlet start`: builds the cloud, listens, and shuts down gracefully. */
 import type { Server } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';

@@ -48,13 +48,13 @@ const MEANS: Readonly<Record<StopMeans, Reason>> = {
   quit: { code: 'powered_off', message: 'It was powered off without waiting for it any longer' },
   terminate: { code: 'terminated', message: 'It could not be powered off; its process was ended' },
   kill: { code: 'killed', message: 'It could not be powered off; its process was killed' },
-  was_stopped: { code: 'was_stopped', message: 'It did not run when it was to be stopped' },
+  was_stopped: { code: 'was_stopped', message: 'It was already stopped' },
 };
 
 /** Whether it was asked to, only who stopped it then could tell. */
 const SHUT_DOWN_UNSEEN: Reason = {
   code: 'guest_shutdown',
-  message: 'It shut down before its stop was completed, while nobody watched',
+  message: 'It shut down before its stop was completed, while Cloudlet was not running',
 };
 
 /** What a guest that is gone without a word leads to. */
@@ -65,7 +65,7 @@ export const CRASHED_UNSEEN: Gone = {
   desired: 'stopped',
   reason: {
     code: 'crashed',
-    message: 'It ended while nobody watched: it was killed, or powered itself off',
+    message: 'It ended while Cloudlet was not running: it was killed, or powered itself off',
   },
 };
 export const HOST_RESTARTED: Gone = {

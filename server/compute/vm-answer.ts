@@ -18,7 +18,7 @@ export function pricePerMonth(pricePerHour: number): number {
 /** It is still charged for: it has its memory, and goes on without a boot. */
 const WAITS = {
   code: 'disk_full',
-  message: 'It stands still: the disk of its host is nearly full. It goes on by itself when there is room.',
+  message: "Paused: the host's disk is nearly full. It resumes automatically when space is free.",
 };
 
 export interface VmAnswersDeps {

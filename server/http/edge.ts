@@ -201,7 +201,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         sendProblem(deps, reply, error);
         return;
       }
-      // Who had to be asked for has waited already.
+      // A credential lookup has already yielded to the event loop.
       (waiting ?? endOfTurn()).then(
         () => done(),
         (error) => sendProblem(deps, reply, error),

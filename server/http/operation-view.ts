@@ -59,6 +59,6 @@ function interrupted(): AppError {
   return new AppError(
     'operation_interrupted',
     'Cloudlet or its disk failed before the outcome of this call was stored: it may have had its effect or none',
-    { hint: 'Look at what the call was about before you repeat it' },
+    { hint: 'Check the current state of the resource before retrying' },
   );
 }

@@ -46,7 +46,7 @@ export interface SocketRoute {
   readonly permission: Permission;
   /** Whom `?ticket=` stands for; throws when it is not good, and uses it up. */
   redeem(ticket: string, params: SocketParams): Principal;
-  /** Throws whatever speaks against it; the caller gets it as a problem. */
+  /** Throws if the connection must be refused; the caller gets it as a problem. */
   prepare(principal: Principal, params: SocketParams): Promise<SocketSession>;
 }
 

@@ -11,7 +11,7 @@ import type { Blobs, BlobWriter } from './blobs.ts';
 import type { NewBlob } from './store.ts';
 
 export const INLINE_MAX_BYTES = 16 * 1024;
-/** Of the rows and index entries of one version, generously. */
+/** Upper bound for one version's rows and index entries. */
 const ROW_OVERHEAD_BYTES = 4096;
 
 export interface UploadDeps {

@@ -223,7 +223,7 @@ describe('cloudlet ledger verify', () => {
       database.close();
       const ended = await runCloudlet(['ledger', 'verify'], { env: { CLOUDLET_DATA_DIR: other.dataDir } });
       assert.equal(ended.code, 1, ended.stdout + ended.stderr);
-      assert.match(ended.stdout, /^not sound: transfer 1 \(.+\) was changed$/m);
+      assert.match(ended.stdout, /^inconsistent: transfer 1 \(.+\) was changed$/m);
       await other.start();
       const user = (await CheckedClient.open(other.api)).as(key);
       for (let i = 0; ; i++) {

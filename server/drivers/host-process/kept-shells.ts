@@ -78,7 +78,7 @@ class KeptShell implements Shell {
     return shell;
   }
 
-  /** What waits for it keeps us from ending only while it works for us. */
+  /** Its handles keep the event loop alive only while a script runs. */
   #letGo(): void {
     this.#child.unref();
     for (const stream of [this.#child.stdin, this.#told]) (stream as Partial<{ unref(): void }>).unref?.();

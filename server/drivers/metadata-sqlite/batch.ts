@@ -21,7 +21,7 @@ export interface BatchMessage {
   readonly resetSql: boolean;
   /** Texts not sent before; they get the next numbers. */
   readonly newSql: readonly string[];
-  /** Every commit is a group of its own, stored or refused without regard to the others. */
+  /** Runs each commit in its own savepoint: stored or refused by itself. */
   readonly apart: boolean;
   readonly commits: number;
   readonly words: readonly Word[];

@@ -16,7 +16,11 @@ export function unwatchedEnd(
   const { status, at } = ending;
   const signal = TOLD_BY_SIGNAL.exec(words ?? '')?.[1];
   if (status === 0 && signal === undefined) {
-    return { cause: 'guest_shutdown', message: 'the guest powered itself off while nobody watched', at };
+    return {
+      cause: 'guest_shutdown',
+      message: 'the guest powered itself off while Cloudlet was not running',
+      at,
+    };
   }
   const text = status === 0 ? `the process was ended by ${signalName(Number(signal))}` : endingText(ending);
   const message = words === null || status === 0 ? text : `${text}: ${words}`;
