@@ -56,6 +56,7 @@ export async function buildDatabases(options: DatabasesOptions) {
     keepMs: config.databaseKeepHours * HOUR_MS,
     announce: eventStatements,
     pointDumpMs: config.recoveryDumpMinutes * 60_000,
+    pointSilenceMs: config.recoverySilenceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
     report: (id, what, error) => log.error({ id, err: error }, what),
   });

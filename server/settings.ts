@@ -351,6 +351,13 @@ export const SETTINGS = {
     100_000,
     'How long the dump of one database may take for a recovery point, which then goes on without it and says so',
   ),
+  recoverySilenceSeconds: integer(
+    'CLOUDLET_RECOVERY_SILENCE_SECONDS',
+    60,
+    1,
+    100_000,
+    'How long a database may give nothing meanwhile, as when a session holds a lock on its tables',
+  ),
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',

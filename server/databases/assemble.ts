@@ -45,6 +45,8 @@ export interface DatabasesParts {
   readonly keepMs: number;
   /** How long the dump of one may take for a recovery point, ms. */
   readonly pointDumpMs: number;
+  /** How long it may give nothing meanwhile, ms. */
+  readonly pointSilenceMs: number;
   /** How long what no row knows is left alone, ms. */
   readonly orphanGraceMs: number;
   readonly announce: Announce;

@@ -1,5 +1,5 @@
 /** Databases as a part of recovery points: a dump of each, lying where kept dumps lie (refill.ts). */
-import { PassThrough } from 'node:stream';
+import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Snapshot, Source, SourceFile } from '../recovery/sources.ts';
 import type { Engines } from './engines.ts';
@@ -17,6 +17,8 @@ export interface PointDumpsDeps {
   readonly kept: KeptDumps;
   /** How long the dump of one may take for a recovery point, ms. */
   readonly pointDumpMs: number;
+  /** How long it may give nothing meanwhile, ms: somebody may hold a lock on its tables. */
+  readonly pointSilenceMs: number;
 }
 
 const PAGE = 500;
@@ -60,7 +62,7 @@ function fileOf(deps: PointDumpsDeps, seen: DatabaseRow, signal: AbortSignal): S
 }
 
 async function copy(
-  { engines, lifecycle, turns, kept, pointDumpMs }: PointDumpsDeps,
+  { engines, lifecycle, turns, kept, pointDumpMs, pointSilenceMs }: PointDumpsDeps,
   {
     row,
     out,
@@ -70,18 +72,62 @@ async function copy(
   const { database_id: id } = row;
   if (row.kept_dump_bytes !== null) return kept.read(id, (dump) => pipeline(dump, out, { signal }));
   const late = AbortSignal.timeout(pointDumpMs);
+  const silence = new Silence(pointSilenceMs);
   try {
     await turns.during(
       [id],
       async (either) => {
         const engine = engines.get(row.engine);
-        const { stream } = await engine.dump(lifecycle.inEngine(row), usualFormat(engine), either);
-        await pipeline(stream, out, { signal: either });
+        const dump = engine.dump(lifecycle.inEngine(row), usualFormat(engine), either);
+        const { stream } = await silence.during(dump);
+        await pipeline(silence.broken(stream), out, { signal: either });
       },
-      AbortSignal.any([signal, late]),
+      AbortSignal.any([signal, late, silence.signal]),
     );
   } catch (error) {
+    if (silence.signal.aborted) {
+      const seconds = Math.round(pointSilenceMs / 1000);
+      throw new Error(`it gave nothing for ${seconds} s: a session may hold a lock on its tables`, {
+        cause: error,
+      });
+    }
     if (!late.aborted) throw error;
     throw new Error(`it took longer than ${Math.round(pointDumpMs / 1000)} s`, { cause: error });
+  }
+}
+
+/** Aborts when a source gives nothing for so long; the time that its reader takes does not count. */
+class Silence {
+  readonly #ms: number;
+  readonly #over = new AbortController();
+
+  constructor(ms: number) {
+    this.#ms = ms;
+  }
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  async during<T>(work: Promise<T>): Promise<T> {
+    const timer = setTimeout(() => this.#over.abort(), this.#ms);
+    try {
+      return await work;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async *broken(stream: Readable): AsyncGenerator<Uint8Array> {
+    const chunks = stream[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const next = await this.during(chunks.next());
+        if (next.done) return;
+        yield next.value;
+      }
+    } finally {
+      stream.destroy();
+    }
   }
 }

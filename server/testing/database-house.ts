@@ -65,6 +65,7 @@ export async function openDatabaseHouse() {
         limits: { connections: 10, statementMs: 1000 },
         maxSizeMb: 1024,
         pointDumpMs: 60_000,
+        pointSilenceMs: 60_000,
         announce: (event) => {
           told.push(event.type);
           return eventStatements(event);
