@@ -33,7 +33,12 @@ import { VERSION } from './version.ts';
 export interface RecoveryDeps {
   readonly config: Pick<
     Config,
-    'dataDir' | 'recoveryTarget' | 'recoveryJournalSeconds' | 'recoveryUndeleteHours' | 'recoveryLeaseSeconds'
+    | 'recoveryBytesPerSecond'
+    | 'dataDir'
+    | 'recoveryTarget'
+    | 'recoveryJournalSeconds'
+    | 'recoveryUndeleteHours'
+    | 'recoveryLeaseSeconds'
   >;
   readonly clock: Clock;
   readonly log: Logger;
@@ -94,7 +99,7 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
     sources: cloudSources(new DirectoryDataFiles(directory), sources),
     place: target.place,
     version: VERSION,
-    estimateBytes: () => store.sumOfBlobs(),
+    bytesPerSecond: config.recoveryBytesPerSecond || Number.POSITIVE_INFINITY,
   });
   const removals = new Removals({
     ...shared,

@@ -344,6 +344,13 @@ export const SETTINGS = {
     86_400,
     'How often it is written beside the points which keys and passwords there are, for a restore to revoke the rest',
   ),
+  recoveryBytesPerSecond: integer(
+    'CLOUDLET_RECOVERY_BYTES_PER_SECOND',
+    0,
+    0,
+    2 ** 40,
+    'Bound of what a recovery point reads while it is made, so that it leaves the disk to others; 0: none',
+  ),
   recoveryDumpMinutes: integer(
     'CLOUDLET_RECOVERY_DUMP_MINUTES',
     60,

@@ -3,6 +3,7 @@ import { type Clock, formatTime } from '../clock.ts';
 import { contentChunks, fixedBlocks } from './chunks.ts';
 import { entriesOf } from './entries.ts';
 import type { Component, Entry } from './manifest.ts';
+import { Pace } from './pace.ts';
 import type { Repository } from './repository.ts';
 import type { Snapshot, Source, SourceFile } from './sources.ts';
 
@@ -10,7 +11,12 @@ export interface ComponentsDeps {
   readonly repository: Repository;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Told of bytes as they are kept or found to be kept; `added` of them new, as they are stored. */
+  /** At most so many bytes are read; what an earlier point has is not. */
+  readonly bytesPerSecond: number;
+  /**
+   * Told of bytes as they are read, or found to be kept already, and of fewer when they are to be read again;
+   * `added` of them new, as they are stored.
+   */
   readonly onProgress: (bytes: number, added: number) => void;
   /** Told of a file that could not be read and that the point goes on without. */
   readonly onGap?: (component: string, error: Error) => void;
@@ -18,9 +24,11 @@ export interface ComponentsDeps {
 
 export class Components {
   readonly #deps: ComponentsDeps;
+  readonly #pace: Pace;
 
   constructor(deps: ComponentsDeps) {
     this.#deps = deps;
+    this.#pace = new Pace(deps);
   }
 
   /** `before`: the same component of a sound earlier point, whose pieces are there. */
@@ -34,7 +42,9 @@ export class Components {
       signal.throwIfAborted();
       const kept = file.changes === 'never' ? await earlier.find(file.path) : undefined;
       const isSound = kept?.pieces.every((piece) => repository.isTrusted(piece)) === true;
-      return { work: isSound ? Promise.resolve(kept) : this.#keep(file) };
+      if (kept === undefined || !isSound) return { work: this.#keep(file) };
+      onProgress(kept.size_bytes, 0);
+      return { work: Promise.resolve(kept) };
     };
     const lines = async function* (): AsyncGenerator<Buffer> {
       for await (const entry of severalAhead(source.files(snapshot, signal), entryOf)) {
@@ -74,11 +84,22 @@ export class Components {
     const { repository, signal, onProgress } = this.#deps;
     const opened = await file.open().catch(unreadable);
     if (opened === undefined) return undefined;
+    let told = 0;
+    const onPiece = (bytes: number) => {
+      told += bytes;
+      onProgress(bytes, 0);
+    };
     const bytes = readable(opened);
     const pieces = file.changes === 'by_insertion' ? contentChunks(bytes) : fixedBlocks(bytes);
-    const stored = await repository.store(pieces, { isPacked: file.isPacked, signal });
-    onProgress(stored.sizeBytes, stored.addedBytes);
-    return { path: file.path, mode: file.mode, size_bytes: stored.sizeBytes, pieces: stored.pieces };
+    const paced = this.#pace.through(pieces, onPiece);
+    try {
+      const stored = await repository.store(paced, { isPacked: file.isPacked, signal });
+      onProgress(0, stored.addedBytes);
+      return { path: file.path, mode: file.mode, size_bytes: stored.sizeBytes, pieces: stored.pieces };
+    } catch (error) {
+      onProgress(-told, 0);
+      throw error;
+    }
   }
 }
 

@@ -41,8 +41,8 @@ export interface PointsDeps {
   /** Where it is, for people. */
   readonly place: string;
   readonly version: string;
-  /** Bytes of all that there is, roughly: what percent are of. */
-  readonly estimateBytes: () => Promise<number>;
+  /** At most so many are read. */
+  readonly bytesPerSecond: number;
   readonly report: (pointId: string, error: unknown) => void;
   /** Told when one is whole, or given up. */
   readonly onEnd: () => void;
@@ -193,6 +193,7 @@ export class Points {
     const making = { current: row };
     const { snapshot, holding } = materials;
     const signal = AbortSignal.any([cancel.signal, holding.signal]);
+    const renewing = setInterval(() => this.#renewHold(row.point_id), RENEW_MS).unref();
     const ended = this.#make(making, { ...materials, signal })
       .catch(async (error: unknown) => {
         await this.#fail(making.current, { error, isCancelled: cancel.signal.aborted });
@@ -202,6 +203,7 @@ export class Points {
       })
       .catch((error: unknown) => this.#deps.report(row.point_id, error))
       .finally(async () => {
+        clearInterval(renewing);
         await snapshot.remove().catch((error) => this.#deps.report(row.point_id, error));
         await this.#endHolds();
         await holding.release();
@@ -221,28 +223,22 @@ export class Points {
     making: { current: PointRow },
     how: Materials & { readonly signal: AbortSignal },
   ): Promise<void> {
-    const { store, clock, sources, changes, estimateBytes } = this.#deps;
+    const { store, clock, sources, bytesPerSecond } = this.#deps;
     const { snapshot, repository, holding, signal } = how;
-    const estimate = Math.max(1, await estimateBytes());
-    let renewedAt = clock.monotonic();
+    const estimate = Math.max(1, await new RecoveryStore(snapshot.reads).sumOfBytes());
     const onProgress = (bytes: number, added: number) => {
       const { current } = making;
       const sizeBytes = current.size_bytes + bytes;
       const percent = Math.min(99, Math.round((sizeBytes / estimate) * 1000) / 10);
       const storedBytes = current.stored_bytes + added;
       making.current = { ...current, size_bytes: sizeBytes, stored_bytes: storedBytes, percent };
-      if (clock.monotonic() - renewedAt < RENEW_MS) return;
-      renewedAt = clock.monotonic();
-      void changes
-        .run(UNASKED, (change) => void change.add(store.hold(current.point_id, clock.now())))
-        .catch((error) => this.#deps.report(current.point_id, error));
     };
     const gaps: Gap[] = [];
     const onGap = (component: string, error: Error) => {
       gaps.push({ component, reason: error.message });
       this.#deps.report(making.current.point_id, error);
     };
-    const components = new Components({ repository, clock, signal, onProgress, onGap });
+    const components = new Components({ repository, clock, signal, bytesPerSecond, onProgress, onGap });
     const damaged = await store.damagedFiles(this.#deps.place);
     repository.distrust(new Set(damaged.map((file) => file.slice(file.lastIndexOf('/') + 1))));
     const earlier = await this.#earlier(repository);
@@ -315,6 +311,13 @@ export class Points {
     const state = isCancelled ? 'cancelled' : 'failed';
     const reason = isCancelled ? null : reasonOf(error);
     await changes.run(UNASKED, (change) => void change.add(store.update({ ...row, state, reason })));
+  }
+
+  #renewHold(pointId: string): void {
+    const { changes, store, clock, report } = this.#deps;
+    void changes
+      .run(UNASKED, (change) => void change.add(store.hold(pointId, clock.now())))
+      .catch((error) => report(pointId, error));
   }
 
   async #endHolds(): Promise<void> {

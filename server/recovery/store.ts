@@ -278,9 +278,13 @@ export class RecoveryStore {
     return rows.map(({ name }) => name);
   }
 
-  async sumOfBlobs(): Promise<number> {
-    const row = await this.#reads.get<{ bytes: number | null }>(
-      'SELECT sum(size_bytes) AS bytes FROM blobs WHERE name IS NOT NULL',
+  /** Of all files that a point has, but for the metadata: databases as they lie in their engines. */
+  async sumOfBytes(): Promise<number> {
+    const row = await this.#reads.get<{ bytes: number }>(
+      `SELECT coalesce((SELECT sum(size_bytes) FROM blobs WHERE name IS NOT NULL AND refs > 0), 0)
+         + coalesce((SELECT sum(disk_gb) FROM vms), 0) * 1073741824
+         + coalesce((SELECT sum(size_bytes) FROM images), 0)
+         + coalesce((SELECT sum(size_bytes) FROM databases), 0) AS bytes`,
     );
     return row?.bytes ?? 0;
   }

@@ -75,7 +75,7 @@ export class LosableCloud {
 
   restore(to: string, ...more: readonly string[]): Promise<Ended> {
     const args = ['recovery', 'restore', '--from', this.target, '--to', to, '--key-file', this.keyFile];
-    return runCloudlet([...args, ...more], { env: {} });
+    return runCloudlet([...args, ...more], { env: {}, timeoutMs: 900_000 });
   }
 
   /** Starts it once more, on the same directory, with these settings too. */
