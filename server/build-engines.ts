@@ -56,8 +56,8 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
   const atSqlite = join(config.dataDir, 'databases', 'sqlite');
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const atMongodb = join(config.dataDir, 'databases', 'mongodb');
-  const mongodb = new MongodbEngine({ ...children, folder: atMongodb, alarms });
   const tls = tlsOf(config, clock);
+  const mongodb = new MongodbEngine({ ...children, folder: atMongodb, tls, alarms });
   const processes = new HostProcesses({
     clock,
     group: 'cloudlet-servers',

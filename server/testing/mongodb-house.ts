@@ -51,7 +51,10 @@ export function openMongodb(options: Partial<MongodbEngineOptions> = {}): Mongod
       return { database, uri: (await engine.endpoint(database)).uri('secret') };
     },
     connect: async (uri) => {
-      const client = new MongoClient(uri, { serverSelectionTimeoutMS: 10_000 });
+      const client = new MongoClient(
+        uri,
+        uri.includes('Timeout') ? {} : { serverSelectionTimeoutMS: 10_000 },
+      );
       clients.push(client);
       return client.connect();
     },

@@ -1,15 +1,20 @@
 /** The way to the built-in MongoDB: who gets in, and what a client may send. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { crc32c } from '@node-rs/crc32';
 import { Binary, type Document, serialize } from 'bson';
+import { systemClock } from '../../clock.ts';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { type MongodbHouse, openMongodb } from '../../testing/mongodb-house.ts';
 import { randomFrom } from '../../testing/random.ts';
 import { bodyOf, messageOf, RawMongo } from '../../testing/raw-mongo.ts';
+import { ServerTls } from '../managed-server/server-tls.ts';
 
 let house: MongodbHouse;
 let database: EngineDatabase;
@@ -217,6 +222,35 @@ describe('what a message may be', () => {
     for (let at = 0; at < bytes.length; at += 7) raw.socket.write(bytes.subarray(at, at + 7));
     assert.equal((await Promise.all(replies)).length, 20);
     raw.socket.destroy();
+  });
+});
+
+describe('for other hosts', () => {
+  test('connections are encrypted, with a certificate that can be verified', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
+    const about = { host: '127.0.0.2', certFile: '', keyFile: '', clock: systemClock };
+    const tlsIn = (name: string) => new ServerTls({ ...about, folder: join(folder, name) });
+    const [tls, other] = [tlsIn('own'), tlsIn('other')];
+    const open = openMongodb({ firstPort: 27_800, tls });
+    try {
+      const { database: own, uri: address } = await open.make();
+      const { host, ca } = await open.engine.endpoint(own);
+      assert.equal(host, '127.0.0.2');
+      const withCa = (name: string, text: string | null) => {
+        writeFileSync(join(folder, name), text ?? '');
+        return address.replace('ca.pem', encodeURIComponent(join(folder, name)));
+      };
+      const client = await open.connect(withCa('ca.pem', ca));
+      assert.equal((await client.db().command({ ping: 1 })).ok, 1);
+      const asLocal = withCa('ca.pem', ca).replace('127.0.0.2', '127.0.0.1');
+      assert.equal((await (await open.connect(asLocal)).db().command({ ping: 1 })).ok, 1);
+      const soon = '&serverSelectionTimeoutMS=1000';
+      await assert.rejects(open.connect(withCa('other.pem', other.ca) + soon), /certificate/);
+      await assert.rejects(open.connect(address.replace('tls=true&tlsCAFile=ca.pem', 'tls=false') + soon));
+    } finally {
+      await open.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 

@@ -5,9 +5,11 @@
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { AppError } from '../../errors.ts';
 import { KeyLocks } from '../../key-locks.ts';
 import { freePort, holderOf, keepPort, keptPort } from '../managed-server/server-port.ts';
+import type { ServerTls } from '../managed-server/server-tls.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
 import { CommandError } from './command-error.ts';
 import type { Login } from './tenant-logins.ts';
@@ -15,6 +17,7 @@ import type { Login } from './tenant-logins.ts';
 const HOST = '127.0.0.1';
 const ALARM = 'mongodb_unavailable';
 const RETRY_MS = 5000;
+const HANDSHAKE_MS = 10_000;
 /** Of all databases, and of those who have not logged in. */
 const MAX_CONNECTIONS = 2000;
 
@@ -22,6 +25,8 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
   /** Ours, where the port is kept. */
   readonly folder: string;
   readonly firstPort: number;
+  /** For users on other hosts; null: nobody but this host's programs connects. */
+  readonly tls: ServerTls | null;
   readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
 }
 
@@ -31,7 +36,7 @@ export class MongoRouter {
   readonly #all = new Set<ClientConnection>();
   /** Those that have logged in, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();
-  #server: Server | null = null;
+  #servers: readonly Server[] = [];
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
   #problem: AppError | null = null;
@@ -58,7 +63,7 @@ export class MongoRouter {
 
   /** Throws `engine_unavailable` when another program has the port; it is then tried again. */
   listen(): Promise<void> {
-    if (this.#server !== null) return Promise.resolve();
+    if (this.#servers.length > 0) return Promise.resolve();
     this.#starting ??= this.#listen().finally(() => {
       this.#starting = null;
     });
@@ -74,35 +79,44 @@ export class MongoRouter {
     this.#isClosed = true;
     clearTimeout(this.#retry);
     await this.#starting?.catch(() => {});
-    const server = this.#server;
-    if (server === null) return;
-    server.close();
+    const closed = this.#servers.map((server) => once(server.close(), 'close'));
     for (const connection of this.#all) connection.end();
-    await once(server, 'close');
+    await Promise.all(closed);
   }
 
   async #listen(): Promise<void> {
-    const { folder, firstPort, alarms } = this.#deps;
-    if (this.#isClosed) throw unavailable('the engine is being stopped with Cloudlet');
+    const { folder, firstPort, alarms, tls } = this.#deps;
+    if (this.#isClosed) throw new AppError('engine_unavailable', 'the engine is being stopped with Cloudlet');
     const kept = this.port;
     const port = kept ?? (await freePort(firstPort));
-    const server = createServer({ noDelay: true }, (socket) => this.#take(socket));
+    const servers: Server[] = [];
     try {
-      server.listen({ port, host: HOST, exclusive: true });
-      await once(server, 'listening');
+      for (const host of tls?.listen ?? [HOST]) servers.push(await this.#listenAt(host, port));
     } catch (error) {
-      this.#problem = unavailable(
-        `port ${port} of MongoDB is taken by ${holderOf(port) ?? 'another program'}`,
-      );
-      alarms.raise(ALARM, `${this.#problem.message}. ${this.#problem.hint}`);
+      for (const server of servers) server.close();
+      this.#problem = error instanceof AppError ? error : cannotListen(port, error);
+      alarms.raise(ALARM, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
       this.#tryAgain();
-      throw new AppError('engine_unavailable', this.#problem.message, { cause: error, retryAfterSeconds: 5 });
+      throw this.#problem;
     }
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if (kept === null) keepPort(folder, port);
-    this.#server = server;
+    this.#servers = servers;
     this.#problem = null;
     alarms.clear(ALARM);
+  }
+
+  async #listenAt(host: string, port: number): Promise<Server> {
+    const { tls } = this.#deps;
+    const take = (socket: Socket) => this.#take(socket);
+    const server =
+      tls === null
+        ? createServer(take)
+        : createTlsServer({ ...tls.certificate(), handshakeTimeout: HANDSHAKE_MS }, take);
+    server.maxConnections = MAX_CONNECTIONS;
+    server.listen({ port, host: host === '*' ? undefined : host, exclusive: true });
+    await once(server, 'listening');
+    return server;
   }
 
   #tryAgain(): void {
@@ -154,9 +168,18 @@ export class MongoRouter {
   }
 }
 
-function unavailable(what: string): AppError {
-  return new AppError('engine_unavailable', what, {
+function cannotListen(port: number, cause: unknown): AppError {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const retry = { retryAfterSeconds: 5, cause };
+  if (code !== 'EADDRINUSE') {
+    return new AppError('engine_unavailable', `port ${port} of MongoDB cannot be opened: ${message}`, {
+      ...retry,
+      hint: 'correct CLOUDLET_DATABASE_HOST: an address of this host, or a name',
+    });
+  }
+  const holder = holderOf(port) ?? 'another program';
+  return new AppError('engine_unavailable', `port ${port} of MongoDB is taken by ${holder}`, {
+    ...retry,
     hint: 'stop that program; databases of MongoDB are then back within seconds',
-    retryAfterSeconds: 5,
   });
 }

@@ -20,6 +20,8 @@ import {
   type ChildEngineOptions,
 } from '../engine-children/child-engine.ts';
 import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
+import { endpointOf, hostAndPort } from '../managed-server/managed-engine.ts';
+import type { ServerTls } from '../managed-server/server-tls.ts';
 import { scramKeys } from '../scram-keys.ts';
 import { ARCHIVE_FILE, ARCHIVE_MAGIC } from './archive-format.ts';
 import { CommandError } from './command-error.ts';
@@ -29,6 +31,8 @@ import { TenantLogins } from './tenant-logins.ts';
 
 export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
+  /** For users on other hosts; null: only programs of this host connect. */
+  readonly tls?: ServerTls | null;
   /** For tests: the usual one is PORT. */
   readonly firstPort?: number;
 }
@@ -62,10 +66,12 @@ export class MongodbEngine extends ChildEngine implements Engine {
   readonly #folder: string;
   readonly #logins: TenantLogins;
   readonly #router: MongoRouter;
+  readonly #tls: ServerTls | null;
 
   constructor(options: MongodbEngineOptions) {
     super(KIND, options);
-    const { folder, clock, alarms, firstPort = PORT } = options;
+    const { folder, clock, alarms, tls = null, firstPort = PORT } = options;
+    this.#tls = tls;
     this.#folder = folder;
     const logins = new TenantLogins(join(folder, '.logins'));
     this.#logins = logins;
@@ -73,6 +79,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
       logins,
       folder: join(folder, '.router'),
       firstPort,
+      tls,
       alarms,
       now: () => new Date(clock.now()),
       execute: (database, sections) => this.#execute(database, sections),
@@ -115,17 +122,13 @@ export class MongodbEngine extends ChildEngine implements Engine {
 
   /** Drivers open 100 connections unless they are told: two programs share those that a database has. */
   async endpoint({ database, username, limits }: EngineDatabase): Promise<Endpoint> {
-    const [host, port] = ['127.0.0.1', this.#router.port ?? 0];
+    const endpoint = endpointOf(this.#router.port, this.#tls);
     const pool = Math.max(1, Math.floor(limits.connections / 2));
-    const options = `authSource=${database}&directConnection=true&maxPoolSize=${pool}`;
-    const place = `${host}:${port}/${database}?${options}`;
-    return {
-      host,
-      port,
-      tls: false,
-      ca: null,
-      uri: (password) => `mongodb://${username}:${password}@${place}`,
-    };
+    const options = [`authSource=${database}`, 'directConnection=true', `maxPoolSize=${pool}`];
+    if (endpoint.tls) options.push('tls=true');
+    if (endpoint.ca !== null) options.push('tlsCAFile=ca.pem');
+    const end = `@${hostAndPort(endpoint)}/${database}?${options.join('&')}`;
+    return { ...endpoint, uri: (password) => `mongodb://${username}:${password}${end}` };
   }
 
   override async measure(database: EngineDatabase): Promise<Measured> {

@@ -52,7 +52,7 @@ export class ServerTls {
 
   /** Puts certificate and key into `home`, for that user alone. Throws `engine_unavailable`. */
   place(home: string, uid: number | null): void {
-    const { cert, key } = this.#options.certFile === '' ? this.#made() : this.#given();
+    const { cert, key } = this.certificate();
     for (const [name, text] of [
       [CERT_FILE, cert],
       [KEY_FILE, key],
@@ -63,6 +63,11 @@ export class ServerTls {
       fs.writeFileSync(path, text, { flag: 'wx', mode: 0o600 });
       if (uid !== null) fs.lchownSync(path, uid, uid);
     }
+  }
+
+  /** A new one where it is ours. Throws `engine_unavailable`. */
+  certificate(): Certificate {
+    return this.#options.certFile === '' ? this.#made() : this.#given();
   }
 
   #made(): Certificate {
