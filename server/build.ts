@@ -73,6 +73,8 @@ export interface Cloud {
   settle(ms: number): Promise<void>;
   /** Virtual machines that run now. */
   countRunning(): Promise<number>;
+  /** See PostgresqlEngine.upgrade(). */
+  upgradePostgresql(): Promise<{ readonly from: string; readonly to: string } | null>;
   /** Ends background work and closes the stores; the edges are closed before. */
   close(): Promise<void>;
 }
@@ -155,6 +157,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     close,
     setupLinks: accounts.setupLinks,
     settle: (ms) => operations.settle(ms),
+    upgradePostgresql: () => parts.engines.postgresql.upgrade(),
     countRunning: () => compute.countRunning(),
     serve: () => startDomains(options, parts, jobs),
   };

@@ -17,6 +17,7 @@ const HELP = `Usage: cloudlet <command>
   ledger verify         walk the whole ledger and name what was changed
   keys rotate           make a new master key and seal all secrets under it
   recovery              make recovery points, and restore a lost cloud from one
+  databases upgrade     bring PostgreSQL's data to the newest major version that is here
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
 Each command explains itself with --help. --version prints the version. Settings come from the environment;
@@ -34,6 +35,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   ledger: async () => (await import('./commands/ledger.ts')).LEDGER,
   keys: async () => (await import('./commands/keys.ts')).KEYS,
   recovery: async () => (await import('./commands/recovery.ts')).RECOVERY,
+  databases: async () => (await import('./commands/databases.ts')).DATABASES,
   doctor: async () => (await import('./commands/doctor.ts')).DOCTOR,
 };
 

@@ -1,17 +1,17 @@
 /** A cloud that nobody but the operator can reach, for commands while no server runs. */
 import { pino } from 'pino';
-import { buildCloud } from '../build.ts';
+import { buildCloud, type Cloud } from '../build.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { startControl } from './start.ts';
 
 /** Runs `work` while the cloud listens on its control socket alone. */
-export async function withClosedCloud<T>(config: Config, work: () => Promise<T>): Promise<T> {
+export async function withClosedCloud<T>(config: Config, work: (cloud: Cloud) => Promise<T>): Promise<T> {
   const log = pino({ level: 'silent' });
   const cloud = await buildCloud({ config, clock: systemClock, log, step: (_name, step) => step() });
   const server = await startControl(cloud);
   try {
-    return await work();
+    return await work(cloud);
   } finally {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));

@@ -1,9 +1,11 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
+import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
+import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
 import { probe } from '../drivers/engine-postgresql/external-site.ts';
-import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import { findPrograms, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
 
@@ -19,11 +21,11 @@ export async function checkQemu(): Promise<Finding[]> {
 }
 
 /** SQLite and MongoDB databases need none of these; each missing engine makes its own kind unavailable. */
-export function checkEngines(config: Pick<Config, 'postgresqlUrl'>): Promise<Finding[]> {
+export function checkEngines(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding[]> {
   return Promise.all([checkPostgresql(config), checkMariadb()]);
 }
 
-async function checkPostgresql(config: Pick<Config, 'postgresqlUrl'>): Promise<Finding> {
+async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding> {
   const subject = 'PostgreSQL';
   const external = externalPostgresql(config);
   if (external !== null) {
@@ -32,9 +34,14 @@ async function checkPostgresql(config: Pick<Config, 'postgresqlUrl'>): Promise<F
       (error) => ({ level: 'warn', subject, detail: error.message, fix: error.hint }),
     );
   }
-  const found = await findPrograms(null);
-  if ('version' in found) return { level: 'ok', subject, detail: `${found.version}, ${found.bin}` };
-  return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
+  const made = dataMajor({ home: join(config.dataDir, 'databases/postgresql/server/home') });
+  const [found, newest] = [await findPrograms(made), await newestPrograms()];
+  if (!('version' in found))
+    return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
+  const upgrade = 'cloudlet databases upgrade postgresql';
+  const isOld = made !== null && newest !== null && newest.major > made;
+  const more = isOld ? `; ${newest.version} is here too: ${upgrade}` : '';
+  return { level: 'ok', subject, detail: `${found.version}, ${found.bin}${more}` };
 }
 
 function asExternal(version: string, limits: readonly string[]): string {

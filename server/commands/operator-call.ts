@@ -39,7 +39,8 @@ export async function askServer<T>(config: Config, work: (call: CallAsOperator) 
   return work((input) => callSocket(path, input));
 }
 
-function demandCloud(dataDir: string): void {
+/** Throws when there is none: only `start` makes one. */
+export function demandCloud(dataDir: string): void {
   let isThere: boolean;
   try {
     isThere = holdsCloud(dataDir);

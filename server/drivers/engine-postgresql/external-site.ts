@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
+import { AppError } from '../../errors.ts';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
 import { ExternalServer } from '../managed-server/external-server.ts';
 import {
@@ -60,6 +61,11 @@ export function externalSite(
     clients,
     guest: () => ({ mark: markOf(secret()), member: facts?.isSuperuser ? null : user }),
     endpoint: () => ({ host, port, tls, ca: tls ? caOf(address) : null }),
+    upgrade: () => {
+      throw new AppError('engine_unavailable', "The server of PostgreSQL is the operator's own", {
+        hint: 'upgrade it by its own means; Cloudlet uses what it finds',
+      });
+    },
     readiness: () =>
       externalReadiness(server, async () => {
         const version = facts?.version ?? null;

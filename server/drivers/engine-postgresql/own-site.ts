@@ -10,10 +10,11 @@ import {
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
+import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
-import { findPrograms } from './postgresql-programs.ts';
-import { dataMajor, PostgresqlServer, socketFolder } from './postgresql-server.ts';
-import { ADMIN, DUMPER, setUpServer } from './postgresql-store.ts';
+import { findPrograms, newestPrograms } from './postgresql-programs.ts';
+import { PostgresqlServer, socketFolder } from './postgresql-server.ts';
+import { ADMIN, analyse, DUMPER, databases, setUpServer } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlSite } from './site.ts';
 
@@ -39,6 +40,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     const verifier = await scramVerifier(links.passwordOf(DUMPER));
     await links.asAdmin((client) => setUpServer(client, verifier));
     await begin();
+    if (takeAnalysis(server.places)) void analyseAll(links, notice);
   };
   const passwordOf = (role: string) => links.passwordOf(role);
   const how = { processes, uid: uidBase, firstPort, tls };
@@ -60,5 +62,24 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     guest: () => null,
     endpoint: () => endpointOf(server.port, tls),
     readiness: async () => readinessOf(await found(), server.problem),
+    upgrade: async () => {
+      const made = dataMajor(server.places);
+      const to = await newestPrograms();
+      if (made === null || to === null || to.major <= made) return null;
+      const from = await programs();
+      // What a crash left is put in order by the server that made it.
+      await server.up();
+      await links.close();
+      await server.close();
+      const places = { ...server.places, seen: await processes.pathOf(server.places.home) };
+      await upgradeData({ processes, uid: uidBase, places, passwordOf }, { from, to });
+      return { from: from.version, to: to.version };
+    },
   };
+}
+
+/** An upgrade leaves statistics behind, without which large tables are searched badly. */
+async function analyseAll(links: PostgresqlLinks, notice: (text: string) => void): Promise<void> {
+  for (const name of await links.asAdmin((client) => databases(client, null)))
+    await links.inDatabase(name, analyse).catch(() => notice(`run ANALYZE in the database ${name}`));
 }

@@ -29,7 +29,7 @@ import { ownSite } from './own-site.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
-import type { PostgresqlSite } from './site.ts';
+import type { PostgresqlSite, Upgrade } from './site.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -76,6 +76,14 @@ export class PostgresqlEngine implements Engine {
 
   readiness(): Promise<Readiness> {
     return this.#site.readiness();
+  }
+
+  /**
+   * Brings the data to the newest major version whose programs are here, before anything else is asked of it
+   * and nothing after. Null: they are of that version, or there are none. When it throws nothing has changed.
+   */
+  upgrade(): Promise<Upgrade | null> {
+    return this.#site.upgrade();
   }
 
   prepare(): Promise<void> {

@@ -37,15 +37,26 @@ export async function findPrograms(
   major: number | null,
   folders: { readonly unpacked?: string; readonly host?: readonly string[] } = {},
 ): Promise<PostgresqlPrograms | NoPrograms> {
-  const ours = unpackedPrograms(NAME, folders.unpacked).map(({ version, root, env }) => {
-    const bin = join(root, 'usr/lib/postgresql', String(majorOf(version)), 'bin');
-    return { version, major: majorOf(version), bin, env, readOnly: [root] };
-  });
+  const ours = unpacked(folders.unpacked);
   const fits = (found: PostgresqlPrograms) => major === null || found.major === major;
   const chosen = ours.filter(fits).find(({ version, bin }) => isSafe(version) && isWhole(bin));
   if (chosen !== undefined) return chosen;
   const hosts = (await hostPrograms(folders.host)).filter(fits);
   return hosts.find(({ version }) => isSafe(version)) ?? whyNone(major, hosts);
+}
+
+/** Newest of all that can upgrade data to their version; null: there are none. */
+export async function newestPrograms(): Promise<PostgresqlPrograms | null> {
+  const all = [...unpacked().filter(({ bin }) => isWhole(bin)), ...(await hostPrograms())];
+  const able = all.filter(({ version, bin }) => isSafe(version) && existsSync(join(bin, 'pg_upgrade')));
+  return able.sort((a, b) => compareVersions(b.version, a.version))[0] ?? null;
+}
+
+function unpacked(folder?: string): PostgresqlPrograms[] {
+  return unpackedPrograms(NAME, folder).map(({ version, root, env }) => {
+    const bin = join(root, 'usr/lib/postgresql', String(majorOf(version)), 'bin');
+    return { version, major: majorOf(version), bin, env, readOnly: [root] };
+  });
 }
 
 async function hostPrograms(folders: readonly string[] = hostFolders()): Promise<PostgresqlPrograms[]> {

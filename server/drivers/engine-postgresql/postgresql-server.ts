@@ -1,31 +1,19 @@
 /** PostgreSQL as a server that we look after. */
-import { execFile } from 'node:child_process';
-import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { AppError } from '../../errors.ts';
-import { hostPath } from '../../host-programs.ts';
-import { removeName } from '../host-process/foreign-files.ts';
-import { removeTree } from '../host-process/tree-removal.ts';
-import {
-  processName,
-  type ServerKind,
-  type ServerKindDeps,
-  type ServerPlaces,
-} from '../managed-server/managed-server.ts';
-import { makeFolder, runMaker } from '../managed-server/server-data.ts';
-import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
+import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
+import { makeFolder } from '../managed-server/server-data.ts';
+import { keptPort } from '../managed-server/server-port.ts';
+import { makeServerSecret } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
+import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
 import { LINE_PREFIX } from './log-lines.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
-import { scramVerifier } from './scram-verifier.ts';
 
 /** In the server's home. */
-const DATA = 'data';
 const RUN = 'run';
 const HBA = 'pg_hba.conf';
-const PASSWORD_FILE = 'password';
 const MEMORY_MB = 2048;
 /** Data of one process: a tenant may set work_mem to what it likes. */
 const PROCESS_MB = 512;
@@ -49,6 +37,8 @@ export class PostgresqlServer implements ServerKind {
   }
 
   async initialise(places: ServerPlaces): Promise<void> {
+    const { uid, passwordOf } = this.#deps;
+    await settleUpgrade(places);
     const programs = await this.#deps.programs();
     this.#programs = programs;
     const made = dataMajor(places);
@@ -58,11 +48,13 @@ export class PostgresqlServer implements ServerKind {
       });
     }
     makeServerSecret(places);
-    makeFolder(join(places.home, RUN), this.#deps.uid);
+    makeFolder(join(places.home, RUN), uid);
     writeNew(join(places.home, HBA), hba(this.#deps.tls !== null));
-    this.#deps.tls?.place(places.home, this.#deps.uid);
+    this.#deps.tls?.place(places.home, uid);
     await this.#checkUser();
-    if (made === null) await this.#makeData(places, programs);
+    if (made !== null) return;
+    if (keptPort(places.keeper) !== null) throw dataGone();
+    await makeData({ processes: this.#deps.processes, uid, places, passwordOf }, programs);
   }
 
   program({ seen }: ServerPlaces, port: number) {
@@ -103,60 +95,18 @@ export class PostgresqlServer implements ServerKind {
       },
     );
   }
-
-  /** initdb asks for the name of its user. Where there is no view with one, `nobody` runs it. */
-  async #makerUser(): Promise<number | null> {
-    const { uid, processes } = this.#deps;
-    if (uid === null || (await processes.way()).hasView) return uid;
-    const nobody = /^nobody:[^:]*:(\d+):/m.exec(fs.readFileSync('/etc/passwd', 'latin1'))?.[1];
-    return nobody === undefined ? uid : Number(nobody);
-  }
-
-  /** Made beside its place, so that a half-made one is never taken for one. */
-  async #makeData({ home, seen }: ServerPlaces, { bin, env, readOnly }: PostgresqlPrograms): Promise<void> {
-    const { processes, passwordOf } = this.#deps;
-    const uid = await this.#makerUser();
-    await removeTree(join(home, `${DATA}.new`));
-    writeNew(join(home, PASSWORD_FILE), `${await scramVerifier(passwordOf(ADMIN))}\n`);
-    const words = [
-      ...['-D', join(seen, `${DATA}.new`), '--username', ADMIN, '--pwfile', join(seen, PASSWORD_FILE)],
-      ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
-    ];
-    if (uid !== this.#deps.uid) await giveTree(home, uid);
-    await runMaker(processes, {
-      name: processName('postgresql-initdb', home),
-      command: join(bin, 'initdb'),
-      args: words,
-      env: { ...env, TZ: 'UTC' },
-      uid,
-      folder: home,
-      readOnly,
-      memoryMb: MEMORY_MB,
-    }).finally(() => removeName(join(home, PASSWORD_FILE)));
-    if (uid !== this.#deps.uid) await giveTree(home, this.#deps.uid);
-    fs.renameSync(join(home, `${DATA}.new`), join(home, DATA));
-    syncFolder(home);
-  }
 }
 
-/** Follows no link that its user may have put there. */
-async function giveTree(path: string, uid: number | null): Promise<void> {
-  const env = { PATH: hostPath() };
-  await promisify(execFile)('chown', ['-Rh', `${uid}:${uid}`, path], { env });
+/** A server that has a port had data: nothing is made in their place. */
+function dataGone(): AppError {
+  return new AppError('engine_unavailable', 'the data of PostgreSQL are gone', {
+    hint: 'put databases/postgresql/server/home/data of the data directory back; a disk may not be mounted',
+  });
 }
 
 /** Where its socket is. */
 export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
   return join(home, RUN);
-}
-
-/** Major version of the data there are; null: there are none. */
-export function dataMajor({ home }: Pick<ServerPlaces, 'home'>): number | null {
-  try {
-    return Number.parseInt(fs.readFileSync(join(home, DATA, 'PG_VERSION'), 'latin1'), 10);
-  } catch {
-    return null;
-  }
 }
 
 /** Who may come how. Only those who get past the folders reach the socket. */
@@ -214,12 +164,4 @@ function tlsSettings(seen: string, tls: ServerTls | null): Readonly<Record<strin
     ssl_cert_file: join(seen, CERT_FILE),
     ssl_key_file: join(seen, KEY_FILE),
   };
-}
-
-/** In a folder that is not ours: what stands there under that name, a link too, goes first. */
-function writeNew(path: string, content: string): void {
-  removeName(path);
-  fs.writeFileSync(path, content, { flag: 'wx', mode: 0o644 });
-  // Whatever the umask.
-  fs.chmodSync(path, 0o644);
 }

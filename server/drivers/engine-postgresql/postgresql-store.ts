@@ -242,6 +242,12 @@ export async function databases(client: ClientBase, guest: Guest | null): Promis
   return rows.map(({ datname }) => String(datname));
 }
 
+/** Gathers statistics of the database that the connection is to. */
+export async function analyse(client: ClientBase): Promise<void> {
+  await client.query('SET statement_timeout = 0');
+  await client.query('ANALYZE');
+}
+
 export async function dropDatabase(client: ClientBase, name: string): Promise<void> {
   await client.query(`DROP DATABASE IF EXISTS ${id(name)} WITH (FORCE)`);
 }

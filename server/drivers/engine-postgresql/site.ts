@@ -4,6 +4,12 @@ import type { PostgresqlClients } from './client-commands.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import type { Guest } from './postgresql-store.ts';
 
+/** Versions. */
+export interface Upgrade {
+  readonly from: string;
+  readonly to: string;
+}
+
 /** Where the databases are: on a server that we look after, or on one of the operator's. */
 export interface PostgresqlSite {
   readonly server: EngineServer;
@@ -14,4 +20,6 @@ export interface PostgresqlSite {
   /** Of databases; without their names. */
   endpoint(): Omit<Endpoint, 'uri'>;
   readiness(): Promise<Readiness>;
+  /** See PostgresqlEngine. */
+  upgrade(): Promise<Upgrade | null>;
 }

@@ -19,14 +19,14 @@ export async function runMaker(
   program: Omit<ForeignProgram, 'network'>,
   input = '',
 ): Promise<void> {
-  const running = await processes.start(
-    { ...program, network: 'none' },
-    { stdio: ['pipe', 'ignore', 'pipe'] },
-  );
-  const { stdin, stderr } = running.child ?? {};
+  const running = await processes.start({ ...program, network: 'none' }, { stdio: ['pipe', 'pipe', 'pipe'] });
+  const { stdin, stdout, stderr } = running.child ?? {};
   // It may leave before it has read all.
   stdin?.on('error', () => {}).end(input);
-  const said = stderr ? await text(stderr) : '';
+  const [told, complained] = await Promise.all(
+    [stdout, stderr].map((stream) => (stream ? text(stream) : '')),
+  );
   const { code } = await running.ended;
-  if (code !== 0) throw new Error(`${program.name} ended with ${code}: ${said.trim().slice(-500)}`);
+  const said = `${told}\n${complained}`.trim().slice(-500);
+  if (code !== 0) throw new Error(`${program.name} ended with ${code}: ${said}`);
 }

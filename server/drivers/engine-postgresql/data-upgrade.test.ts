@@ -1,0 +1,98 @@
+/**
+ * Data of PostgreSQL brought to another version. Only one version is at hand, so it is brought to itself: by
+ * pg_upgrade all the same, into a new directory.
+ */
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { systemClock } from '../../clock.ts';
+import { isAppError } from '../../errors.ts';
+import { eventually } from '../../testing/eventually.ts';
+import { noUsers, testUidBase } from '../../testing/own-ground.ts';
+import { connect, newDatabase, noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
+import { HostProcesses } from '../host-process/host-processes.ts';
+import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
+import { settleUpgrade, upgradeData } from './data-directory.ts';
+import { findPrograms } from './postgresql-programs.ts';
+
+const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const DAYS_8 = 8 * 86_400_000;
+
+/** A server that was ended properly, with a database that has rows, and what is needed to upgrade it. */
+async function given(t: { after(work: () => Promise<void>): void }) {
+  const house = postgresqlHouse();
+  t.after(() => house.close());
+  const database = newDatabase();
+  await house.engine.provision(database, SECRET);
+  const client = await connect(house.engine, database, SECRET);
+  await client.query('CREATE TABLE t AS SELECT generate_series(1, 1000) AS a');
+  await client.query("CREATE EXTENSION pg_trgm; CREATE SCHEMA more; COMMENT ON TABLE t IS 'kept'");
+  await house.engine.close();
+  const hasUsers = noUsers === null;
+  const processes = new HostProcesses({ clock: systemClock, group: 'cloudlet-postgresql-test', hasUsers });
+  const home = join(house.folder, 'server', 'home');
+  const keeper = join(house.folder, 'server', 'keeper');
+  const uid = hasUsers ? testUidBase() : null;
+  const places = { home, keeper, seen: await processes.pathOf(home) };
+  const passwordOf = (role: string) => rolePassword(readServerSecret({ keeper }), role);
+  const programs = await findPrograms(null);
+  if (!('bin' in programs)) throw new Error(programs.reason);
+  const rows = async (engine = house.reopen()) => {
+    await engine.prepare();
+    const session = await connect(engine, database, SECRET);
+    const { rows: found } = await session.query('SELECT count(*)::int AS n FROM t');
+    await session.end();
+    return found[0]?.n;
+  };
+  return { house, database, programs, rows, places, making: { processes, uid, places, passwordOf } };
+}
+
+describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
+  test('keeps everything: rows, rights, passwords, limits; the old data stay a week', async (t) => {
+    const { house, database, programs, rows, places, making } = await given(t);
+    await upgradeData(making, { from: programs, to: programs });
+    const engine = house.reopen();
+    assert.equal(await rows(engine), 1000);
+    assert.deepEqual(await engine.list(), [database.database]);
+    await assert.rejects(connect(engine, database, 'wrong'), { code: '28P01' });
+    const client = await connect(engine, database, SECRET);
+    const { rows: limits } = await client.query('SHOW statement_timeout');
+    assert.deepEqual(limits, [{ statement_timeout: '10s' }]);
+    await assert.rejects(connect(engine, { ...database, database: 'postgres' }, SECRET), { code: /^28/ });
+    const counted = "SELECT reltuples::int AS n FROM pg_class WHERE relname = 't'";
+    await eventually(async () => (await client.query(counted)).rows[0]?.n === 1000);
+    await client.end();
+    const old = join(places.home, 'data.old');
+    assert.ok(fs.existsSync(join(old, 'PG_VERSION')));
+    await settleUpgrade(places);
+    assert.ok(fs.existsSync(old));
+    await settleUpgrade(places, systemClock.now() + DAYS_8);
+    assert.ok(!fs.existsSync(old));
+  });
+
+  test('one that fails changes nothing', async (t) => {
+    const { programs, rows, places, making } = await given(t);
+    const from = { ...programs, bin: join(places.home, 'nothing') };
+    await assert.rejects(upgradeData(making, { from, to: programs }), /upgrade.* ended with 1/);
+    assert.ok(!fs.existsSync(join(places.home, 'data.old')));
+    assert.equal(await rows(), 1000);
+  });
+
+  test('one that was cut off between its last steps is finished by the next start', async (t) => {
+    const { rows, places } = await given(t);
+    const [data, whole, old] = ['data', 'data.upgraded', 'data.old'].map((name) => join(places.home, name));
+    fs.cpSync(data as string, old as string, { recursive: true });
+    fs.renameSync(data as string, whole as string);
+    assert.equal(await rows(), 1000);
+  });
+
+  test('where the data are gone no new ones are made', async (t) => {
+    const { house, places } = await given(t);
+    fs.renameSync(join(places.home, 'data'), join(places.home, 'elsewhere'));
+    const engine = house.reopen();
+    await assert.rejects(engine.prepare(), (error) => isAppError(error, 'engine_unavailable'));
+    assert.match(`${(await engine.readiness()).reason}`, /data of PostgreSQL are gone/);
+    assert.ok(!fs.existsSync(join(places.home, 'data')));
+  });
+});
