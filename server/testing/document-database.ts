@@ -37,7 +37,7 @@ export class TestDocuments {
   /** The reply, whatever it says; its numbers keep their types with `exact`. */
   ask(command: Document, { exact = false, readOnly = false } = {}): Document {
     const reply = this.database.run(decodeCommand(serialize({ ...command, $db: 'shop' })), { readOnly });
-    return deserialize(encodeReply(reply), exact ? { promoteValues: false } : {});
+    return deserialize(encodeReply(reply), { promoteValues: !exact, bsonRegExp: true });
   }
 
   /** The reply of a command that works. */

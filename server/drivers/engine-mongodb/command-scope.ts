@@ -18,8 +18,8 @@ export interface CommandScope {
   readonly cursors: Cursors;
   readonly clock: Clock;
   readonly databaseName: string;
-  /** When the command must have ended, by the steady clock; null: no time limit of its own. */
-  readonly deadline: number | null;
+  /** When the command that runs now must have ended, by the steady clock; null: no limit of its own. */
+  readonly timer: { deadline: number | null };
 }
 
 export type Command = (command: Document, scope: CommandScope) => Document;
@@ -68,10 +68,11 @@ export function* find(name: string, scope: CommandScope, options: ReadOptions): 
 
 const TICKS = 32;
 
-function ticking({ clock, deadline }: CommandScope): () => void {
+/** A cursor's documents are read by several commands, each with its own time. */
+function ticking({ clock, timer }: CommandScope): () => void {
   let count = 0;
   return () => {
-    if (deadline === null || ++count % TICKS !== 0 || clock.monotonic() < deadline) return;
+    if (timer.deadline === null || ++count % TICKS !== 0 || clock.monotonic() < timer.deadline) return;
     throw new CommandError(50, 'operation exceeded time limit');
   };
 }

@@ -11,7 +11,7 @@ import { Cursors } from './cursors.ts';
 import { DocumentsStore } from './documents-store.ts';
 import { DocumentsWriting } from './documents-writing.ts';
 import { removeExpired } from './expiry.ts';
-import { noScripts } from './expressions.ts';
+import { asCommandError, noScripts } from './expressions.ts';
 import { plainNumber } from './numbers.ts';
 import { READ_COMMANDS } from './read-commands.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
@@ -36,10 +36,8 @@ const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }
 const EXPIRY_MS = 60_000;
 
 export class DocumentDatabase {
-  readonly #options: DatabaseOptions;
   readonly #store: DocumentsStore;
-  readonly #writing: DocumentsWriting;
-  readonly #cursors: Cursors;
+  readonly #scope: CommandScope;
   readonly #watcher: DatabaseSync;
   readonly #log: DurableLog;
   #expiredAt = 0;
@@ -47,10 +45,10 @@ export class DocumentDatabase {
   /** Throws when the file cannot be opened, or is none of this engine. */
   constructor(options: DatabaseOptions) {
     const { file, databaseName, sizeLimit, clock } = options;
-    this.#options = options;
     this.#store = new DocumentsStore(file, sizeLimit);
-    this.#writing = new DocumentsWriting(this.#store, databaseName);
-    this.#cursors = new Cursors(clock);
+    const writing = new DocumentsWriting(this.#store, databaseName);
+    const timer = { deadline: null };
+    this.#scope = { store: this.#store, writing, cursors: new Cursors(clock), clock, databaseName, timer };
     this.#watcher = new DatabaseSync(file, { readOnly: true });
     this.#log = new DurableLog(file, this.#watcher);
   }
@@ -70,10 +68,8 @@ export class DocumentDatabase {
       this.#expire();
       return this.#dispatch(command, readOnly);
     } catch (error) {
-      // Too deep a recursion, or too large a text, is what was asked for.
-      if (error instanceof RangeError)
-        return new CommandError('BadValue', `the command is too large: ${error.message}`).reply();
-      if (error instanceof CommandError) return error.reply();
+      const refused = asCommandError(error);
+      if (refused instanceof CommandError) return refused.reply();
       throw error;
     }
   }
@@ -88,7 +84,7 @@ export class DocumentDatabase {
 
   #dispatch(command: Document, readOnly: boolean): Document {
     const [name = ''] = Object.keys(command);
-    const { databaseName } = this.#options;
+    const { databaseName, clock, timer } = this.#scope;
     if (command.$db !== undefined && command.$db !== databaseName) {
       throw new CommandError(
         'Unauthorized',
@@ -105,30 +101,23 @@ export class DocumentDatabase {
         'Unauthorized',
         `not authorized on ${databaseName} to execute command { ${name}: … }`,
       );
-    const work = () => run(command, this.#scope(command));
+    const limit = plainNumber(command.maxTimeMS ?? 0);
+    timer.deadline = limit > 0 ? clock.monotonic() + limit : null;
+    const work = () => run(command, this.#scope);
     return isWrite ? this.#store.transaction(work) : work();
-  }
-
-  #scope({ maxTimeMS }: Document): CommandScope {
-    const { clock, databaseName } = this.#options;
-    const limit = plainNumber(maxTimeMS ?? 0);
-    const deadline = limit > 0 ? clock.monotonic() + limit : null;
-    return {
-      store: this.#store,
-      writing: this.#writing,
-      cursors: this.#cursors,
-      clock,
-      databaseName,
-      deadline,
-    };
   }
 
   /** Removes what its time is over of, at most once a minute. */
   #expire(): void {
-    const { clock } = this.#options;
+    const { clock } = this.#scope;
     if (clock.monotonic() - this.#expiredAt < EXPIRY_MS) return;
     this.#expiredAt = clock.monotonic();
-    removeExpired(this.#scope({}));
+    try {
+      removeExpired(this.#scope);
+    } catch (error) {
+      // A file without room for it is no fault of the command that is to run.
+      if (!(error instanceof CommandError)) throw error;
+    }
   }
 
   /**

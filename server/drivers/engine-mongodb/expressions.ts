@@ -30,14 +30,17 @@ export function evaluate(document: unknown, expression: unknown, options: Evalua
   }
 }
 
-/** Of mingo's errors, the server's. */
+/**
+ * What a client is told of an error that its command led to, mingo's included: a field of a kind that
+ * nobody expects, too deep a recursion, too large a text. What SQLite or the system says stays as it is.
+ */
 export function asCommandError(error: unknown): unknown {
-  if (error instanceof CommandError || (error as Error).name === 'RangeError') return error;
-  const { message } = error as Error;
-  const [, operator] = /accumulator '(\$[^']*)' is not registered/.exec(message) ?? [];
+  if (error instanceof CommandError || !(error instanceof Error)) return error;
+  if ('errcode' in error || 'errno' in error) return error;
+  const [, operator] = /accumulator '(\$[^']*)' is not registered/.exec(error.message) ?? [];
   if (operator !== undefined) return new CommandError(168, `Unrecognized expression '${operator}'`);
-  if (message.startsWith('Use of undefined variable')) return new CommandError(17276, message);
-  return new CommandError('BadValue', message);
+  if (error.message.startsWith('Use of undefined variable')) return new CommandError(17276, error.message);
+  return new CommandError('BadValue', error.message);
 }
 
 /** Names behind which code of the client would run. Throws CommandError where one stands. */

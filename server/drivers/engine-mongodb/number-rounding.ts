@@ -1,5 +1,6 @@
 /** Rounding of all types of numbers, to places before or after the point. */
 import { Decimal128, Long } from 'bson';
+import { CommandError } from './command-error.ts';
 import { readDecimal, toDecimal128 } from './decimal-numbers.ts';
 import { asDecimal, type BsonNumber, plainNumber, toType } from './numbers.ts';
 
@@ -10,6 +11,12 @@ export function roundNumber(
   value: BsonNumber,
   { places, mode }: { places: number; mode: RoundingMode },
 ): BsonNumber {
+  if (!Number.isInteger(places) || places < -20 || places > 100) {
+    throw new CommandError(
+      51083,
+      `cannot apply rounding with precision value ${places}: it must be in [-20, 100]`,
+    );
+  }
   const isWhole = value instanceof Long || (typeof value === 'number' && Number.isInteger(value));
   if (!Number.isFinite(plainNumber(value)) || (isWhole && places >= 0)) return value;
   const exact = readDecimal(asDecimal(value));
