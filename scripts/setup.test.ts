@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { noGuestUsers } from '../server/testing/own-ground.ts';
+import { noOtherReaders } from '../server/testing/own-ground.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const PARENT = mkdtempSync(join(tmpdir(), 'setup-'));
@@ -159,7 +159,7 @@ describe('set-up', () => {
   });
 
   test('no permission to write: one line, exit code 1', (t) => {
-    if (noGuestUsers) return t.skip(noGuestUsers);
+    if (noOtherReaders) return t.skip(noOtherReaders);
     const clone = makeClone();
     chmodSync(PARENT, 0o755);
     const cache = mkdtempSync(join(tmpdir(), 'setup-cache-'));
@@ -219,7 +219,7 @@ describe('set-up', () => {
   });
 
   test('tests go on without the programs they need, and it is said how to get them', (t) => {
-    if (noGuestUsers) return t.skip(noGuestUsers);
+    if (noOtherReaders) return t.skip(noOtherReaders);
     const clone = makeClone();
     clone.setUp('start');
     chmodSync(PARENT, 0o755);

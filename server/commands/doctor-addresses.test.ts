@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../scripts/installed.ts';
 import { loadConfig } from '../config.ts';
-import { noGuestUsers } from '../testing/own-ground.ts';
+import { noOtherReaders } from '../testing/own-ground.ts';
 import type { Finding } from './doctor.ts';
 import { checkVmAddresses } from './doctor-addresses.ts';
 
@@ -50,7 +50,7 @@ test('rules that a killed Cloudlet left are named', { skip }, () => {
 });
 
 test('without root it says which ports are closed, and where another program answers', {
-  skip: skip || noGuestUsers,
+  skip: skip || noOtherReaders,
 }, () => {
   const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all'];
   const { level, detail, fix } = inNetwork(':', nobody);

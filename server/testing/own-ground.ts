@@ -2,7 +2,9 @@
  * What tests take of the host, by the number of their process, so that neither tests that run at the same
  * time nor clouds that have nothing to do with them come into each other's way.
  */
+import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { dirname } from 'node:path';
 import { whyNoOtherUsers } from '../system/other-users.ts';
 
 const NETWORKS = 7680;
@@ -22,6 +24,14 @@ export function testPool(): string {
 export const noUsers = whyNoOtherUsers({ first: testUidBase(), count: USERS_EACH }, tmpdir());
 /** The same for the `skip` of tests. */
 export const noGuestUsers = noUsers?.problem ?? false;
+
+/** Why no other user can run the code of this clone; false: it can. For the `skip` of tests. */
+export const noOtherReaders = noGuestUsers || closedTo(import.meta.dirname);
+
+function closedTo(path: string): string | false {
+  if ((statSync(path).mode & 0o001) === 0) return `${path} lets other users not pass`;
+  return path === '/' ? false : closedTo(dirname(path));
+}
 
 /** First of the user ids for guests. */
 export function testUidBase(pid = process.pid): number {

@@ -1,11 +1,10 @@
 /** Databases on hosts that keep root from what it may elsewhere: containers, and namespaces of users. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { globSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { globSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 
 /** What Docker leaves root by default. */
 const DOCKER =
@@ -29,9 +28,7 @@ function cannot(wrapper: readonly string[]): string | false {
   if (process.getuid?.() !== 0) return 'needs root';
   const [program = '', ...words] = [...wrapper, 'true'];
   if (spawnSync(program, words).status !== 0) return `this host does not let us run ${program}`;
-  for (let path = import.meta.dirname; path !== dirname(path); path = dirname(path))
-    if ((statSync(path).mode & 0o001) === 0) return `other users may not pass ${path}`;
-  return false;
+  return NO_OTHER_READERS;
 }
 
 for (const [name, wrapper] of Object.entries(WRAPPERS)) {

@@ -10,7 +10,7 @@ import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { Client } from '../harness/client.ts';
-import { ADMIN_KEY, CloudProcess, NO_OTHER_USERS } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
 import { openSocket, readToEnd } from '../harness/raw-http.ts';
 
@@ -58,7 +58,7 @@ describe('a start is refused', () => {
 
   const isRoot = process.getuid?.() === 0;
   test('when the data directory belongs to somebody else', {
-    skip: isRoot && NO_OTHER_USERS,
+    skip: isRoot && NO_OTHER_READERS,
   }, async () => {
     const dataDir = directory('readonly');
     mkdirSync(dataDir, { mode: 0o755 });

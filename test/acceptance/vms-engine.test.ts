@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess, NO_OTHER_USERS } from '../harness/cloud-process.ts';
+import { CloudProcess, NO_OTHER_READERS } from '../harness/cloud-process.ts';
 import { cannotRunGuests, guestPids, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const NOBODY = 65_534;
@@ -25,7 +25,7 @@ const isRoot = process.getuid?.() === 0;
 const namespaces = isRoot && spawnSync('unshare', ['--mount', 'true']).status === 0;
 const noMounts = namespaces ? notInstalled('mount') : 'hiding a program needs root and mount namespaces';
 const skipHidden = guests || noMounts;
-const skipPlain = guests || NO_OTHER_USERS;
+const skipPlain = guests || NO_OTHER_READERS;
 
 /** Where the server looks for the engine, that is. */
 function enginePath(): string {

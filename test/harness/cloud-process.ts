@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { noGuestUsers, testPool, testUidBase } from '../../server/testing/own-ground.ts';
+import { noGuestUsers, noOtherReaders, testPool, testUidBase } from '../../server/testing/own-ground.ts';
 import { noteStarted } from './leftovers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -19,6 +19,8 @@ export const POOL = testPool();
 
 /** Why tests and their clouds cannot run programs as other users here, or false. */
 export const NO_OTHER_USERS: string | false = noGuestUsers;
+/** Why no other user can run Cloudlet from this clone; false: it can. */
+export const NO_OTHER_READERS: string | false = noOtherReaders;
 
 /** What a cloud must have of its own to run beside others. */
 export const OWN_GROUND = { CLOUDLET_VM_POOL: POOL, CLOUDLET_VM_UID_BASE: String(testUidBase()) };

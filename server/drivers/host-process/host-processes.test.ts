@@ -11,7 +11,7 @@ import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../clock.ts';
 import type { AppError } from '../../errors.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { noGuestUsers, noUsers, testUidBase } from '../../testing/own-ground.ts';
+import { noGuestUsers, noOtherReaders, noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { type ForeignProgram, HostProcesses } from './host-processes.ts';
 import { findWay, seenUser, type Way } from './host-ways.ts';
 import { RUN } from './launch-script.ts';
@@ -163,6 +163,15 @@ for (const [name, found] of Object.entries(WAYS)) {
       assert.deepEqual(await running.ended.then(({ code, signal }) => [code, signal]), [0, null]);
     });
 
+    test('is heard also when it ends before we come to listen', async () => {
+      const isBusy = setInterval(() => {
+        for (const until = performance.now() + 60; performance.now() < until; );
+      });
+      const starts = Array.from({ length: 10 }, () => outcome(script('echo said')));
+      const outs = await Promise.all(starts).finally(() => clearInterval(isBusy));
+      assert.deepEqual(new Set(outs.map(({ out }) => out)), new Set(['said\n']));
+    });
+
     test('ends as it likes when asked, and is killed with all that it made when it does not', async () => {
       const start = async (lines: string) => {
         const running = await processes.start(script(lines), { stdio: PIPES });
@@ -263,7 +272,8 @@ for (const [name, found] of Object.entries(WAYS)) {
       assert.notEqual((await outcome(program('none'))).code, 0);
     });
 
-    test('may be Node, and talk to us over its channel', async () => {
+    const node = { skip: hasUsers && !isApart && noOtherReaders };
+    test('may be Node, and talk to us over its channel', node, async () => {
       const code = `process.on('message', (one) => process.send({ got: one }));
         process.on('disconnect', () => process.exit(5))`;
       const node = {

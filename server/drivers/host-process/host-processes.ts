@@ -124,7 +124,8 @@ export class HostProcesses {
 
   /**
    * Starts a program that ends when we do, however we end. `stdio` as Node's spawn takes it, of three; `ipc`:
-   * with Node's channel for messages. Resolves just before the program begins. Throws `engine_unavailable`
+   * with Node's channel for messages. Resolves about when the program begins. Whoever takes its output takes
+   * it at once: what nobody listens to when the program ends is gone. Throws `engine_unavailable`
    * when what this takes is not installed, and `internal_error` when it cannot be started.
    */
   async start(
@@ -134,12 +135,9 @@ export class HostProcesses {
     const way = await this.way();
     const launch = this.#launch(program, way, null);
     const child = await this.#spawn(launch, ipc ? [...stdio, 'pipe', 'ipc'] : [...stdio, 'pipe']);
-    return this.#running(program, {
-      way,
-      child,
-      identity: await ready(child, launch, program.uid),
-      keeper: null,
-    });
+    const letGo = holdOutput(child);
+    const identity = await ready(child, launch, program.uid).finally(letGo);
+    return this.#running(program, { way, child, identity, keeper: null });
   }
 
   /**
@@ -300,6 +298,16 @@ async function ready(child: ChildProcess, launch: Launch, uid: number | null): P
   throw new AppError('internal_error', `${launch.command} cannot be started here`, {
     cause: new Error(text.trim()),
   });
+}
+
+/** A program may end before our caller can listen; Node then drops what it said, unless somebody listens. */
+function holdOutput({ stdout, stderr }: ChildProcess): () => void {
+  const streams = [stdout, stderr].filter((stream) => stream !== null);
+  const hold = () => {};
+  for (const stream of streams) stream.on('readable', hold);
+  return () => {
+    for (const stream of streams) stream.off('readable', hold);
+  };
 }
 
 function killGroup(leader: number | undefined): void {
