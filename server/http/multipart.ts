@@ -1,7 +1,7 @@
 /** Reads a multipart form as a stream: fields in any order, at most one file, back-pressure kept. */
 import type { IncomingMessage } from 'node:http';
+import { detachBuffer } from '../detach-buffer.ts';
 import { AppError, invalidField } from '../errors.ts';
-import { giveBack } from '../give-back.ts';
 import { endOfTurn } from '../turns.ts';
 import {
   boundaryOf,
@@ -62,7 +62,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
         return;
       }
       taken += piece.length;
-      giveBack(piece);
+      detachBuffer(piece);
       const waiting = contents.takeWaiting() ?? (taken >= TURN_BYTES ? endOfTurn() : undefined);
       if (waiting === undefined) return;
       taken = 0;

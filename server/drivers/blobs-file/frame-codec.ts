@@ -1,7 +1,7 @@
 /** Seals chunks into frames and opens frames again. Runs on the worker threads. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { crc32 } from '@node-rs/crc32';
-import { giveBack } from '../../give-back.ts';
+import { detachBuffer } from '../../detach-buffer.ts';
 import { CRC_BYTES, crcSeed, frameNonce, noncePrefix, TAG_BYTES } from './blob-format.ts';
 
 export interface FramePlace {
@@ -67,7 +67,7 @@ function encrypted(name: string, dataKey: Uint8Array): FrameCodec {
       } catch {
         return false;
       } finally {
-        giveBack(plain);
+        detachBuffer(plain);
       }
     },
   };

@@ -1,7 +1,7 @@
 /** One blob file being written on a worker thread. */
 import { close, fdatasync } from 'node:fs';
 import { promisify } from 'node:util';
-import { giveBack } from '../../give-back.ts';
+import { detachBuffer } from '../../detach-buffer.ts';
 import type { Appender } from './appender.ts';
 import { asFault, BlobFault } from './blob-fault.ts';
 import { CHUNK_BYTES } from './blob-format.ts';
@@ -59,7 +59,7 @@ export class FrameWriter {
     } catch (error) {
       throw this.#fail(asFault(error, 'write'));
     }
-    for (const part of parts) giveBack(part);
+    for (const part of parts) detachBuffer(part);
     if (!last) this.#syncEarly();
   }
 

@@ -7,7 +7,7 @@ const GIVEN_BACK_BYTES = 16 * 1024;
  * object, so it comes for it late, with collections of the whole heap: those took a third of the processor
  * time of a large upload.
  */
-export function giveBack({ buffer, byteLength }: Uint8Array): void {
+export function detachBuffer({ buffer, byteLength }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   if (isWhole && byteLength >= GIVEN_BACK_BYTES) buffer.transfer(0);
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { giveBack } from './give-back.ts';
+import { detachBuffer } from './detach-buffer.ts';
 
 test('a large buffer of its own is freed at once', () => {
   const buffer = Buffer.from(new ArrayBuffer(64 * 1024));
-  giveBack(buffer);
+  detachBuffer(buffer);
   assert.equal(buffer.length, 0);
-  giveBack(buffer);
+  detachBuffer(buffer);
 });
 
 test('small buffers, views of larger memory and shared memory stay as they are', () => {
@@ -18,7 +18,7 @@ test('small buffers, views of larger memory and shared memory stay as they are',
     Buffer.from(new SharedArrayBuffer(64 * 1024)),
   ];
   const lengths = kept.map(({ length }) => length);
-  for (const buffer of kept) giveBack(buffer);
+  for (const buffer of kept) detachBuffer(buffer);
   assert.deepEqual(
     kept.map(({ length }) => length),
     lengths,
