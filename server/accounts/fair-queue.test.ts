@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endOfTurn } from '../turns.ts';
+import { endOfTick } from '../tick.ts';
 import { FairQueue } from './fair-queue.ts';
 
 /** A queue whose work ends when the test says so; `order` is who was let in. */
@@ -22,7 +22,7 @@ function gated(limits: { running: number; waiting: number }) {
   const finish = async (count: number) => {
     for (let i = 0; i < count; i++) {
       open.shift()?.();
-      await endOfTurn();
+      await endOfTick();
     }
   };
   return { ask, finish, order, refused };
@@ -42,16 +42,16 @@ test('sources take turns, however many of one wait', async () => {
 test('a full queue has room for a newcomer: the longest gives up its newest', async () => {
   const { ask, finish, order, refused } = gated({ running: 1, waiting: 4 });
   const all = [0, 1, 2, 3, 4, 5].map((i) => ask('flood', `flood ${i}`));
-  await endOfTurn();
+  await endOfTick();
   assert.deepEqual(refused, ['flood 5'], 'alone it may have every place, and no more');
   all.push(ask('one', 'one a'), ask('one', 'one b'));
-  await endOfTurn();
+  await endOfTick();
   assert.deepEqual(refused, ['flood 5', 'flood 4', 'flood 3']);
   all.push(ask('one', 'one c'), ask('two'), ask('three'));
-  await endOfTurn();
+  await endOfTick();
   assert.deepEqual(refused.slice(3), ['one c', 'flood 2', 'one b'], 'nobody gains by asking more');
   all.push(ask('four'));
-  await endOfTurn();
+  await endOfTick();
   assert.deepEqual(refused.slice(6), ['four'], 'each of those that wait has one place');
   await finish(5);
   await Promise.all(all);

@@ -4,7 +4,7 @@
  */
 import { type Clock, formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { endOfTurn } from '../turns.ts';
+import { endOfTick } from '../tick.ts';
 import { METERS, type MeterName, SERVICES, type Service } from './meters.ts';
 import { creditsOf, type Figure, priceOfNano, quantityOf } from './report-figures.ts';
 import { DAY_MS, type Period } from './report-period.ts';
@@ -70,7 +70,7 @@ export class Reports {
     const today = Math.max(period.from, Math.min(period.to, dayOf(now)));
     for (let from = period.from; from < today; from = dayOf(from) + DAY_MS) {
       usage.add(await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) }));
-      await endOfTurn();
+      await endOfTick();
     }
     // What may still be charged comes last, in one turn of the event loop with the totals: of one state.
     const open = { from: today, to: period.to };

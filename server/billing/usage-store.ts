@@ -1,6 +1,6 @@
 /** SQL of what is used: lines that are open, and windows that were settled. */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
-import { endOfTurn } from '../turns.ts';
+import { endOfTick } from '../tick.ts';
 import type { MeterName } from './meters.ts';
 
 type Int = number | bigint;
@@ -77,7 +77,7 @@ export class UsageStore {
   async *linePages(accountId: number): AsyncGenerator<LineRow[]> {
     let last: Pick<LineRow, 'meter' | 'resource_id'> | undefined;
     do {
-      if (last !== undefined) await endOfTurn();
+      if (last !== undefined) await endOfTick();
       const lines: LineRow[] = await this.#reads.all(
         `SELECT ${LINE} FROM usage_lines WHERE account_id = ? AND (meter, resource_id) > (?, ?)
          ORDER BY meter, resource_id LIMIT ${PAGE_LINES}`,

@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { AppError } from '../errors.ts';
 import { problemHeaders, toAppError, toProblem } from '../http/problem.ts';
-import { endOfTurn } from '../turns.ts';
+import { endOfTick } from '../tick.ts';
 
 export interface HranaCall {
   /** After the database: `v2/pipeline`. */
@@ -101,7 +101,7 @@ export class HranaEdge {
     request.routeName = name;
     const database = await this.#deps.databases.find(databaseId, passwordOf(request));
     request.hranaCall = { database, path };
-    await endOfTurn();
+    await endOfTick();
   }
 
   async #pass(

@@ -14,7 +14,7 @@ import { JSON_MAX_BYTES, parseJson } from '../json.ts';
 import type { Idempotency } from '../system/idempotency.ts';
 import type { Meters } from '../system/meters.ts';
 import type { Operations } from '../system/operations.ts';
-import { endOfTurn } from '../turns.ts';
+import { endOfTick } from '../tick.ts';
 import { type Answer, lineOf } from './answer.ts';
 import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
@@ -202,7 +202,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         return;
       }
       // A credential lookup has already yielded to the event loop.
-      (waiting ?? endOfTurn()).then(
+      (waiting ?? endOfTick()).then(
         () => done(),
         (error) => sendProblem(deps, reply, error),
       );

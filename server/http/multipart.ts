@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { detachBuffer } from '../detach-buffer.ts';
 import { AppError, invalidField } from '../errors.ts';
-import { endOfTurn } from '../turns.ts';
+import { endOfTick } from '../tick.ts';
 import {
   boundaryOf,
   decodeText,
@@ -63,7 +63,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       }
       taken += piece.length;
       detachBuffer(piece);
-      const waiting = contents.takeWaiting() ?? (taken >= TURN_BYTES ? endOfTurn() : undefined);
+      const waiting = contents.takeWaiting() ?? (taken >= TURN_BYTES ? endOfTick() : undefined);
       if (waiting === undefined) return;
       taken = 0;
       request.pause();

@@ -1,5 +1,5 @@
 /** A stream of Hrana: one connection, and what a client does on it, one request after the other. */
-import { endOfTurn } from '../../turns.ts';
+import { endOfTick } from '../../tick.ts';
 import { type Counters, TURN_MS } from '../engine-children/child-call.ts';
 import { runBatch } from './hrana-batch.ts';
 import type { Connection } from './hrana-connections.ts';
@@ -145,7 +145,7 @@ export class Stream {
   /** Lets others go on when this request has worked for long. */
   async breathe(): Promise<void> {
     if (this.#deps.now() - this.#turnSince < TURN_MS) return;
-    await endOfTurn();
+    await endOfTick();
     this.#turnSince = this.#deps.now();
   }
 

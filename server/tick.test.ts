@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { endOfTurn } from './turns.ts';
+import { endOfTick } from './tick.ts';
 
 test('who waits for the end of one turn goes on in step with the others', async () => {
   const steps: string[] = [];
   const walk = async (who: string) => {
-    await endOfTurn();
+    await endOfTick();
     for (const step of [1, 2, 3]) {
       steps.push(`${who}${step}`);
       await undefined;
@@ -19,10 +19,10 @@ test('who waits for the end of one turn goes on in step with the others', async 
 });
 
 test('who asks again after the end of a turn waits for the next one', async () => {
-  const first = endOfTurn();
-  assert.equal(endOfTurn(), first);
+  const first = endOfTick();
+  assert.equal(endOfTick(), first);
   await first;
-  const second = endOfTurn();
+  const second = endOfTick();
   assert.notEqual(second, first);
   let hasCome = false;
   void second.then(() => {

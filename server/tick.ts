@@ -7,7 +7,7 @@
 let turn: Promise<void> | undefined;
 
 /** Resolves at the end of this turn of the event loop, at once for all who asked in it. */
-export function endOfTurn(): Promise<void> {
+export function endOfTick(): Promise<void> {
   turn ??= new Promise((resolve) => {
     setImmediate(() => {
       turn = undefined;
