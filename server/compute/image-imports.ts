@@ -14,9 +14,9 @@ import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
 import type { ImageSource, ImageSources } from './image-sources.ts';
 import { assertSize, Staging } from './image-staging.ts';
 import type { FoundImage, ImageRow, ImageStore } from './image-store.ts';
-import { Turns } from './image-turns.ts';
 import { DEFAULT_IMAGE, imageNotFound, presentForAdmin } from './images.ts';
 import { vmNameProblem } from './names.ts';
+import { Semaphore } from './semaphore.ts';
 
 export interface ImageImportsDeps {
   readonly metadata: Metadata;
@@ -50,9 +50,9 @@ export class ImageImports {
   /** Have bytes and perhaps no row yet: not to be swept. */
   readonly #active = new Set<string>();
   readonly #imports = new Map<string, Import>();
-  readonly #downloads = new Turns(DOWNLOADS);
-  readonly #copies = new Turns(1);
-  readonly #conversions = new Turns(1);
+  readonly #downloads = new Semaphore(DOWNLOADS);
+  readonly #copies = new Semaphore(1);
+  readonly #conversions = new Semaphore(1);
   #isClosed = false;
 
   constructor(deps: ImageImportsDeps) {
