@@ -14,7 +14,7 @@ import { ImageStore } from './image-store.ts';
 import { Images } from './images.ts';
 import { Machines, type OpenFiles } from './machines.ts';
 import { Power } from './power.ts';
-import { Recovery } from './recovery.ts';
+import { Recovery } from './reconcile.ts';
 import { Removal } from './removal.ts';
 import { Runs } from './runs.ts';
 import type { VmStore } from './store.ts';

@@ -6,7 +6,7 @@ import type { Actions } from './actions.ts';
 import type { Report } from './exposures.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from './hypervisor.ts';
 import type { Machines } from './machines.ts';
-import type { Recovery } from './recovery.ts';
+import type { Recovery } from './reconcile.ts';
 import type { Runs } from './runs.ts';
 import type { VmRow, VmStore } from './store.ts';
 

@@ -10,7 +10,7 @@ import {
   openComputeHouse,
   TEST_ORPHAN_GRACE_MS,
 } from '../testing/compute-house.ts';
-import { type RecoveryStep, recoveryStep } from './recovery.ts';
+import { type RecoveryStep, recoveryStep } from './reconcile.ts';
 import { VM_STATES } from './transitions.ts';
 
 let house: ComputeHouse;
