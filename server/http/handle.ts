@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, JSON_TYPE } from './answer.ts';
 import { answerLater, type LaterDeps, prefersLater } from './later.ts';
 import { type OnceInput, once, type Retry, WITHOUT_KEY } from './once.ts';
-import { TAKEN } from './operation-view.ts';
+import { ACCEPTED } from './operation-view.ts';
 import { mayAnswerLater, type Route, statusOf, takesIdempotencyKey } from './route.ts';
 import { streamList } from './stream-list.ts';
 import { unknownMembers } from './unknown-members.ts';
@@ -56,7 +56,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const key = takesIdempotencyKey(route) ? request.headers['idempotency-key'] : undefined;
     if (key === undefined) return run(asked, WITHOUT_KEY);
     const { idempotency } = deps;
-    return once({ idempotency, route, status: isLater ? TAKEN : status, key, request }, (retry) =>
+    return once({ idempotency, route, status: isLater ? ACCEPTED : status, key, request }, (retry) =>
       run(asked, retry),
     );
   };

@@ -4,7 +4,7 @@ import type { AppError } from '../errors.ts';
 import type { Operation, Operations } from '../system/operations.ts';
 import { type Answer, JSON_TYPE } from './answer.ts';
 import { isDecision, type Retry } from './once.ts';
-import { operationHeaders, presentOperation, TAKEN } from './operation-view.ts';
+import { ACCEPTED, operationHeaders, presentOperation } from './operation-view.ts';
 import { toAppError, toProblem } from './problem.ts';
 import { type Route, type RouteInput, statusOf } from './route.ts';
 
@@ -50,5 +50,5 @@ export async function answerLater(
     }
   });
   Object.assign(request.answerHeaders, operationHeaders(pending.operation.operationId));
-  return { status: TAKEN, contentType: JSON_TYPE, body: JSON.stringify(view(pending.operation)) };
+  return { status: ACCEPTED, contentType: JSON_TYPE, body: JSON.stringify(view(pending.operation)) };
 }

@@ -6,7 +6,7 @@ import type { Statement } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import type { Attempt, Idempotency, StoredAnswer } from '../system/idempotency.ts';
 import { type Answer, JSON_TYPE } from './answer.ts';
-import { operationHeaders, TAKEN } from './operation-view.ts';
+import { ACCEPTED, operationHeaders } from './operation-view.ts';
 import { PROBLEM_TYPE, toProblem } from './problem.ts';
 import type { Route, RouteInput } from './route.ts';
 
@@ -69,7 +69,7 @@ export async function once(
 
 function replay({ answerHeaders }: FastifyRequest, { status, body }: StoredAnswer): Answer {
   answerHeaders['idempotent-replayed'] = 'true';
-  if (status === TAKEN) Object.assign(answerHeaders, operationHeaders(JSON.parse(body).operation_id));
+  if (status === ACCEPTED) Object.assign(answerHeaders, operationHeaders(JSON.parse(body).operation_id));
   return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
 }
 

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import { JSON_MAX_BYTES } from '../json.ts';
 import { Components } from './openapi-components.ts';
-import { OperationView, TAKEN } from './operation-view.ts';
+import { ACCEPTED, OperationView } from './operation-view.ts';
 import { PROBLEM_SCHEMA } from './problem.ts';
 import { mayAnswerLater, type Route, takesIdempotencyKey } from './route.ts';
 
@@ -226,12 +226,12 @@ function successes(route: Route): Record<string, unknown> {
       content: { [media]: { schema } },
     },
   ]);
-  return { ...Object.fromEntries(done), ...(mayAnswerLater(route) ? { [TAKEN]: OPERATION } : {}) };
+  return { ...Object.fromEntries(done), ...(mayAnswerLater(route) ? { [ACCEPTED]: OPERATION } : {}) };
 }
 
 const OPERATION = {
   $id: 'Accepted',
-  description: 'Taken; see the operation for what becomes of it',
+  description: 'Accepted: the operation shows the outcome once it has ended',
   content: { 'application/json': { schema: OperationView } },
 };
 

@@ -24,7 +24,7 @@ export const OperationView = namedObject(
 );
 
 /** Status of an answer that is an operation. */
-export const TAKEN = 202;
+export const ACCEPTED = 202;
 
 /** Headers of such an answer. */
 export function operationHeaders(operationId: string): Record<string, string> {
