@@ -40,6 +40,8 @@ export interface Readiness {
   readonly reason: string | null;
   /** What the operator can do about it. */
   readonly fix: string | null;
+  /** That tenants may create; missing where the engine has none. */
+  readonly extensions?: readonly string[];
 }
 
 /** Where a driver connects. */

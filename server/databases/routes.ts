@@ -56,6 +56,7 @@ function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route
         (await engines.readiness()).map((entry) => ({
           ...entry,
           default: entry.engine === DEFAULT_ENGINE,
+          extensions: [...(entry.extensions ?? [])],
           limits: {
             size_mb: maxSizeMb,
             connections: limits.connections,

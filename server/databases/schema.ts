@@ -119,6 +119,9 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   reason: textOrNull('Why it is not available, or a limitation to know of'),
   fix: textOrNull('What the operator can do about it'),
   default: Type.Boolean({ description: 'Taken when a new database names no engine' }),
+  extensions: Type.Array(Type.String(), {
+    description: 'Those that `CREATE EXTENSION` makes in a database; PostgreSQL alone has any',
+  }),
   limits: namedObject('DatabaseEngineLimits', {
     size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),
     connections: Type.Integer({ description: 'At a time, of one database' }),

@@ -45,6 +45,14 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
     const path = `/api/databases/${id}`;
     assert.match(version, /^\d+\.\d+$/);
     const driver = await connect(connection);
+    const engines = await user.call('/api/database-engines');
+    const { extensions } = engines.body.find(({ engine }: { engine: string }) => engine === 'postgresql');
+    assert.ok(extensions.includes('pgcrypto') && !extensions.includes('dblink'));
+    await driver.query('CREATE EXTENSION pgcrypto');
+    await assert.rejects(
+      driver.query('CREATE EXTENSION dblink'),
+      /permission denied to create extension "dblink"/,
+    );
     await driver.query('CREATE TABLE orders (id int PRIMARY KEY, what text)');
     await driver.query("INSERT INTO orders VALUES (1, 'tea')");
     const asked = await user.call(`${path}/query`, {

@@ -12,6 +12,8 @@ export interface ServerFacts {
   readonly mayMakeRoles: boolean;
   readonly isStandby: boolean;
   readonly encoding: string;
+  /** That PostgreSQL trusts. */
+  readonly extensions: readonly string[];
   /** What is not as on a server of our own, for humans. */
   readonly limits: readonly string[];
 }
@@ -36,6 +38,8 @@ export async function serverFacts(client: ClientBase): Promise<ServerFacts> {
     `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
        current_setting('server_encoding') AS encoding, current_setting('data_checksums') AS checksums,
        pg_is_in_recovery() AS standby, rolsuper, rolcreatedb, rolcreaterole,
+       ARRAY(SELECT DISTINCT name::text FROM pg_available_extension_versions WHERE trusted ORDER BY 1)
+         AS extensions,
        ARRAY(SELECT datname::text FROM pg_database WHERE datallowconn AND datname !~ '^[dt]_[a-z0-9]{16}$'
          AND has_database_privilege('public', oid, 'CONNECT') ORDER BY 1) AS open
      FROM pg_roles WHERE rolname = current_user`,
@@ -49,6 +53,7 @@ export async function serverFacts(client: ClientBase): Promise<ServerFacts> {
     mayMakeRoles: row.rolsuper || row.rolcreaterole,
     isStandby: row.standby,
     encoding: row.encoding,
+    extensions: row.extensions,
     limits: [
       'its memory, disk and temporary files are not bounded by Cloudlet',
       ...(row.checksums === 'on' ? [] : ['its data have no checksums']),

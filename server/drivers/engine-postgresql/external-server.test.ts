@@ -143,6 +143,7 @@ describe("the operator's PostgreSQL", { skip: noPostgresql }, () => {
       isStandby: false,
       encoding: 'UTF8',
       limits: [],
+      extensions: [],
     };
     assert.equal(unmetNeed(good, address), null);
     assert.deepEqual([address.tls, address.port], [true, 5432]);

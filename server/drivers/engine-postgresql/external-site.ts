@@ -69,7 +69,8 @@ export function externalSite(
     readiness: () =>
       externalReadiness(server, async () => {
         const version = facts?.version ?? null;
-        return { version, limits: facts === null ? [] : [...facts.limits, ...whyNoDumps(await programs())] };
+        const limits = facts === null ? [] : [...facts.limits, ...whyNoDumps(await programs())];
+        return { version, limits, extensions: facts?.extensions ?? [] };
       }),
   };
 }

@@ -11,6 +11,7 @@ import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
+import { trustedExtensions } from './extensions.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
 import { findPrograms, newestPrograms } from './postgresql-programs.ts';
 import { PostgresqlServer, socketFolder } from './postgresql-server.ts';
@@ -61,7 +62,11 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     clients,
     guest: () => null,
     endpoint: () => endpointOf(server.port, tls),
-    readiness: async () => readinessOf(await found(), server.problem),
+    readiness: async () => {
+      const programs = await found();
+      const extensions = 'bin' in programs ? trustedExtensions(programs.bin, programs.major) : [];
+      return Object.assign(readinessOf(programs, server.problem), { extensions });
+    },
     upgrade: async () => {
       const made = dataMajor(server.places);
       const to = await newestPrograms();

@@ -65,6 +65,24 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     await assert.rejects(connectTo(name, other.username), { code: /^28/ });
   });
 
+  test('creates the extensions that are on offer, and no others', async () => {
+    const { extensions = [] } = await house.engine.readiness();
+    for (const name of ['citext', 'hstore', 'pg_trgm', 'pgcrypto'])
+      assert.ok(extensions.includes(name), name);
+    const { rows } = await client.query(
+      'SELECT name, bool_or(trusted) AS trusted FROM pg_available_extension_versions GROUP BY name',
+    );
+    const named = (isTrusted: boolean) =>
+      rows.filter((row) => row.trusted === isTrusted).map((row) => row.name);
+    assert.deepEqual(extensions, named(true).sort());
+    for (const name of extensions) await client.query(`CREATE EXTENSION IF NOT EXISTS "${name}" CASCADE`);
+    const { rows: made } = await client.query('SELECT extname FROM pg_extension');
+    assert.deepEqual(made.map(({ extname }) => extname).sort(), extensions);
+    assert.ok(named(false).includes('file_fdw'));
+    for (const name of named(false))
+      await assert.rejects(client.query(`CREATE EXTENSION "${name}"`), /^error: permission denied to create/);
+  });
+
   test('has so many connections, and raises no limit (D3)', async () => {
     const more: Client[] = [];
     for (let i = 1; i < own.limits.connections; i++) more.push(await connect(house.engine, own, SECRET));
