@@ -97,7 +97,14 @@ export class MysqlEngine implements Engine {
     });
     this.#queries = new TenantQueries({ links, usersOf });
     this.#logs = new TenantLogs({ folder: join(folder, 'logs'), source: this.#server.log, entriesOf });
-    this.#watchdog = new Watchdog({ links, isUp, isDiskLow, notice, logs: this.#logs });
+    this.#watchdog = new Watchdog({
+      links,
+      isUp,
+      isDiskLow,
+      notice,
+      logs: this.#logs,
+      pid: () => this.#server.pid,
+    });
   }
 
   /** Of the server, for tests; null: it does not run. */

@@ -175,8 +175,17 @@ export async function endSessions(admin: Connection, users: readonly string[]): 
 }
 
 export async function kill(admin: Connection, session: number): Promise<void> {
+  await killHard(admin, 'CONNECTION', session);
+}
+
+/** The session goes on. */
+export async function killQuery(admin: Connection, session: number): Promise<void> {
+  await killHard(admin, 'QUERY', session);
+}
+
+async function killHard(admin: Connection, what: 'CONNECTION' | 'QUERY', session: number): Promise<void> {
   try {
-    await admin.query(`KILL HARD CONNECTION ${Math.trunc(session)}`);
+    await admin.query(`KILL HARD ${what} ${Math.trunc(session)}`);
   } catch (error) {
     if ((error as { errno?: number }).errno !== NO_SUCH_THREAD) throw error;
   }
@@ -279,6 +288,34 @@ export async function slowStatements(admin: Connection): Promise<RunningStatemen
     at: String(at),
     ms: Number(TIME_MS),
     text: String(text ?? ''),
+  }));
+}
+
+export interface RunningThread {
+  /** Of the session. */
+  readonly id: number;
+  readonly user: string;
+  /** Of this statement alone. */
+  readonly key: string;
+  /** Of the operating system, as the server sees it. */
+  readonly thread: number;
+  readonly at: string;
+}
+
+/** Statements of tenants and of loads that run now, also those that are being ended. */
+export async function runningThreads(admin: Connection): Promise<RunningThread[]> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT ID, USER, QUERY_ID, TID, DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s') AS at
+     FROM information_schema.PROCESSLIST
+     WHERE USER REGEXP '^[tuwr]_' AND COMMAND IN ('Query', 'Execute', 'Killed')`,
+  );
+  return rows.map(({ ID, USER, QUERY_ID, TID, at }) => ({
+    id: Number(ID),
+    user: String(USER),
+    key: `${ID} ${QUERY_ID}`,
+    thread: Number(TID),
+    at: String(at),
   }));
 }
 

@@ -3,7 +3,9 @@ import { ServerRounds, UseMarks } from '../managed-server/server-rounds.ts';
 import { ENDED_STATEMENT } from '../managed-server/slow-statements.ts';
 import type { TenantLogs } from '../managed-server/tenant-logs.ts';
 import type { MysqlLinks } from './mysql-links.ts';
+import { TEMPORARY_BYTES } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
+import { TemporarySpace } from './temporary-space.ts';
 
 export interface WatchdogDeps {
   readonly links: MysqlLinks;
@@ -11,9 +13,12 @@ export interface WatchdogDeps {
   readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
   readonly logs: TenantLogs;
+  /** Of the server. */
+  readonly pid: () => number | null;
 }
 
 const EVERY_MS = 1000;
+const SPACE_MS = 250;
 
 export class Watchdog {
   readonly #deps: WatchdogDeps;
@@ -24,7 +29,11 @@ export class Watchdog {
 
   constructor(deps: WatchdogDeps) {
     this.#deps = deps;
-    this.#rounds = new ServerRounds(deps.isUp, [{ everyMs: EVERY_MS, work: () => this.#look() }]);
+    const space = new TemporarySpace({ ...deps, bytes: TEMPORARY_BYTES });
+    this.#rounds = new ServerRounds(deps.isUp, [
+      { everyMs: EVERY_MS, work: () => this.#look() },
+      { everyMs: SPACE_MS, work: () => space.look() },
+    ]);
   }
 
   /** Databases that were used since the last call. */
