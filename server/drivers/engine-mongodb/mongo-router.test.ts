@@ -255,6 +255,22 @@ describe('for other hosts', () => {
 });
 
 describe('the port', () => {
+  test('is the next one when what looked free is taken all the same', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
+    const taker = createServer().listen(27_900, '127.0.0.2');
+    await once(taker, 'listening');
+    const about = { host: '127.0.0.2', certFile: '', keyFile: '', clock: systemClock };
+    const open = openMongodb({ firstPort: 27_900, tls: new ServerTls({ ...about, folder }) });
+    try {
+      const { database: own } = await open.make();
+      assert.ok((await open.engine.endpoint(own)).port > 27_900);
+    } finally {
+      await open.close();
+      taker.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   test('is kept, and when another program has it, that is told until it is free', async () => {
     const first = openMongodb({ firstPort: 27_700 });
     const { database: own } = await first.make();

@@ -85,25 +85,47 @@ export class MongoRouter {
   }
 
   async #listen(): Promise<void> {
-    const { folder, firstPort, alarms, tls } = this.#deps;
+    const { alarms } = this.#deps;
     if (this.#isClosed) throw new AppError('engine_unavailable', 'the engine is being stopped with Cloudlet');
     const kept = this.port;
-    const port = kept ?? (await freePort(firstPort));
-    const servers: Server[] = [];
     try {
-      for (const host of tls?.listen ?? [HOST]) servers.push(await this.#listenAt(host, port));
+      this.#servers = kept === null ? await this.#choosePort() : await this.#open(kept);
     } catch (error) {
-      for (const server of servers) server.close();
-      this.#problem = error instanceof AppError ? error : cannotListen(port, error);
+      this.#problem = error instanceof AppError ? error : cannotListen(error);
       alarms.raise(ALARM, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
       this.#tryAgain();
       throw this.#problem;
     }
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (kept === null) keepPort(folder, port);
-    this.#servers = servers;
     this.#problem = null;
     alarms.clear(ALARM);
+  }
+
+  async #choosePort(): Promise<readonly Server[]> {
+    const { folder, firstPort } = this.#deps;
+    for (let from = firstPort; ; ) {
+      const port = await freePort(from);
+      try {
+        const servers = await this.#open(port);
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        keepPort(folder, port);
+        return servers;
+      } catch (error) {
+        // Another program took it since we looked.
+        if (!isTaken(error)) throw error;
+        from = port + 1;
+      }
+    }
+  }
+
+  async #open(port: number): Promise<readonly Server[]> {
+    const servers: Server[] = [];
+    try {
+      for (const host of this.#deps.tls?.listen ?? [HOST]) servers.push(await this.#listenAt(host, port));
+      return servers;
+    } catch (error) {
+      for (const server of servers) server.close();
+      throw error;
+    }
   }
 
   async #listenAt(host: string, port: number): Promise<Server> {
@@ -168,11 +190,15 @@ export class MongoRouter {
   }
 }
 
-function cannotListen(port: number, cause: unknown): AppError {
-  const { code, message } = cause as NodeJS.ErrnoException;
+function isTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+}
+
+function cannotListen(cause: unknown): AppError {
+  const { port, message } = cause as Error & { readonly port: number };
   const retry = { retryAfterSeconds: 5, cause };
-  if (code !== 'EADDRINUSE') {
-    return new AppError('engine_unavailable', `port ${port} of MongoDB cannot be opened: ${message}`, {
+  if (!isTaken(cause)) {
+    return new AppError('engine_unavailable', `the port of MongoDB cannot be opened: ${message}`, {
       ...retry,
       hint: 'correct CLOUDLET_DATABASE_HOST: an address of this host, or a name',
     });
