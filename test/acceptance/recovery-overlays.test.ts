@@ -1,0 +1,119 @@
+/** Machines whose disk lies on an image that was added, and machines that end while their disk is copied. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
+import { settled, upload } from './images-kit.ts';
+import { LosableCloud, POINTS, POST } from './recovery-kit.ts';
+import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
+
+const skip = cannotRunGuests();
+let lost: LosableCloud;
+before(async () => {
+  if (!skip) lost = await LosableCloud.start();
+});
+after(async () => {
+  if (skip) return;
+  await removeAll(lost.user);
+  await lost.end();
+});
+
+/** A disk that counts on its second sector how often it was started from, and tells it on the serial port. */
+function countingDisk(): Buffer {
+  const disk = Buffer.alloc(1024 * 1024);
+  const sector = (work: number) => [0xb8, 0x01, work, 0xb9, 0x02, 0x00, 0xba, 0x80, 0x00, 0xcd, 0x13];
+  Buffer.from([
+    // xor ax, ax; mov ds, ax; mov es, ax; mov bx, 0x7e00
+    ...[0x31, 0xc0, 0x8e, 0xd8, 0x8e, 0xc0, 0xbb, 0x00, 0x7e],
+    // int 0x13: read; inc byte [0x7e00]; int 0x13: write
+    ...[...sector(0x02), 0xfe, 0x06, 0x00, 0x7e, ...sector(0x03)],
+    // mov dx, 0x3f8; mov al, '#'; out dx, al; mov al, [0x7e00]; add al, '0'; out dx, al; mov al, '\n'; out dx, al
+    ...[0xba, 0xf8, 0x03, 0xb0, 0x23, 0xee, 0xa0, 0x00, 0x7e, 0x04, 0x30, 0xee, 0xb0, 0x0a, 0xee],
+    // hlt; jmp to the hlt
+    ...[0xf4, 0xeb, 0xfd],
+  ]).copy(disk);
+  disk.writeUInt16LE(0xaa55, 510);
+  return disk;
+}
+
+async function started(vm: string, count: number): Promise<void> {
+  await lost.user.expect(200, `${vm}/start`, POST);
+  await eventually(`it says that it started ${count} times`, async () => {
+    return (await (await lost.user.fetch(`${vm}/log`)).text()).includes(`#${count}`);
+  });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+const forced = { json: { force: true } };
+
+test('what was written over an image comes back, with the image', { skip }, async () => {
+  const { image_id: image } = await upload(lost.admin, countingDisk(), { name: 'counts' });
+  assert.equal((await settled(lost.admin, image)).state, 'ready');
+  const running = await newVm(lost.user, { name: 'running', image });
+  const stopped = await newVm(lost.user, { name: 'stopped', image });
+  await started(running, 1);
+  await started(stopped, 1);
+  await lost.user.expect(200, `${stopped}/stop`, forced);
+  const point = await lost.point();
+  assert.deepEqual([point.state, point.gaps], ['complete', []]);
+  const { state } = await lost.admin.expect(200, `${POINTS}/${point.point_id}/verify?wait=100`, POST);
+  assert.equal(state, 'verified');
+  await lost.keepKey();
+  await lost.user.expect(200, `${running}/stop`, forced);
+  await lost.lose();
+  for (const vm of [running, stopped]) {
+    await eventually('it is stopped', async () => (await lost.user.expect(200, vm)).state === 'stopped');
+    await started(vm, 2);
+    await lost.user.expect(200, `${vm}/stop`, forced);
+  }
+});
+
+test('a machine that ends while it is copied does not end the point', { skip }, async () => {
+  const image = (await lost.admin.expect(200, '/api/images')).find(
+    ({ name }: { name: string }) => name === 'counts',
+  ).image_id;
+  const idOf = (vm: string) => vm.split('/').at(-1) ?? '';
+  const ends: ((vm: string) => Promise<unknown>)[] = [
+    (vm) => lost.user.expect(200, `${vm}/stop`, forced),
+    async (vm) => {
+      await lost.user.expect(200, `${vm}/stop`, forced);
+      await lost.user.expect(200, vm, { method: 'DELETE' });
+    },
+    async (vm) => {
+      for (const pid of guestPids(idOf(vm))) process.kill(pid, 'SIGKILL');
+    },
+  ];
+  for (const end of ends) {
+    for (let round = 0; round < 3; round++) {
+      const vm = await newVm(lost.user, { name: 'ends', image });
+      await started(vm, 1);
+      const { point_id: id } = await lost.admin.expect(201, POINTS, POST);
+      // While the keys, the metadata and the objects are read, or while its disk is.
+      const folder = join(lost.dataDir, 'vms', idOf(vm), 'guest');
+      if (round > 0) {
+        await eventually('its disk is copied, or was', async () => {
+          const { state } = await lost.admin.expect(200, `${POINTS}/${id}`);
+          return namesIn(folder).includes('point.img') || state !== 'creating';
+        });
+      }
+      await end(vm);
+      const point = await eventually('the point has ended', async () => {
+        const found = await lost.admin.expect(200, `${POINTS}/${id}`);
+        return found.state !== 'creating' && found;
+      });
+      assert.equal(point.state, 'complete', point.state_reason);
+      for (const { component } of point.gaps) assert.match(component, /^machine ends /);
+      const { state } = await lost.admin.expect(200, `${POINTS}/${id}/verify?wait=100`, POST);
+      assert.equal(state, 'verified');
+      await removeAll(lost.user);
+    }
+  }
+});
