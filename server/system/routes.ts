@@ -123,6 +123,7 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
       name: 'rotateMasterKey',
       summary: 'Make a new master key and seal every secret under it',
       responses: { 200: KeyRotation },
+      errors: ['point_in_progress'],
       handler: rotateMasterKey,
     }),
   ];

@@ -15,7 +15,7 @@ type Env = Readonly<Record<string, string>>;
 
 /**
  * Holds up a point that is being made: what it reads as an image comes only once somebody writes it. Resolves
- * when it is there, with what lets it go on.
+ * when it is there, with what lets it go on: to be called in t.after() too, or the cloud would not end.
  */
 export async function holdUp(dataDir: string, begin: () => Promise<unknown>): Promise<() => void> {
   const gate = join(dataDir, 'images', 'gate');
@@ -29,9 +29,11 @@ export async function holdUp(dataDir: string, begin: () => Promise<unknown>): Pr
       return undefined;
     }
   });
+  let isHeld = true;
   return () => {
-    rmSync(gate);
-    closeSync(fd);
+    if (isHeld) rmSync(gate);
+    if (isHeld) closeSync(fd);
+    isHeld = false;
   };
 }
 

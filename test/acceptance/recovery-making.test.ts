@@ -1,0 +1,59 @@
+/** What may be asked while a recovery point is being made. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
+import { holdUp, LosableCloud, POINTS, POST } from './recovery-kit.ts';
+
+const CHECK = '/api/disaster-recovery/check';
+const DELETE = { method: 'DELETE' };
+
+let lost: LosableCloud;
+before(async () => {
+  lost = await LosableCloud.start();
+  await lost.user.expect(201, '/api/buckets', { json: { name: 'files' } });
+  await lost.user.upload('files', 'file', randomBytes(1_000_000));
+});
+after(() => lost.end());
+
+test('no other, no removal and no new master key; a verification and a cancellation', async (t) => {
+  const { point_id: earlier } = await lost.point();
+  await lost.user.upload('files', 'more', randomBytes(1_000_000));
+  let id = '';
+  const goOn = await holdUp(lost.dataDir, async () => {
+    id = (await lost.admin.expect(201, POINTS, POST)).point_id;
+  });
+  t.after(goOn);
+  for (const path of [POINTS, CHECK, '/api/admin/master-key/rotate']) {
+    const refused = await lost.admin.refused(409, 'point_in_progress', [path, POST]);
+    assert.equal(refused.point_id, id);
+  }
+  await lost.admin.refused(409, 'point_invalid_state', [`${POINTS}/${id}`, DELETE]);
+  await lost.admin.refused(409, 'point_invalid_state', [`${POINTS}/${id}/verify`, POST]);
+  const sound = await lost.admin.expect(200, `${POINTS}/${earlier}/verify?wait=100`, POST);
+  assert.equal(sound.state, 'verified');
+  const cancelled = lost.admin.expect(200, `${POINTS}/${id}/cancel`, POST);
+  goOn();
+  assert.equal((await cancelled).state, 'cancelled');
+  // What it had put is of nobody, and goes with the next check; it itself can be deleted at once.
+  assert.ok((await lost.admin.expect(200, CHECK, POST)).removed_pieces > 0);
+  assert.equal((await lost.admin.expect(200, `${POINTS}/${id}`, DELETE)).state, 'deleting');
+  await eventually('it is gone', async () => (await lost.admin.call(`${POINTS}/${id}`)).status === 404);
+  assert.equal((await lost.point()).state, 'complete');
+});
+
+test('an operation ends with the point', async (t) => {
+  let operation = '';
+  const goOn = await holdUp(lost.dataDir, async () => {
+    const later = { ...POST, headers: { prefer: 'respond-async' } };
+    operation = (await lost.admin.expect(202, POINTS, later)).operation_id;
+  });
+  t.after(goOn);
+  assert.equal((await lost.admin.expect(200, `/api/operations/${operation}`)).state, 'running');
+  goOn();
+  const ended = await eventually('the operation has ended', async () => {
+    const found = await lost.admin.expect(200, `/api/operations/${operation}?wait=30`);
+    return found.state !== 'running' && found;
+  });
+  assert.deepEqual([ended.state, ended.status, ended.result.state], ['succeeded', 201, 'complete']);
+});
