@@ -66,3 +66,22 @@ test('a point of a cloud that was restored restores too', async () => {
   await lost.lose();
   for (const { database_id: id } of listed) await ready(`${DATABASES}/${id}`);
 });
+
+test('documents of MongoDB come back, with their indexes', async () => {
+  const { database_id: id } = await lost.user.expect(201, DATABASES, {
+    json: { name: 'notes', engine: 'mongodb' },
+  });
+  const path = `${DATABASES}/${id}`;
+  const insert = { command: { insert: 'notes', documents: [{ _id: 1, note: 'tea' }] }, read_only: false };
+  await lost.user.expect(200, `${path}/query`, { json: insert });
+  const index = { key: { note: 1 }, name: 'note_1', unique: true };
+  const command = { createIndexes: 'notes', indexes: [index] };
+  await lost.user.expect(200, `${path}/query`, { json: { command, read_only: false } });
+  assert.deepEqual((await lost.point()).gaps, []);
+  await lost.lose();
+  await ready(path);
+  const { rows } = await lost.user.expect(200, `${path}/query`, { json: { command: { find: 'notes' } } });
+  assert.deepEqual(rows, [[1, 'tea']]);
+  const again = { command: { insert: 'notes', documents: [{ _id: 2, note: 'tea' }] }, read_only: false };
+  await lost.user.refused(400, 'query_failed', [`${path}/query`, { json: again }]);
+});
