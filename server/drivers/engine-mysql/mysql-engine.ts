@@ -18,6 +18,7 @@ import type {
   Readiness,
   Table,
 } from '../../databases/engine.ts';
+import { KeyLocks } from '../../key-locks.ts';
 import { ClientPrograms, SLOTS } from '../managed-server/client-programs.ts';
 import {
   endpointOf,
@@ -31,6 +32,7 @@ import { readServerSecret } from '../managed-server/server-secret.ts';
 import type { ServerTls } from '../managed-server/server-tls.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
+import { droppedByTenants } from './dropped-store.ts';
 import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
 import { entriesOf } from './log-lines.ts';
 import { MysqlLinks } from './mysql-links.ts';
@@ -54,6 +56,7 @@ export class MysqlEngine implements Engine {
   readonly #queries: TenantQueries;
   readonly #watchdog: Watchdog;
   readonly #logs: TenantLogs;
+  readonly #locks = new KeyLocks();
   /** Of each database, as Cloudlet calls it, by its name here. */
   readonly #ids = new Map<string, string>();
   readonly #tls: ServerTls | null;
@@ -104,6 +107,7 @@ export class MysqlEngine implements Engine {
       notice,
       logs: this.#logs,
       pid: () => this.#server.pid,
+      makeAgain: (name) => this.#makeAgain(name),
     });
   }
 
@@ -217,11 +221,22 @@ export class MysqlEngine implements Engine {
     // There never was a server, so nothing of it.
     if (!this.#server.isMade) return;
     this.#dumps.forget(name);
-    await this.#asAdmin(async (admin) => {
-      await store.dropUsers(admin, users);
-      await store.dropDatabase(admin, name);
-    });
+    await this.#locks.run(name, () =>
+      this.#asAdmin(async (admin) => {
+        await store.dropUsers(admin, users);
+        await store.dropDatabase(admin, name);
+      }),
+    );
     this.#logs.remove(name);
+  }
+
+  /** Empty, for its tenant dropped it; nothing when we do. */
+  async #makeAgain(name: string): Promise<void> {
+    await this.#locks.run(name, () =>
+      this.#asAdmin(async (admin) => {
+        if ((await droppedByTenants(admin)).includes(name)) await store.makeDatabase(admin, name);
+      }),
+    );
   }
 
   async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {

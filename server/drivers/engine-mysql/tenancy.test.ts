@@ -137,6 +137,20 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     neighbour.destroy();
   });
 
+  test('who drops all of the own database has an empty one again', async () => {
+    const database = newDatabase();
+    await house.engine.provision(database, SECRET);
+    const session = await connectMysql(house.engine, database, SECRET);
+    await session.query('CREATE TABLE t (a int)');
+    await session.query(`DROP DATABASE ${database.database}`);
+    const again = await eventually(() => connectMysql(house.engine, database, SECRET).catch(() => null));
+    assert.deepEqual(await rowsOf('SHOW TABLES', again), []);
+    await again.query('CREATE TABLE t (a int)');
+    await house.engine.drop(database.database);
+    assert.ok(!(await house.engine.list()).includes(database.database));
+    for (const one of [session, again]) one.destroy();
+  });
+
   test('while the disk is nearly full nobody writes', async () => {
     const neighbour = await connectTo(other.database, other.username);
     await neighbour.query('CREATE TABLE low (a int)');

@@ -2,6 +2,7 @@
 import { ServerRounds, UseMarks } from '../managed-server/server-rounds.ts';
 import { ENDED_STATEMENT } from '../managed-server/slow-statements.ts';
 import type { TenantLogs } from '../managed-server/tenant-logs.ts';
+import { droppedByTenants } from './dropped-store.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import { TEMPORARY_BYTES } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
@@ -15,6 +16,8 @@ export interface WatchdogDeps {
   readonly logs: TenantLogs;
   /** Of the server. */
   readonly pid: () => number | null;
+  /** Makes a database again that its tenant dropped, unless we did. */
+  readonly makeAgain: (database: string) => Promise<void>;
 }
 
 const EVERY_MS = 1000;
@@ -57,6 +60,7 @@ export class Watchdog {
       }
       logs.noteSlow(await store.slowStatements(admin));
       this.#use.note(await store.activity(admin), store.databaseOf);
+      for (const database of await droppedByTenants(admin)) await this.#deps.makeAgain(database);
       // Again each time, as a server that came back has forgotten it.
       if (isLow || this.#isHeld !== false) await store.holdWrites(admin, isLow);
       if (isLow && !this.#isHeld) notice('MariaDB takes no writes while the disk is nearly full');
