@@ -12,6 +12,7 @@ import { LISTING } from './rows/listing.ts';
 import { MACHINES } from './rows/machines.ts';
 import { MEMORY } from './rows/memory.ts';
 import { MONGODB } from './rows/mongodb.ts';
+import { RECOVERY } from './rows/recovery.ts';
 import { RUNNING_MACHINES } from './rows/running-machines.ts';
 import { SMALL_OBJECTS } from './rows/small-objects.ts';
 import { START_UP } from './rows/start-up.ts';
@@ -20,7 +21,15 @@ import { makeFolder } from './workshop.ts';
 
 const MEASUREMENTS = [
   ...[...SMALL_OBJECTS, ...LARGE_OBJECTS, ...LISTING, ...EMPTYING, ...IDLE, ...MEMORY, ...START_UP],
-  ...[...MACHINES, ...RUNNING_MACHINES, ...BILLING, ...DATABASES, ...DATABASE_SERVERS, ...MONGODB],
+  ...[
+    ...MACHINES,
+    ...RUNNING_MACHINES,
+    ...BILLING,
+    ...DATABASES,
+    ...DATABASE_SERVERS,
+    ...RECOVERY,
+    ...MONGODB,
+  ],
 ];
 
 const NAMES = MEASUREMENTS.map(({ name }) => name);
