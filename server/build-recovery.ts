@@ -17,6 +17,7 @@ import { JournalStore } from './recovery/journal-store.ts';
 import { Journals } from './recovery/journals.ts';
 import { Lease } from './recovery/lease.ts';
 import { OutlookStore } from './recovery/outlook-store.ts';
+import { PointNews } from './recovery/point-news.ts';
 import { Points } from './recovery/points.ts';
 import { RecoveryKeys } from './recovery/recovery-keys.ts';
 import { Removals } from './recovery/removals.ts';
@@ -29,6 +30,7 @@ import type { Jobs } from './system/jobs.ts';
 import type { Meters } from './system/meters.ts';
 import type { Secrets } from './system/secrets.ts';
 import { VERSION } from './version.ts';
+import { eventStatements } from './webhooks/events.ts';
 
 export interface RecoveryDeps {
   readonly config: Pick<
@@ -83,10 +85,12 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
   });
   const watch = buildWatch({ config, clock, base, keys, target });
   meterRecovery(meters, watch);
+  const outlooks = new OutlookStore(metadata);
+  const news = new PointNews({ outlooks, clock, announce: eventStatements });
   const onEnd = () => {
     void watch.look().catch((error) => report('', error));
   };
-  const shared = { store, changes, clock, repository: () => keys.open(), report, onEnd };
+  const shared = { store, changes, clock, repository: () => keys.open(), report, onEnd, news };
   const verifications = new Verifications(shared);
   const points: Points = new Points({
     ...shared,

@@ -29,6 +29,12 @@ export class OutlookStore {
     this.#reads = reads;
   }
 
+  /** Ids of their accounts. */
+  async administrators(): Promise<number[]> {
+    const sql = 'SELECT id FROM accounts WHERE is_admin = 1 AND closed_at IS NULL ORDER BY id';
+    return (await this.#reads.all<{ id: number }>(sql)).map(({ id }) => id);
+  }
+
   async of(target: string): Promise<Outlook> {
     const row = await this.#reads.get<Outlook>(
       `WITH here AS (SELECT * FROM recovery_points WHERE target = ?),

@@ -15,6 +15,7 @@ import { Components } from './components.ts';
 import type { Holding, Lease } from './lease.ts';
 import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
 import { presentPoint } from './point-answer.ts';
+import type { PointNews } from './point-news.ts';
 import type { Repository } from './repository.ts';
 import type { Point } from './schema.ts';
 import { tryPointKeys } from './sealed-values.ts';
@@ -30,6 +31,7 @@ export interface PointsDeps {
   /** Opens the repository, or makes it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly lease: Lease;
+  readonly news: PointNews;
   /** Name of this cloud's journal. */
   readonly cloud: () => Promise<string>;
   /** Ends what else writes to the repository. */
@@ -119,7 +121,7 @@ export class Points {
    * `target_unavailable`.
    */
   async create(call: Call): Promise<Point> {
-    const { clock, changes, store, snapshots, place, lease, makeWay } = this.#deps;
+    const { clock, changes, store, snapshots, place, lease, makeWay, news } = this.#deps;
     if (this.#isMaking) throw inProgress(this.#making?.row.point_id ?? null);
     this.#isBeginning = true;
     let holding: Holding | undefined;
@@ -137,6 +139,7 @@ export class Points {
       const cut = { point_id: pointId, target: place, created_at: now };
       const point = await changes.run(call, async (change) => {
         change.add(store.insert(cut));
+        change.addAll(await news.of('recovery_point.created', newRow(cut)));
         return presentPoint(newRow(cut));
       });
       const row = await store.find(pointId);
@@ -258,7 +261,7 @@ export class Points {
       readonly gaps: readonly Gap[];
     } & Materials,
   ): Promise<void> {
-    const { clock, changes, store, version } = this.#deps;
+    const { clock, changes, store, version, news } = this.#deps;
     const inSnapshot = new RecoveryStore(what.snapshot.reads);
     const contents = await inSnapshot.contents();
     const now = clock.now();
@@ -288,7 +291,10 @@ export class Points {
       gaps: JSON.stringify(what.gaps),
       manifest_sha256: createHash('sha256').update(sealed).digest('hex'),
     };
-    await changes.run(UNASKED, (change) => void change.add(store.update(complete)));
+    await changes.run(UNASKED, async (change) => {
+      change.add(store.update(complete));
+      change.addAll(await news.of('recovery_point.completed', complete));
+    });
   }
 
   /** What the newest sound point has, so that what never changes is not read again. */
@@ -305,12 +311,16 @@ export class Points {
   }
 
   async #fail(row: PointRow, why: { readonly error: unknown; readonly isCancelled: boolean }): Promise<void> {
-    const { changes, store, report } = this.#deps;
+    const { changes, store, report, news } = this.#deps;
     const { error, isCancelled } = why;
     if (!isCancelled) report(row.point_id, error);
     const state = isCancelled ? 'cancelled' : 'failed';
     const reason = isCancelled ? null : reasonOf(error);
-    await changes.run(UNASKED, (change) => void change.add(store.update({ ...row, state, reason })));
+    const ended: PointRow = { ...row, state, reason };
+    await changes.run(UNASKED, async (change) => {
+      change.add(store.update(ended));
+      if (!isCancelled) change.addAll(await news.of('recovery_point.failed', ended));
+    });
   }
 
   #renewHold(pointId: string): void {

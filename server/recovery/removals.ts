@@ -8,6 +8,7 @@ import { AppError } from '../errors.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Holding, Lease } from './lease.ts';
 import { presentPoint } from './point-answer.ts';
+import type { PointNews } from './point-news.ts';
 import type { Points } from './points.ts';
 import { lostPoint, reconcile } from './reconcile.ts';
 import type { Repository } from './repository.ts';
@@ -20,6 +21,7 @@ export interface RemovalsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly lease: Lease;
+  readonly news: PointNews;
   /** Opens the repository, or makes it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   /** As repository(), and makes none. */
@@ -46,7 +48,7 @@ export class Removals {
 
   /** Throws `point_not_found`, `point_invalid_state`, `target_in_use`, `target_unavailable`. */
   async remove(call: Call, pointId: string): Promise<Point> {
-    const { store, changes, clock, graceMs } = this.#deps;
+    const { store, changes, clock, graceMs, news } = this.#deps;
     const row = await this.#deps.points.row(pointId);
     if (row.state === 'deleting') return presentPoint(row);
     if (!DELETABLE.includes(row.state)) {
@@ -56,8 +58,9 @@ export class Removals {
     const grace = row.completed_at === null ? 0 : graceMs;
     if (row.completed_at !== null) await this.#write((repository) => repository.markDeleted(pointId));
     const deleted: PointRow = { ...row, state: 'deleting', deletes_at: clock.now() + grace };
-    const answer = await changes.run(call, (change) => {
+    const answer = await changes.run(call, async (change) => {
       change.expect(store.setDeleting(row, { graceMs: grace, deletesAt: clock.now() + grace }), 'retry');
+      change.addAll(await news.of('recovery_point.deleted', deleted));
       return presentPoint(deleted);
     });
     if (grace === 0) this.#sweepSoon();

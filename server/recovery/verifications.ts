@@ -2,6 +2,7 @@
 import type { Clock } from '../clock.ts';
 import { AppError, isAppError } from '../errors.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { PointNews } from './point-news.ts';
 import type { Repository } from './repository.ts';
 import type { PointRow, RecoveryStore } from './store.ts';
 import { verifyPoint } from './verification.ts';
@@ -10,6 +11,7 @@ export interface VerificationsDeps {
   readonly store: RecoveryStore;
   readonly changes: Changes;
   readonly clock: Clock;
+  readonly news: PointNews;
   /** Opens the repository. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly report: (pointId: string, error: unknown) => void;
@@ -96,14 +98,22 @@ export class Verifications {
     pointId: string,
     { repository, signal }: { readonly repository: Repository; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { store, changes, clock, report } = this.#deps;
+    const { store, changes, clock, report, news } = this.#deps;
     const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) => {
       if (this.#running) this.#running.percent = Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10);
     };
     try {
       const verdict = await verifyPoint({ repository, pointId, signal, onProgress });
-      await changes.run(UNASKED, (change) => {
+      await changes.run(UNASKED, async (change) => {
         change.add(store.setVerdict(pointId, verdict, clock.now()));
+        const row = await store.find(pointId);
+        const damage = { damaged_files: verdict.damagedFiles };
+        if (row === undefined) return;
+        if (verdict.damagedFiles === 0) {
+          change.addAll(await news.of('recovery_point.verified', { ...row, ...damage, state: 'verified' }));
+        } else {
+          change.addAll(await news.of('recovery_point.damaged', { ...row, ...damage, state: 'damaged' }));
+        }
       });
     } catch (error) {
       if (signal.aborted) return;

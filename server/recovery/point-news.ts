@@ -1,0 +1,39 @@
+/** What webhooks of administrators are told of recovery points; other accounts are told nothing. */
+import type { Clock } from '../clock.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import type { OutlookStore } from './outlook-store.ts';
+import { presentPoint } from './point-answer.ts';
+import type { PointRow } from './store.ts';
+
+export interface PointAnnouncement {
+  readonly accountId: number;
+  readonly type: `recovery_point.${'created' | 'completed' | 'failed' | 'verified' | 'damaged' | 'deleted'}`;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+export interface PointNewsDeps {
+  readonly outlooks: Pick<OutlookStore, 'administrators'>;
+  readonly clock: Clock;
+  readonly announce: (announcement: PointAnnouncement) => readonly Statement[];
+}
+
+export class PointNews {
+  readonly #deps: PointNewsDeps;
+
+  constructor(deps: PointNewsDeps) {
+    this.#deps = deps;
+  }
+
+  /** For the commit of what is told; `row`: as it is afterwards. */
+  async of(type: PointAnnouncement['type'], row: PointRow): Promise<Statement[]> {
+    const { outlooks, clock, announce } = this.#deps;
+    const { point_id, state, state_reason, ...point } = presentPoint(row);
+    const { created_at, completed_at, size_bytes, stored_bytes, gaps, damaged_files } = point;
+    const sizes = { created_at, completed_at, size_bytes, stored_bytes };
+    const data = { point_id, state, state_reason, ...sizes, gaps: gaps.length, damaged_files };
+    const accounts = await outlooks.administrators();
+    return accounts.flatMap((accountId) => announce({ accountId, type, data, at: clock.now() }));
+  }
+}
