@@ -24,6 +24,9 @@ export interface EnginesOptions {
     | 'databaseProcesses'
     | 'databaseIdleSeconds'
     | 'postgresqlUrl'
+    | 'postgresqlPort'
+    | 'mysqlPort'
+    | 'mongodbPort'
     | 'databaseHost'
     | 'tlsCert'
     | 'tlsKey'
@@ -57,7 +60,8 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const atMongodb = join(config.dataDir, 'databases', 'mongodb');
   const tls = tlsOf(config, clock);
-  const mongodb = new MongodbEngine({ ...children, folder: atMongodb, tls, alarms });
+  const firstPort = config.mongodbPort;
+  const mongodb = new MongodbEngine({ ...children, folder: atMongodb, firstPort, tls, alarms });
   const processes = new HostProcesses({
     clock,
     group: 'cloudlet-servers',
@@ -68,6 +72,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS,
+    firstPort: config.postgresqlPort,
     external: externalPostgresql(config),
     tls,
     alarms,
@@ -78,6 +83,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     folder: join(config.dataDir, 'databases', 'mysql'),
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
+    firstPort: config.mysqlPort,
     tls,
     alarms,
     isDiskLow: () => room.isLow(),

@@ -298,6 +298,15 @@ export const SETTINGS = {
     24 * 365,
     'How long the last dump of a deleted database is kept; 0: there is none',
   ),
+  postgresqlPort: integer(
+    'CLOUDLET_POSTGRESQL_PORT',
+    25_432,
+    1024,
+    64_000,
+    'Port of PostgreSQL databases; where it is taken at their first start, the next that is free, which they keep',
+  ),
+  mysqlPort: integer('CLOUDLET_MYSQL_PORT', 23_306, 1024, 64_000, 'The same of MySQL databases'),
+  mongodbPort: integer('CLOUDLET_MONGODB_PORT', 27_117, 1024, 64_000, 'The same of MongoDB databases'),
   databaseHost: text(
     'CLOUDLET_DATABASE_HOST',
     '',

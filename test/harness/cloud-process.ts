@@ -22,8 +22,16 @@ export const NO_OTHER_USERS: string | false = noGuestUsers;
 /** Why no other user can run Cloudlet from this clone; false: it can. */
 export const NO_OTHER_READERS: string | false = noOtherReaders;
 
+const FIRST_PORT = 10_000 + (process.pid % 900) * 10;
 /** What a cloud must have of its own to run beside others. */
-export const OWN_GROUND = { CLOUDLET_VM_POOL: POOL, CLOUDLET_VM_UID_BASE: String(testUidBase()) };
+export const OWN_GROUND = {
+  CLOUDLET_VM_POOL: POOL,
+  CLOUDLET_VM_UID_BASE: String(testUidBase()),
+  // A server that a test kills must find its port free again.
+  CLOUDLET_POSTGRESQL_PORT: String(FIRST_PORT),
+  CLOUDLET_MYSQL_PORT: String(FIRST_PORT + 3),
+  CLOUDLET_MONGODB_PORT: String(FIRST_PORT + 6),
+};
 
 /** Of an administrator that every test cloud has. */
 export const ADMIN_KEY = 'test-administrator-key-0123456789';

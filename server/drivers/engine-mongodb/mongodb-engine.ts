@@ -33,12 +33,10 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
   /** For users on other hosts; null: only programs of this host connect. */
   readonly tls?: ServerTls | null;
-  /** For tests: the usual one is PORT. */
-  readonly firstPort?: number;
+  /** Of the router, at its first start; where it is taken, the next that is free. */
+  readonly firstPort: number;
 }
 
-/** Beyond those that a mongod would take. */
-const PORT = 27_117;
 const WHAT_IT_IS =
   "An engine of Cloudlet's own, not a MongoDB server: docs/databases.md lists the commands it has";
 
@@ -70,7 +68,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
 
   constructor(options: MongodbEngineOptions) {
     super(KIND, options);
-    const { folder, clock, alarms, tls = null, firstPort = PORT } = options;
+    const { folder, clock, alarms, tls = null, firstPort } = options;
     this.#tls = tls;
     this.#folder = folder;
     const logins = new TenantLogins(join(folder, '.logins'));

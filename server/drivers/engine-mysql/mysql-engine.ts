@@ -45,7 +45,6 @@ import { Watchdog } from './watchdog.ts';
 
 /** Of the server and its clients. */
 export const MYSQL_USERS = 1 + SLOTS;
-const PORT = 23_306;
 
 export class MysqlEngine implements Engine {
   readonly name = 'mysql';
@@ -63,7 +62,7 @@ export class MysqlEngine implements Engine {
   #secret: Buffer | null = null;
 
   constructor(options: ManagedEngineOptions) {
-    const { folder, processes, uidBase, alarms, isDiskLow, notice, tls = null, firstPort = PORT } = options;
+    const { folder, processes, uidBase, alarms, isDiskLow, notice, tls = null, firstPort } = options;
     this.#tls = tls;
     const programs = () => this.#programs();
     const isUp = () => this.#server.isUp;

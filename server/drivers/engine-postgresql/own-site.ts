@@ -19,11 +19,9 @@ import { ADMIN, analyse, DUMPER, databases, setUpServer } from './postgresql-sto
 import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlSite } from './site.ts';
 
-const PORT = 25_432;
-
 /** `begin`: what is to be done each time it is up. */
 export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void>): PostgresqlSite {
-  const { folder, processes, uidBase, alarms, notice, tls = null, firstPort = PORT } = options;
+  const { folder, processes, uidBase, alarms, notice, tls = null, firstPort } = options;
   const found = () => findPrograms(dataMajor(server.places));
   const programs = async () => programsOrThrow('PostgreSQL', await found());
   const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });

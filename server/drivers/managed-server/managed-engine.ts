@@ -24,8 +24,8 @@ export interface ManagedEngineOptions {
   readonly external?: ServerAddress | null;
   /** For users on other hosts; null: databases are reached on loopback alone, without TLS. */
   readonly tls?: ServerTls | null;
-  /** For tests, instead of the engine's usual one. */
-  readonly firstPort?: number;
+  /** Of the server, when it is first made; where it is taken, the next that is free. */
+  readonly firstPort: number;
 }
 
 type Found = { readonly version: string } | NoPrograms;
