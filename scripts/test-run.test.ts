@@ -23,6 +23,7 @@ const FILES: Readonly<Record<string, string>> = {
     });`,
   'broken.test.mjs': 'console.error("about to break"); throw new Error("at import");',
   'empty.test.mjs': '',
+  'killed.test.mjs': "process.kill(process.pid, 'SIGKILL');",
   'hangs.test.mjs':
     "import { test } from 'node:test'; test('hangs', () => new Promise((r) => setTimeout(r, 60000)));",
   'leaks.test.mjs':
@@ -69,12 +70,14 @@ describe('a test run', () => {
     assert.match(failed?.error ?? '', /^Error: boom\n\s+at .*mixed\.test\.mjs[\s\S]*a child said why/);
   });
 
-  test('a file that dies, one that hangs and one without a test are failures', () => {
-    const { passed, failures } = outcomeOf(['broken.test.mjs', 'empty.test.mjs', 'hangs.test.mjs']);
+  test('a file that dies or is killed, one that hangs and one without a test are failures', () => {
+    const names = ['broken.test.mjs', 'empty.test.mjs', 'hangs.test.mjs', 'killed.test.mjs'];
+    const { passed, failures } = outcomeOf(names);
     assert.equal(passed, 0);
     const said = failures.map(({ name, error }) => `${name}: ${error}`).join('\n');
     assert.match(said, /broken\.test\.mjs: [\s\S]*about to break[\s\S]*at import/);
     assert.match(said, /empty\.test\.mjs: this file contains no test/);
+    assert.match(said, /killed\.test\.mjs: its process was ended by SIGKILL/);
     assert.match(said, /hangs\.test\.mjs[\s\S]*timed out after 2000ms/);
   });
 

@@ -216,8 +216,10 @@ function relativePath(file: string): string {
   return file.startsWith(root) ? file.slice(root.length) : file;
 }
 
-function describeError(error: { cause?: unknown } | undefined): string {
+function describeError(error: { cause?: unknown; signal?: string | null } | undefined): string {
   const cause = error?.cause ?? error;
+  // Of a file whose process ended by itself.
+  if (error?.signal) return `its process was ended by ${error.signal}`;
   if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : inspect(cause);
   const frames = (cause.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   const ours = frames.filter((line) => !line.includes('node:')).slice(0, 6);
