@@ -86,7 +86,9 @@ export async function operatorPostgresql(): Promise<OperatorServer> {
       () => false,
     );
   const start = async () => {
-    running = await serve([`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=']);
+    // Just-in-time compilation needs libLLVM, which not every host has.
+    const options = ['jit=off', 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+    running = await serve([`port=${port}`, ...options]);
     await eventually(answers);
   };
   const end = async (graceMs: number) => running?.end({ signal: 'SIGINT', graceMs });
