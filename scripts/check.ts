@@ -152,7 +152,7 @@ interface FailedFile {
 }
 
 function failedFiles(step: TestStep, { failures }: TestOutcome): FailedFile[] {
-  const files = Map.groupBy(failures, ({ name }) => name.split(' › ')[0] ?? name);
+  const files = Map.groupBy(failures, ({ ran }) => ran);
   return [...files].map(([file, { length }]) => ({ file, step, failures: length }));
 }
 

@@ -8,6 +8,8 @@ export interface Failure {
   /** Path of the test file, and the names from the outermost suite down. */
   readonly name: string;
   readonly error: string;
+  /** The file that was run; a suite that several run is in another. */
+  readonly ran: string;
 }
 
 export interface Skip {
@@ -126,8 +128,8 @@ async function runFile(file: string, { timeoutMs, env }: TestRunOptions, tally: 
     signal: deadline.signal,
   });
   stream.on('test:start', ({ name, nesting, file }) => tally.started(file, nesting, name));
-  stream.on('test:pass', (test) => tally.passed(test));
-  stream.on('test:fail', (test) => tally.failed(test));
+  stream.on('test:pass', (test) => tally.passed(test, file));
+  stream.on('test:fail', (test) => tally.failed(test, file));
   stream.on('test:stdout', ({ file, message }) => tally.printed(file, message));
   stream.on('test:stderr', ({ file, message }) => tally.printed(file, message));
   for await (const _ of stream); // drains it: the events above come in the order of the stream
@@ -136,7 +138,7 @@ async function runFile(file: string, { timeoutMs, env }: TestRunOptions, tally: 
 
 class Tally {
   #passed = 0;
-  readonly #failures: { name: string; file: string; error: string; isFile: boolean }[] = [];
+  readonly #failures: { name: string; file: string; error: string; ran: string; isFile: boolean }[] = [];
   readonly #skips: Skip[] = [];
   readonly #names = new Map<string, string[]>();
   readonly #output = new Map<string, string[]>();
@@ -159,35 +161,35 @@ class Tally {
     this.#output.set(file, lines.slice(-OUTPUT_LINES_KEPT));
   }
 
-  passed(test: Finished): void {
+  passed(test: Finished, ran: string): void {
     if (test.details.type === 'suite') return;
     if (test.skip !== undefined && test.skip !== false) {
-      this.#skipped(test, typeof test.skip === 'string' ? test.skip : 'no reason');
+      this.#skipped(test, ran, typeof test.skip === 'string' ? test.skip : 'no reason');
     } else if (test.todo !== undefined && test.todo !== false) {
-      this.#fail(test, 'a test that is still to be written');
+      this.#fail(test, ran, 'a test that is still to be written');
     } else if (test.nesting === 0 && test.name === test.file) {
-      this.#fail(test, 'this file contains no test');
+      this.#fail(test, ran, 'this file contains no test');
     } else {
       this.#passed++;
     }
   }
 
-  #skipped(test: Finished, reason: string): void {
+  #skipped(test: Finished, ran: string, reason: string): void {
     const cure = this.#curable(reason);
     if (cure === undefined) this.#skips.push({ name: this.#fullName(test), reason });
-    else this.#fail(test, `skipped, though the set-up installs ${cure} on this host (${reason})`);
+    else this.#fail(test, ran, `skipped, though the set-up installs ${cure} on this host (${reason})`);
   }
 
-  failed(test: Finished): void {
+  failed(test: Finished, ran: string): void {
     // Of a suite or test that failed only because of what is inside it, the inside is reported.
     const error = test.details.error as { failureType?: string; cause?: unknown } | undefined;
     if (error?.failureType === 'subtestsFailed') return;
-    this.#fail(test, describeError(error));
+    this.#fail(test, ran, describeError(error));
   }
 
-  #fail(test: Finished, error: string): void {
+  #fail(test: Finished, ran: string, error: string): void {
     const isFile = test.nesting === 0 && test.name === test.file;
-    this.#failures.push({ name: this.#fullName(test), file: test.file ?? '', error, isFile });
+    this.#failures.push({ name: this.#fullName(test), file: test.file ?? '', error, ran, isFile });
   }
 
   /** `path › suite › test`. Names of the outer suites come from the last start event of each level. */
@@ -205,7 +207,8 @@ class Tally {
     const last = new Map(failures.map((failure) => [failure.file, failure]));
     const described = failures.map((failure) => {
       const output = last.get(failure.file) === failure ? (this.#output.get(failure.file) ?? []) : [];
-      return { name: failure.name, error: [failure.error, ...output].join('\n') };
+      const { name, ran } = failure;
+      return { name, error: [failure.error, ...output].join('\n'), ran: relativePath(ran) };
     });
     return { passed: this.#passed, failures: described, skips: this.#skips };
   }
