@@ -29,7 +29,7 @@ export const noGuestUsers = noUsers?.problem ?? false;
 export const noOtherReaders = noGuestUsers || closedTo(import.meta.dirname);
 
 function closedTo(path: string): string | false {
-  if ((statSync(path).mode & 0o001) === 0) return `${path} lets other users not pass`;
+  if ((statSync(path).mode & 0o001) === 0) return `${path} does not let other users pass`;
   return path === '/' ? false : closedTo(dirname(path));
 }
 

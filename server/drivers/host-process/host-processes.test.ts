@@ -163,15 +163,6 @@ for (const [name, found] of Object.entries(WAYS)) {
       assert.deepEqual(await running.ended.then(({ code, signal }) => [code, signal]), [0, null]);
     });
 
-    test('is heard also when it ends before we come to listen', async () => {
-      const isBusy = setInterval(() => {
-        for (const until = performance.now() + 60; performance.now() < until; );
-      });
-      const starts = Array.from({ length: 10 }, () => outcome(script('echo said')));
-      const outs = await Promise.all(starts).finally(() => clearInterval(isBusy));
-      assert.deepEqual(new Set(outs.map(({ out }) => out)), new Set(['said\n']));
-    });
-
     test('ends as it likes when asked, and is killed with all that it made when it does not', async () => {
       const start = async (lines: string) => {
         const running = await processes.start(script(lines), { stdio: PIPES });
@@ -306,7 +297,7 @@ for (const [name, found] of Object.entries(WAYS)) {
   });
 }
 
-test('a process of another user whom a directory above lets not pass is refused, and it is named', {
+test('a process of another user is refused where a directory above does not let it pass, and it is named', {
   skip: noGuestUsers,
 }, async () => {
   const root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
@@ -322,7 +313,7 @@ test('a process of another user whom a directory above lets not pass is refused,
   );
   await assert.rejects(start, (error: AppError) => {
     assert.equal(error.code, 'engine_unavailable');
-    return error.message.includes(`${root} lets other users not pass`);
+    return error.message.includes(`${root} does not let other users pass`);
   });
   assert.equal(fs.statSync(root).mode & 0o777, 0o700);
 });
