@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { type Document, deserialize, serialize } from 'bson';
 import { FakeClock } from '../clock.ts';
-import { decodeCommand, encodeReply } from '../drivers/engine-mongodb/bson-documents.ts';
-import { DocumentDatabase } from '../drivers/engine-mongodb/document-commands.ts';
+import { DocumentDatabase } from '../drivers/engine-mongodb/commands/document-commands.ts';
+import { decodeCommand, encodeReply } from '../drivers/engine-mongodb/values/bson-documents.ts';
 
 export class TestDocuments {
   readonly clock = new FakeClock();

@@ -4,8 +4,8 @@
  */
 import { serialize } from 'bson';
 import { systemClock } from '../clock.ts';
-import { decodeCommand } from '../drivers/engine-mongodb/bson-documents.ts';
-import { DocumentDatabase } from '../drivers/engine-mongodb/document-commands.ts';
+import { DocumentDatabase } from '../drivers/engine-mongodb/commands/document-commands.ts';
+import { decodeCommand } from '../drivers/engine-mongodb/values/bson-documents.ts';
 
 const [, , file = '', from = '0'] = process.argv;
 const options = { file, databaseName: 'shop', sizeLimit: () => 2 ** 30, clock: systemClock };

@@ -23,11 +23,11 @@ import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
 import { endpointOf, hostAndPort } from '../managed-server/managed-engine.ts';
 import type { ServerTls } from '../managed-server/server-tls.ts';
 import { scramKeys } from '../scram-keys.ts';
-import { ARCHIVE_FILE, ARCHIVE_MAGIC } from './archive-format.ts';
+import { ARCHIVE_FILE, ARCHIVE_MAGIC } from './child/archive-format.ts';
 import { CommandError } from './command-error.ts';
-import { MongoRouter, type MongoRouterDeps } from './mongo-router.ts';
 import { SERVER_VERSION } from './server-version.ts';
-import { TenantLogins } from './tenant-logins.ts';
+import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
+import { TenantLogins } from './wire/tenant-logins.ts';
 
 export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
@@ -43,7 +43,7 @@ const WHAT_IT_IS =
 const KIND: ChildEngineKind = {
   program: {
     name: 'mongodb',
-    entry: join(import.meta.dirname, './child.ts'),
+    entry: join(import.meta.dirname, './child/child.ts'),
     // Documents of one command are objects: of a sort, a group, a reply.
     heapMb: 192,
     packages: ['bson', 'mingo'],

@@ -1,0 +1,55 @@
+/** A tenant's database in its own process: what executes commands, and what was counted. */
+import { DatabaseSync } from 'node:sqlite';
+import type { Document } from 'bson';
+import { systemClock } from '../../../clock.ts';
+import type { Counters, Room } from '../../engine-children/child-call.ts';
+import { type CommandContext, DocumentDatabase } from '../commands/document-commands.ts';
+
+export interface TenantDocumentsOptions {
+  readonly file: string;
+  /** Its name, as commands say it. */
+  readonly name: string;
+  readonly room: Room;
+}
+
+export class TenantDocuments {
+  readonly name: string;
+  room: Room;
+  readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
+  readonly #database: DocumentDatabase;
+  readonly #watcher: DatabaseSync;
+
+  constructor({ file, name, room }: TenantDocumentsOptions) {
+    this.name = name;
+    this.room = room;
+    const sizeLimit = () => (this.room.mayGrow ? this.room.sizeLimitBytes : null);
+    this.#database = new DocumentDatabase({ file, databaseName: name, sizeLimit, clock: systemClock });
+    this.#watcher = new DatabaseSync(file, { readOnly: true });
+  }
+
+  /** As DocumentDatabase.run(). */
+  run(command: Document, context: CommandContext): Document {
+    const reply = this.#database.run(command, context);
+    this.counters.statements++;
+    this.counters.rowsReturned += reply.cursor?.firstBatch?.length ?? reply.cursor?.nextBatch?.length ?? 0;
+    const isWrite = 'insert' in command || 'update' in command || 'delete' in command;
+    if (isWrite && reply.ok === 1) this.counters.rowsWritten += Number(reply.nModified ?? reply.n ?? 0);
+    return reply;
+  }
+
+  durable(): Promise<void> | null {
+    return this.#database.durable();
+  }
+
+  get sizeBytes(): number {
+    const { bytes } = this.#watcher
+      .prepare('SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()')
+      .get() as { bytes: number };
+    return bytes;
+  }
+
+  close(): void {
+    this.#watcher.close();
+    this.#database.close();
+  }
+}

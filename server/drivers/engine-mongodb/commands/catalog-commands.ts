@@ -1,0 +1,316 @@
+/** Collections, indexes and figures about them. */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { compileFilter } from '../query/filter.ts';
+import type { Collection } from '../storage/documents-store.ts';
+import { isDocument } from '../values/field-paths.ts';
+import { equalValues } from '../values/key-order.ts';
+import { isNumber, plainNumber } from '../values/numbers.ts';
+import {
+  type Command,
+  type CommandScope,
+  collectionFor,
+  collectionName,
+  createCollection,
+  namespaceOf,
+  refuseCollation,
+} from './command-scope.ts';
+
+const MAX_INDEXES = 64;
+const MAX_INDEX_FIELDS = 32;
+/** What an index may be told besides its key and name, and what comes of it is had here. */
+const INDEX_OPTIONS = new Set([
+  'v',
+  'key',
+  'name',
+  'unique',
+  'sparse',
+  'partialFilterExpression',
+  'expireAfterSeconds',
+  'background',
+  'collation',
+  'hidden',
+  'ns',
+]);
+/** Of `create`; without effect here, or about how a real server stores. */
+const CREATE_OPTIONS = new Set([
+  'create',
+  'storageEngine',
+  'indexOptionDefaults',
+  'writeConcern',
+  'comment',
+  'collation',
+  'autoIndexId',
+  'idIndex',
+]);
+
+function there(command: Document, scope: CommandScope): Collection {
+  const name = collectionName(command, scope);
+  const collection = scope.store.collection(name);
+  if (collection !== undefined) return collection;
+  throw new CommandError('NamespaceNotFound', `ns does not exist: ${namespaceOf(name, scope)}`);
+}
+
+function create(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  refuseCollation(command);
+  const unknown = Object.keys(command).find(
+    (field) =>
+      !CREATE_OPTIONS.has(field) &&
+      !isGeneric(field) &&
+      command[field] !== false &&
+      command[field] !== undefined,
+  );
+  if (unknown !== undefined)
+    throw new CommandError(
+      'InvalidOptions',
+      `the option '${unknown}' of create is not supported by this engine`,
+    );
+  if (scope.store.collection(name) !== undefined) {
+    throw new CommandError('NamespaceExists', `Collection ${namespaceOf(name, scope)} already exists.`);
+  }
+  createCollection(name, scope, {});
+  return { ok: 1 };
+}
+
+/** What drivers send with any command. */
+function isGeneric(field: string): boolean {
+  return (
+    field.startsWith('$') ||
+    ['lsid', 'maxTimeMS', 'readConcern', 'apiVersion', 'apiStrict', 'apiDeprecationErrors'].includes(field)
+  );
+}
+
+function drop(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  const collection = scope.store.collection(name);
+  if (collection === undefined) return { ok: 1 };
+  const nIndexesWas = collection.indexes.length;
+  scope.store.drop(collection);
+  return { nIndexesWas, ns: namespaceOf(name, scope), ok: 1 };
+}
+
+function dropDatabase(_command: Document, scope: CommandScope): Document {
+  for (const collection of scope.store.collections()) scope.store.drop(collection);
+  scope.cursors.killAll();
+  return { dropped: scope.databaseName, ok: 1 };
+}
+
+function listCollections(command: Document, scope: CommandScope): Document {
+  const { filter = {}, nameOnly, cursor } = command;
+  const test = compileFilter(filter);
+  const documents = scope.store
+    .collections()
+    .map(({ name, uuid, options }) => ({
+      name,
+      type: 'collection',
+      ...(nameOnly
+        ? {}
+        : { options, info: { readOnly: false, uuid }, idIndex: { v: 2, key: { _id: 1 }, name: '_id_' } }),
+    }))
+    .filter(test);
+  return scope.cursors.first(
+    { documents: documents.values(), isHeld: true },
+    { namespace: namespaceOf('$cmd.listCollections', scope), batchSize: cursor?.batchSize, isSingle: false },
+  );
+}
+
+function listIndexes(command: Document, scope: CommandScope): Document {
+  const { indexes, name } = there(command, scope);
+  const documents = indexes.map(({ spec }) =>
+    spec.name === '_id_' ? { v: 2, key: { _id: 1 }, name: '_id_' } : spec,
+  );
+  return scope.cursors.first(
+    { documents: documents.values(), isHeld: true },
+    { namespace: namespaceOf(name, scope), batchSize: command.cursor?.batchSize, isSingle: false },
+  );
+}
+
+function createIndexes(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  const isNew = scope.store.collection(name) === undefined;
+  const collection = collectionFor(name, scope);
+  const numIndexesBefore = collection.indexes.length;
+  if (!Array.isArray(command.indexes) || command.indexes.length === 0)
+    throw new CommandError('BadValue', 'Must specify at least one index to create');
+  for (const asked of command.indexes) createIndex(collection, readSpec(asked), scope);
+  const numIndexesAfter = collection.indexes.length;
+  const note = numIndexesAfter === numIndexesBefore ? { note: 'all indexes already exist' } : {};
+  return { numIndexesBefore, numIndexesAfter, createdCollectionAutomatically: isNew, ...note, ok: 1 };
+}
+
+function createIndex(collection: Collection, spec: Document, scope: CommandScope): void {
+  if (equalValues(spec.key, { _id: 1 })) return;
+  const same = collection.indexes.find(({ spec: other }) => equalValues(other.key, spec.key));
+  const namesake = collection.indexes.find(({ name }) => name === spec.name);
+  if (namesake !== undefined && namesake !== same) {
+    throw new CommandError(
+      'IndexKeySpecsConflict',
+      `An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: ${JSON.stringify(spec)}, existing index: ${JSON.stringify(namesake.spec)}`,
+    );
+  }
+  if (same !== undefined) {
+    if (equalValues(sorted(same.spec), sorted(spec))) return;
+    throw new CommandError(
+      'IndexOptionsConflict',
+      `An equivalent index already exists with a different name and/or options. Requested index: ${JSON.stringify(spec)}, existing index: ${JSON.stringify(same.spec)}`,
+    );
+  }
+  if (collection.indexes.length >= MAX_INDEXES)
+    throw new CommandError('CannotCreateIndex', `add index fails, too many indexes for ${collection.name}`);
+  scope.writing.createIndex(collection, spec);
+}
+
+/** Options in one order, without those that are the same when they are left out. */
+function sorted(spec: Document): Document {
+  return Object.fromEntries(
+    Object.entries(spec)
+      .filter(([name, value]) => value !== false && name !== 'v')
+      .sort(),
+  );
+}
+
+function readSpec(asked: unknown): Document {
+  if (!isDocument(asked) || !isDocument(asked.key))
+    throw new CommandError(
+      'FailedToParse',
+      "The 'key' field is a required property of an index specification",
+    );
+  const { ns: _ns, background: _background, ...spec } = asked;
+  const fields = Object.entries(asked.key);
+  if (fields.length === 0 || fields.length > MAX_INDEX_FIELDS)
+    throw new CommandError('CannotCreateIndex', `Index keys must have 1 to ${MAX_INDEX_FIELDS} fields`);
+  for (const [path, direction] of fields) {
+    if (typeof direction === 'string' || path.includes('$**')) {
+      throw new CommandError(
+        'CannotCreateIndex',
+        `Index type '${path.includes('$**') ? 'wildcard' : direction}' is not supported by this engine`,
+      );
+    }
+    if (
+      !isNumber(direction) ||
+      !(Math.abs(plainNumber(direction)) > 0) ||
+      path === '' ||
+      path.split('.').includes('')
+    ) {
+      throw new CommandError(
+        'CannotCreateIndex',
+        `Values in v:2 index key pattern cannot be of this kind. Only numbers > 0 and numbers < 0 are allowed: ${path}`,
+      );
+    }
+  }
+  refuseCollation(asked);
+  const unknown = Object.keys(asked).find((name) => !INDEX_OPTIONS.has(name));
+  if (unknown !== undefined)
+    throw new CommandError(
+      197,
+      `The field '${unknown}' is not valid for an index specification of this engine`,
+    );
+  if (spec.partialFilterExpression !== undefined) compileFilter(spec.partialFilterExpression);
+  const seconds = plainNumber(spec.expireAfterSeconds ?? 0);
+  if (!(seconds >= 0) || (spec.expireAfterSeconds !== undefined && fields.length > 1))
+    throw new CommandError(
+      'CannotCreateIndex',
+      'TTL indexes are single-field indexes with a non-negative expireAfterSeconds',
+    );
+  const name = spec.name ?? fields.map(([path, direction]) => `${path}_${plainNumber(direction)}`).join('_');
+  return { v: 2, ...spec, name };
+}
+
+function dropIndexes(command: Document, scope: CommandScope): Document {
+  const collection = there(command, scope);
+  const nIndexesWas = collection.indexes.length;
+  const { index: wanted } = command;
+  const chosen =
+    wanted === '*'
+      ? collection.indexes.slice(1)
+      : [wanted].flat().map((each) => chosenIndex(collection, each));
+  for (const index of chosen) {
+    if (index.id === 0) throw new CommandError('InvalidOptions', 'cannot drop _id index');
+    scope.store.dropIndex(collection, index);
+  }
+  return { nIndexesWas, ok: 1 };
+}
+
+function chosenIndex({ indexes }: Collection, wanted: unknown) {
+  const found = indexes.find(
+    ({ name, spec }) => name === wanted || (isDocument(wanted) && equalValues(spec.key, wanted)),
+  );
+  if (found !== undefined) return found;
+  throw new CommandError(
+    'IndexNotFound',
+    isDocument(wanted)
+      ? `can't find index with key: ${JSON.stringify(wanted)}`
+      : `index not found with name [${String(wanted)}]`,
+  );
+}
+
+function collStats(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  const collection = scope.store.collection(name);
+  const scale = plainNumber(command.scale ?? 1);
+  const { documents: count, bytes } = collection ?? { documents: 0, bytes: 0 };
+  const sizes = (collection?.indexes ?? []).map(
+    (index) => [index.name, scope.store.indexBytes(collection as Collection, index) / scale] as const,
+  );
+  const totalIndexSize = sizes.reduce((sum, [, size]) => sum + size, 0);
+  return {
+    ns: namespaceOf(name, scope),
+    count,
+    size: bytes / scale,
+    ...(count > 0 ? { avgObjSize: Math.round(bytes / count) } : {}),
+    storageSize: bytes / scale,
+    totalSize: bytes / scale + totalIndexSize,
+    nindexes: sizes.length,
+    totalIndexSize,
+    indexSizes: Object.fromEntries(sizes),
+    capped: false,
+    scaleFactor: scale,
+    ok: 1,
+  };
+}
+
+function dbStats(command: Document, scope: CommandScope): Document {
+  const scale = plainNumber(command.scale ?? 1);
+  const collections = scope.store.collections();
+  const total = (of: (collection: Collection) => number) =>
+    collections.reduce((sum, each) => sum + of(each), 0);
+  const [objects, bytes] = [total(({ documents }) => documents), total((each) => each.bytes)];
+  const indexSize = total((each) =>
+    each.indexes.reduce((sum, index) => sum + scope.store.indexBytes(each, index), 0),
+  );
+  const file = scope.store.fileBytes();
+  return {
+    db: scope.databaseName,
+    collections: collections.length,
+    views: 0,
+    objects,
+    avgObjSize: objects === 0 ? 0 : bytes / objects,
+    dataSize: bytes / scale,
+    storageSize: (file.total - file.free) / scale,
+    indexes: total(({ indexes }) => indexes.length),
+    indexSize: indexSize / scale,
+    totalSize: file.total / scale,
+    scaleFactor: scale,
+    ok: 1,
+  };
+}
+
+/** They write. */
+export const CATALOG_CHANGES: Readonly<Record<string, Command>> = {
+  create,
+  drop,
+  dropDatabase,
+  createIndexes,
+  dropIndexes,
+  deleteIndexes: dropIndexes,
+};
+
+export const CATALOG_QUESTIONS: Readonly<Record<string, Command>> = {
+  listCollections,
+  listIndexes,
+  collStats,
+  collstats: collStats,
+  dbStats,
+  dbstats: dbStats,
+};

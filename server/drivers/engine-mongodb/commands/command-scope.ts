@@ -1,0 +1,110 @@
+/** What the commands of a database work with. */
+import type { Document } from 'bson';
+import type { Clock } from '../../../clock.ts';
+import { CommandError } from '../command-error.ts';
+import { compileFilter } from '../query/filter.ts';
+import type { CollectionReader } from '../query/pipeline.ts';
+import type { Cursors } from '../storage/cursors.ts';
+import type { FoundDocument, ReadOptions } from '../storage/documents-reading.ts';
+import { readDocuments } from '../storage/documents-reading.ts';
+import type { Collection, DocumentsStore } from '../storage/documents-store.ts';
+import type { DocumentsWriting } from '../storage/documents-writing.ts';
+
+const MAX_NAMESPACE_BYTES = 255;
+
+export interface CommandScope {
+  readonly store: DocumentsStore;
+  readonly writing: DocumentsWriting;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+  readonly databaseName: string;
+  /** When the command that runs now must have ended, by the steady clock; null: no limit of its own. */
+  readonly timer: { deadline: number | null };
+}
+
+export type Command = (command: Document, scope: CommandScope) => Document;
+
+/** The name of the collection that a command is about. Throws CommandError. */
+export function collectionName(command: Document, scope: CommandScope): string {
+  const [[field, name] = ['', undefined]] = Object.entries(command);
+  if (typeof name !== 'string') {
+    throw new CommandError(
+      'InvalidNamespace',
+      `collection name has invalid type: the field '${field}' must be a string`,
+    );
+  }
+  if (name === '')
+    throw new CommandError('InvalidNamespace', `Invalid namespace specified '${scope.databaseName}.'`);
+  return name;
+}
+
+export function namespaceOf(name: string, { databaseName }: CommandScope): string {
+  return `${databaseName}.${name}`;
+}
+
+/** The collection of that name, made if it is not there. Throws CommandError. */
+export function collectionFor(name: string, scope: CommandScope): Collection {
+  return scope.store.collection(name) ?? createCollection(name, scope, {});
+}
+
+export function createCollection(name: string, scope: CommandScope, options: Document): Collection {
+  const namespace = namespaceOf(name, scope);
+  const isBad = name.includes('$') || name.includes('\0') || name.startsWith('.') || name.endsWith('.');
+  if (isBad || name.startsWith('system.') || Buffer.byteLength(namespace) > MAX_NAMESPACE_BYTES) {
+    throw new CommandError('InvalidNamespace', `Invalid namespace specified '${namespace}'`);
+  }
+  return scope.store.create(name, options);
+}
+
+/** The documents of a collection, none where there is no such collection. */
+export function* find(name: string, scope: CommandScope, options: ReadOptions): Generator<FoundDocument> {
+  const collection = scope.store.collection(name);
+  if (collection === undefined) {
+    compileFilter(options.filter, options.variables);
+    return;
+  }
+  yield* readDocuments(scope.store, collection, { ...options, tick: ticking(scope) });
+}
+
+const TICKS = 32;
+
+/** A cursor's documents are read by several commands, each with its own time. */
+function ticking({ clock, timer }: CommandScope): () => void {
+  let count = 0;
+  return () => {
+    if (timer.deadline === null || ++count % TICKS !== 0 || clock.monotonic() < timer.deadline) return;
+    throw new CommandError(50, 'operation exceeded time limit');
+  };
+}
+
+export function readerOf(scope: CommandScope): CollectionReader {
+  return {
+    *read(name, filter, variables) {
+      for (const { document } of find(name, scope, { filter, variables })) yield document;
+    },
+  };
+}
+
+/** Collations order and match as no other command here does, so only the simple one is taken. */
+export function refuseCollation({ collation }: Document): void {
+  if (collation === undefined || collation.locale === 'simple') return;
+  throw new CommandError(
+    'CommandNotSupported',
+    'collation is not supported by this engine, except for {locale: "simple"}',
+  );
+}
+
+export function refuseHint({ hint }: Document, collection: Collection | undefined): void {
+  if (hint === undefined || collection === undefined || isNatural(hint)) return;
+  const shown = JSON.stringify(hint);
+  const isKnown = collection.indexes.some(
+    ({ name, spec }) => name === hint || JSON.stringify(spec.key) === shown,
+  );
+  if (!isKnown && Object.keys(hint).length > 0) {
+    throw new CommandError('BadValue', 'hint provided does not correspond to an existing index');
+  }
+}
+
+function isNatural(hint: unknown): boolean {
+  return typeof hint === 'object' && hint !== null && '$natural' in hint;
+}

@@ -1,0 +1,140 @@
+/** What executes MongoDB's commands on one database's file, in the database's own process. */
+import { DatabaseSync } from 'node:sqlite';
+import type { Document } from 'bson';
+import type { Clock } from '../../../clock.ts';
+import { DurableLog } from '../../engine-children/durable-log.ts';
+import { CommandError } from '../command-error.ts';
+import { asCommandError, noScripts } from '../query/expressions.ts';
+import { Cursors } from '../storage/cursors.ts';
+import { DocumentsStore } from '../storage/documents-store.ts';
+import { DocumentsWriting } from '../storage/documents-writing.ts';
+import { plainNumber } from '../values/numbers.ts';
+import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
+import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
+import type { CommandScope } from './command-scope.ts';
+import { removeExpired } from './expiry.ts';
+import { READ_COMMANDS } from './read-commands.ts';
+import { WRITE_COMMANDS } from './write-commands.ts';
+
+export interface DatabaseOptions {
+  /** Path of the database's file; made if it is not there. */
+  readonly file: string;
+  /** The only `$db` that commands may name. */
+  readonly databaseName: string;
+  /** Bytes that the file may have now; null: as it is, what is deleted makes room. */
+  readonly sizeLimit: () => number | null;
+  readonly clock: Clock;
+}
+
+export interface CommandContext {
+  /** True: commands that write get 13 Unauthorized. */
+  readonly readOnly: boolean;
+}
+
+const READING = new Map(Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS }));
+const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
+const EXPIRY_MS = 60_000;
+
+export class DocumentDatabase {
+  readonly #store: DocumentsStore;
+  readonly #scope: CommandScope;
+  readonly #watcher: DatabaseSync;
+  readonly #log: DurableLog;
+  #expiredAt = 0;
+
+  /** Throws when the file cannot be opened, or is none of this engine. */
+  constructor(options: DatabaseOptions) {
+    const { file, databaseName, sizeLimit, clock } = options;
+    this.#store = new DocumentsStore(file, sizeLimit);
+    const writing = new DocumentsWriting(this.#store, databaseName);
+    const timer = { deadline: null };
+    this.#scope = { store: this.#store, writing, cursors: new Cursors(clock), clock, databaseName, timer };
+    this.#watcher = new DatabaseSync(file, { readOnly: true });
+    this.#log = new DurableLog(file, this.#watcher);
+  }
+
+  /**
+   * The reply to a command, which `decodeCommand` made of an OP_MSG; `encodeReply` makes it bytes. Never
+   * throws for what a client sent: such a reply has `ok: 0`, or `writeErrors`. A command of any other
+   * database than `databaseName` is refused. What was written is whole after a crash of this process at
+   * once; the answer must wait for `durable()`, or a power cut may lose it.
+   *
+   * It holds the process until it is done, and maybe for ever (`$regex`): the caller keeps the time and
+   * kills the process. Throws what is no fault of the client: then the process must end.
+   */
+  run(command: Document, { readOnly }: CommandContext): Document {
+    try {
+      this.#refuseTransaction(command);
+      this.#expire();
+      return this.#dispatch(command, readOnly);
+    } catch (error) {
+      const refused = asCommandError(error);
+      if (refused instanceof CommandError) return refused.reply();
+      throw error;
+    }
+  }
+
+  #refuseTransaction({ txnNumber, startTransaction, autocommit }: Document): void {
+    if (txnNumber === undefined && startTransaction === undefined && autocommit === undefined) return;
+    throw new CommandError(
+      'IllegalOperation',
+      'Transaction numbers are only allowed on a replica set member or mongos',
+    );
+  }
+
+  #dispatch(command: Document, readOnly: boolean): Document {
+    const [name = ''] = Object.keys(command);
+    const { databaseName, clock, timer } = this.#scope;
+    if (command.$db !== undefined && command.$db !== databaseName) {
+      throw new CommandError(
+        'Unauthorized',
+        `not authorized on ${String(command.$db)} to execute command { ${name}: … }`,
+      );
+    }
+    const reads = READING.get(name);
+    const run = reads ?? WRITING.get(name);
+    if (name === 'mapReduce') throw noScripts();
+    if (run === undefined) throw new CommandError('CommandNotFound', `no such command: '${name}'`);
+    const isWrite = reads === undefined || writesAtItsEnd(command);
+    if (isWrite && readOnly)
+      throw new CommandError(
+        'Unauthorized',
+        `not authorized on ${databaseName} to execute command { ${name}: … }`,
+      );
+    const limit = plainNumber(command.maxTimeMS ?? 0);
+    timer.deadline = limit > 0 ? clock.monotonic() + limit : null;
+    const work = () => run(command, this.#scope);
+    return isWrite ? this.#store.transaction(work) : work();
+  }
+
+  /** Removes what its time is over of, at most once a minute. */
+  #expire(): void {
+    const { clock } = this.#scope;
+    if (clock.monotonic() - this.#expiredAt < EXPIRY_MS) return;
+    this.#expiredAt = clock.monotonic();
+    try {
+      removeExpired(this.#scope);
+    } catch (error) {
+      // A file without room for it is no fault of the command that is to run.
+      if (!(error instanceof CommandError)) throw error;
+    }
+  }
+
+  /**
+   * Resolves when all that was written until now is on the disk; null: it is. To be awaited before any
+   * answer is sent, those of reads too. Rejects when the disk fails; then this process must end.
+   */
+  durable(): Promise<void> | null {
+    return this.#log.settle();
+  }
+
+  close(): void {
+    this.#watcher.close();
+    this.#store.close();
+  }
+}
+
+function writesAtItsEnd({ pipeline }: Document): boolean {
+  const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
+  return typeof last === 'object' && last !== null && ('$out' in last || '$merge' in last);
+}

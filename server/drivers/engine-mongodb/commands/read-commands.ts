@@ -1,0 +1,153 @@
+/** `find`, `count`, `distinct`, `getMore`, `killCursors` and `explain`. */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { compileFilter } from '../query/filter.ts';
+import { compileProjection } from '../query/projection.ts';
+import { MemoryBudget, readSort, weightOf } from '../query/sorting.ts';
+import { planQuery } from '../storage/query-plan.ts';
+import { leavesAt } from '../values/field-paths.ts';
+import { textKeyOf } from '../values/key-order.ts';
+import { plainNumber } from '../values/numbers.ts';
+import {
+  type Command,
+  type CommandScope,
+  collectionName,
+  find,
+  namespaceOf,
+  refuseCollation,
+  refuseHint,
+} from './command-scope.ts';
+
+/** Fields of `find` that change what it answers and that there is nothing for here. */
+const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId'];
+
+function findCommand(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  const collection = scope.store.collection(name);
+  refuseCollation(command);
+  refuseHint(command, collection);
+  if (command.tailable)
+    throw new CommandError(
+      'BadValue',
+      'error processing query: tailable cursor requested on non capped collection',
+    );
+  const unknown = UNKNOWN_TO_FIND.find((field) => command[field] !== undefined && command[field] !== false);
+  if (unknown !== undefined)
+    throw new CommandError(
+      'CommandNotSupported',
+      `the field '${unknown}' of find is not supported by this engine`,
+    );
+  const { filter = {}, let: variables = {}, projection, batchSize } = command;
+  const sort = readSort(command.sort);
+  const show = projection === undefined ? null : compileProjection(projection, { variables, filter });
+  const found = find(name, scope, { filter, sort, variables, ...window(command) });
+  const documents = shown(found, show);
+  const isHeld = collection !== undefined && !planQuery(collection, filter, sort).isSorted;
+  const isSingle = Boolean(command.singleBatch);
+  return scope.cursors.first(
+    { documents, isHeld },
+    { namespace: namespaceOf(name, scope), batchSize, isSingle },
+  );
+}
+
+function* shown(found: ReturnType<typeof find>, show: ((document: Document) => Document) | null) {
+  for (const { bytes, document } of found) yield show === null ? bytes : show(document);
+}
+
+function window({ skip = 0, limit = 0 }: Document): { skip: number; limit: number } {
+  const [from, count] = [plainNumber(skip), plainNumber(limit)];
+  if (!(from >= 0))
+    throw new CommandError('BadValue', `Skip value must be non-negative, but received: ${from}`);
+  return { skip: from, limit: Math.abs(count) };
+}
+
+function count(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  refuseCollation(command);
+  const { query = {} } = command;
+  const range = window(command);
+  const all = scope.store.collection(name)?.documents ?? 0;
+  // Nothing has to be read to know how many there are.
+  if (Object.keys(query).length === 0) {
+    const left = Math.max(0, all - range.skip);
+    return { n: range.limit === 0 ? left : Math.min(left, range.limit), ok: 1 };
+  }
+  let n = 0;
+  for (const _ of find(name, scope, { filter: query, ...range })) n++;
+  return { n, ok: 1 };
+}
+
+function distinct(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  refuseCollation(command);
+  const { key, query } = command;
+  if (typeof key !== 'string') throw new CommandError('TypeMismatch', "Field 'key' must be of type string");
+  const path = key.split('.');
+  const values = new Map<string, unknown>();
+  const budget = new MemoryBudget('distinct');
+  for (const { document } of find(name, scope, { filter: query ?? {} })) {
+    for (const value of leavesAt(document, path).flat()) {
+      const text = textKeyOf(value);
+      if (value === undefined || values.has(text)) continue;
+      budget.take(weightOf(value) + text.length);
+      values.set(text, value);
+    }
+  }
+  return { values: [...values.values()], ok: 1 };
+}
+
+function getMore(command: Document, scope: CommandScope): Document {
+  return scope.cursors.more(command, namespaceOf(String(command.collection), scope));
+}
+
+function explain({ explain: inner }: Document, scope: CommandScope): Document {
+  const [operation = ''] = Object.keys(inner ?? {});
+  const name = collectionName(inner ?? {}, scope);
+  const statement = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;
+  const match = inner.pipeline?.[0]?.$match;
+  const filter: Document = statement.filter ?? statement.query ?? statement.q ?? match ?? {};
+  compileFilter(filter);
+  const collection = scope.store.collection(name);
+  const plan = collection && planQuery(collection, filter, readSort(inner.sort));
+  const scan = {
+    stage: collection === undefined ? 'EOF' : 'COLLSCAN',
+    direction: plan?.isReverse ? 'backward' : 'forward',
+  };
+  const index = plan?.index ?? null;
+  const source =
+    index === null
+      ? scan
+      : {
+          stage: 'FETCH',
+          inputStage: {
+            ...scan,
+            stage: 'IXSCAN',
+            indexName: index.name,
+            keyPattern: index.spec.key,
+            isMultiKey: index.isMultikey,
+          },
+        };
+  const winningPlan =
+    plan?.isSorted === false ? { stage: 'SORT', sortPattern: inner.sort, inputStage: source } : source;
+  return {
+    explainVersion: '1',
+    queryPlanner: {
+      namespace: namespaceOf(name, scope),
+      parsedQuery: filter,
+      winningPlan,
+      rejectedPlans: [],
+    },
+    command: { ...inner, $db: scope.databaseName },
+    operation,
+    ok: 1,
+  };
+}
+
+export const READ_COMMANDS: Readonly<Record<string, Command>> = {
+  find: findCommand,
+  count,
+  distinct,
+  getMore,
+  killCursors: ({ cursors }, scope) => scope.cursors.kill(cursors ?? []),
+  explain,
+};

@@ -1,0 +1,200 @@
+/** `insert`, `update`, `delete` and `findAndModify`. */
+import { type Document, ObjectId } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { compileProjection } from '../query/projection.ts';
+import { readSort } from '../query/sorting.ts';
+import {
+  applyUpdate,
+  compileUpdate,
+  type Update,
+  type UpdateOptions,
+  upsertDocument,
+} from '../query/updates.ts';
+import type { FoundDocument } from '../storage/documents-reading.ts';
+import type { Collection } from '../storage/documents-store.ts';
+import { refuseId } from '../storage/documents-writing.ts';
+import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
+import { plainNumber } from '../values/numbers.ts';
+import {
+  type Command,
+  type CommandScope,
+  collectionFor,
+  collectionName,
+  find,
+  refuseCollation,
+  refuseHint,
+} from './command-scope.ts';
+
+const MAX_STATEMENTS = 100_000;
+
+/** The statements of a command one after the other; errors of single ones go into the reply. */
+function each<T>(
+  statements: readonly T[],
+  { ordered = true }: Document,
+  work: (statement: T, index: number) => void,
+): Document {
+  if (!Array.isArray(statements))
+    throw new CommandError('TypeMismatch', 'the statements of a write command must be an array');
+  if (statements.length === 0 || statements.length > MAX_STATEMENTS) {
+    throw new CommandError(
+      'InvalidLength',
+      `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${statements.length} operations.`,
+    );
+  }
+  const writeErrors: Document[] = [];
+  for (const [index, statement] of statements.entries()) {
+    try {
+      work(statement, index);
+    } catch (error) {
+      // A full disk is no fault of one statement.
+      if (!(error instanceof CommandError) || error.codeName === 'OutOfDiskSpace') throw error;
+      writeErrors.push({ index, code: error.code, errmsg: error.message, ...error.more });
+      if (ordered) break;
+    }
+  }
+  return writeErrors.length === 0 ? {} : { writeErrors };
+}
+
+function insert(command: Document, scope: CommandScope): Document {
+  const collection = collectionFor(collectionName(command, scope), scope);
+  let n = 0;
+  const errors = each<RawDocument>(command.documents, command, (bytes) => {
+    scope.writing.insert(collection, bytes);
+    n++;
+  });
+  return { n, ...errors, ok: 1 };
+}
+
+function updateOptions(statement: Document, { clock }: CommandScope): UpdateOptions {
+  const { q, query, arrayFilters, c, let: variables } = statement;
+  return {
+    filter: q ?? query ?? {},
+    ...(arrayFilters === undefined ? {} : { arrayFilters }),
+    variables: { ...variables, ...c },
+    now: new Date(clock.now()),
+    newId: () => new ObjectId(),
+  };
+}
+
+function upsert(
+  name: string,
+  scope: CommandScope,
+  { change, options }: { change: Update; options: UpdateOptions },
+): Document {
+  const document = upsertDocument(change, options);
+  refuseId(document._id);
+  scope.writing.insert(collectionFor(name, scope), encodeDocument(document));
+  return document;
+}
+
+function update(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  const totals = { n: 0, nModified: 0 };
+  const upserted: Document[] = [];
+  const errors = each<Document>(command.updates, command, (statement, index) => {
+    refuseCollation(statement);
+    refuseHint(statement, scope.store.collection(name));
+    const options = updateOptions({ ...statement, let: command.let }, scope);
+    const isReplacement = !Array.isArray(statement.u) && !Object.keys(statement.u ?? {})[0]?.startsWith('$');
+    if (statement.multi && isReplacement)
+      throw new CommandError('FailedToParse', 'multi update is not supported for replacement-style update');
+    const change = compileUpdate(statement.u, options);
+    const read = { filter: options.filter, sort: readSort(statement.sort), limit: statement.multi ? 0 : 1 };
+    const done = new Set<number>();
+    for (const found of find(name, scope, { ...read, variables: options.variables ?? {} })) {
+      // An index brings a document again whose key has grown.
+      if (done.has(found.place)) continue;
+      done.add(found.place);
+      totals.n++;
+      if (modify(name, scope, { found, change }) !== null) totals.nModified++;
+    }
+    if (done.size > 0 || !statement.upsert) return;
+    upserted.push({ index, _id: upsert(name, scope, { change, options })._id });
+    totals.n++;
+  });
+  return { ...totals, ...(upserted.length > 0 ? { upserted } : {}), ...errors, ok: 1 };
+}
+
+/** What a document has become; null: nothing changed. */
+function modify(
+  name: string,
+  { store, writing }: CommandScope,
+  { found, change }: { found: FoundDocument; change: Update },
+): Document | null {
+  const next = applyUpdate(change, found.bytes);
+  if (next === null) return null;
+  writing.replace(store.collection(name) as Collection, found, next);
+  return next.document;
+}
+
+function remove(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  let n = 0;
+  const errors = each<Document>(command.deletes, command, (statement) => {
+    refuseCollation(statement);
+    const collection = scope.store.collection(name);
+    refuseHint(statement, collection);
+    const limit = plainNumber(statement.limit);
+    if (limit !== 0 && limit !== 1)
+      throw new CommandError(
+        'FailedToParse',
+        `The limit field in delete objects must be 0 or 1. Got ${String(statement.limit)}`,
+      );
+    for (const found of find(name, scope, { filter: statement.q, limit, variables: command.let ?? {} })) {
+      scope.writing.remove(collection as Collection, found);
+      n++;
+    }
+  });
+  return { n, ...errors, ok: 1 };
+}
+
+function findAndModify(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  refuseCollation(command);
+  refuseHint(command, scope.store.collection(name));
+  const isRemoval = Boolean(command.remove);
+  if (isRemoval === (command.update !== undefined)) {
+    throw new CommandError(
+      'FailedToParse',
+      isRemoval
+        ? 'Cannot specify both an update and remove=true'
+        : 'Either an update or remove=true must be specified',
+    );
+  }
+  const options = updateOptions(command, scope);
+  const show = (document: Document) => {
+    const projection = command.fields ? compileProjection(command.fields, { filter: options.filter }) : null;
+    return projection === null ? document : projection(document);
+  };
+  const change = isRemoval ? null : compileUpdate(command.update, options);
+  const [found] = find(name, scope, {
+    filter: options.filter,
+    sort: readSort(command.sort),
+    limit: 1,
+    variables: options.variables ?? {},
+  });
+  if (found !== undefined) {
+    if (change === null) scope.writing.remove(scope.store.collection(name) as Collection, found);
+    const after =
+      change === null ? null : (modify(name, scope, { found, change }) ?? decodeDocument(found.bytes));
+    const value = command.new && after !== null ? after : found.document;
+    const lastErrorObject = { n: 1, ...(isRemoval ? {} : { updatedExisting: true }) };
+    return { lastErrorObject, value: show(value), ok: 1 };
+  }
+  if (change === null) return { lastErrorObject: { n: 0 }, value: null, ok: 1 };
+  if (!command.upsert) return { lastErrorObject: { n: 0, updatedExisting: false }, value: null, ok: 1 };
+  const made = upsert(name, scope, { change, options });
+  return {
+    lastErrorObject: { n: 1, updatedExisting: false, upserted: made._id },
+    value: command.new ? show(made) : null,
+    ok: 1,
+  };
+}
+
+export const WRITE_COMMANDS: Readonly<Record<string, Command>> = {
+  insert,
+  update,
+  delete: remove,
+  findAndModify,
+  findandmodify: findAndModify,
+};

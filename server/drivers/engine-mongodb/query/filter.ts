@@ -1,0 +1,287 @@
+/** Filters of queries, compiled: what MongoDB calls MQL predicates. */
+import { BSONRegExp, BSONSymbol, type Document, MaxKey, MinKey } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { candidatesOf, isDocument, leavesAt } from '../values/field-paths.ts';
+import { compareValues, equalValues, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
+import { isTrue, plainNumber } from '../values/numbers.ts';
+import { isOfType, readTypes } from '../values/type-names.ts';
+import { evaluate, evaluation, refuseScripts } from './expressions.ts';
+
+export type Filter = (document: Document) => boolean;
+
+/** Held against all that a path leads to. */
+type Condition = (leaves: readonly unknown[]) => boolean;
+
+const bad = (message: string) => new CommandError('BadValue', message);
+
+/** Throws CommandError for what is no filter, and for one that runs scripts. */
+export function compileFilter(filter: Document, variables: Document = {}): Filter {
+  if (!isDocument(filter))
+    throw new CommandError('TypeMismatch', 'Expected field filter to be of type object');
+  const tests = Object.keys(filter).map((name) => compileTerm(name, filter[name], variables));
+  const [only] = tests;
+  if (tests.length === 1 && only !== undefined) return only;
+  return (document) => tests.every((test) => test(document));
+}
+
+function compileTerm(name: string, value: unknown, variables: Document): Filter {
+  if (!name.startsWith('$')) {
+    const path = name.split('.');
+    const condition = compileValue(value, variables);
+    return (document) => condition(leavesAt(document, path));
+  }
+  switch (name) {
+    case '$and':
+    case '$or':
+    case '$nor': {
+      const filters = listOf(name, value).map((each) => compileFilter(each as Document, variables));
+      if (name === '$and') return (document) => filters.every((test) => test(document));
+      if (name === '$or') return (document) => filters.some((test) => test(document));
+      return (document) => !filters.some((test) => test(document));
+    }
+    case '$expr': {
+      refuseScripts(value);
+      const options = evaluation(variables);
+      return (document) => isTrue(evaluate(document, value, options));
+    }
+    case '$comment':
+      return () => true;
+    case '$where':
+      throw new CommandError(6108304, 'no globalScriptEngine in $where parsing');
+    case '$text':
+      throw new CommandError('IndexNotFound', 'text index required for $text query');
+    case '$jsonSchema':
+      throw bad('$jsonSchema is not supported by this engine');
+    default:
+      throw bad(
+        `unknown top level operator: ${name}. If you have a field name that starts with a '$' symbol, consider using $getField or $setField.`,
+      );
+  }
+}
+
+function listOf(name: string, value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw bad(`${name} must be an array`);
+  if (value.length === 0) throw bad('$and/$or/$nor must be a nonempty array');
+  if (!value.every(isDocument)) throw bad('$or/$and/$nor entries need to be full objects');
+  return value;
+}
+
+/** Whether a value of a filter holds operators rather than being one to compare with. */
+export function holdsOperators(value: unknown): value is Document {
+  if (!isDocument(value)) return false;
+  const [first = ''] = Object.keys(value);
+  return first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
+}
+
+/** What stands behind a field's name in a filter. */
+export function compileValue(value: unknown, variables: Document = {}): Condition {
+  if (value instanceof BSONRegExp) return matchesRegex(value);
+  if (!holdsOperators(value)) return equals(value);
+  const tests = Object.keys(value)
+    .filter((name) => name !== '$options')
+    .map((name) => compileOperator(name, value, variables));
+  const [only] = tests;
+  if (tests.length === 1 && only !== undefined) return only;
+  return (leaves) => tests.every((test) => test(leaves));
+}
+
+function compileOperator(name: string, all: Document, variables: Document): Condition {
+  const value: unknown = all[name];
+  switch (name) {
+    case '$eq':
+      return equals(value);
+    case '$ne':
+      if (value instanceof BSONRegExp) throw bad("Can't have regex as arg to $ne.");
+      return not(equals(value));
+    case '$gt':
+      return compares(value, (order) => order > 0);
+    case '$gte':
+      return compares(value, (order) => order >= 0);
+    case '$lt':
+      return compares(value, (order) => order < 0);
+    case '$lte':
+      return compares(value, (order) => order <= 0);
+    case '$in':
+      return isIn(name, value);
+    case '$nin':
+      return not(isIn(name, value));
+    case '$not':
+      if (!(value instanceof BSONRegExp) && !holdsOperators(value))
+        throw bad('$not needs a regex or a document');
+      return not(compileValue(value, variables));
+    case '$exists':
+      return isTrue(value) ? (leaves) => leaves.some(isThere) : (leaves) => !leaves.some(isThere);
+    case '$regex':
+      return matchesRegex(readRegex(value, all.$options));
+    case '$elemMatch':
+      return elementMatches(value, variables);
+    case '$all':
+      return holdsAll(value, variables);
+    case '$size': {
+      const size = plainNumber(value);
+      if (!Number.isInteger(size) || size < 0)
+        throw bad(`Failed to parse $size. Expected a non-negative integer`);
+      return (leaves) => leaves.some((leaf) => Array.isArray(leaf) && leaf.length === size);
+    }
+    case '$type': {
+      const types = readTypes(value);
+      return (leaves) => candidatesOf(leaves).some((each) => types.some((type) => isOfType(each, type)));
+    }
+    case '$mod':
+      return hasRemainder(value);
+    case '$bitsAllClear':
+    case '$bitsAllSet':
+    case '$bitsAnyClear':
+    case '$bitsAnySet':
+      return hasBits(name, value);
+    case '$near':
+    case '$nearSphere':
+      throw new CommandError(291, 'unable to find index for $geoNear query');
+    default:
+      throw bad(`unknown operator: ${name}`);
+  }
+}
+
+const isThere = (leaf: unknown) => leaf !== undefined;
+
+const not =
+  (condition: Condition): Condition =>
+  (leaves) =>
+    !condition(leaves);
+
+function equals(value: unknown): Condition {
+  if (value === null || value === undefined)
+    return (leaves) => candidatesOf(leaves).some((leaf) => leaf === null || leaf === undefined);
+  if (typeof value === 'string') return (leaves) => candidatesOf(leaves).includes(value);
+  const tag = tagOf(value);
+  return (leaves) =>
+    candidatesOf(leaves).some(
+      (leaf) => leaf === value || (tagOf(leaf) === tag && compareValues(leaf, value) === 0),
+    );
+}
+
+function compares(value: unknown, holds: (order: number) => boolean): Condition {
+  if (value === null || value === undefined) return holds(0) ? equals(null) : () => false;
+  if (value instanceof BSONRegExp) throw bad("Can't have RegEx as arg to predicate over field");
+  if (value instanceof MinKey || value instanceof MaxKey) {
+    return (leaves) =>
+      candidatesOf(leaves).some((leaf) => leaf !== undefined && holds(compareValues(leaf, value)));
+  }
+  const tag = tagOf(value);
+  const isNumber = tag === TAG.number;
+  // NaN is the smallest number when sorted, but neither less nor more than another.
+  const wantsNaN = isNumber && Number.isNaN(plainNumber(value));
+  return (leaves) =>
+    candidatesOf(leaves).some(
+      (leaf) =>
+        tagOf(leaf) === tag &&
+        holds(compareValues(leaf, value)) &&
+        (!isNumber || Number.isNaN(plainNumber(leaf)) === wantsNaN),
+    );
+}
+
+function isIn(name: string, value: unknown): Condition {
+  if (!Array.isArray(value)) throw bad(`${name} needs an array`);
+  if (value.some(holdsOperators)) throw bad(`cannot nest $ under ${name}`);
+  const patterns = value.filter((each) => each instanceof BSONRegExp).map(matchesRegex);
+  const primitives = new Set(value.filter((each) => typeof each === 'string'));
+  const others = new Set(value.filter((each) => typeof each !== 'string').map(textKeyOf));
+  const holdsNull = value.some((each) => each === null || each === undefined);
+  return (leaves) =>
+    candidatesOf(leaves).some((leaf) => {
+      if (leaf === null || leaf === undefined) return holdsNull;
+      return typeof leaf === 'string' ? primitives.has(leaf) : others.size > 0 && others.has(textKeyOf(leaf));
+    }) || patterns.some((test) => test(leaves));
+}
+
+function readRegex(value: unknown, options: unknown): BSONRegExp {
+  if (value instanceof BSONRegExp)
+    return options === undefined ? value : new BSONRegExp(value.pattern, String(options));
+  if (typeof value !== 'string') throw bad('$regex has to be a string');
+  return new BSONRegExp(value, options === undefined ? '' : String(options));
+}
+
+/** Of PCRE: `x` has no counterpart in JavaScript, so blanks and comments are taken out. */
+function compileRegex({ pattern, options }: BSONRegExp): RegExp {
+  const flags = [...options].filter((flag) => flag !== 'x').join('');
+  if (/[^imsu]/.test(flags)) throw new CommandError(51108, `invalid flag in regex options: ${options}`);
+  const text = options.includes('x')
+    ? pattern.replace(/\\.|\[(?:\\.|[^\]])*\]|\s+|#.*$/gm, spaceless)
+    : pattern;
+  const [, inline = '', rest = text] = /^\(\?([ims]+)\)(.*)$/s.exec(text) ?? [];
+  try {
+    return new RegExp(rest, [...new Set(flags + inline)].join(''));
+  } catch (error) {
+    throw new CommandError(51091, `Regular expression is invalid: ${(error as Error).message}`);
+  }
+}
+
+function spaceless(piece: string): string {
+  return /^[\s#]/.test(piece) ? '' : piece;
+}
+
+function matchesRegex(regex: BSONRegExp): Condition {
+  const compiled = compileRegex(regex);
+  return (leaves) =>
+    candidatesOf(leaves).some((leaf) => {
+      if (typeof leaf === 'string') return compiled.test(leaf);
+      if (leaf instanceof BSONSymbol) return compiled.test(leaf.value);
+      return leaf instanceof BSONRegExp && equalValues(leaf, regex);
+    });
+}
+
+function elementMatches(value: unknown, variables: Document): Condition {
+  if (!isDocument(value)) throw bad('$elemMatch needs an Object');
+  const arrays = (leaves: readonly unknown[]) => leaves.filter(Array.isArray) as unknown[][];
+  const [first = ''] = Object.keys(value);
+  if (holdsOperators(value) && !/^\$(?:and|or|nor|expr|where|text)$/.test(first)) {
+    const test = compileValue(value, variables);
+    return (leaves) => arrays(leaves).some((list) => list.some((element) => test([element])));
+  }
+  const test = compileFilter(value, variables);
+  const isNested = (element: unknown) => isDocument(element) || Array.isArray(element);
+  return (leaves) =>
+    arrays(leaves).some((list) => list.some((element) => isNested(element) && test(element as Document)));
+}
+
+function holdsAll(value: unknown, variables: Document): Condition {
+  if (!Array.isArray(value)) throw bad('$all needs an array');
+  const tests = value.map((each) =>
+    isDocument(each) && '$elemMatch' in each ? elementMatches(each.$elemMatch, variables) : compileEach(each),
+  );
+  return (leaves) => tests.length > 0 && tests.every((test) => test(leaves));
+}
+
+function compileEach(value: unknown): Condition {
+  if (holdsOperators(value)) throw bad('no $ expressions in $all');
+  return value instanceof BSONRegExp ? matchesRegex(value) : equals(value);
+}
+
+function hasRemainder(value: unknown): Condition {
+  if (!Array.isArray(value) || value.length < 2) throw bad('malformed mod, not enough elements');
+  if (value.length > 2) throw bad('malformed mod, too many elements');
+  const [divisor, remainder] = value.map((each) => Math.trunc(plainNumber(each))) as [number, number];
+  if (divisor === 0) throw bad('divisor cannot be 0');
+  return (leaves) =>
+    candidatesOf(leaves).some(
+      (leaf) => tagOf(leaf) === TAG.number && Math.trunc(plainNumber(leaf)) % divisor === remainder,
+    );
+}
+
+function hasBits(name: string, value: unknown): Condition {
+  const bits = Array.isArray(value)
+    ? value.reduce((sum, bit) => sum + 2 ** plainNumber(bit), 0)
+    : plainNumber(value);
+  if (!Number.isSafeInteger(bits) || bits < 0)
+    throw bad(`${name} takes a number or an array of bit positions`);
+  const mask = BigInt(bits);
+  const wanted = name.endsWith('Set') ? mask : 0n;
+  const isAny = name.startsWith('$bitsAny');
+  return (leaves) =>
+    candidatesOf(leaves).some((leaf) => {
+      const number = plainNumber(leaf);
+      if (!Number.isInteger(number)) return false;
+      const found = BigInt(number) & mask;
+      return isAny ? (found ^ wanted) !== mask : found === wanted;
+    });
+}

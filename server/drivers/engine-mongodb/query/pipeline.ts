@@ -1,0 +1,320 @@
+/** Pipelines of aggregations: stages of mingo, and ours where types, memory or other collections matter. */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { isDocument, setField, valueAt } from '../values/field-paths.ts';
+import { compareValues } from '../values/key-order.ts';
+import { plainNumber } from '../values/numbers.ts';
+import { asCommandError, evaluate, evaluation, plainDeep, refuseScripts } from './expressions.ts';
+import { compileFilter } from './filter.ts';
+import { groupDocuments } from './group-stage.ts';
+import { type Evaluation, mingo } from './mingo-library.ts';
+import { compileProjection } from './projection.ts';
+import { MemoryBudget, readSort, sortItems, sortKeyOf, weightOf } from './sorting.ts';
+import type { Update } from './updates.ts';
+
+type Documents = Iterable<Document>;
+type Stage = (documents: Documents, argument: never, options: Evaluation) => Documents;
+
+/** Other collections of the same database. */
+export interface CollectionReader {
+  read(name: string, filter: Document, variables: Document): Documents;
+}
+
+const variablesOf = (options: Evaluation): Document => ({
+  ...options.variables,
+  ...(options as { local?: { variables?: Document } }).local?.variables,
+});
+
+function* mapped<T extends Document>(documents: Documents, work: (document: Document) => T): Generator<T> {
+  for (const document of documents) yield work(document);
+}
+
+function* filtered(documents: Documents, test: (document: Document) => boolean): Generator<Document> {
+  for (const document of documents) if (test(document)) yield document;
+}
+
+function* limited(documents: Documents, limit: number): Generator<Document> {
+  let left = limit;
+  for (const document of documents) {
+    yield document;
+    if (--left === 0) return;
+  }
+}
+
+function* skipping(documents: Documents, count: number): Generator<Document> {
+  let left = count;
+  for (const document of documents) if (left-- <= 0) yield document;
+}
+
+function* unwound(documents: Documents, argument: Document | string): Generator<Document> {
+  const {
+    path,
+    includeArrayIndex: indexName,
+    preserveNullAndEmptyArrays: keepsEmpty,
+  } = isDocument(argument) ? argument : { path: argument };
+  if (typeof path !== 'string' || !path.startsWith('$')) {
+    throw new CommandError(
+      28818,
+      `path option to $unwind stage should be prefixed with a '$': ${String(path)}`,
+    );
+  }
+  const parts = path.slice(1).split('.');
+  const withIndex = (document: Document, index: number | null) =>
+    indexName ? { ...document, [indexName]: index } : document;
+  for (const document of documents) {
+    const value = valueAt(document, parts);
+    if (Array.isArray(value)) {
+      for (const [index, each] of value.entries()) yield withIndex(replaced(document, parts, each), index);
+      if (value.length === 0 && keepsEmpty) yield withIndex(replaced(document, parts, undefined), null);
+    } else if (value !== undefined && value !== null) yield withIndex(document, null);
+    else if (keepsEmpty) yield withIndex(document, null);
+  }
+}
+
+/** A copy with another value at a path; undefined: without it. */
+function replaced(document: Document, [name = '', ...rest]: readonly string[], value: unknown): Document {
+  const copy = { ...document };
+  if (rest.length > 0) setField(copy, name, replaced(document[name], rest, value));
+  else if (value === undefined) delete copy[name];
+  else setField(copy, name, value);
+  return copy;
+}
+
+/** All of them, as long as they fit in memory. */
+function* bounded(documents: Documents, name: string): Generator<Document> {
+  const budget = new MemoryBudget(name);
+  for (const document of documents) {
+    budget.take(weightOf(document));
+    yield document;
+  }
+}
+
+function sorted<T extends Document>(documents: Iterable<T>, sort: unknown, limit: number | null = null): T[] {
+  const spec = readSort(sort);
+  if (spec.length === 0) throw new CommandError(15976, '$sort stage must have at least one sort key');
+  return sortItems<T>(documents, {
+    limit,
+    keyOf: (document) => sortKeyOf(document, spec),
+    bytesOf: (document) => weightOf(document),
+  });
+}
+
+function bucketed(documents: Documents, argument: Document, options: Evaluation): Documents {
+  const { groupBy, boundaries, default: other, output = { count: { $sum: 1 } } } = argument;
+  if (!Array.isArray(boundaries) || boundaries.length < 2)
+    throw new CommandError(40192, "The $bucket 'boundaries' field must have at least 2 values");
+  if (boundaries.some((bound, i) => i > 0 && compareValues(boundaries[i - 1], bound) >= 0)) {
+    throw new CommandError(40194, "The 'boundaries' option to $bucket must be sorted");
+  }
+  const branches = boundaries.slice(0, -1).map((low, i) => ({
+    case: {
+      $and: [{ $gte: [groupBy, { $literal: low }] }, { $lt: [groupBy, { $literal: boundaries[i + 1] }] }],
+    },
+    // biome-ignore lint/suspicious/noThenProperty: it is MongoDB's name
+    then: { $literal: low },
+  }));
+  const fallback = 'default' in argument ? { $literal: other } : { $divide: [1, 0] };
+  return sorted(
+    groupDocuments(documents, { _id: { $switch: { branches, default: fallback } }, ...output }, options),
+    { _id: 1 },
+  );
+}
+
+function sampled(documents: Documents, { size }: Document, options: Evaluation): Documents {
+  const drawn = mapped(bounded(documents, '$sample'), (document) => ({
+    draw: evaluate({}, { $rand: {} }, options),
+    document,
+  }));
+  return sorted(drawn, { draw: 1 }, plainNumber(size)).map(({ document }) => document);
+}
+
+const project: Stage = (documents, argument: Document, options) => {
+  if (Object.keys(argument).length === 0)
+    throw new CommandError(
+      51272,
+      'Invalid $project :: caused by :: projection specification must have at least one field',
+    );
+  const projection = compileProjection(argument, { variables: variablesOf(options) });
+  return projection === null ? documents : mapped(documents, projection);
+};
+
+const unset: Stage = (documents, argument: string | string[], options) =>
+  project(documents, Object.fromEntries([argument].flat().map((name) => [name, 0])) as never, options);
+
+const count: Stage = (documents, name: unknown, options) => {
+  if (typeof name !== 'string' || name === '' || name.startsWith('$') || name.includes('.'))
+    throw new CommandError(40156, 'the count field must be a non-empty string');
+  return project(
+    groupDocuments(documents, { _id: null, [name]: { $sum: 1 } }, options),
+    { _id: 0 } as never,
+    options,
+  );
+};
+
+const OWN: Readonly<Record<string, Stage>> = {
+  $match: (documents, argument: Document, options) =>
+    filtered(documents, compileFilter(argument, variablesOf(options))),
+  $project: project,
+  $unset: unset,
+  $limit: (documents, argument: unknown) => {
+    const limit = plainNumber(argument);
+    if (!(limit > 0)) throw new CommandError(15958, 'the limit must be positive');
+    return limited(documents, limit);
+  },
+  $skip: (documents, argument: unknown) => skipping(documents, plainNumber(argument)),
+  $sort: (documents, argument: unknown) => sorted(documents, argument),
+  $group: (documents, argument: Document, options) => groupDocuments(documents, argument, options),
+  $sortByCount: (documents, argument: unknown, options) =>
+    sorted(groupDocuments(documents, { _id: argument, count: { $sum: 1 } }, options), { count: -1 }),
+  $count: count,
+  $unwind: (documents, argument: Document) => unwound(documents, argument),
+  $bucket: (documents, argument: Document, options) => bucketed(documents, argument, options),
+  $sample: (documents, argument: Document, options) => sampled(documents, argument, options),
+};
+
+/** Of mingo, as they are. */
+const AS_THEY_ARE = ['$addFields', '$set', '$replaceRoot', '$replaceWith', '$documents'];
+/** Of mingo, which know plain numbers only and hold all documents in memory. */
+const PLAIN = ['$bucketAuto', '$densify', '$fill', '$graphLookup'];
+const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
+
+function lookup(reader: CollectionReader): Stage {
+  return (documents, argument: Document, options) => {
+    const { from, localField, foreignField, pipeline, let: variables = {}, as } = argument;
+    if (typeof from !== 'string')
+      throw new CommandError(
+        'FailedToParse',
+        "missing 'from' option to $lookup stage specification: it must name a collection of this database",
+      );
+    if (typeof as !== 'string')
+      throw new CommandError('FailedToParse', "must specify 'as' field for a $lookup");
+    const sub = pipeline === undefined ? null : compilePipeline(pipeline, reader);
+    const budget = () => new MemoryBudget('$lookup');
+    return mapped(documents, (document) => {
+      const outer = { ...variablesOf(options), ...(evaluate(document, variables, options) as Document) };
+      const local = localField === undefined ? null : valuesOf(document, localField, options);
+      const found = reader.read(from, local === null ? {} : { [foreignField]: { $in: local } }, outer);
+      const held = budget();
+      const list: Document[] = [];
+      for (const each of sub === null ? found : sub(found, outer)) {
+        held.take(weightOf(each));
+        list.push(each);
+      }
+      return replaced(document, as.split('.'), list);
+    });
+  };
+}
+
+function valuesOf(document: Document, field: string, options: Evaluation): unknown[] {
+  const value = evaluate(document, `$${field}`, options) ?? null;
+  return Array.isArray(value) ? value : [value];
+}
+
+function unionWith(reader: CollectionReader): Stage {
+  return function* (documents, argument: Document | string, options) {
+    const { coll, pipeline = [] } = isDocument(argument) ? argument : { coll: argument };
+    yield* documents;
+    yield* compilePipeline(pipeline, reader)(
+      coll === undefined ? [] : reader.read(coll, {}, {}),
+      variablesOf(options),
+    );
+  } as Stage;
+}
+
+export type Pipeline = (documents: Documents, variables?: Document) => Documents;
+
+/** Throws CommandError for what is no pipeline, or needs what this engine has not. */
+export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pipeline {
+  if (!Array.isArray(pipeline))
+    throw new CommandError('TypeMismatch', 'A pipeline must be an array of objects');
+  refuseScripts(pipeline);
+  const known = stagesOf(reader);
+  for (const stage of pipeline) nameOf(stage, known);
+  return (documents, variables = {}) => {
+    const options = evaluation(variables, {
+      collectionResolver: (name) => [...bounded(reader.read(name, {}, {}), '$graphLookup')],
+    });
+    return guarded(
+      pipeline.reduce<Documents>((input, stage: Document) => {
+        const name = nameOf(stage, known);
+        return (known[name] as Stage)(input, stage[name] as never, options);
+      }, documents),
+    );
+  };
+}
+
+function* guarded(documents: Documents): Generator<Document> {
+  try {
+    yield* documents;
+  } catch (error) {
+    throw asCommandError(error);
+  }
+}
+
+function nameOf(stage: unknown, known: Readonly<Record<string, Stage>>): string {
+  const [name = '', ...more] = isDocument(stage) ? Object.keys(stage) : [];
+  if (name === '' || more.length > 0)
+    throw new CommandError(40323, 'A pipeline stage specification object must contain exactly one field.');
+  if (Object.hasOwn(known, name)) return name;
+  if (name === '$changeStream')
+    throw new CommandError(40573, 'The $changeStream stage is only supported on replica sets');
+  throw new CommandError(40324, `Unrecognized pipeline stage name: '${name}'`);
+}
+
+function stagesOf(reader: CollectionReader): Record<string, Stage> {
+  const lazily =
+    (name: string, prepare: (documents: Documents) => Documents): Stage =>
+    (documents, argument, options) =>
+      mingo().stages[name]?.(mingo().lazy(prepare(documents)), argument, options) ?? [];
+  return {
+    ...OWN,
+    ...Object.fromEntries(AS_THEY_ARE.map((name) => [name, lazily(name, (documents) => documents)])),
+    ...Object.fromEntries(
+      PLAIN.map((name) => {
+        const stage = lazily(name, (documents) =>
+          mapped(bounded(documents, name), (each) => plainDeep(each) as Document),
+        );
+        return [
+          name,
+          ((documents, argument, options) =>
+            stage(documents, plainDeep(argument) as never, options)) as Stage,
+        ];
+      }),
+    ),
+    $facet: (documents, argument: Document, options) => {
+      const all = [...bounded(documents, '$facet')];
+      const results = Object.entries(argument).map(([name, pipeline]) => [
+        name,
+        [...bounded(compilePipeline(pipeline, reader)(all, variablesOf(options)), '$facet')],
+      ]);
+      return [Object.fromEntries(results)];
+    },
+    $redact: (documents, argument, options) =>
+      filtered(
+        mingo().stages.$redact?.(mingo().lazy(documents), argument, options) ?? [],
+        (each) => each !== undefined,
+      ),
+    $lookup: lookup(reader),
+    $unionWith: unionWith(reader),
+  };
+}
+
+const NO_OTHERS: CollectionReader = {
+  read: (name) => {
+    throw new CommandError('InvalidOptions', `no other collection may be read here: ${name}`);
+  },
+};
+
+/** An update that is a pipeline. Throws CommandError. */
+export function updatePipeline(pipeline: readonly Document[], variables: Document): Update {
+  for (const stage of pipeline) {
+    const [name = ''] = Object.keys(stage);
+    if (!UPDATE_STAGES.has(name))
+      throw new CommandError('InvalidOptions', `${name} is not allowed to be used within an update`);
+  }
+  const run = compilePipeline(pipeline, NO_OTHERS);
+  return (document) => {
+    const [result = document] = run([document], variables);
+    return result;
+  };
+}

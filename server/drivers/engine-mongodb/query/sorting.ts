@@ -1,0 +1,120 @@
+/** Sorting in memory, of bounded size. */
+import { Binary, type Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import type { SortSpec } from '../storage/query-plan.ts';
+import { isDocument, leavesAt } from '../values/field-paths.ts';
+import { compareValues, keyOf } from '../values/key-order.ts';
+import { isNumber, plainNumber } from '../values/numbers.ts';
+
+/** What a command may hold in memory, bytes; as a real server's stage. */
+const MAX_MEMORY_BYTES = 100 * 2 ** 20;
+
+/** Throws CommandError when a command holds more than it may. */
+export class MemoryBudget {
+  readonly #name: string;
+  #bytes = 0;
+
+  /** `name`: of the stage, for the message. */
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  take(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > MAX_MEMORY_BYTES) {
+      throw new CommandError(
+        'QueryExceededMemoryLimitNoDiskUseAllowed',
+        `${this.#name} exceeded memory limit of ${MAX_MEMORY_BYTES} bytes, and this engine writes nothing to disk for it.`,
+      );
+    }
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+}
+
+/** About what a value takes in memory, bytes. */
+export function weightOf(value: unknown): number {
+  if (typeof value === 'string') return 24 + value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  if (value instanceof Binary) return 200 + value.length();
+  let bytes = 56;
+  if (Array.isArray(value)) for (const each of value) bytes += weightOf(each);
+  else if (isDocument(value))
+    for (const key of Object.keys(value)) bytes += 16 + key.length + weightOf(value[key]);
+  return bytes;
+}
+
+/** Throws CommandError. */
+export function readSort(sort: unknown): SortSpec {
+  if (sort === undefined || sort === null) return [];
+  if (!isDocument(sort)) throw new CommandError('TypeMismatch', `Expected field sort to be of type object`);
+  return Object.entries(sort).map(([path, value]) => {
+    if (isDocument(value) && '$meta' in value)
+      throw new CommandError('BadValue', '$meta sorts are not supported');
+    const direction = plainNumber(value);
+    if (!isNumber(value) || (direction !== 1 && direction !== -1)) {
+      throw new CommandError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)');
+    }
+    return [path, direction] as const;
+  });
+}
+
+/** What a document is sorted by: of an array its smallest element, or descending its largest. */
+export function sortKeyOf(document: Document, sort: SortSpec): Buffer {
+  const values = sort.map(([path, direction]) => {
+    const elements = leavesAt(document, path.split('.')).flatMap((leaf) =>
+      Array.isArray(leaf) && leaf.length > 0 ? leaf : [leaf],
+    );
+    if (elements.length < 2) return Array.isArray(elements[0]) ? undefined : (elements[0] ?? null);
+    return elements.reduce(
+      (best, each) => (direction * compareValues(each ?? null, best) < 0 ? (each ?? null) : best),
+      elements[0] ?? null,
+    );
+  });
+  return keyOf(
+    values,
+    sort.map(([, direction]) => direction < 0),
+  );
+}
+
+interface Sorted<T> {
+  readonly key: Buffer;
+  readonly bytes: number;
+  readonly item: T;
+}
+
+export interface Sorting<T> {
+  /** As many of the first as are wanted; null: all. */
+  readonly limit: number | null;
+  keyOf(item: T): Buffer;
+  bytesOf(item: T): number;
+}
+
+/** So much is taken in before those that are surely not wanted are let go, bytes. */
+const CUT_BYTES = 16 * 2 ** 20;
+
+/** The items in order; those with equal keys stay as they came. Throws CommandError when too large. */
+export function sortItems<T>(items: Iterable<T>, { limit, keyOf: keyOfItem, bytesOf }: Sorting<T>): T[] {
+  const budget = new MemoryBudget('Sort');
+  let list: Sorted<T>[] = [];
+  let uncut = 0;
+  const cut = () => {
+    list.sort((a, b) => Buffer.compare(a.key, b.key));
+    uncut = 0;
+    if (limit === null || list.length <= limit) return;
+    for (const { bytes } of list.slice(limit)) budget.give(bytes);
+    list = list.slice(0, limit);
+  };
+  for (const item of items) {
+    const key = keyOfItem(item);
+    const bytes = bytesOf(item) + key.length + 100;
+    budget.take(bytes);
+    uncut += bytes;
+    list.push({ key, bytes, item });
+    if (limit !== null && (uncut > CUT_BYTES || list.length > limit * 2 + 1000)) cut();
+  }
+  cut();
+  return list.map(({ item }) => item);
+}

@@ -1,0 +1,231 @@
+/** What the operators of an update do to one place of a document. */
+import { type Document, Long, Timestamp } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { isDocument, setField } from '../values/field-paths.ts';
+import { compareValues, equalValues } from '../values/key-order.ts';
+import { calculate, isNumber, isTrue, type Operation, plainNumber } from '../values/numbers.ts';
+import { numberTypeOf, typeNameOf } from '../values/type-names.ts';
+import { compileFilter, compileValue, holdsOperators } from './filter.ts';
+import { readSort, sortKeyOf } from './sorting.ts';
+import type { Slot } from './update-paths.ts';
+
+interface OperatorContext {
+  /** For messages. */
+  readonly path: string;
+  readonly now: Date;
+}
+
+type Apply = (slot: Slot) => void;
+type Compile = (operand: unknown, context: OperatorContext) => Apply;
+
+function read({ parent, name }: Slot): unknown {
+  return Object.hasOwn(parent, name) ? (parent as Document)[name] : undefined;
+}
+
+function write({ parent, name }: Slot, value: unknown): void {
+  setField(parent as Document, name, value);
+}
+
+/** Writes what comes of the value there is, undefined where there is none. */
+const change =
+  (work: (value: unknown) => unknown): Apply =>
+  (slot) =>
+    write(slot, work(read(slot)));
+
+const set: Compile = (operand) => (slot) => write(slot, structuredCopy(operand));
+
+/** One operand may go to many documents and places. */
+function structuredCopy(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(structuredCopy);
+  if (!isDocument(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, structuredCopy(inner)]));
+}
+
+function arithmetic(word: string, operation: Operation): Compile {
+  return (operand, { path }) => {
+    if (!isNumber(operand)) {
+      throw new CommandError(
+        'TypeMismatch',
+        `Cannot ${word} with non-numeric argument: {${path}: ${String(operand)}}`,
+      );
+    }
+    return change((value) => {
+      if (value === undefined) return operation === 'multiply' ? calculate('multiply', operand, 0) : operand;
+      if (!isNumber(value)) {
+        throw new CommandError(
+          'TypeMismatch',
+          `Cannot apply $${word === 'multiply' ? 'mul' : 'inc'} to a value of non-numeric type. {_id: …} has the field '${path}' of non-numeric type ${typeNameOf(value)}`,
+        );
+      }
+      const result = calculate(operation, value, operand);
+      const isWhole = [value, operand].every((each) => ['int', 'long'].includes(numberTypeOf(each)));
+      if (isWhole && !(result instanceof Long) && numberTypeOf(result) === 'double') {
+        throw new CommandError(
+          'BadValue',
+          `Failed to apply $inc operations to current value for document: integer overflow`,
+        );
+      }
+      return result;
+    });
+  };
+}
+
+function extreme(direction: number): Compile {
+  return (operand) =>
+    change((value) =>
+      value === undefined || direction * compareValues(operand, value) > 0 ? operand : value,
+    );
+}
+
+const unset: Compile = () => (slot) => {
+  if (Array.isArray(slot.parent)) {
+    if (Number(slot.name) < slot.parent.length) write(slot, null);
+  } else delete slot.parent[slot.name];
+};
+
+const currentDate: Compile = (operand, { now }) => {
+  const type = isDocument(operand) ? operand.$type : 'date';
+  if (operand !== true && operand !== false && type !== 'date' && type !== 'timestamp') {
+    throw new CommandError('BadValue', "The '$type' string field is required to be 'date' or 'timestamp'");
+  }
+  return change(() =>
+    type === 'date' ? new Date(now) : new Timestamp({ t: Math.floor(Number(now) / 1000), i: 1 }),
+  );
+};
+
+const bit: Compile = (operand) => {
+  const [[name, mask] = ['', 0]] = Object.entries((operand ?? {}) as Document);
+  const work = {
+    and: (a: bigint, b: bigint) => a & b,
+    or: (a: bigint, b: bigint) => a | b,
+    xor: (a: bigint, b: bigint) => a ^ b,
+  };
+  const apply = work[name as keyof typeof work];
+  if (apply === undefined)
+    throw new CommandError(
+      'BadValue',
+      `The $bit modifier only supports 'and', 'or', and 'xor', not '${name}'`,
+    );
+  return change((value = 0) => {
+    const isLong = value instanceof Long || mask instanceof Long;
+    const result = apply(BigInt(plainNumber(value)), BigInt(plainNumber(mask)));
+    return isLong ? Long.fromBigInt(result) : Number(BigInt.asIntN(32, result));
+  });
+};
+
+function listAt(value: unknown, operator: string, path: string): unknown[] {
+  if (value === undefined) return [];
+  if (Array.isArray(value)) return value;
+  const message = `The field '${path}' must be an array but is of type ${typeNameOf(value)} in document`;
+  throw new CommandError(operator === '$pop' ? 'TypeMismatch' : 'BadValue', message);
+}
+
+/** `$push` and `$addToSet` take one value, or many with `$each`. */
+function eachOf(operand: unknown, operator: string): unknown[] {
+  if (!isDocument(operand) || !('$each' in operand)) return [operand];
+  if (Array.isArray(operand.$each)) return operand.$each;
+  throw new CommandError(
+    'BadValue',
+    `The argument to $each in ${operator} must be an array but it was of type ${typeNameOf(operand.$each)}`,
+  );
+}
+
+const push: Compile = (operand, { path }) => {
+  const added = eachOf(operand, '$push');
+  const modifiers: Document = isDocument(operand) && '$each' in operand ? operand : {};
+  const { $position: position, $slice: slice, $sort: sort } = modifiers;
+  return change((value) => {
+    const list = [...listAt(value, '$push', path)];
+    const at = position === undefined ? list.length : plainNumber(position);
+    list.splice(at, 0, ...added.map(structuredCopy));
+    if (sort !== undefined) sortList(list, sort);
+    if (slice === undefined) return list;
+    const count = plainNumber(slice);
+    return count < 0 ? list.slice(count) : list.slice(0, count);
+  });
+};
+
+function sortList(list: unknown[], sort: unknown): void {
+  if (!isDocument(sort)) {
+    list.sort((a, b) => plainNumber(sort) * compareValues(a, b));
+    return;
+  }
+  const spec = readSort(sort);
+  const keys = new Map(list.map((each) => [each, sortKeyOf(isDocument(each) ? each : {}, spec)]));
+  list.sort((a, b) => Buffer.compare(keys.get(a) as Buffer, keys.get(b) as Buffer));
+}
+
+const addToSet: Compile = (operand, { path }) => {
+  const added = eachOf(operand, '$addToSet');
+  return change((value) => {
+    const list = [...listAt(value, '$addToSet', path)];
+    for (const each of added)
+      if (!list.some((there) => equalValues(there, each))) list.push(structuredCopy(each));
+    return list;
+  });
+};
+
+/** Leaves out of the list what the condition holds for. */
+const removing =
+  (operator: string, path: string, goes: (value: unknown) => boolean): Apply =>
+  (slot) => {
+    const value = read(slot);
+    if (value !== undefined)
+      write(
+        slot,
+        listAt(value, operator, path).filter((each) => !goes(each)),
+      );
+  };
+
+const pull: Compile = (operand, { path }) => {
+  if (isDocument(operand) && !holdsOperators(operand)) {
+    const test = compileFilter(operand);
+    return removing('$pull', path, (each) => isDocument(each) && test(each));
+  }
+  const test = compileValue(operand);
+  return removing('$pull', path, (each) => test([each]));
+};
+
+const pullAll: Compile = (operand, { path }) => {
+  if (!Array.isArray(operand)) throw new CommandError('BadValue', '$pullAll requires an array argument');
+  return removing('$pullAll', path, (each) => operand.some((gone) => equalValues(gone, each)));
+};
+
+const pop: Compile = (operand, { path }) => {
+  const end = plainNumber(operand);
+  if (Math.abs(end) !== 1)
+    throw new CommandError('FailedToParse', `$pop expects 1 or -1, found: ${String(operand)}`);
+  return (slot) => {
+    const value = read(slot);
+    if (value === undefined) return;
+    const list = listAt(value, '$pop', path);
+    write(slot, end > 0 ? list.slice(0, -1) : list.slice(1));
+  };
+};
+
+/** `$rename` is of two places; it is here for its operand alone. */
+const rename: Compile = (operand, { path }) => {
+  if (typeof operand === 'string' && operand !== path && isTrue(operand)) return () => {};
+  throw new CommandError(
+    'BadValue',
+    `The 'to' field for $rename must be a string other than the source field: ${path}`,
+  );
+};
+
+export const UPDATE_OPERATORS: Readonly<Record<string, Compile | undefined>> = {
+  $set: set,
+  $setOnInsert: set,
+  $unset: unset,
+  $inc: arithmetic('increment', 'add'),
+  $mul: arithmetic('multiply', 'multiply'),
+  $min: extreme(-1),
+  $max: extreme(1),
+  $rename: rename,
+  $currentDate: currentDate,
+  $bit: bit,
+  $push: push,
+  $addToSet: addToSet,
+  $pull: pull,
+  $pullAll: pullAll,
+  $pop: pop,
+};

@@ -1,0 +1,213 @@
+/** Updates of one document: operators, pipelines and replacements, as MongoDB has them. */
+import { type Document, EJSON, type ObjectId } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
+import { isDocument, setField, valueAt } from '../values/field-paths.ts';
+import { equalValues } from '../values/key-order.ts';
+import { compileFilter, type Filter, holdsOperators } from './filter.ts';
+import { updatePipeline } from './pipeline.ts';
+import { UPDATE_OPERATORS } from './update-operators.ts';
+import { type Slot, slotsOf } from './update-paths.ts';
+
+export interface UpdateOptions {
+  /** Of the statement: where `$` points to, and what an upsert begins with. */
+  readonly filter: Document;
+  readonly arrayFilters?: readonly Document[];
+  /** Of `let`. */
+  readonly variables?: Document;
+  readonly now: Date;
+  readonly newId: () => ObjectId;
+}
+
+/** Makes the document that takes the place of one; `isInsert`: of what an upsert begins with. */
+export type Update = (document: Document, isInsert: boolean) => Document;
+
+/** Throws CommandError for what is no update. */
+export function compileUpdate(update: unknown, options: UpdateOptions): Update {
+  if (Array.isArray(update)) return updatePipeline(update, options.variables ?? {});
+  if (!isDocument(update))
+    throw new CommandError('FailedToParse', 'Update argument must be either an object or an array');
+  const [first] = Object.keys(update);
+  if (first?.startsWith('$')) return compileOperators(update, options);
+  const dollar = Object.keys(update).find((name) => name.startsWith('$'));
+  if (dollar !== undefined) {
+    throw new CommandError(
+      'DollarPrefixedFieldName',
+      `The dollar ($) prefixed field '${dollar}' in '${dollar}' is not allowed in the context of an update's replacement document. Consider using an aggregation pipeline with $replaceWith.`,
+    );
+  }
+  return (document) =>
+    '_id' in update ? { ...update } : '_id' in document ? { _id: document._id, ...update } : update;
+}
+
+function compileOperators(update: Document, options: UpdateOptions): Update {
+  const filters = readArrayFilters(options.arrayFilters ?? []);
+  const steps = Object.entries(update).flatMap(([operator, fields]) => {
+    const compile = Object.hasOwn(UPDATE_OPERATORS, operator) ? UPDATE_OPERATORS[operator] : undefined;
+    if (compile === undefined) {
+      throw new CommandError(
+        'FailedToParse',
+        `Unknown modifier: ${operator}. Expected a valid update modifier or pipeline-style update specified as an array`,
+      );
+    }
+    if (!isDocument(fields)) {
+      throw new CommandError(
+        'FailedToParse',
+        `Modifiers operate on fields but we found type ${typeof fields} instead. For example: {$mod: {<field>: ...}} not {${operator}: ${EJSON.stringify(fields)}}`,
+      );
+    }
+    return Object.entries(fields).map(([path, operand]) => ({
+      operator,
+      path,
+      apply: compile(operand, { path, now: options.now }),
+      operand,
+    }));
+  });
+  refuseConflicts(
+    steps.flatMap(({ operator, path, operand }) =>
+      operator === '$rename' ? [path, String(operand)] : [path],
+    ),
+  );
+  refuseUnused(
+    filters,
+    steps.map(({ path }) => path),
+  );
+  steps.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return (document, isInsert) => {
+    for (const { operator, path, apply, operand } of steps) {
+      if (operator === '$setOnInsert' && !isInsert) continue;
+      if (operator === '$rename') {
+        rename(document, path, String(operand));
+        continue;
+      }
+      const context = { document, filters, filter: options.filter, creates: !REMOVING.has(operator), path };
+      for (const slot of slotsOf(path.split('.'), context)) apply(slot);
+    }
+    return document;
+  };
+}
+
+/** They make nothing where there is nothing. */
+const REMOVING = new Set(['$unset', '$pull', '$pullAll', '$pop']);
+
+function rename(document: Document, from: string, to: string): void {
+  const value = valueAt(document, from.split('.'));
+  if (value === undefined) return;
+  const context = { document, filters: new Map(), filter: {}, path: from };
+  for (const slot of slotsOf(from.split('.'), { ...context, creates: false }))
+    delete (slot.parent as Document)[slot.name];
+  for (const slot of slotsOf(to.split('.'), { ...context, creates: true, path: to })) put(slot, value);
+}
+
+function put({ parent, name }: Slot, value: unknown): void {
+  setField(parent as Document, name, value);
+}
+
+function refuseConflicts(paths: readonly string[]): void {
+  const sorted = paths.toSorted();
+  sorted.forEach((path, i) => {
+    const above = sorted.slice(0, i).find((other) => path === other || path.startsWith(`${other}.`));
+    if (above === undefined) return;
+    throw new CommandError(
+      'ConflictingUpdateOperators',
+      `Updating the path '${path}' would create a conflict at '${above}'`,
+    );
+  });
+}
+
+function readArrayFilters(filters: readonly Document[]): Map<string, Filter> {
+  const compiled = new Map<string, Filter>();
+  for (const filter of filters) {
+    const name = identifierOf(filter);
+    if (name === undefined)
+      throw new CommandError(
+        'FailedToParse',
+        'Cannot use an expression without a top-level field name in arrayFilters',
+      );
+    if (compiled.has(name))
+      throw new CommandError(
+        'FailedToParse',
+        `Found multiple array filters with the same top-level field name ${name}`,
+      );
+    compiled.set(name, compileFilter(filter));
+  }
+  return compiled;
+}
+
+function identifierOf(filter: Document): string | undefined {
+  for (const [name, value] of Object.entries(filter)) {
+    if (!name.startsWith('$')) return name.split('.')[0];
+    const inner = Array.isArray(value)
+      ? value.map(identifierOf).find((each) => each !== undefined)
+      : undefined;
+    if (inner !== undefined) return inner;
+  }
+  return undefined;
+}
+
+function refuseUnused(filters: ReadonlyMap<string, Filter>, paths: readonly string[]): void {
+  for (const name of filters.keys()) {
+    if (paths.some((path) => path.includes(`$[${name}]`))) continue;
+    throw new CommandError(
+      'FailedToParse',
+      `The array filter for identifier '${name}' was not used in the update`,
+    );
+  }
+}
+
+/** The bytes of what an update makes of a document; null: it changes nothing. Throws CommandError. */
+export function applyUpdate(
+  update: Update,
+  bytes: RawDocument,
+): { bytes: Uint8Array; document: Document } | null {
+  const before = decodeDocument(bytes);
+  const after = update(decodeDocument(bytes), false);
+  if (!('_id' in after) || !equalValues(after._id, before._id)) {
+    const [path, name] = ['_id', '_id'];
+    throw new CommandError(
+      'ImmutableField',
+      `Performing an update on the path '${path}' would modify the immutable field '${name}'`,
+    );
+  }
+  const changed = encodeDocument(idFirst(after));
+  return Buffer.compare(changed, bytes) === 0 ? null : { bytes: changed, document: after };
+}
+
+function idFirst(document: Document): Document {
+  if (Object.keys(document)[0] === '_id') return document;
+  const { _id, ...rest } = document;
+  return { _id, ...rest };
+}
+
+/** The document that an upsert inserts. */
+export function upsertDocument(update: Update, { filter, newId }: UpdateOptions): Document {
+  const start: Document = {};
+  seed(filter, start);
+  const made = update(start, true);
+  return idFirst({ ...made, _id: made._id ?? newId() });
+}
+
+/** What a filter demands to be equal. */
+function seed(filter: Document, start: Document): void {
+  for (const [name, value] of Object.entries(filter)) {
+    if (name === '$and' && Array.isArray(value)) for (const each of value) seed(each, start);
+    if (name.startsWith('$')) continue;
+    const operand = seedValue(value);
+    if (operand === undefined) continue;
+    const context = { document: start, filters: new Map(), filter: {}, creates: true, path: name };
+    for (const slot of slotsOf(name.split('.'), context)) put(slot, operand);
+  }
+}
+
+function seedValue(value: unknown): unknown {
+  if (!holdsOperators(value))
+    return isDocument(value) || typeof value !== 'object' || value === null ? value : plainValue(value);
+  if ('$eq' in value) return value.$eq;
+  const [only, ...others] = (value.$in ?? value.$all ?? []) as unknown[];
+  return others.length === 0 ? only : undefined;
+}
+
+/** A pattern demands no value. */
+function plainValue(value: object): unknown {
+  return '_bsontype' in value && value._bsontype === 'BSONRegExp' ? undefined : value;
+}

@@ -1,0 +1,85 @@
+/** Reads the documents of a filter: by the best index, sorted, skipped, limited. */
+import type { Document } from 'bson';
+import { compileFilter, type Filter } from '../query/filter.ts';
+import { sortItems, sortKeyOf } from '../query/sorting.ts';
+import { decodeDocument } from '../values/bson-documents.ts';
+import type { Collection, DocumentsStore, Row } from './documents-store.ts';
+import { type Plan, planQuery, type SortSpec } from './query-plan.ts';
+
+export interface FoundDocument extends Row {
+  readonly document: Document;
+}
+
+export interface ReadOptions {
+  readonly filter: Document;
+  readonly sort?: SortSpec;
+  readonly skip?: number;
+  /** 0: all. */
+  readonly limit?: number;
+  readonly variables?: Document;
+  /** Called for each document that is looked at; throws when the time is over. */
+  readonly tick?: () => void;
+}
+
+/**
+ * The documents that match, as they are when each is reached. Nothing of the file is held between two of
+ * them, so what reads may stop, write, or go on later.
+ */
+export function readDocuments(
+  store: DocumentsStore,
+  collection: Collection,
+  { filter, sort = [], skip = 0, limit = 0, variables = {}, tick = () => {} }: ReadOptions,
+): Generator<FoundDocument> {
+  const test = compileFilter(filter, variables);
+  const plan = planQuery(collection, filter, sort);
+  const matching = matches(rowsOf(store, collection, plan), test, tick);
+  if (plan.isSorted) return section(matching, skip, limit);
+  const sorted = sortItems(keyed(matching, sort), {
+    limit: limit === 0 ? null : skip + limit,
+    keyOf: ({ key }) => key,
+    bytesOf: ({ bytes }) => bytes.length,
+  });
+  return decoded(section(sorted, skip, limit));
+}
+
+/** Only the bytes wait to be sorted. */
+function* keyed(found: Iterable<FoundDocument>, sort: SortSpec): Generator<Row & { key: Buffer }> {
+  for (const { place, bytes, document } of found) yield { place, bytes, key: sortKeyOf(document, sort) };
+}
+
+function* decoded(rows: Iterable<Row>): Generator<FoundDocument> {
+  for (const { place, bytes } of rows) yield { place, bytes, document: decodeDocument(bytes) };
+}
+
+function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generator<FoundDocument> {
+  for (const row of rows) {
+    tick();
+    const document = decodeDocument(row.bytes);
+    if (test(document)) yield { place: row.place, bytes: row.bytes, document };
+  }
+}
+
+function* section<T>(items: Iterable<T>, skip: number, limit: number): Generator<T> {
+  let index = 0;
+  for (const item of items) {
+    if (index++ < skip) continue;
+    yield item;
+    if (limit > 0 && index >= skip + limit) return;
+  }
+}
+
+function* rowsOf(store: DocumentsStore, collection: Collection, plan: Plan): Generator<Row> {
+  const { index, ranges, isReverse } = plan;
+  if (index === null) {
+    yield* store.scan(collection, isReverse);
+    return;
+  }
+  const seen = index.isMultikey ? new Set<number>() : null;
+  for (const range of isReverse ? ranges.toReversed() : ranges) {
+    for (const row of store.scanIndex(collection, index, { ...range, isReverse })) {
+      if (seen?.has(row.place)) continue;
+      seen?.add(row.place);
+      yield row;
+    }
+  }
+}

@@ -1,0 +1,352 @@
+/** Documents as BSON, and the keys of their indexes, in one SQLite file. */
+
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import { type Document, UUID } from 'bson';
+import { newUuid } from '../../../ids.ts';
+import { CommandError } from '../command-error.ts';
+import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
+import { type Index, indexOf } from './index-keys.ts';
+
+const FORMAT = 1;
+/** One page of a scan, about; no statement stays open between two. */
+const PAGE_BYTES = 2 ** 20;
+const FIRST_PAGE_ROWS = 16;
+const MAX_PAGE_ROWS = 1024;
+/** Kept of the log once it was written back, bytes. */
+const LOG_KEPT_BYTES = 8 * 2 ** 20;
+const MAX_STATEMENTS = 500;
+
+export interface Collection {
+  readonly id: number;
+  readonly name: string;
+  readonly uuid: UUID;
+  /** As `create` had them. */
+  options: Document;
+  /** The first is that of `_id`. */
+  indexes: Index[];
+  documents: number;
+  bytes: number;
+}
+
+export interface Row {
+  /** Its place in the collection's natural order. */
+  readonly place: number;
+  readonly bytes: RawDocument;
+}
+
+/** Keys from `low` on, up to but without `high`; null: no end. */
+export interface KeyRange {
+  readonly low: Uint8Array | null;
+  readonly high: Uint8Array | null;
+}
+
+/** The first that is larger than every key that begins so. */
+export function afterPrefix(prefix: Uint8Array): Uint8Array {
+  return Buffer.concat([prefix, Buffer.from([255])]);
+}
+
+const ID_INDEX = { v: 2, key: { _id: 1 }, name: '_id_', unique: true };
+
+export class DocumentsStore {
+  readonly #database: DatabaseSync;
+  readonly #sizeLimit: () => number | null;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #changed = new Set<Collection>();
+  #collections = new Map<string, Collection>();
+  #limit: number | null | undefined;
+
+  constructor(file: string, sizeLimit: () => number | null) {
+    this.#sizeLimit = sizeLimit;
+    this.#database = new DatabaseSync(file, { timeout: 0, allowExtension: false, defensive: true });
+    const { user_version: format } = this.#database.prepare('PRAGMA user_version').get() as {
+      user_version: number;
+    };
+    if (format > FORMAT) throw new Error(`the file is of a newer Cloudlet (format ${format})`);
+    this.#database.exec(`PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
+      PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+      PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};
+      CREATE TABLE IF NOT EXISTS collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+        uuid BLOB NOT NULL, options BLOB NOT NULL, documents INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+      CREATE TABLE IF NOT EXISTS indexes (id INTEGER PRIMARY KEY, collection INTEGER NOT NULL,
+        spec BLOB NOT NULL, multikey INTEGER NOT NULL) STRICT;
+      PRAGMA user_version = ${FORMAT};`);
+    this.#load();
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #load(): void {
+    this.#collections = new Map();
+    for (const row of this.#all('SELECT * FROM collections ORDER BY id')) {
+      const specs = this.#all('SELECT * FROM indexes WHERE collection = ? ORDER BY id', row.id);
+      this.#collections.set(String(row.name), {
+        id: Number(row.id),
+        name: String(row.name),
+        uuid: new UUID(row.uuid as Uint8Array),
+        options: decodeDocument(row.options as Uint8Array),
+        indexes: [
+          indexOf(ID_INDEX, { id: 0, isMultikey: false }),
+          ...specs.map(({ id, spec, multikey }) =>
+            indexOf(decodeDocument(spec as Uint8Array), { id: Number(id), isMultikey: multikey === 1 }),
+          ),
+        ],
+        documents: Number(row.documents),
+        bytes: Number(row.bytes),
+      });
+    }
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear();
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #all(sql: string, ...values: (SQLInputValue | undefined)[]): Record<string, SQLOutputValue>[] {
+    return this.#prepare(sql).all(...(values as SQLInputValue[]));
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#prepare(sql).run(...values).lastInsertRowid);
+  }
+
+  /** All that `work` writes, or nothing when it throws. Throws CommandError when the file is full. */
+  transaction<T>(work: () => T): T {
+    this.#limitSize();
+    this.#database.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      for (const { id, documents, bytes } of this.#changed) {
+        this.#run('UPDATE collections SET documents = ?, bytes = ? WHERE id = ?', documents, bytes, id);
+      }
+      this.#database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      // SQLite has undone it by itself when the file is full.
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      this.#load();
+      throw asCommandError(error);
+    } finally {
+      this.#changed.clear();
+    }
+  }
+
+  #limitSize(): void {
+    const limit = this.#sizeLimit();
+    if (limit === this.#limit) return;
+    const { page_size: pageBytes } = this.#database.prepare('PRAGMA page_size').get() as {
+      page_size: number;
+    };
+    // SQLite never goes below the pages there are.
+    const pages = limit === null ? 1 : Math.max(1, Math.floor(limit / pageBytes));
+    this.#database.exec(`PRAGMA max_page_count = ${pages}`);
+    this.#limit = limit;
+  }
+
+  /** Of the file, and what of it is free. */
+  fileBytes(): { total: number; free: number } {
+    const read = (name: string) => Number(Object.values(this.#prepare(`PRAGMA ${name}`).get() ?? {})[0]);
+    const pageBytes = read('page_size');
+    return { total: read('page_count') * pageBytes, free: read('freelist_count') * pageBytes };
+  }
+
+  /** Bytes of an index's keys. */
+  indexBytes(collection: Collection, index: Index): number {
+    const [table, column] = index.id === 0 ? [`c${collection.id}`, 'k'] : [`i${index.id}`, 'k'];
+    return Number(this.#all(`SELECT total(length(${column}) + 8) AS bytes FROM ${table}`)[0]?.bytes);
+  }
+
+  collections(): Collection[] {
+    return [...this.#collections.values()];
+  }
+
+  collection(name: string): Collection | undefined {
+    return this.#collections.get(name);
+  }
+
+  create(name: string, options: Document = {}): Collection {
+    const uuid = new UUID(newUuid());
+    const sql = 'INSERT INTO collections(name, uuid, options, documents, bytes) VALUES (?, ?, ?, 0, 0)';
+    const id = this.#run(sql, name, uuid.buffer, encodeDocument(options));
+    this.#database.exec(
+      `CREATE TABLE c${id} (n INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE, d BLOB NOT NULL) STRICT`,
+    );
+    const indexes = [indexOf(ID_INDEX, { id: 0, isMultikey: false })];
+    const collection = { id, name, uuid, options, indexes, documents: 0, bytes: 0 };
+    this.#collections.set(name, collection);
+    return collection;
+  }
+
+  drop(collection: Collection): void {
+    for (const index of collection.indexes) if (index.id !== 0) this.dropIndex(collection, index);
+    this.#statements.clear();
+    this.#database.exec(`DROP TABLE c${collection.id}`);
+    this.#run('DELETE FROM collections WHERE id = ?', collection.id);
+    this.#collections.delete(collection.name);
+    this.#changed.delete(collection);
+  }
+
+  /** A collection of another name, in whose place there is none. */
+  rename(collection: Collection, name: string): void {
+    this.#run('UPDATE collections SET name = ? WHERE id = ?', name, collection.id);
+    this.#collections.delete(collection.name);
+    this.#collections.set(name, { ...collection, name });
+  }
+
+  /** Gives back the room of what was deleted. */
+  shrink(): void {
+    this.#database.exec('PRAGMA incremental_vacuum');
+  }
+
+  createIndex(collection: Collection, spec: Document): Index {
+    const sql = 'INSERT INTO indexes(collection, spec, multikey) VALUES (?, ?, 0)';
+    const id = this.#run(sql, collection.id, encodeDocument(spec));
+    this.#database.exec(
+      `CREATE TABLE i${id} (k BLOB NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (k, n)) STRICT, WITHOUT ROWID`,
+    );
+    const index = indexOf(spec, { id, isMultikey: false });
+    collection.indexes.push(index);
+    return index;
+  }
+
+  dropIndex(collection: Collection, index: Index): void {
+    this.#statements.clear();
+    this.#database.exec(`DROP TABLE i${index.id}`);
+    this.#run('DELETE FROM indexes WHERE id = ?', index.id);
+    collection.indexes = collection.indexes.filter(({ id }) => id !== index.id);
+  }
+
+  markMultikey(index: Index): void {
+    this.#run('UPDATE indexes SET multikey = 1 WHERE id = ?', index.id);
+  }
+
+  /** Its place. The key must not be there yet. */
+  insert(collection: Collection, key: Uint8Array, bytes: RawDocument): number {
+    const place = this.#run(`INSERT INTO c${collection.id}(k, d) VALUES (?, ?)`, key, bytes);
+    this.#count(collection, { documents: 1, bytes: bytes.length });
+    return place;
+  }
+
+  replace(collection: Collection, row: Row, bytes: RawDocument): void {
+    this.#run(`UPDATE c${collection.id} SET d = ? WHERE n = ?`, bytes, row.place);
+    this.#count(collection, { documents: 0, bytes: bytes.length - row.bytes.length });
+  }
+
+  remove(collection: Collection, row: Row): void {
+    this.#run(`DELETE FROM c${collection.id} WHERE n = ?`, row.place);
+    this.#count(collection, { documents: -1, bytes: -row.bytes.length });
+  }
+
+  #count(collection: Collection, more: { documents: number; bytes: number }): void {
+    collection.documents += more.documents;
+    collection.bytes += more.bytes;
+    this.#changed.add(collection);
+  }
+
+  addKey(index: Index, key: Uint8Array, place: number): void {
+    this.#run(`INSERT INTO i${index.id}(k, n) VALUES (?, ?)`, key, place);
+  }
+
+  removeKey(index: Index, key: Uint8Array, place: number): void {
+    this.#run(`DELETE FROM i${index.id} WHERE k = ? AND n = ?`, key, place);
+  }
+
+  /** The place of a document with that key, another than `except`. */
+  placeOf(
+    collection: Collection,
+    index: Index,
+    { key, except }: { key: Uint8Array; except: number },
+  ): number | undefined {
+    const table = index.id === 0 ? `c${collection.id}` : `i${index.id}`;
+    const row = this.#prepare(`SELECT n FROM ${table} WHERE k = ? AND n <> ? LIMIT 1`).get(key, except);
+    return row === undefined ? undefined : Number(row.n);
+  }
+
+  /** The document of that `_id`. */
+  byKey(collection: Collection, key: Uint8Array): Row | undefined {
+    return asRow(this.#prepare(`SELECT n, d FROM c${collection.id} WHERE k = ?`).get(key));
+  }
+
+  byPlace(collection: Collection, place: number): Row | undefined {
+    return asRow(this.#prepare(`SELECT n, d FROM c${collection.id} WHERE n = ?`).get(place));
+  }
+
+  /** All documents, in natural order. What is written while it goes on may be seen or not. */
+  scan(collection: Collection, isReverse: boolean): Generator<Row> {
+    const [compare, order, start] = isReverse ? ['<', 'DESC', Number.MAX_SAFE_INTEGER] : ['>', 'ASC', -1];
+    const sql = `SELECT n, d FROM c${collection.id} WHERE n ${compare} ? ORDER BY n ${order} LIMIT ?`;
+    return pages(collection, (last, rows) =>
+      this.#read(sql).all(last === null ? start : (last.n ?? 0), rows),
+    );
+  }
+
+  /** The documents of an index in the order of their keys; of a multikey index maybe more than once. */
+  scanIndex(
+    collection: Collection,
+    index: Index,
+    { low, high, isReverse }: KeyRange & { isReverse: boolean },
+  ): Generator<Row> {
+    const [compare, order] = isReverse ? ['<', 'DESC'] : ['>', 'ASC'];
+    const from =
+      index.id === 0
+        ? `c${collection.id} AS i`
+        : `i${index.id} AS i JOIN c${collection.id} AS c ON c.n = i.n`;
+    const sql = (condition: string) => `SELECT i.k, i.n, d FROM ${from}
+      WHERE ${condition} i.k >= ? AND i.k < ? ORDER BY i.k ${order}, i.n ${order} LIMIT ?`;
+    const [first, next] = [sql(''), sql(`(i.k, i.n) ${compare} (?, ?) AND`)];
+    const bounds = [low ?? Buffer.alloc(0), high ?? Buffer.from([255])];
+    return pages(collection, (last, rows) =>
+      last === null
+        ? this.#read(first).all(...bounds, rows)
+        : this.#read(next).all(last.k ?? null, last.n ?? null, ...bounds, rows),
+    );
+  }
+
+  /** Throws CommandError when what a cursor reads was dropped meanwhile. */
+  #read(sql: string): StatementSync {
+    try {
+      return this.#prepare(sql);
+    } catch (error) {
+      if (!(error as Error).message.startsWith('no such table')) throw error;
+      throw new CommandError(175, 'collection or index dropped while a cursor read it');
+    }
+  }
+}
+
+type SqlRow = Record<string, SQLOutputValue>;
+
+/** Rows as they are asked for, a page at once; `read` gives those after `last`. */
+function* pages(
+  { documents, bytes }: Collection,
+  read: (last: SqlRow | null, rows: number) => SqlRow[],
+): Generator<Row> {
+  const most = Math.ceil((PAGE_BYTES * documents) / (bytes + 1));
+  let last: SqlRow | null = null;
+  for (let rows = FIRST_PAGE_ROWS; ; rows = Math.min(rows * 4, MAX_PAGE_ROWS)) {
+    const limit = Math.max(1, Math.min(rows, most));
+    const page = read(last, limit);
+    for (const row of page) yield asRow(row) as Row;
+    if (page.length < limit) return;
+    last = page.at(-1) ?? null;
+  }
+}
+
+function asRow(row: Record<string, SQLOutputValue> | undefined): Row | undefined {
+  return row === undefined ? undefined : { place: Number(row.n), bytes: row.d as Uint8Array };
+}
+
+const SQLITE_FULL = 13;
+
+function asCommandError(error: unknown): unknown {
+  if ((error as { errcode?: number }).errcode !== SQLITE_FULL) return error;
+  return new CommandError(
+    'OutOfDiskSpace',
+    'The database has reached its size limit. Delete documents to make room.',
+  );
+}

@@ -1,0 +1,139 @@
+/** Writes documents together with their keys, and holds what is unique. */
+import { type Document, EJSON, ObjectId } from 'bson';
+import { CommandError } from '../command-error.ts';
+import {
+  decodeDocument,
+  encodeDocument,
+  MAX_DOCUMENT_BYTES,
+  type RawDocument,
+  tooLarge,
+} from '../values/bson-documents.ts';
+import { isDocument, leavesAt } from '../values/field-paths.ts';
+import { keyOf, TAG, tagOf } from '../values/key-order.ts';
+import type { Collection, DocumentsStore, Row } from './documents-store.ts';
+import { type Index, keysIn } from './index-keys.ts';
+
+const NO_PLACE = -1;
+
+export class DocumentsWriting {
+  readonly #store: DocumentsStore;
+  readonly #databaseName: string;
+
+  constructor(store: DocumentsStore, databaseName: string) {
+    this.#store = store;
+    this.#databaseName = databaseName;
+  }
+
+  /** With an `_id` made if it has none; its `_id`. Throws CommandError, and then has written nothing. */
+  insert(collection: Collection, bytes: RawDocument): unknown {
+    const { document, stored } = withId(bytes);
+    const entries = this.#entries(collection, document, NO_PLACE);
+    const key = keyOf([document._id]);
+    this.#refuseTaken(collection, collection.indexes[0] as Index, { key, document, place: NO_PLACE });
+    const place = this.#store.insert(collection, key, stored);
+    for (const { index, keys } of entries) for (const each of keys) this.#store.addKey(index, each, place);
+    return document._id;
+  }
+
+  /** Puts a document of the same `_id` in the place of one. Throws CommandError, and then wrote nothing. */
+  replace(
+    collection: Collection,
+    row: Row & { readonly document: Document },
+    next: { bytes: RawDocument; document: Document },
+  ): void {
+    const entries = this.#entries(collection, next.document, row.place);
+    this.#store.replace(collection, row, next.bytes);
+    for (const { index, keys } of entries) {
+      const old = keysIn(index, row.document);
+      for (const key of old) if (!holds(keys, key)) this.#store.removeKey(index, key, row.place);
+      for (const key of keys) if (!holds(old, key)) this.#store.addKey(index, key, row.place);
+    }
+  }
+
+  remove(collection: Collection, row: Row & { readonly document: Document }): void {
+    for (const index of collection.indexes.slice(1)) {
+      for (const key of keysIn(index, row.document)) this.#store.removeKey(index, key, row.place);
+    }
+    this.#store.remove(collection, row);
+  }
+
+  /** Makes an index of what there is. Throws CommandError. */
+  createIndex(collection: Collection, spec: Document): void {
+    const index = this.#store.createIndex(collection, spec);
+    for (const { place, bytes } of this.#store.scan(collection, false)) {
+      const document = decodeDocument(bytes);
+      for (const key of this.#keys(collection, index, { document, place }))
+        this.#store.addKey(index, key, place);
+    }
+  }
+
+  #entries(collection: Collection, document: Document, place: number): { index: Index; keys: Buffer[] }[] {
+    return collection.indexes
+      .slice(1)
+      .map((index) => ({ index, keys: this.#keys(collection, index, { document, place }) }));
+  }
+
+  #keys(
+    collection: Collection,
+    index: Index,
+    { document, place }: { document: Document; place: number },
+  ): Buffer[] {
+    const wasMultikey = index.isMultikey;
+    const keys = keysIn(index, document);
+    if (index.isMultikey && !wasMultikey) this.#store.markMultikey(index);
+    if (index.isUnique)
+      for (const key of keys) this.#refuseTaken(collection, index, { key, document, place });
+    return keys;
+  }
+
+  #refuseTaken(
+    collection: Collection,
+    index: Index,
+    { key, document, place }: { key: Buffer; document: Document; place: number },
+  ): void {
+    if (this.#store.placeOf(collection, index, { key, except: place }) === undefined) return;
+    const keyValue = Object.fromEntries(
+      index.fields.map(({ path }) => [path.join('.'), leavesAt(document, path)[0] ?? null]),
+    );
+    const shown = EJSON.stringify(keyValue, { relaxed: true })
+      .replace(/"([^"]+)":/g, ' $1: ')
+      .replace(/}$/, ' }');
+    throw new CommandError(
+      'DuplicateKey',
+      `E11000 duplicate key error collection: ${this.#databaseName}.${collection.name} index: ${index.name} dup key: ${shown}`,
+      { keyPattern: index.spec.key, keyValue },
+    );
+  }
+}
+
+function holds(keys: readonly Buffer[], key: Buffer): boolean {
+  return keys.some((each) => each.equals(key));
+}
+
+function withId(bytes: RawDocument): { document: Document; stored: RawDocument } {
+  if (bytes.length > MAX_DOCUMENT_BYTES) throw tooLarge(bytes.length);
+  const document = decodeDocument(bytes);
+  if (!('_id' in document)) {
+    const whole = { _id: new ObjectId(), ...document };
+    return { document: whole, stored: encodeDocument(whole) };
+  }
+  refuseId(document._id);
+  if (Object.keys(document)[0] === '_id') return { document, stored: bytes };
+  const { _id, ...rest } = document;
+  return { document, stored: encodeDocument({ _id, ...rest }) };
+}
+
+/** Throws CommandError for what cannot be an `_id`. */
+export function refuseId(id: unknown): void {
+  const tag = tagOf(id);
+  const name =
+    tag === TAG.array ? 'array' : tag === TAG.regex ? 'regex' : tag === TAG.undefined ? 'undefined' : null;
+  if (name !== null) throw new CommandError('InvalidIdField', `The '_id' value cannot be of type ${name}`);
+  const dollar = isDocument(id) ? Object.keys(id).find((key) => key.startsWith('$')) : undefined;
+  if (dollar !== undefined) {
+    throw new CommandError(
+      'DollarPrefixedFieldName',
+      `_id fields may not contain '$'-prefixed fields: ${dollar} is not valid for storage.`,
+    );
+  }
+}

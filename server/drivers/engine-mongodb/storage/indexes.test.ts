@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Decimal128, type Document, Double, Long } from 'bson';
+import fc from 'fast-check';
+import { TestDocuments } from '../../../testing/document-database.ts';
+
+const value = fc.oneof(
+  fc.integer({ min: 0, max: 4 }),
+  fc.constantFrom<unknown>(
+    null,
+    'a',
+    'b',
+    true,
+    new Double(2),
+    Long.fromNumber(3),
+    Decimal128.fromString('2.5'),
+    1.5,
+    Number.NaN,
+  ),
+);
+/** Only one of an index's fields may hold arrays. */
+const field = fc.oneof(value, value, fc.array(value, { maxLength: 3 }), fc.constant({}));
+const document = fc.record({ a: field, b: value, c: fc.record({ d: field }) }, { requiredKeys: [] });
+const operator = fc.oneof(
+  value,
+  fc
+    .constantFrom('$gt', '$gte', '$lt', '$lte', '$eq', '$ne')
+    .chain((name) => value.map((operand) => ({ [name]: operand }))),
+  fc.tuple(value, value).map(([low, high]) => ({ $gte: low, $lt: high })),
+  fc.array(value, { maxLength: 3 }).map((list) => ({ $in: list })),
+  fc.boolean().map((is) => ({ $exists: is })),
+);
+const filter = fc
+  .dictionary(fc.constantFrom('a', 'b', 'c.d'), operator, { maxKeys: 3 })
+  .map((terms) => ({ ...terms }));
+const sort = fc
+  .uniqueArray(fc.constantFrom('a', 'b', 'c.d'), { maxLength: 2 })
+  .chain((names) =>
+    fc.tuple(...names.map((name) => fc.constantFrom(1, -1).map((turn) => [name, turn] as const))),
+  )
+  .map((terms) => ({ ...Object.fromEntries(terms), _id: 1 }));
+
+const INDEXES: readonly Document[] = [
+  { key: { a: 1 }, name: 'a' },
+  { key: { b: -1, a: 1 }, name: 'ba' },
+  { key: { 'c.d': 1, b: 1 }, name: 'cb' },
+  { key: { b: 1 }, name: 'b', sparse: true },
+];
+
+describe('indexes', () => {
+  test('find the same documents in the same order as without them, whatever is written', (t) => {
+    const documents = new TestDocuments(t);
+    fc.assert(
+      fc.property(
+        fc.array(document, { minLength: 1, maxLength: 12 }),
+        fc.array(fc.tuple(filter, sort), { minLength: 1, maxLength: 6 }),
+        fc.tuple(filter, field),
+        (list, queries, [gone, changed]) => {
+          for (const name of ['plain', 'indexed']) documents.run({ drop: name });
+          documents.run({ createIndexes: 'indexed', indexes: INDEXES });
+          for (const name of ['plain', 'indexed']) {
+            documents.insert(name, ...list.map((each, _id) => ({ _id, ...each })));
+            documents.run({ update: name, updates: [{ q: gone, u: { $set: { a: changed } }, multi: true }] });
+            documents.run({ delete: name, deletes: [{ q: { ...gone, _id: { $gt: 4 } }, limit: 0 }] });
+          }
+          for (const [terms, order] of queries) {
+            const expected = documents.ids('plain', terms, { sort: order });
+            assert.deepEqual(documents.ids('indexed', terms, { sort: order }), expected);
+            assert.deepEqual(documents.ids('indexed', terms).sort(), expected.toSorted());
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  test('are used for equality, $in, ranges and order', (t) => {
+    const documents = new TestDocuments(t);
+    documents.run({
+      createIndexes: 'things',
+      indexes: [
+        { key: { a: 1, b: -1 }, name: 'ab' },
+        { key: { s: 1 }, name: 's', sparse: true },
+      ],
+    });
+    const planOf = (filterOf: Document, order: Document = {}) => {
+      const { winningPlan } = documents.run({
+        explain: { find: 'things', filter: filterOf, sort: order },
+      }).queryPlanner;
+      const source = winningPlan.stage === 'SORT' ? winningPlan.inputStage : winningPlan;
+      return [winningPlan.stage === 'SORT' ? 'sort' : '', source.inputStage?.indexName ?? source.stage].join(
+        '',
+      );
+    };
+    assert.equal(planOf({ a: 1 }), 'ab');
+    assert.equal(planOf({ a: { $in: [1, 2] }, b: { $gt: 1 } }), 'ab');
+    assert.equal(planOf({ a: { $gt: 1 } }), 'ab');
+    assert.equal(planOf({ a: 1 }, { b: 1 }), 'ab');
+    assert.equal(planOf({ a: 1 }, { b: -1 }), 'ab');
+    assert.equal(planOf({}, { a: -1, b: 1 }), 'ab');
+    assert.equal(planOf({}, { a: 1, b: 1 }), 'sortCOLLSCAN');
+    assert.equal(planOf({ b: 1 }), 'COLLSCAN');
+    assert.equal(planOf({ s: 1 }), 's');
+    assert.equal(planOf({ s: null }), 'COLLSCAN');
+    assert.equal(planOf({ a: 1, _id: 5 }), '_id_');
+    assert.equal(planOf({ $and: [{ a: 1 }] }), 'ab');
+    documents.insert('things', { a: [1, 2] });
+    assert.equal(planOf({ a: 1 }, { b: 1 }), 'sortab');
+  });
+
+  test('unique ones hold, through updates too; sparse and partial ones leave out what they say', (t) => {
+    const documents = new TestDocuments(t);
+    documents.run({
+      createIndexes: 'people',
+      indexes: [
+        { key: { mail: 1 }, name: 'mail', unique: true, sparse: true },
+        { key: { nick: 1 }, name: 'nick', unique: true, partialFilterExpression: { active: true } },
+      ],
+    });
+    documents.insert(
+      'people',
+      { _id: 1, mail: 'a', nick: 'x' },
+      { _id: 2, nick: 'x' },
+      { _id: 3, nick: 'x', active: true },
+    );
+    assert.equal(documents.codeOf({ insert: 'people', documents: [{ mail: 'a' }] }), 11000);
+    assert.equal(
+      documents.codeOf({ update: 'people', updates: [{ q: { _id: 2 }, u: { $set: { mail: 'a' } } }] }),
+      11000,
+    );
+    assert.equal(
+      documents.codeOf({
+        update: 'people',
+        updates: [{ q: {}, u: { $set: { active: true } }, multi: true }],
+      }),
+      11000,
+    );
+    assert.equal(
+      documents.codeOf({ findAndModify: 'people', query: { _id: 9 }, update: { mail: 'a' }, upsert: true }),
+      11000,
+    );
+    documents.run({ update: 'people', updates: [{ q: { _id: 1 }, u: { $unset: { mail: 1 } } }] });
+    documents.insert('people', { mail: 'a' });
+    documents.insert('twice', { a: 1 }, { a: 1 });
+    assert.equal(
+      documents.codeOf({ createIndexes: 'twice', indexes: [{ key: { a: 1 }, name: 'a', unique: true }] }),
+      11000,
+    );
+    assert.equal(documents.run({ listIndexes: 'twice' }).cursor.firstBatch.length, 1);
+    assert.equal(documents.codeOf({ insert: 'things', documents: [{ a: 1 }] }), undefined);
+    documents.run({ createIndexes: 'both', indexes: [{ key: { a: 1, b: 1 }, name: 'ab' }] });
+    assert.equal(documents.codeOf({ insert: 'both', documents: [{ a: [1, 2], b: [1, 2] }] }), 171);
+  });
+
+  test('are listed, kept apart by name and key, dropped, and there after a restart', (t) => {
+    const documents = new TestDocuments(t);
+    const create = (index: Document) => ({ createIndexes: 'things', indexes: [index] });
+    assert.deepEqual(documents.run(create({ key: { a: 1 }, name: 'a_1' })), {
+      numIndexesBefore: 1,
+      numIndexesAfter: 2,
+      createdCollectionAutomatically: true,
+      ok: 1,
+    });
+    assert.equal(documents.run(create({ key: { a: 1 }, name: 'a_1' })).note, 'all indexes already exist');
+    assert.equal(documents.codeOf(create({ key: { b: 1 }, name: 'a_1' })), 86);
+    assert.equal(documents.codeOf(create({ key: { a: 1 }, name: 'a_1', unique: true })), 85);
+    documents.insert('things', { _id: 1, a: [1, 2] }, { _id: 2, a: 3 });
+    documents.database.close();
+    documents.open();
+    assert.deepEqual(documents.run({ listIndexes: 'things' }).cursor.firstBatch, [
+      { v: 2, key: { _id: 1 }, name: '_id_' },
+      { v: 2, key: { a: 1 }, name: 'a_1' },
+    ]);
+    assert.deepEqual(documents.ids('things', { a: { $gte: 2 } }, { sort: { a: 1 } }), [1, 2]);
+    assert.deepEqual(documents.run({ dropIndexes: 'things', index: { a: 1 } }), { nIndexesWas: 2, ok: 1 });
+    assert.equal(documents.codeOf({ dropIndexes: 'things', index: 'a_1' }), 27);
+    assert.equal(documents.codeOf({ dropIndexes: 'things', index: '_id_' }), 72);
+  });
+
+  test('those with a time remove what is too old', (t) => {
+    const documents = new TestDocuments(t);
+    documents.run({
+      createIndexes: 'sessions',
+      indexes: [{ key: { at: 1 }, name: 'at', expireAfterSeconds: 100 }],
+    });
+    documents.insert(
+      'sessions',
+      { _id: 1, at: new Date(documents.clock.now()) },
+      { _id: 2 },
+      { _id: 3, at: 'never' },
+    );
+    documents.clock.advance(90_000);
+    assert.deepEqual(documents.ids('sessions', {}), [1, 2, 3]);
+    documents.clock.advance(90_000);
+    assert.deepEqual(documents.ids('sessions', {}), [2, 3]);
+  });
+});
+
+describe('collections', () => {
+  test('are made, listed, measured, and dropped', (t) => {
+    const documents = new TestDocuments(t);
+    documents.run({ create: 'a' });
+    assert.equal(documents.codeOf({ create: 'a' }), 48);
+    documents.insert('b', { _id: 1, text: 'x'.repeat(1000) });
+    const listed = documents.run({ listCollections: 1, filter: { name: 'b' } }).cursor.firstBatch;
+    assert.equal(listed.length, 1);
+    assert.equal(listed[0].type, 'collection');
+    const stats = documents.run({ collStats: 'b' });
+    assert.deepEqual([stats.count, stats.nindexes, stats.size > 1000], [1, 1, true]);
+    const all = documents.run({ dbStats: 1 });
+    assert.deepEqual([all.collections, all.objects, all.indexes], [2, 1, 2]);
+    documents.run({ drop: 'a' });
+    documents.run({ dropDatabase: 1 });
+    assert.deepEqual(documents.run({ listCollections: 1 }).cursor.firstBatch, []);
+    assert.deepEqual(documents.find('b'), []);
+  });
+});

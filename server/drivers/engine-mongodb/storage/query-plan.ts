@@ -1,0 +1,181 @@
+/** How the documents of a filter are found: by one index, or by a scan of all. */
+import { BSONRegExp, type Document } from 'bson';
+import { holdsOperators } from '../query/filter.ts';
+import { equalValues, keyOf, TAG, tagOf } from '../values/key-order.ts';
+import { afterPrefix, type Collection, type KeyRange } from './documents-store.ts';
+import type { Index } from './index-keys.ts';
+
+export interface Plan {
+  /** Null: all documents in natural order. */
+  readonly index: Index | null;
+  /** Which keys are read, one range after the other, sorted. They hold at least all that match. */
+  readonly ranges: readonly KeyRange[];
+  readonly isReverse: boolean;
+  /** The documents come in the order that was asked for. */
+  readonly isSorted: boolean;
+}
+
+/** What a filter demands of one field. */
+interface Demand {
+  /** One of these; null: any. */
+  values: unknown[] | null;
+  low: { value: unknown; isOpen: boolean } | null;
+  high: { value: unknown; isOpen: boolean } | null;
+}
+
+/** `$in` with more values is a scan in pieces either way. */
+const MAX_RANGES = 10_000;
+
+export type SortSpec = readonly (readonly [path: string, direction: 1 | -1])[];
+
+export function planQuery(collection: Collection, filter: Document, sort: SortSpec): Plan {
+  const demands = new Map<string, Demand>();
+  readDemands(filter, demands);
+  const scan: Plan = { index: null, ranges: [], isReverse: false, isSorted: sort.length === 0 };
+  let best = naturalPlan(sort) ?? scan;
+  let bestScore = best.isSorted && sort.length > 0 ? 100 : 0;
+  for (const index of collection.indexes) {
+    const found = planIndex(index, { demands, filter, sort });
+    if (found !== null && found.score > bestScore) [best, bestScore] = [found.plan, found.score];
+  }
+  return best;
+}
+
+function naturalPlan([first]: SortSpec): Plan | null {
+  if (first?.[0] !== '$natural') return null;
+  return { index: null, ranges: [], isReverse: first[1] < 0, isSorted: true };
+}
+
+function readDemands(filter: Document, demands: Map<string, Demand>): void {
+  for (const [name, value] of Object.entries(filter)) {
+    if (name === '$and' && Array.isArray(value)) for (const each of value) readDemands(each, demands);
+    if (name.startsWith('$') || value instanceof BSONRegExp) continue;
+    const demand = demands.get(name) ?? { values: null, low: null, high: null };
+    demands.set(name, demand);
+    for (const [operator, operand] of holdsOperators(value)
+      ? Object.entries(value)
+      : [['$eq', value] as const]) {
+      addDemand(demand, operator, operand);
+    }
+  }
+}
+
+/** A key of an index finds such a value: neither an array nor a pattern. */
+function isFindable(value: unknown): boolean {
+  return !Array.isArray(value) && !(value instanceof BSONRegExp) && value !== undefined;
+}
+
+function addDemand(demand: Demand, operator: string, operand: unknown): void {
+  if (operator === '$eq' && isFindable(operand)) demand.values ??= [operand];
+  if (operator === '$in' && Array.isArray(operand) && operand.every(isFindable)) demand.values ??= operand;
+  // Only among values of the same type, and those without an inner order of their own are left to a scan.
+  const tag = tagOf(operand);
+  const hasOrder = tag >= TAG.number && tag < TAG.maxKey && tag !== TAG.object && isFindable(operand);
+  if (!hasOrder) return;
+  if (operator === '$gt' || operator === '$gte')
+    demand.low ??= { value: operand, isOpen: operator === '$gt' };
+  if (operator === '$lt' || operator === '$lte')
+    demand.high ??= { value: operand, isOpen: operator === '$lt' };
+}
+
+interface Query {
+  readonly demands: ReadonlyMap<string, Demand>;
+  readonly filter: Document;
+  readonly sort: SortSpec;
+}
+
+function planIndex(index: Index, query: Query): { plan: Plan; score: number } | null {
+  if (!covers(index, query)) return null;
+  let prefixes: unknown[][] = [[]];
+  let used = 0;
+  let fixed = 0;
+  for (const { path } of index.fields) {
+    const values = query.demands.get(path.join('.'))?.values;
+    if (!values || prefixes.length * values.length > MAX_RANGES) break;
+    prefixes = prefixes.flatMap((prefix) => values.map((value) => [...prefix, value]));
+    used++;
+    if (values.length === 1 && fixed === used - 1) fixed++;
+  }
+  const next = index.fields[used];
+  const demand = next && query.demands.get(next.path.join('.'));
+  const hasRange = Boolean(demand && (demand.low || demand.high));
+  const direction = prefixes.length === 1 ? sortedBy(index, { fixed, sort: query.sort }) : null;
+  if (used === 0 && !hasRange && direction === null) return null;
+  const isReverse = direction === -1;
+  const ranges = prefixes
+    .map((prefix) => rangeOf(index, prefix, hasRange ? (demand as Demand) : null))
+    .sort(byLow);
+  const isSorted = query.sort.length === 0 || direction !== null;
+  const isWhole = index.isUnique && used === index.fields.length;
+  const score =
+    used * 10 + (hasRange ? 5 : 0) + (isSorted && query.sort.length > 0 ? 4 : 0) + (isWhole ? 1000 : 0);
+  return { plan: { index, ranges: withoutDoubles(ranges), isReverse, isSorted }, score };
+}
+
+/** Whether all documents that match are in the index. */
+function covers(index: Index, { demands, filter }: Query): boolean {
+  const partial: Document | undefined = index.spec.partialFilterExpression;
+  if (partial !== undefined) {
+    return Object.entries(partial).every(
+      ([name, value]) => name in filter && equalValues(filter[name], value),
+    );
+  }
+  if (!index.isSparse) return true;
+  return index.fields.some(({ path }) => {
+    const demand = demands.get(path.join('.'));
+    return Boolean(demand?.low || demand?.high || demand?.values?.every((value) => value !== null));
+  });
+}
+
+/** 1 or -1: reading the index that way gives the order; null: neither does. */
+function sortedBy(index: Index, { fixed, sort }: { fixed: number; sort: SortSpec }): 1 | -1 | null {
+  // An array has its place by its smallest or largest element, whatever range is read.
+  if (sort.length === 0 || index.isMultikey) return null;
+  const constant = new Set(index.fields.slice(0, fixed).map(({ path }) => path.join('.')));
+  const wanted = sort.filter(([path]) => !constant.has(path));
+  const given = index.fields.slice(fixed);
+  if (wanted.length > given.length) return null;
+  const turns = wanted.map(([path, direction], i) => {
+    const field = given[i];
+    return field?.path.join('.') === path ? (field.isDescending ? -direction : direction) : 0;
+  });
+  if (turns.every((turn) => turn === 1)) return 1;
+  return turns.every((turn) => turn === -1) ? -1 : null;
+}
+
+function rangeOf(index: Index, prefix: readonly unknown[], demand: Demand | null): KeyRange {
+  const start = keyOf(prefix, index.descending);
+  if (demand === null)
+    return prefix.length === 0 ? { low: null, high: null } : { low: start, high: afterPrefix(start) };
+  // A document with several keys may meet each end with another one.
+  const { low, high } = index.isMultikey && demand.low ? { ...demand, high: null } : demand;
+  const isDescending = index.descending[prefix.length] ?? false;
+  const keyWith = (value: unknown) => keyOf([...prefix, value], index.descending);
+  const tag = tagOf((low ?? high)?.value);
+  const edge = (byte: number) => Buffer.concat([start, Buffer.from([byte])]);
+  const [first, last] = isDescending ? [high, low] : [low, high];
+  const typeStart = isDescending ? 255 - tag : tag;
+  return {
+    low:
+      first === null
+        ? edge(typeStart)
+        : first.isOpen
+          ? afterPrefix(keyWith(first.value))
+          : keyWith(first.value),
+    high:
+      last === null
+        ? edge(typeStart + 1)
+        : last.isOpen
+          ? keyWith(last.value)
+          : afterPrefix(keyWith(last.value)),
+  };
+}
+
+function byLow(a: KeyRange, b: KeyRange): number {
+  return Buffer.compare(a.low ?? Buffer.alloc(0), b.low ?? Buffer.alloc(0));
+}
+
+/** `$in: [1, 1.0]` is one range. */
+function withoutDoubles(ranges: readonly KeyRange[]): KeyRange[] {
+  return ranges.filter((range, i) => i === 0 || byLow(range, ranges[i - 1] as KeyRange) !== 0);
+}

@@ -1,0 +1,182 @@
+/** One connection of a driver: takes its messages one after the other and answers each. */
+import type { Socket } from 'node:net';
+import { type Document, deserialize, serialize } from 'bson';
+import type { EngineDatabase } from '../../../databases/engine.ts';
+import { CommandError } from '../command-error.ts';
+import { ClientLogin } from './client-login.ts';
+import { scanCommand } from './command-scan.ts';
+import { type Connected, OPEN_COMMANDS, USER_COMMANDS } from './connection-commands.ts';
+import { readMessages } from './message-reader.ts';
+import { Malformed } from './message-sections.ts';
+import type { Login, TenantLogins } from './tenant-logins.ts';
+import * as wire from './wire-messages.ts';
+
+/** Of the commands that are read here and not in the process of a database. */
+const MAX_OWN_BYTES = 32 * 1024;
+/** For a reply that its client does not take. */
+const DRAIN_MS = 60_000;
+/** A stranger who says nothing; monitors of drivers ask at least every minute. */
+const STRANGER_IDLE_MS = 5 * 60_000;
+
+export interface ConnectionDeps {
+  readonly logins: Pick<TenantLogins, 'find'>;
+  readonly now: () => Date;
+  /** Throws CommandError when there is no place for one more. */
+  readonly admit: (login: Login, connection: ClientConnection) => void;
+  /** Also when it never was admitted. */
+  readonly gone: (connection: ClientConnection) => void;
+  /** Resolves when a large message of that database may come; the result ends the turn. */
+  readonly takeTurn: (database: string) => Promise<() => void>;
+  /** Has a command executed; resolves with the reply. Never rejects. */
+  readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
+  readonly sizeBytes: (database: EngineDatabase) => Promise<number>;
+}
+
+export class ClientConnection implements Connected {
+  readonly id: number;
+  readonly address: string;
+  readonly login: ClientLogin;
+  readonly #socket: Socket;
+  readonly #deps: ConnectionDeps;
+  #user: Login | null = null;
+  #lastReply = 0;
+
+  constructor(id: number, socket: Socket, deps: ConnectionDeps) {
+    this.id = id;
+    this.address = `${socket.remoteAddress}:${socket.remotePort}`;
+    this.#socket = socket;
+    this.#deps = deps;
+    this.login = new ClientLogin({ logins: deps.logins, admit: (login) => this.#admit(login) });
+  }
+
+  get user(): Login | null {
+    return this.#user;
+  }
+
+  /** Resolves when the connection is gone. */
+  async serve(): Promise<void> {
+    const socket = this.#socket;
+    socket.setNoDelay(true).setKeepAlive(true);
+    socket.setTimeout(STRANGER_IDLE_MS, () => socket.destroy());
+    socket.on('error', () => {});
+    try {
+      const isKnown = () => this.#user !== null;
+      const takeTurn = () => this.#deps.takeTurn(this.#user?.database.database ?? '');
+      for await (const message of readMessages(socket, { isKnown, takeTurn })) {
+        await this.#answer(message);
+        if (this.login.isExhausted) break;
+      }
+    } catch {
+      // What it sent is not of this protocol, or it left: either way there is nobody to tell.
+    } finally {
+      socket.destroy();
+      this.logOut();
+      this.#deps.gone(this);
+    }
+  }
+
+  /** At once, whatever it does. */
+  end(): void {
+    this.#socket.destroy();
+  }
+
+  now(): Date {
+    return this.#deps.now();
+  }
+
+  async sizeBytes(): Promise<number> {
+    return this.#user === null ? 0 : this.#deps.sizeBytes(this.#user.database);
+  }
+
+  logOut(): void {
+    if (this.#user === null) return;
+    this.#deps.gone(this);
+    this.#user = null;
+    this.#socket.setTimeout(STRANGER_IDLE_MS);
+  }
+
+  #admit(login: Login): void {
+    this.logOut();
+    this.#deps.admit(login, this);
+    this.#user = login;
+    this.#socket.setTimeout(0);
+  }
+
+  async #answer(message: Buffer): Promise<void> {
+    const [requestId, opCode] = [message.readInt32LE(4), message.readInt32LE(12)];
+    if (opCode === wire.OP.query) {
+      const document = await this.#greet(wire.readQuery(message));
+      await this.#send(wire.writeQueryReply({ ...this.#replyTo(requestId), document }));
+    } else if (opCode === wire.OP.message) {
+      const command = wire.readCommandMessage(message);
+      const document = await this.#run(command);
+      if (command.moreToCome) return;
+      await this.#send(wire.writeMessage({ ...this.#replyTo(requestId), document }));
+    } else throw new Malformed(`a message of the kind ${opCode}`);
+  }
+
+  #replyTo(responseTo: number) {
+    this.#lastReply = (this.#lastReply + 1) & 0x7fffffff;
+    return { requestId: this.#lastReply, responseTo };
+  }
+
+  /** What drivers send first, in the way of old. */
+  async #greet(query: Buffer): Promise<Uint8Array> {
+    const { name } = scanCommand(query);
+    if (/^(?:hello|ismaster)$/i.test(name)) return this.#runOwn(name, query, 'admin');
+    return failure(new CommandError(352, `Unsupported OP_QUERY command: ${name}`));
+  }
+
+  async #run({ body, bytes }: wire.CommandMessage): Promise<Uint8Array> {
+    const { name, database } = scanCommand(body);
+    if (database === null) return failure(new CommandError(40571, 'OP_MSG requests require a $db argument'));
+    if (OPEN_COMMANDS.has(name)) return this.#runOwn(name, body, database);
+    if (this.#user === null)
+      return failure(new CommandError('Unauthorized', `Command ${name} requires authentication`));
+    if (USER_COMMANDS.has(name)) return this.#runOwn(name, body, database);
+    const own = this.#user.database;
+    if (database !== own.database) {
+      const what = `not authorized on ${database} to execute command ${name}`;
+      return failure(new CommandError('Unauthorized', what));
+    }
+    return this.#deps.execute(own, bytes);
+  }
+
+  async #runOwn(name: string, body: Buffer, database: string): Promise<Uint8Array> {
+    try {
+      if (body.length > MAX_OWN_BYTES) throw new CommandError('InvalidLength', `${name} is too long`);
+      const command = readBody(body);
+      const run = OPEN_COMMANDS.get(name) ?? USER_COMMANDS.get(name);
+      return serialize((await run?.(this, command, database)) ?? {});
+    } catch (error) {
+      return failure(error);
+    }
+  }
+
+  async #send(pieces: readonly Uint8Array[]): Promise<void> {
+    const socket = this.#socket;
+    if (socket.destroyed) return;
+    socket.cork();
+    const isTaken = pieces.map((piece) => socket.write(piece)).every(Boolean);
+    socket.uncork();
+    if (isTaken) return;
+    const timer = setTimeout(() => socket.destroy(), DRAIN_MS);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    socket.once('drain', resolve).once('close', resolve);
+    await promise;
+    socket.off('drain', resolve).off('close', resolve);
+    clearTimeout(timer);
+  }
+}
+
+function readBody(body: Buffer): Document {
+  try {
+    return deserialize(body);
+  } catch (error) {
+    throw new CommandError(22, `invalid BSON: ${(error as Error).message}`);
+  }
+}
+
+function failure(error: unknown): Uint8Array {
+  return serialize((error instanceof CommandError ? error : new CommandError(8, 'internal error')).reply());
+}

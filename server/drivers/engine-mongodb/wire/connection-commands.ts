@@ -1,0 +1,116 @@
+/** The commands that concern a connection and not what is in a database. */
+import { type Document, Double } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { SERVER_VERSION } from '../server-version.ts';
+import type { ClientLogin } from './client-login.ts';
+import type { Login } from './tenant-logins.ts';
+import { MAX_MESSAGE_BYTES } from './wire-messages.ts';
+
+/** Of SERVER_VERSION. */
+const MAX_WIRE_VERSION = 21;
+const MAX_DOCUMENT_BYTES = 16 * 2 ** 20;
+const MAX_BATCH = 100_000;
+const SESSION_MINUTES = 30;
+
+/** A connection, as its commands know it. */
+export interface Connected {
+  readonly id: number;
+  /** `127.0.0.1:40000`. */
+  readonly address: string;
+  readonly login: ClientLogin;
+  /** Who has logged in. */
+  readonly user: Login | null;
+  now(): Date;
+  sizeBytes(): Promise<number>;
+  logOut(): void;
+}
+
+type Command = (connected: Connected, command: Document, database: string) => Document | Promise<Document>;
+
+const hello: Command = async (connected, command) => ({
+  ...(command.helloOk === true || command.hello !== undefined ? { helloOk: true } : {}),
+  ...(command.hello === undefined ? { ismaster: true } : { isWritablePrimary: true }),
+  maxBsonObjectSize: MAX_DOCUMENT_BYTES,
+  maxMessageSizeBytes: MAX_MESSAGE_BYTES,
+  maxWriteBatchSize: MAX_BATCH,
+  localTime: connected.now(),
+  logicalSessionTimeoutMinutes: SESSION_MINUTES,
+  connectionId: connected.id,
+  minWireVersion: 0,
+  maxWireVersion: MAX_WIRE_VERSION,
+  readOnly: false,
+  ...(command.saslSupportedMechs === undefined ? {} : { saslSupportedMechs: ['SCRAM-SHA-256'] }),
+  ...(await speculative(connected, command.speculativeAuthenticate)),
+  ok: 1,
+});
+
+/** Says nothing of a log-in that fails: the driver tries again in the long way, and is told then. */
+async function speculative({ login }: Connected, command: unknown): Promise<Document> {
+  if (typeof command !== 'object' || command === null) return {};
+  const { db, saslStart } = command as Document;
+  if (saslStart === undefined || typeof db !== 'string') return {};
+  try {
+    return { speculativeAuthenticate: await login.start(command as Document, db) };
+  } catch (error) {
+    if (error instanceof CommandError) return {};
+    throw error;
+  }
+}
+
+const OPEN: Readonly<Record<string, Command>> = {
+  hello,
+  isMaster: hello,
+  ismaster: hello,
+  ping: () => ({ ok: 1 }),
+  saslStart: ({ login }, command, database) => login.start(command, database),
+  saslContinue: ({ login }, command) => login.proceed(command),
+  logout: (connected) => {
+    connected.logOut();
+    return { ok: 1 };
+  },
+  endSessions: () => ({ ok: 1 }),
+  whatsmyuri: ({ address }) => ({ you: address, ok: 1 }),
+  buildInfo: () => BUILD_INFO,
+  buildinfo: () => BUILD_INFO,
+  connectionStatus: ({ user }) => ({
+    authInfo: {
+      authenticatedUsers: user === null ? [] : [{ user: user.database.username, db: user.database.database }],
+      authenticatedUserRoles: user === null ? [] : [{ role: 'readWrite', db: user.database.database }],
+    },
+    ok: 1,
+  }),
+};
+
+const BUILD_INFO: Document = {
+  version: SERVER_VERSION,
+  gitVersion: 'cloudlet',
+  versionArray: [...SERVER_VERSION.split('.').map(Number), 0],
+  modules: ['cloudlet'],
+  storageEngines: ['sqlite'],
+  bits: 64,
+  debug: false,
+  maxBsonObjectSize: MAX_DOCUMENT_BYTES,
+  ok: 1,
+};
+
+const USER: Readonly<Record<string, Command>> = {
+  listDatabases: async (connected, command) => {
+    const name = connected.user?.database.database;
+    const isWanted = command.filter?.name === undefined || command.filter.name === name;
+    const bytes = new Double(await connected.sizeBytes());
+    const databases = isWanted ? [{ name, sizeOnDisk: bytes, empty: false }] : [];
+    if (command.nameOnly === true) return { databases: databases.map(({ name }) => ({ name })), ok: 1 };
+    return { databases, totalSize: bytes, totalSizeMb: Math.floor(bytes.value / 2 ** 20), ok: 1 };
+  },
+  getParameter: (_, command) => {
+    const isWanted = command.getParameter === '*' || 'featureCompatibilityVersion' in command;
+    if (!isWanted) throw new CommandError('InvalidOptions', 'no option found to get');
+    return { featureCompatibilityVersion: { version: SERVER_VERSION.slice(0, 3) }, ok: 1 };
+  },
+  refreshSessions: () => ({ ok: 1 }),
+};
+
+/** What anyone may ask who has not logged in. */
+export const OPEN_COMMANDS: ReadonlyMap<string, Command> = new Map(Object.entries(OPEN));
+/** On any database, for who has logged in: they tell nothing of others. */
+export const USER_COMMANDS: ReadonlyMap<string, Command> = new Map(Object.entries(USER));

@@ -1,0 +1,211 @@
+/**
+ * Owns the port that drivers connect to, says who they are, and hands each command to the process of their
+ * own database. The port is chosen once and kept: users' programs have it in their settings.
+ */
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { AppError } from '../../../errors.ts';
+import { KeyLocks } from '../../../key-locks.ts';
+import { freePort, holderOf, keepPort, keptPort } from '../../managed-server/server-port.ts';
+import type { ServerTls } from '../../managed-server/server-tls.ts';
+import { CommandError } from '../command-error.ts';
+import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
+import type { Login } from './tenant-logins.ts';
+
+const HOST = '127.0.0.1';
+const ALARM = 'mongodb_unavailable';
+const RETRY_MS = 5000;
+const HANDSHAKE_MS = 10_000;
+/** Of all databases, and of those who have not logged in. */
+const MAX_CONNECTIONS = 2000;
+
+export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {
+  /** Ours, where the port is kept. */
+  readonly folder: string;
+  readonly firstPort: number;
+  /** For users on other hosts; null: nobody but this host's programs connects. */
+  readonly tls: ServerTls | null;
+  readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
+}
+
+export class MongoRouter {
+  readonly #deps: MongoRouterDeps;
+  readonly #turns = new KeyLocks();
+  readonly #all = new Set<ClientConnection>();
+  /** Those that have logged in, by database. */
+  readonly #sessions = new Map<string, Set<ClientConnection>>();
+  #servers: readonly Server[] = [];
+  #starting: Promise<void> | null = null;
+  #retry: NodeJS.Timeout | undefined;
+  #problem: AppError | null = null;
+  #isClosed = false;
+  #lastId = 0;
+
+  constructor(deps: MongoRouterDeps) {
+    this.#deps = deps;
+  }
+
+  /** Why it does not listen, when it should; null: nothing is wrong. */
+  get problem(): AppError | null {
+    return this.#problem;
+  }
+
+  /** Null until it first listened. */
+  get port(): number | null {
+    return keptPort(this.#deps.folder);
+  }
+
+  sessionsOf(database: string): number {
+    return this.#sessions.get(database)?.size ?? 0;
+  }
+
+  /** Throws `engine_unavailable` when another program has the port; it is then tried again. */
+  listen(): Promise<void> {
+    if (this.#servers.length > 0) return Promise.resolve();
+    this.#starting ??= this.#listen().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  /** Ends the connections of a database. */
+  endSessions(database: string): void {
+    for (const connection of this.#sessions.get(database) ?? []) connection.end();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    await this.#starting?.catch(() => {});
+    const closed = this.#servers.map((server) => once(server.close(), 'close'));
+    for (const connection of this.#all) connection.end();
+    await Promise.all(closed);
+  }
+
+  async #listen(): Promise<void> {
+    const { alarms } = this.#deps;
+    if (this.#isClosed) throw new AppError('engine_unavailable', 'the engine is being stopped with Cloudlet');
+    const kept = this.port;
+    try {
+      this.#servers = kept === null ? await this.#choosePort() : await this.#open(kept);
+    } catch (error) {
+      this.#problem = error instanceof AppError ? error : cannotListen(error);
+      alarms.raise(ALARM, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
+      this.#tryAgain();
+      throw this.#problem;
+    }
+    this.#problem = null;
+    alarms.clear(ALARM);
+  }
+
+  async #choosePort(): Promise<readonly Server[]> {
+    const { folder, firstPort } = this.#deps;
+    for (let from = firstPort; ; ) {
+      const port = await freePort(from);
+      try {
+        const servers = await this.#open(port);
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        keepPort(folder, port);
+        return servers;
+      } catch (error) {
+        // Another program took it since we looked.
+        if (!isTaken(error)) throw error;
+        from = port + 1;
+      }
+    }
+  }
+
+  async #open(port: number): Promise<readonly Server[]> {
+    const servers: Server[] = [];
+    try {
+      for (const host of this.#deps.tls?.listen ?? [HOST]) servers.push(await this.#listenAt(host, port));
+      return servers;
+    } catch (error) {
+      for (const server of servers) server.close();
+      throw error;
+    }
+  }
+
+  async #listenAt(host: string, port: number): Promise<Server> {
+    const { tls } = this.#deps;
+    const take = (socket: Socket) => this.#take(socket);
+    const server =
+      tls === null
+        ? createServer(take)
+        : createTlsServer({ ...tls.certificate(), handshakeTimeout: HANDSHAKE_MS }, take);
+    server.maxConnections = MAX_CONNECTIONS;
+    server.listen({ port, host: host === '*' ? undefined : host, exclusive: true });
+    await once(server, 'listening');
+    return server;
+  }
+
+  #tryAgain(): void {
+    if (this.#isClosed) return;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.listen().catch(() => {}), RETRY_MS);
+    this.#retry.unref();
+  }
+
+  #take(socket: Socket): void {
+    if (this.#all.size >= MAX_CONNECTIONS) return void socket.destroy();
+    const { logins, now, execute, sizeBytes } = this.#deps;
+    const connection = new ClientConnection(++this.#lastId, socket, {
+      logins,
+      now,
+      execute,
+      sizeBytes,
+      admit: (login, who) => this.#admit(login, who),
+      gone: (who) => this.#forget(who),
+      takeTurn: (database) => this.#takeTurn(database),
+    });
+    this.#all.add(connection);
+    void connection.serve().finally(() => this.#all.delete(connection));
+  }
+
+  #admit({ database, access }: Login, connection: ClientConnection): void {
+    if (access === 'none') throw new CommandError(18, 'The database is suspended');
+    const sessions = this.#sessions.get(database.database) ?? new Set();
+    const most = database.limits.connections;
+    if (sessions.size >= most) {
+      const what = `Too many connections: this database takes ${most}. Set maxPoolSize in the connection string`;
+      throw new CommandError(18, what);
+    }
+    this.#sessions.set(database.database, sessions.add(connection));
+  }
+
+  #forget(connection: ClientConnection): void {
+    const database = connection.user?.database;
+    if (database === undefined) return;
+    const sessions = this.#sessions.get(database.database);
+    sessions?.delete(connection);
+    if (sessions?.size === 0) this.#sessions.delete(database.database);
+  }
+
+  #takeTurn(database: string): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<() => void>();
+    void this.#turns.run(database, () => new Promise<void>((end) => resolve(end)));
+    return promise;
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+}
+
+function cannotListen(cause: unknown): AppError {
+  const { port, message } = cause as Error & { readonly port: number };
+  const retry = { retryAfterSeconds: 5, cause };
+  if (!isTaken(cause)) {
+    return new AppError('engine_unavailable', `the port of MongoDB cannot be opened: ${message}`, {
+      ...retry,
+      hint: 'correct CLOUDLET_DATABASE_HOST: an address of this host, or a name',
+    });
+  }
+  const holder = holderOf(port) ?? 'another program';
+  return new AppError('engine_unavailable', `port ${port} of MongoDB is taken by ${holder}`, {
+    ...retry,
+    hint: 'stop that program; databases of MongoDB are then back within seconds',
+  });
+}
