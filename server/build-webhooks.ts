@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
+import { Changes } from './metadata/change.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import type { Jobs } from './system/jobs.ts';
 import type { MasterKeys } from './system/master-key.ts';
@@ -28,7 +29,7 @@ export function buildWebhooks({ config, clock, log, base }: WebhookParts) {
     allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
   });
   const shared = {
-    metadata,
+    changes: new Changes({ metadata }),
     clock,
     sealer: base.keys,
     outbound,

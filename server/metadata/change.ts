@@ -3,6 +3,7 @@
  * caller is answered. All of it is one commit: effect, refusals and the answer under the caller's
  * Idempotency-Key or operation (decisions/0020).
  */
+import { AppError } from '../errors.ts';
 import {
   CommitOutcomeUnknown,
   CommitRejected,
@@ -14,8 +15,11 @@ import { noReceipt, type Receipt } from './receipt.ts';
 
 type Reason = CommitRejected['reason'];
 
-/** `retry`: somebody was faster, so build the change anew. Else what the caller is told. */
-export type Refusal = 'retry' | ((reason: Reason) => Error | Promise<Error>);
+/**
+ * `retry`: somebody was faster, so build the change anew. `skip`: somebody did this already, so nothing is
+ * stored and that is well; for work that nobody waits for. Else what the caller is told.
+ */
+export type Refusal = 'retry' | 'skip' | ((reason: Reason) => Error | Promise<Error>);
 
 /** Whoever asked: the answer is recorded for them in the commit that has the effect. */
 export interface Recorder {
@@ -68,25 +72,42 @@ export class Changes {
 
   /**
    * Builds a change and commits it with the answer, which is what `build` returns. Rejects with what a
-   * refusal names, with CommitRejected when a statement without one refuses or others are faster again and
-   * again, and with what Metadata.commit() rejects with.
+   * refusal names, with `write_conflict` when others are faster again and again, with CommitRejected when a
+   * statement refuses that names nothing, and with what Metadata.commit() rejects with.
    */
   async run<T>(recorder: Recorder, build: (change: Change) => T | Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       const change = new Change();
       const answer = await build(change);
-      const { statements, refusals, hooks } = change;
+      const { refusals, hooks } = change;
+      const statements = [...change.statements, ...recorder.receipt(answer)];
       try {
-        await this.#metadata.commit([...statements, ...recorder.receipt(answer)]);
+        if (statements.length > 0) await this.#metadata.commit(statements);
       } catch (error) {
         if (error instanceof CommitOutcomeUnknown) for (const hook of hooks) hook();
         if (!(error instanceof CommitRejected)) throw error;
         const refusal = refusals[error.index];
-        if (refusal === 'retry' && tries < MAX_TRIES) continue;
-        throw typeof refusal === 'function' ? await refusal(error.reason) : error;
+        if (refusal === 'skip') return answer;
+        if (refusal === 'retry') {
+          if (tries < MAX_TRIES) continue;
+          throw tooManyTries(error);
+        }
+        throw refusal ? await refusal(error.reason) : error;
       }
       for (const hook of hooks) hook();
       return answer;
     }
   }
+
+  /** Stores what a timer, or a start of Cloudlet, finds to do. Rejects as run(). */
+  async store(statements: readonly Statement[], refused?: Refusal): Promise<void> {
+    await this.run(UNASKED, (change) => change.addAll(statements, refused));
+  }
+}
+
+function tooManyTries(cause: unknown): AppError {
+  return new AppError('write_conflict', 'Others changed the same thing again and again', {
+    hint: 'Send the request again',
+    cause,
+  });
 }

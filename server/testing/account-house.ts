@@ -10,6 +10,7 @@ import { ApiKeys } from '../accounts/api-keys.ts';
 import { Authenticator } from '../accounts/authenticator.ts';
 import { LoginThrottle } from '../accounts/login-throttle.ts';
 import { type PasswordCost, Passwords } from '../accounts/passwords.ts';
+import type { Call, Principal } from '../accounts/principal.ts';
 import type { Sealer } from '../accounts/sealer.ts';
 import { Sessions } from '../accounts/sessions.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
@@ -20,6 +21,7 @@ import { StandingStore } from '../billing/standing-store.ts';
 import { FakeClock } from '../clock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { randomSecret } from '../ids.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { Alarms } from '../system/alarms.ts';
 
 /** Of one account, at most. */
@@ -40,6 +42,11 @@ export function testSealer(key = randomSecret(32)): Sealer {
       return Buffer.concat([cipher.update(bytes.subarray(12, -16)), cipher.final()]);
     },
   };
+}
+
+/** A call whose answer is not kept. */
+export function by(principal: Principal): Call {
+  return { principal, ...UNASKED };
 }
 
 /** Cheap hashes, so that tests of rules do not wait for memory. */

@@ -3,6 +3,7 @@
 import type { Principal } from '../accounts/principal.ts';
 import { systemClock } from '../clock.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Deliveries } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
@@ -32,7 +33,7 @@ export async function openWebhookHouse() {
     const metadata = options.wrapMetadata?.(house.metadata) ?? house.metadata;
     const reports: string[] = [];
     const shared = {
-      metadata,
+      changes: new Changes({ metadata }),
       clock,
       sealer: house.sealer,
       webhookStore: new WebhookStore(metadata),

@@ -53,6 +53,8 @@ export interface OutgoingRow extends DeliveryRow {
 const COLUMNS = `d.id, d.delivery_id, d.webhook, e.event_id, e.type, e.body, d.state, d.reason, d.tries,
   d.next_at, d.created_at`;
 const FROM = 'FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event';
+const NOT_WAITING = `NOT EXISTS (SELECT 1 FROM webhook_deliveries d
+  WHERE d.event = webhook_events.id AND d.state = 'pending')`;
 
 export class DeliveryStore {
   readonly #reads: Reads;
@@ -89,7 +91,7 @@ export class DeliveryStore {
   nextOf(webhook: number): Awaitable<OutgoingRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS}, w.webhook_id, w.url, w.failing_since, w.sealed_secret, w.sealed_old_secret,
-         w.old_secret_until, a.closed_at IS NOT NULL AS account_closed
+         w.old_secret_until, CASE WHEN a.closed_at IS NULL THEN 0 ELSE 1 END AS account_closed
        ${FROM} JOIN webhooks w ON w.id = d.webhook JOIN accounts a ON a.id = w.account_id
        WHERE d.webhook = ? AND d.state = 'pending' ORDER BY d.next_at, d.id LIMIT 1`,
       webhook,
@@ -216,6 +218,16 @@ export class DeliveryStore {
     };
   }
 
+  async countFailed(webhook: number, since: number): Promise<number> {
+    const row = await this.#reads.get<{ count: number }>(
+      `SELECT count(*) AS count FROM webhook_deliveries
+       WHERE webhook = ? AND state = 'failed' AND created_at >= ?`,
+      webhook,
+      since,
+    );
+    return row?.count ?? 0;
+  }
+
   /** All that failed since, from the beginning, now. */
   replayFailed(webhook: number, since: number, now: number): Statement {
     return {
@@ -259,15 +271,18 @@ export class DeliveryStore {
     ];
   }
 
-  /** At most `limit` of before `before` that wait for nothing, with their deliveries and attempts. */
-  deleteOldEvents(before: number, limit: number): Statement {
-    return {
-      sql: `DELETE FROM webhook_events WHERE id IN
-              (SELECT id FROM webhook_events e WHERE at < ? AND is_pending = 0 AND NOT EXISTS
-                (SELECT 1 FROM webhook_deliveries d WHERE d.event = e.id AND d.state = 'pending')
-               ORDER BY at LIMIT ?)`,
-      params: [before, limit],
-    };
+  /** Events of before `before` that wait for nothing. */
+  oldEvents(before: number, limit: number): Awaitable<{ readonly id: number }[]> {
+    return this.#reads.all(
+      `SELECT id FROM webhook_events WHERE at < ? AND is_pending = 0 AND ${NOT_WAITING} ORDER BY at LIMIT ?`,
+      before,
+      limit,
+    );
+  }
+
+  /** An event with its deliveries and their attempts, unless it waits again. */
+  deleteEvent(id: number): Statement {
+    return { sql: `DELETE FROM webhook_events WHERE id = ? AND ${NOT_WAITING}`, params: [id] };
   }
 }
 

@@ -1,18 +1,17 @@
 /** What was sent to a webhook, as its owner sees it; tests, replays and recoveries. */
-import type { Principal } from '../accounts/principal.ts';
+import type { Call, Principal } from '../accounts/principal.ts';
 import { type Clock, formatTime, formatTimeOrNull, readTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { isId, newId } from '../ids.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
-import { noReceipt, type Receipt } from '../metadata/receipt.ts';
+import type { Changes } from '../metadata/change.ts';
 import type { AttemptRow, DeliveryRow, DeliveryStore } from './deliveries-store.ts';
 import { writeEvent } from './events.ts';
 import type { Delivery, Recovered } from './schema.ts';
 import type { WebhookRow } from './store.ts';
-import type { Webhooks } from './webhooks.ts';
+import { type Webhooks, webhookNotFound } from './webhooks.ts';
 
 export interface DeliveriesDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly deliveryStore: DeliveryStore;
   readonly webhooks: Webhooks;
   readonly clock: Clock;
@@ -43,9 +42,9 @@ export class Deliveries {
   }
 
   /** Sends a `webhook.test` to this webhook alone. Throws `webhook_not_found`, `webhook_disabled`. */
-  async test(principal: Principal, webhookId: string, receipt: Receipt = noReceipt): Promise<Delivery> {
-    const { metadata, deliveryStore, clock, wake } = this.#deps;
-    const webhook = await this.#findEnabled(principal, webhookId);
+  async test(call: Call, webhookId: string): Promise<Delivery> {
+    const { changes, deliveryStore, clock, wake } = this.#deps;
+    const webhook = await this.#findEnabled(call.principal, webhookId);
     const at = clock.now();
     const event = writeEvent({
       accountId: webhook.account_id,
@@ -66,53 +65,50 @@ export class Deliveries {
       next_at: at,
       created_at: at,
     };
-    const insert = deliveryStore.insertDelivery({
-      deliveryId: row.delivery_id,
-      webhook: webhook.id,
-      event: { rowIdOf: 0 },
-      failed: null,
-      at,
+    return changes.run(call, (change) => {
+      const stored = change.add(deliveryStore.insertSettledEvent(event));
+      const delivery = { deliveryId: row.delivery_id, webhook: webhook.id, event: stored, failed: null, at };
+      change.add(deliveryStore.insertDelivery(delivery), webhookNotFound);
+      change.after(wake);
+      return present(row, []);
     });
-    const answer = present(row, []);
-    await metadata.commit([deliveryStore.insertSettledEvent(event), insert, ...receipt(answer)]);
-    wake();
-    return answer;
   }
 
   /**
    * Sends an event again, under the id it had. Throws `webhook_not_found`, `delivery_not_found`,
    * `webhook_disabled`.
    */
-  async replay(
-    principal: Principal,
-    path: { readonly webhookId: string; readonly deliveryId: string },
-    receipt: Receipt = noReceipt,
+  replay(
+    call: Call,
+    { webhookId, deliveryId }: { readonly webhookId: string; readonly deliveryId: string },
   ): Promise<Delivery> {
-    const { deliveryStore, clock, wake } = this.#deps;
-    const webhook = await this.#findEnabled(principal, path.webhookId);
-    const row = isId('dlv', path.deliveryId)
-      ? await deliveryStore.find(webhook.id, path.deliveryId)
-      : undefined;
-    if (row === undefined) throw deliveryNotFound();
-    const now = clock.now();
-    const again = { ...row, state: 'pending', reason: null, next_at: now } as const;
-    const answer = present(again, await deliveryStore.attempts(row.id));
-    await this.#commitTo([deliveryStore.replay(row.id, now), ...receipt(answer)]);
-    wake();
-    return answer;
+    const { changes, deliveryStore, clock, wake } = this.#deps;
+    return changes.run(call, async (change) => {
+      const webhook = await this.#findEnabled(call.principal, webhookId);
+      const row = isId('dlv', deliveryId) ? await deliveryStore.find(webhook.id, deliveryId) : undefined;
+      if (row === undefined) throw deliveryNotFound();
+      const now = clock.now();
+      change.expect(deliveryStore.replay(row.id, now), deliveryNotFound);
+      change.after(wake);
+      const again = { ...row, state: 'pending', reason: null, next_at: now } as const;
+      return present(again, await deliveryStore.attempts(row.id));
+    });
   }
 
   /**
    * Sends everything again that failed since, oldest first. Throws `invalid_request`, `webhook_not_found`,
    * `webhook_disabled`.
    */
-  async recover(principal: Principal, webhookId: string, since: string): Promise<Recovered> {
-    const { metadata, deliveryStore, clock, wake } = this.#deps;
+  recover(call: Call, webhookId: string, since: string): Promise<Recovered> {
+    const { changes, deliveryStore, clock, wake } = this.#deps;
     const from = readTime('since', since);
-    const webhook = await this.#findEnabled(principal, webhookId);
-    const [result] = await metadata.commit([deliveryStore.replayFailed(webhook.id, from, clock.now())]);
-    wake();
-    return { recovered: result?.changes ?? 0 };
+    return changes.run(call, async (change) => {
+      const { id } = await this.#findEnabled(call.principal, webhookId);
+      const recovered = await deliveryStore.countFailed(id, from);
+      change.add({ ...deliveryStore.replayFailed(id, from, clock.now()), expectChanges: recovered }, 'retry');
+      change.after(wake);
+      return { recovered };
+    });
   }
 
   async *#list(webhook: number, before: number, limit: number): AsyncGenerator<ListedDelivery> {
@@ -136,15 +132,6 @@ export class Deliveries {
     throw new AppError('webhook_disabled', `This webhook is disabled: ${webhook.disabled_message}`, {
       hint: 'Enable it first, with PATCH and {"enabled": true}',
     });
-  }
-
-  async #commitTo(statements: readonly Statement[]): Promise<void> {
-    try {
-      await this.#deps.metadata.commit(statements);
-    } catch (error) {
-      if (error instanceof CommitRejected && error.index === 0) throw deliveryNotFound();
-      throw error;
-    }
   }
 }
 

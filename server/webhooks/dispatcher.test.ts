@@ -3,6 +3,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { isGenuine, type Received, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../accounts/principal.ts';
 import { AppError } from '../errors.ts';
+import { by } from '../testing/account-house.ts';
 import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
 import { eventStatements } from './events.ts';
 
@@ -30,7 +31,7 @@ afterEach(async () => {
 });
 
 const newWebhook = (url = receiver.url, events?: ['*'] | ['credits.low']) =>
-  cloud.webhooks.create(ann, { url, ...(events && { events }) });
+  cloud.webhooks.create(by(ann), { url, ...(events && { events }) });
 const numbers = (all: readonly Received[] = receiver.received) =>
   all.map(({ body }) => JSON.parse(body).data.number as number);
 const passed = async (ms: number) => {
@@ -132,7 +133,7 @@ test('one account takes at most 4 of 16 places', async () => {
   const others = [];
   for (let i = 0; i < 4; i++) {
     const other = await house.newPrincipal(`other${accounts}-${i}`);
-    for (let k = 0; k < 4; k++) await cloud.webhooks.create(other, { url: slow.url });
+    for (let k = 0; k < 4; k++) await cloud.webhooks.create(by(other), { url: slow.url });
     others.push(other);
   }
   cloud.dispatcher.wake();
@@ -181,15 +182,15 @@ test('410 disables at once; what waits and what comes is kept as failed and can 
     ],
   );
   const refused = (error: unknown) => error instanceof AppError && error.code === 'webhook_disabled';
-  await assert.rejects(cloud.deliveries.recover(ann, id, since), refused);
-  await cloud.webhooks.change(ann, id, { enabled: true });
+  await assert.rejects(cloud.deliveries.recover(by(ann), id, since), refused);
+  await cloud.webhooks.change(by(ann), id, { enabled: true });
   receiver.reply = () => ({ status: 200 });
   const [first] = receiver.received.splice(0);
-  assert.deepEqual(await cloud.deliveries.recover(ann, id, since), { recovered: 3 });
+  assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 3 });
   await cloud.dispatcher.settled();
   assert.deepEqual(numbers(), lost);
   assert.equal(receiver.received[0]?.id, first?.id);
-  assert.deepEqual(await cloud.deliveries.recover(ann, id, since), { recovered: 0 });
+  assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 0 });
 });
 
 test('five days of nothing but failures disable; one success in between does not', async () => {
@@ -213,7 +214,7 @@ test('five days of nothing but failures disable; one success in between does not
   const { enabled, disabled_reason } = await cloud.webhooks.describe(ann, id);
   assert.deepEqual([enabled, disabled_reason?.code], [false, 'failing']);
   assert.ok((await cloud.log(ann, id)).every(({ state }) => state !== 'pending'));
-  const { failing_since } = await cloud.webhooks.change(ann, id, { enabled: true });
+  const { failing_since } = await cloud.webhooks.change(by(ann), id, { enabled: true });
   assert.equal(failing_since, null);
 });
 
@@ -323,7 +324,7 @@ test('a deleted webhook gets no more, nor does one of a closed account', async (
   const { id } = await newWebhook();
   await newWebhook(`${receiver.url}/kept`);
   await house.emit(ann);
-  await cloud.webhooks.remove(ann, id);
+  await cloud.webhooks.remove(by(ann), id);
   await cloud.dispatcher.settled();
   assert.deepEqual(
     receiver.received.map(({ path }) => path),

@@ -10,7 +10,8 @@
 import type { Sealer } from '../accounts/sealer.ts';
 import type { Clock } from '../clock.ts';
 import { newId, randomSecret } from '../ids.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import type { Outbound } from '../system/outbound.ts';
 import type { DeliveryStore, DueRow, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
 import { type AttemptResult, attemptDelivery } from './delivery-attempt.ts';
@@ -20,7 +21,7 @@ import { openSecret } from './secrets.ts';
 import type { ListenerRow, WebhookStore } from './store.ts';
 
 export interface DispatcherDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly webhookStore: WebhookStore;
   readonly deliveryStore: DeliveryStore;
   readonly clock: Clock;
@@ -112,18 +113,15 @@ export class Dispatcher {
 
   /** Gives every new event its deliveries, each event exactly once. */
   async #fanOut(): Promise<void> {
-    const { metadata, deliveryStore } = this.#deps;
-    for (;;) {
-      const events = await deliveryStore.pendingEvents(EVENT_BATCH);
-      if (events.length === 0 || !this.#isOpen) return;
-      const statements = await this.#deliveriesOf(events);
-      try {
-        await metadata.commit(statements);
-      } catch (error) {
-        if (!(error instanceof CommitRejected)) throw error;
-        // A webhook was removed since it was read: the next tick reads again.
-        return;
-      }
+    const { changes, deliveryStore } = this.#deps;
+    let hasMore = true;
+    while (hasMore && this.#isOpen) {
+      hasMore = await changes.run(UNASKED, async (change) => {
+        const events = await deliveryStore.pendingEvents(EVENT_BATCH);
+        // A webhook may be removed meanwhile.
+        change.addAll(await this.#deliveriesOf(events), 'retry');
+        return events.length > 0;
+      });
     }
   }
 
@@ -193,9 +191,9 @@ export class Dispatcher {
   }
 
   async #attempt(row: OutgoingRow): Promise<void> {
-    const { metadata, deliveryStore, clock } = this.#deps;
+    const { changes, deliveryStore, clock } = this.#deps;
     if (row.account_closed === 1) {
-      await metadata.commit([deliveryStore.giveUpOn(row.webhook, 'the account was closed')]);
+      await changes.store([deliveryStore.giveUpOn(row.webhook, 'the account was closed')]);
       return;
     }
     const result = await attemptDelivery(this.#deps, {
@@ -209,12 +207,8 @@ export class Dispatcher {
       const ms = Math.min(result.retryAfterMs, MAX_REST_MS);
       this.#paused.set(row.webhook, clock.monotonic() + ms);
     }
-    try {
-      await metadata.commit(this.#outcome(row, result));
-    } catch (error) {
-      // It was replayed, given up or removed meanwhile; the row as it is now counts.
-      if (!(error instanceof CommitRejected)) throw error;
-    }
+    // It may be replayed, given up or removed meanwhile: the row as it is then counts.
+    await changes.store(this.#outcome(row, result), 'skip');
   }
 
   #secretsOf(row: OutgoingRow, now: number): string[] {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../accounts/principal.ts';
+import { by } from '../testing/account-house.ts';
 import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -23,7 +24,7 @@ beforeEach(async () => {
   ann = await house.newPrincipal(`ann${++accounts}`);
   cloud = house.open();
   cloud.dispatcher.start();
-  webhookId = (await cloud.webhooks.create(ann, { url: receiver.url })).id;
+  webhookId = (await cloud.webhooks.create(by(ann), { url: receiver.url })).id;
 });
 afterEach(async () => {
   await cloud.dispatcher.close();
@@ -77,11 +78,11 @@ test('of many deliveries the newest are kept, and what still waits', async () =>
 });
 
 test('of many replays the newest attempts are kept', async () => {
-  const { id: deliveryId } = await cloud.deliveries.test(ann, webhookId);
+  const { id: deliveryId } = await cloud.deliveries.test(by(ann), webhookId);
   await cloud.dispatcher.settled();
   for (let i = 0; i < 55; i++) {
     house.clock.advance(1000);
-    await cloud.deliveries.replay(ann, { webhookId, deliveryId });
+    await cloud.deliveries.replay(by(ann), { webhookId, deliveryId });
     await cloud.dispatcher.settled();
   }
   const [delivery] = await cloud.log(ann, webhookId);
@@ -94,7 +95,7 @@ test('of many replays the newest attempts are kept', async () => {
 
 test('what belonged to a closed account goes, events that nobody wanted as well', async () => {
   await send();
-  await cloud.webhooks.change(ann, webhookId, { events: ['credits.low'] });
+  await cloud.webhooks.change(by(ann), webhookId, { events: ['credits.low'] });
   await send();
   await cloud.sweeper.sweep();
   assert.equal((await cloud.log(ann, webhookId)).length, 1);

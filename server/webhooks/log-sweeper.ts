@@ -1,11 +1,11 @@
 /** Keeps the log of what was sent within bounds, of age and of length. */
 import type { Clock } from '../clock.ts';
-import type { Metadata } from '../metadata/metadata.ts';
+import type { Changes } from '../metadata/change.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import type { WebhookStore } from './store.ts';
 
 export interface LogSweeperDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly webhookStore: WebhookStore;
   readonly deliveryStore: DeliveryStore;
   readonly clock: Clock;
@@ -35,33 +35,29 @@ export class LogSweeper {
    * accounts, and secrets that sign no longer. What still waits to be delivered stays.
    */
   async sweep(): Promise<void> {
-    const {
-      metadata,
-      webhookStore,
-      deliveryStore,
-      clock,
-      keptDeliveries: kept = KEPT_DELIVERIES,
-    } = this.#deps;
+    const { changes, webhookStore, deliveryStore, clock } = this.#deps;
+    const { keptDeliveries: kept = KEPT_DELIVERIES } = this.#deps;
     const now = clock.now();
-    await metadata.commit([webhookStore.forgetOldSecrets(now), webhookStore.deleteOfClosedAccounts()]);
+    await changes.store([webhookStore.forgetOldSecrets(now), webhookStore.deleteOfClosedAccounts()]);
     await this.#removeOld(now - KEPT_MS);
     for (const webhook of await deliveryStore.crowded(kept)) await this.#removeBeyond(webhook, kept);
   }
 
   /** In commits that others need not wait for long. */
   async #removeOld(before: number): Promise<void> {
-    const { metadata, deliveryStore } = this.#deps;
+    const { changes, deliveryStore } = this.#deps;
     for (;;) {
-      const [result] = await metadata.commit([deliveryStore.deleteOldEvents(before, BATCH)]);
-      if ((result?.changes ?? 0) < BATCH || this.#isStopped) return;
+      const old = await deliveryStore.oldEvents(before, BATCH);
+      await changes.store(old.map(({ id }) => deliveryStore.deleteEvent(id)));
+      if (old.length < BATCH || this.#isStopped) return;
     }
   }
 
   async #removeBeyond(webhook: number, kept: number): Promise<void> {
-    const { metadata, deliveryStore } = this.#deps;
+    const { changes, deliveryStore } = this.#deps;
     for (;;) {
       const rows = await deliveryStore.beyond(webhook, { kept, limit: BATCH });
-      await metadata.commit(rows.flatMap((row) => deliveryStore.deleteDelivery(row)));
+      await changes.store(rows.flatMap((row) => deliveryStore.deleteDelivery(row)));
       if (rows.length < BATCH || this.#isStopped) return;
     }
   }

@@ -52,7 +52,7 @@ function findRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       rules: requireWebhookFields,
       responses: { 201: CreatedWebhook },
       errors: ['too_many_webhooks'],
-      handler: ({ principal, body, receipt }) => webhooks.create(principal, body, receipt),
+      handler: (call) => webhooks.create(call, call.body),
     }),
     defineRoute({
       ...READ,
@@ -98,7 +98,7 @@ function changeRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       rules: requireWebhookFields,
       responses: { 200: Webhook },
       errors: ['webhook_not_found'],
-      handler: ({ principal, params, body }) => webhooks.change(principal, params.id, body),
+      handler: (call) => webhooks.change(call, call.params.id, call.body),
     }),
     defineRoute({
       ...WRITE,
@@ -109,7 +109,7 @@ function changeRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       params: WebhookPath,
       responses: { 200: DeletedWebhook },
       errors: ['webhook_not_found'],
-      handler: ({ principal, params }) => webhooks.remove(principal, params.id),
+      handler: (call) => webhooks.remove(call, call.params.id),
     }),
   ];
 }
@@ -139,9 +139,9 @@ function secretRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       body: SecretRotation,
       responses: { 200: WebhookSecret },
       errors: ['webhook_not_found'],
-      handler: ({ principal, params, body, receipt }) => {
-        const overlapMs = (body.overlap_seconds ?? DAY_SECONDS) * 1000;
-        return webhooks.rotateSecret(principal, params.id, { overlapMs, receipt });
+      handler: (call) => {
+        const overlapMs = (call.body.overlap_seconds ?? DAY_SECONDS) * 1000;
+        return webhooks.rotateSecret(call, call.params.id, overlapMs);
       },
     }),
   ];
@@ -159,7 +159,7 @@ function deliveryRoutes({ deliveries }: WebhookRoutesDeps): Route[] {
       params: WebhookPath,
       responses: { 201: Delivery },
       errors: ['webhook_not_found', 'webhook_disabled'],
-      handler: ({ principal, params, receipt }) => deliveries.test(principal, params.id, receipt),
+      handler: (call) => deliveries.test(call, call.params.id),
     }),
     defineRoute({
       ...READ,
@@ -188,9 +188,9 @@ function deliveryRoutes({ deliveries }: WebhookRoutesDeps): Route[] {
       params: DeliveryPath,
       responses: { 200: Delivery },
       errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
-      handler: ({ principal, params, receipt }) => {
-        const path = { webhookId: params.id, deliveryId: params.delivery_id };
-        return deliveries.replay(principal, path, receipt);
+      handler: (call) => {
+        const { id: webhookId, delivery_id: deliveryId } = call.params;
+        return deliveries.replay(call, { webhookId, deliveryId });
       },
     }),
     defineRoute({
@@ -203,7 +203,7 @@ function deliveryRoutes({ deliveries }: WebhookRoutesDeps): Route[] {
       body: Recovery,
       responses: { 200: Recovered },
       errors: ['webhook_not_found', 'webhook_disabled'],
-      handler: ({ principal, params, body }) => deliveries.recover(principal, params.id, body.since),
+      handler: (call) => deliveries.recover(call, call.params.id, call.body.since),
     }),
   ];
 }

@@ -27,13 +27,6 @@ export interface ListenerRow {
   readonly is_enabled: number;
 }
 
-/** What its owner changes; undefined stays. */
-export interface WebhookFields {
-  readonly url?: string | undefined;
-  readonly description?: string | undefined;
-  readonly events?: string | undefined;
-}
-
 const COLUMNS = `id, webhook_id, account_id, url, description, events, is_enabled, disabled_code,
   disabled_message, sealed_secret, sealed_old_secret, old_secret_until, failing_since, created_at`;
 
@@ -86,24 +79,20 @@ export class WebhookStore {
     };
   }
 
-  /** Refuses when it is gone. Another address begins without the failures of the one before. */
-  update(id: number, fields: WebhookFields): Statement {
+  /** What its owner changes. Refuses unless it is as it was read. */
+  update(before: WebhookRow, after: WebhookRow): Statement {
     return {
-      sql: `UPDATE webhooks SET description = coalesce(?, description), events = coalesce(?, events),
-              failing_since = CASE WHEN coalesce(?, url) = url THEN failing_since END, url = coalesce(?, url)
-            WHERE id = ?`,
+      sql: `UPDATE webhooks SET url = ?, description = ?, events = ?, is_enabled = ?, disabled_code = ?,
+              disabled_message = ?, failing_since = ?
+            WHERE id = ? AND url = ? AND description = ? AND events = ? AND is_enabled = ?
+              AND coalesce(failing_since, 0) = ?`,
       params: [
-        ...[fields.description ?? null, fields.events ?? null, fields.url ?? null, fields.url ?? null, id],
+        ...[after.url, after.description, after.events, after.is_enabled, after.disabled_code],
+        ...[after.disabled_message, after.failing_since],
+        ...[before.id, before.url, before.description, before.events, before.is_enabled],
+        before.failing_since ?? 0,
       ],
       expectChanges: 1,
-    };
-  }
-
-  enable(id: number): Statement {
-    return {
-      sql: `UPDATE webhooks SET is_enabled = 1, disabled_code = NULL, disabled_message = NULL,
-              failing_since = NULL WHERE id = ? AND is_enabled = 0`,
-      params: [id],
     };
   }
 
@@ -130,12 +119,12 @@ export class WebhookStore {
     };
   }
 
-  /** The secret until now signs as well until `until`. Both are sealed for the same context. */
-  replaceSecret(id: number, sealed: Uint8Array, until: number): Statement {
+  /** The secret of `before` signs as well until `until`. Refuses when it is no longer the secret. */
+  replaceSecret({ id, sealed_secret }: WebhookRow, sealed: Uint8Array, until: number): Statement {
     return {
       sql: `UPDATE webhooks SET sealed_old_secret = sealed_secret, old_secret_until = ?, sealed_secret = ?
-            WHERE id = ?`,
-      params: [until, sealed, id],
+            WHERE id = ? AND sealed_secret = ?`,
+      params: [until, sealed, id, sealed_secret],
       expectChanges: 1,
     };
   }

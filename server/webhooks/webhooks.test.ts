@@ -3,7 +3,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { isGenuine, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../accounts/principal.ts';
 import { type ErrorCode, isAppError } from '../errors.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import { by } from '../testing/account-house.ts';
 import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
 import { MAX_WEBHOOKS } from './webhooks.ts';
 
@@ -26,7 +26,7 @@ afterEach(() => cloud.dispatcher.close());
 const code = (wanted: ErrorCode) => (error: unknown) => isAppError(error, wanted);
 
 test('a webhook is made, read, changed and removed; its secret is sealed and shown on demand', async () => {
-  const { secret, ...made } = await cloud.webhooks.create(ann, { url: URL, description: 'mine' });
+  const { secret, ...made } = await cloud.webhooks.create(by(ann), { url: URL, description: 'mine' });
   assert.deepEqual(made.events, ['*']);
   assert.deepEqual(await cloud.webhooks.describe(ann, made.id), made);
   assert.equal((await cloud.webhooks.secret(ann, made.id)).secret, secret);
@@ -39,66 +39,68 @@ test('a webhook is made, read, changed and removed; its secret is sealed and sho
     assert.ok(hex !== '' && !hex.includes(part.toString('hex')));
   }
   const url = 'http://example.org/other?a=b';
-  const changed = await cloud.webhooks.change(ann, made.id, { url, events: ['vm.failed', 'vm.failed'] });
+  const changed = await cloud.webhooks.change(by(ann), made.id, { url, events: ['vm.failed', 'vm.failed'] });
   assert.deepEqual(changed, { ...made, url, events: ['vm.failed'] });
-  const disabled = await cloud.webhooks.change(ann, made.id, { enabled: false });
+  const disabled = await cloud.webhooks.change(by(ann), made.id, { enabled: false });
   assert.deepEqual([disabled.enabled, disabled.disabled_reason?.code], [false, 'owner']);
-  const enabled = await cloud.webhooks.change(ann, made.id, { enabled: true, description: '' });
+  const enabled = await cloud.webhooks.change(by(ann), made.id, { enabled: true, description: '' });
   assert.deepEqual(enabled, { ...changed, description: '' });
-  await cloud.webhooks.remove(ann, made.id);
+  await cloud.webhooks.remove(by(ann), made.id);
   await assert.rejects(cloud.webhooks.describe(ann, made.id), code('webhook_not_found'));
 });
 
 test('addresses that cannot be right are refused, on creation and on change', async () => {
-  const { id } = await cloud.webhooks.create(ann, { url: URL });
+  const { id } = await cloud.webhooks.create(by(ann), { url: URL });
   const wrong = [
     ...['', 'example.org', '/hook', 'ftp://example.org/', 'javascript:alert(1)', 'file:///etc/passwd'],
     ...['https://u:p@example.org/', 'https://u@example.org/', 'https://example.org/#a', 'https://'],
     ...['https://example.org/a b', ' https://example.org/', 'https://example.org/\n', 'http://[::1'],
   ];
   for (const url of wrong) {
-    await assert.rejects(cloud.webhooks.create(ann, { url }), code('invalid_request'), url);
-    await assert.rejects(cloud.webhooks.change(ann, id, { url }), code('invalid_request'), url);
+    await assert.rejects(cloud.webhooks.create(by(ann), { url }), code('invalid_request'), url);
+    await assert.rejects(cloud.webhooks.change(by(ann), id, { url }), code('invalid_request'), url);
   }
-  await assert.rejects(cloud.webhooks.create(ann, { url: URL, description: 'a\0' }), code('invalid_request'));
+  await assert.rejects(
+    cloud.webhooks.create(by(ann), { url: URL, description: 'a\0' }),
+    code('invalid_request'),
+  );
   assert.equal((await cloud.webhooks.describe(ann, id)).url, URL);
 });
 
 test('30 at once: as many as an account may have, and one more when one is gone', async () => {
   const outcomes = await Promise.allSettled(
-    Array.from({ length: 30 }, () => cloud.webhooks.create(ann, { url: URL })),
+    Array.from({ length: 30 }, () => cloud.webhooks.create(by(ann), { url: URL })),
   );
   const made = outcomes.filter((outcome) => outcome.status === 'fulfilled');
   assert.equal(made.length, MAX_WEBHOOKS);
   for (const outcome of outcomes) {
     if (outcome.status === 'rejected') assert.ok(isAppError(outcome.reason, 'too_many_webhooks'));
   }
-  await cloud.webhooks.remove(ann, made[0]?.value.id ?? '');
-  await cloud.webhooks.create(ann, { url: URL });
+  await cloud.webhooks.remove(by(ann), made[0]?.value.id ?? '');
+  await cloud.webhooks.create(by(ann), { url: URL });
   const other = await house.newPrincipal(`other${accounts}`);
-  await cloud.webhooks.create(other, { url: URL });
+  await cloud.webhooks.create(by(other), { url: URL });
 });
 
 test("another account's webhook and delivery are not there", async () => {
-  const { id } = await cloud.webhooks.create(ann, { url: URL });
-  const { id: deliveryId } = await cloud.deliveries.test(ann, id);
+  const { id } = await cloud.webhooks.create(by(ann), { url: URL });
+  const { id: deliveryId } = await cloud.deliveries.test(by(ann), id);
   const eve = await house.newPrincipal(`eve${accounts}`);
-  const own = await cloud.webhooks.create(eve, { url: URL });
+  const own = await cloud.webhooks.create(by(eve), { url: URL });
   const missing = code('webhook_not_found');
-  const receipt = noReceipt;
   for (const other of [id, 'whk-0', '', own.id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))]) {
     await assert.rejects(cloud.webhooks.describe(eve, other), missing);
-    await assert.rejects(cloud.webhooks.change(eve, other, { enabled: false }), missing);
-    await assert.rejects(cloud.webhooks.remove(eve, other), missing);
+    await assert.rejects(cloud.webhooks.change(by(eve), other, { enabled: false }), missing);
+    await assert.rejects(cloud.webhooks.remove(by(eve), other), missing);
     await assert.rejects(cloud.webhooks.secret(eve, other), missing);
-    await assert.rejects(cloud.webhooks.rotateSecret(eve, other, { overlapMs: 0, receipt }), missing);
-    await assert.rejects(cloud.deliveries.test(eve, other), missing);
-    await assert.rejects(cloud.deliveries.recover(eve, other, '2026-01-01 00:00:00'), missing);
+    await assert.rejects(cloud.webhooks.rotateSecret(by(eve), other, 0), missing);
+    await assert.rejects(cloud.deliveries.test(by(eve), other), missing);
+    await assert.rejects(cloud.deliveries.recover(by(eve), other, '2026-01-01 00:00:00'), missing);
     await assert.rejects(cloud.deliveries.list(eve, other, { before: 0, limit: 1 }), missing);
-    await assert.rejects(cloud.deliveries.replay(eve, { webhookId: other, deliveryId }), missing);
+    await assert.rejects(cloud.deliveries.replay(by(eve), { webhookId: other, deliveryId }), missing);
   }
   const mixed = { webhookId: own.id, deliveryId };
-  await assert.rejects(cloud.deliveries.replay(eve, mixed), code('delivery_not_found'));
+  await assert.rejects(cloud.deliveries.replay(by(eve), mixed), code('delivery_not_found'));
   assert.equal((await cloud.webhooks.describe(ann, id)).enabled, true);
 });
 
@@ -106,16 +108,16 @@ test('after a rotation both secrets sign until the old one is over, and then it 
   const receiver = await WebhookReceiver.open();
   try {
     cloud.dispatcher.start();
-    const { id, secret: first } = await cloud.webhooks.create(ann, { url: receiver.url });
+    const { id, secret: first } = await cloud.webhooks.create(by(ann), { url: receiver.url });
     const send = async () => {
-      await cloud.deliveries.test(ann, id);
+      await cloud.deliveries.test(by(ann), id);
       await cloud.dispatcher.settled();
       const got = receiver.received.at(-1);
       assert.ok(got !== undefined);
       return got;
     };
     const overlapMs = 86_400_000;
-    const rotated = await cloud.webhooks.rotateSecret(ann, id, { overlapMs, receipt: noReceipt });
+    const rotated = await cloud.webhooks.rotateSecret(by(ann), id, overlapMs);
     assert.equal(rotated.previous_secret, first);
     assert.deepEqual(await cloud.webhooks.secret(ann, id), rotated);
     const both = await send();
@@ -129,7 +131,7 @@ test('after a rotation both secrets sign until the old one is over, and then it 
     await cloud.sweeper.sweep();
     const count = 'SELECT count(*) AS n FROM webhooks WHERE sealed_old_secret IS NOT NULL';
     assert.deepEqual(await house.metadata.get(count), { n: 0 });
-    const now = await cloud.webhooks.rotateSecret(ann, id, { overlapMs: 0, receipt: noReceipt });
+    const now = await cloud.webhooks.rotateSecret(by(ann), id, 0);
     assert.equal(now.previous_secret, null);
     assert.equal((await send()).signature.split(' ').length, 1);
   } finally {
@@ -141,10 +143,10 @@ test('a replay sends what was delivered again, as it was; the log shows every at
   const receiver = await WebhookReceiver.open();
   try {
     cloud.dispatcher.start();
-    const { id } = await cloud.webhooks.create(ann, { url: receiver.url, events: ['credits.low'] });
-    const { id: deliveryId } = await cloud.deliveries.test(ann, id);
+    const { id } = await cloud.webhooks.create(by(ann), { url: receiver.url, events: ['credits.low'] });
+    const { id: deliveryId } = await cloud.deliveries.test(by(ann), id);
     await cloud.dispatcher.settled();
-    const answer = await cloud.deliveries.replay(ann, { webhookId: id, deliveryId });
+    const answer = await cloud.deliveries.replay(by(ann), { webhookId: id, deliveryId });
     assert.deepEqual([answer.state, answer.attempts.length], ['pending', 1]);
     await cloud.dispatcher.settled();
     const [first, second] = receiver.received;
@@ -158,9 +160,9 @@ test('a replay sends what was delivered again, as it was; the log shows every at
 });
 
 test('the log is paged newest first', async () => {
-  const { id } = await cloud.webhooks.create(ann, { url: URL });
+  const { id } = await cloud.webhooks.create(by(ann), { url: URL });
   const made: string[] = [];
-  for (let i = 0; i < 5; i++) made.unshift((await cloud.deliveries.test(ann, id)).id);
+  for (let i = 0; i < 5; i++) made.unshift((await cloud.deliveries.test(by(ann), id)).id);
   const found: string[] = [];
   let before = 0;
   for (;;) {

@@ -1,11 +1,10 @@
 /** Webhooks: made, found, changed and removed by their owner. */
-import type { Principal } from '../accounts/principal.ts';
+import type { Call, Principal } from '../accounts/principal.ts';
 import type { Sealer } from '../accounts/sealer.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
 import { AppError } from '../errors.ts';
 import { isId, newId } from '../ids.ts';
-import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
-import { noReceipt, type Receipt } from '../metadata/receipt.ts';
+import type { Changes } from '../metadata/change.ts';
 import { type Outbound, OutboundRefused } from '../system/outbound.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import { ALL_EVENTS } from './event-types.ts';
@@ -20,7 +19,7 @@ const LIST_STEP = 1000;
 const BY_OWNER = { code: 'owner', message: 'It was disabled by its owner' };
 
 export interface WebhooksDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly webhookStore: WebhookStore;
   readonly deliveryStore: DeliveryStore;
   readonly clock: Clock;
@@ -36,19 +35,15 @@ export class Webhooks {
   }
 
   /** Throws `invalid_request`, `too_many_webhooks`. */
-  async create(
-    principal: Principal,
-    input: NewWebhook,
-    receipt: Receipt = noReceipt,
-  ): Promise<CreatedWebhook> {
-    const { metadata, webhookStore, clock, sealer } = this.#deps;
+  async create(call: Call, input: NewWebhook): Promise<CreatedWebhook> {
+    const { changes, webhookStore, clock, sealer } = this.#deps;
     requireWebhookFields(input);
     await this.#requireReachable(input.url);
     const webhookId = newId('whk', clock);
     const secret = newWebhookSecret();
     const row = {
       webhook_id: webhookId,
-      account_id: principal.accountId,
+      account_id: call.principal.accountId,
       url: input.url,
       description: input.description ?? '',
       events: JSON.stringify([...new Set(input.events ?? [ALL_EVENTS])]),
@@ -56,16 +51,10 @@ export class Webhooks {
       created_at: clock.now(),
     };
     const fresh = { is_enabled: 1, disabled_code: null, disabled_message: null, failing_since: null };
-    const answer = { ...present({ ...row, ...fresh }), secret };
-    try {
-      await metadata.commit([webhookStore.insert(row, MAX_WEBHOOKS), ...receipt(answer)]);
-    } catch (error) {
-      if (!(error instanceof CommitRejected) || error.index !== 0) throw error;
-      throw new AppError('too_many_webhooks', `An account has at most ${MAX_WEBHOOKS} webhooks`, {
-        hint: 'Delete one that is no longer used',
-      });
-    }
-    return answer;
+    return changes.run(call, (change) => {
+      change.expect(webhookStore.insert(row, MAX_WEBHOOKS), tooManyWebhooks);
+      return { ...present({ ...row, ...fresh }), secret };
+    });
   }
 
   /** The caller's webhook. Throws `webhook_not_found`, also when it is someone else's. */
@@ -87,28 +76,27 @@ export class Webhooks {
   }
 
   /** What is not named stays. Throws `invalid_request`, `webhook_not_found`. */
-  async change(principal: Principal, webhookId: string, change: WebhookChange): Promise<Webhook> {
-    const { webhookStore, deliveryStore } = this.#deps;
-    requireWebhookFields(change);
-    const { id } = await this.findFor(principal, webhookId);
-    if (change.url !== undefined) await this.#requireReachable(change.url);
-    const events = change.events && JSON.stringify([...new Set(change.events)]);
-    const fields = { url: change.url, description: change.description, events };
-    const switched =
-      change.enabled === undefined
-        ? []
-        : change.enabled
-          ? [webhookStore.enable(id)]
-          : [webhookStore.disable(id, BY_OWNER), deliveryStore.giveUpOn(id, BY_OWNER.message)];
-    await this.#commitTo([webhookStore.update(id, fields), ...switched]);
-    return this.describe(principal, webhookId);
+  async change(call: Call, webhookId: string, wanted: WebhookChange): Promise<Webhook> {
+    const { changes, webhookStore, deliveryStore } = this.#deps;
+    requireWebhookFields(wanted);
+    await this.findFor(call.principal, webhookId);
+    if (wanted.url !== undefined) await this.#requireReachable(wanted.url);
+    return changes.run(call, async (change) => {
+      const before = await this.findFor(call.principal, webhookId);
+      const after = changed(before, wanted);
+      change.expect(webhookStore.update(before, after), 'retry');
+      if (after.is_enabled === 0) change.add(deliveryStore.giveUpOn(before.id, BY_OWNER.message));
+      return present(after);
+    });
   }
 
   /** The log of its deliveries goes with it. Throws `webhook_not_found`. */
-  async remove(principal: Principal, webhookId: string): Promise<{ readonly id: string }> {
-    const { id } = await this.findFor(principal, webhookId);
-    await this.#commitTo([this.#deps.webhookStore.delete(id)]);
-    return { id: webhookId };
+  async remove(call: Call, webhookId: string): Promise<{ readonly id: string }> {
+    const { id } = await this.findFor(call.principal, webhookId);
+    return this.#deps.changes.run(call, (change) => {
+      change.expect(this.#deps.webhookStore.delete(id), webhookNotFound);
+      return { id: webhookId };
+    });
   }
 
   /** Throws `webhook_not_found`. */
@@ -126,24 +114,20 @@ export class Webhooks {
   }
 
   /** A new secret; that until now signs too for `overlapMs`. Throws `webhook_not_found`. */
-  async rotateSecret(
-    principal: Principal,
-    webhookId: string,
-    { overlapMs, receipt }: { readonly overlapMs: number; readonly receipt: Receipt },
-  ): Promise<WebhookSecret> {
-    const { webhookStore, sealer, clock } = this.#deps;
-    const row = await this.findFor(principal, webhookId);
-    const secret = newWebhookSecret();
-    const until = clock.now() + overlapMs;
-    const answer = {
-      id: webhookId,
-      secret,
-      previous_secret: overlapMs === 0 ? null : openSecret(sealer, webhookId, row.sealed_secret),
-      previous_expires_at: overlapMs === 0 ? null : formatTime(until),
-    };
-    const sealed = sealSecret(sealer, webhookId, secret);
-    await this.#commitTo([webhookStore.replaceSecret(row.id, sealed, until), ...receipt(answer)]);
-    return answer;
+  rotateSecret(call: Call, webhookId: string, overlapMs: number): Promise<WebhookSecret> {
+    const { changes, webhookStore, sealer, clock } = this.#deps;
+    return changes.run(call, async (change) => {
+      const row = await this.findFor(call.principal, webhookId);
+      const secret = newWebhookSecret();
+      const until = clock.now() + overlapMs;
+      change.expect(webhookStore.replaceSecret(row, sealSecret(sealer, webhookId, secret), until), 'retry');
+      return {
+        id: webhookId,
+        secret,
+        previous_secret: overlapMs === 0 ? null : openSecret(sealer, webhookId, row.sealed_secret),
+        previous_expires_at: overlapMs === 0 ? null : formatTime(until),
+      };
+    });
   }
 
   /** Throws `invalid_request` when nothing would ever be sent there. */
@@ -156,16 +140,6 @@ export class Webhooks {
         fields: [{ field: 'url', message: error.message }],
         hint: 'The operator may allow further networks with CLOUDLET_FETCH_ALLOW',
       });
-    }
-  }
-
-  /** The first statement refuses when the webhook is gone. */
-  async #commitTo(statements: Parameters<Metadata['commit']>[0]): Promise<void> {
-    try {
-      await this.#deps.metadata.commit(statements);
-    } catch (error) {
-      if (error instanceof CommitRejected && error.index === 0) throw webhookNotFound();
-      throw error;
     }
   }
 }
@@ -185,8 +159,32 @@ class ListedWebhook {
   }
 }
 
-function webhookNotFound(): AppError {
+export function webhookNotFound(): AppError {
   return new AppError('webhook_not_found', 'You have no such webhook');
+}
+
+function tooManyWebhooks(): AppError {
+  return new AppError('too_many_webhooks', `An account has at most ${MAX_WEBHOOKS} webhooks`, {
+    hint: 'Delete one that is no longer used',
+  });
+}
+
+/** Another address, and being enabled again, begin without the failures of before. */
+function changed(before: WebhookRow, wanted: WebhookChange): WebhookRow {
+  const { url = before.url, description = before.description, enabled = before.is_enabled === 1 } = wanted;
+  const events = wanted.events ? JSON.stringify([...new Set(wanted.events)]) : before.events;
+  const isSwitched = enabled !== (before.is_enabled === 1);
+  const reason = enabled ? { code: null, message: null } : BY_OWNER;
+  return {
+    ...before,
+    url,
+    description,
+    events,
+    is_enabled: Number(enabled),
+    disabled_code: isSwitched ? reason.code : before.disabled_code,
+    disabled_message: isSwitched ? reason.message : before.disabled_message,
+    failing_since: url !== before.url || (isSwitched && enabled) ? null : before.failing_since,
+  };
 }
 
 function present(
