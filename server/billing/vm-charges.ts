@@ -17,6 +17,12 @@ export interface VmChargesDeps {
   readonly require: (accountId: number, neededMicro?: bigint) => Promise<void>;
 }
 
+interface WantedVm {
+  readonly account_id: number;
+  readonly plan: string;
+  readonly instance_type: string;
+}
+
 type CountedVm = UsedVm & { readonly vcpus: number };
 
 const NANO = 1e9;
@@ -29,9 +35,8 @@ export class VmCharges {
   }
 
   /** A refusal says that an hour of the type is needed. */
-  async require(accountId: number, instanceType: string): Promise<void> {
-    const plan = await this.planOf(accountId);
-    await this.#deps.require(accountId, this.#deps.holds.hourMicro(plan, instanceType) || undefined);
+  async require({ account_id, plan, instance_type }: WantedVm): Promise<void> {
+    await this.#deps.require(account_id, this.#deps.holds.hourMicro(plan, instance_type) || undefined);
   }
 
   /** '' without such an account. */

@@ -1,33 +1,33 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
+import type { Call } from '../accounts/principal.ts';
 import { AppError } from '../errors.ts';
 import { type Compute, openComputeHouse } from '../testing/compute-house.ts';
 
 const WISH = { name: 'web', instance_type: 't2.micro' };
 
-async function newVm(compute: Compute, who: Principal): Promise<string> {
+async function newVm(compute: Compute, who: Call): Promise<string> {
   return (await compute.machines.create(who, WISH)).vm_id;
 }
 
 async function open(t: TestContext) {
   const house = await openComputeHouse();
   t.after(() => house.close());
-  return { house, compute: await house.open(), ada: await house.newPrincipal('ada') };
+  return { house, compute: await house.open(), ada: await house.newCall('ada') };
 }
 
 /** A machine that runs, whose stop is stored and no more. The row as it was before. */
-async function cutOffStop(compute: Compute, who: Principal, code: string) {
+async function cutOffStop(compute: Compute, who: Call, code: string) {
   const vmId = await newVm(compute, who);
   await compute.power.start(who, vmId);
-  const row = await compute.machines.findFor(who, vmId);
-  await compute.changes.apply(row, { event: 'stop', desired: 'stopped', reason: { code, message: 'why' } });
+  const row = await compute.machines.findFor(who.principal, vmId);
+  await compute.lifecycle.apply(row, { event: 'stop', desired: 'stopped', reason: { code, message: 'why' } });
   return row;
 }
 
 test('what runs is stopped for want of credits, and only that is started again', async (t) => {
   const { house, compute, ada } = await open(t);
-  const bob = await house.newPrincipal('bob');
+  const bob = await house.newCall('bob');
   const [running, stopped, others] = [
     await newVm(compute, ada),
     await newVm(compute, ada),
@@ -36,11 +36,11 @@ test('what runs is stopped for want of credits, and only that is started again',
   for (const vmId of [running, stopped]) await compute.power.start(ada, vmId);
   await compute.power.start(bob, others);
   await compute.power.stop(ada, stopped);
-  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
-  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
+  await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
+  await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
   const states = () => house.reasons([running, stopped, others]);
   assert.deepEqual(await states(), ['stopped credits_exhausted', 'stopped shut_down', 'running null']);
-  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 0 });
   assert.deepEqual(await states(), ['running null', 'stopped shut_down', 'running null']);
 });
 
@@ -48,9 +48,9 @@ test('what there are no credits for yet goes on waiting', async (t) => {
   const { house, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   await compute.power.start(ada, vmId);
-  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
+  await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
   await house.spendAll();
-  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 1 });
+  assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 1 });
   assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
   assert.match(compute.reports.join(), /could not be started again.*insufficient_credits|credits/);
 });
@@ -61,7 +61,7 @@ test('a stop for want of credits that a crash cut off is still known as one', as
   const restarted = await house.open();
   await restarted.recovery.settle(vmId, { isSure: true });
   assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
-  assert.deepEqual(await restarted.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.deepEqual(await restarted.accountStops.resume(ada.principal.accountId), { waiting: 0 });
   assert.equal((await house.store.find(vmId))?.state, 'running');
 });
 
@@ -77,7 +77,7 @@ test('a stop that goes on while its account is resumed is waited for, and its ma
   });
   const recovery = restarted.recovery.settle(vmId, { isSure: true });
   await engineStops.promise;
-  const resumed = restarted.accountStops.resume(ada.accountId);
+  const resumed = restarted.accountStops.resume(ada.principal.accountId);
   mayStop.resolve();
   assert.deepEqual(await resumed, { waiting: 0 });
   await recovery;
@@ -89,7 +89,7 @@ test('a stop that nobody goes on with is finished before its machine is started 
   const { house, compute, ada } = await open(t);
   const { vm_id: vmId, handle } = await cutOffStop(compute, ada, 'account_suspended');
   const restarted = await house.open();
-  assert.deepEqual(await restarted.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.deepEqual(await restarted.accountStops.resume(ada.principal.accountId), { waiting: 0 });
   assert.deepEqual(await house.reasons([vmId]), ['running null']);
   assert.notEqual((await house.store.find(vmId))?.handle, handle, 'another run');
 });
@@ -99,14 +99,15 @@ test('what its owner started while its account was being resumed is left alone',
   const { vm_id: vmId } = await cutOffStop(compute, ada, 'account_suspended');
   const restarted = await house.open();
   const mayGoOn = Promise.withResolvers<void>();
-  const started = restarted.actions.run(vmId, 'start', async () => {
+  const find = () => restarted.machines.findFor(ada.principal, vmId);
+  const started = restarted.actions.run({ vmId, action: 'start', find }, async () => {
     await mayGoOn.promise;
     await house.metadata.commit([
       { sql: "UPDATE vms SET state = 'running', desired_state = 'running', reason_code = NULL", params: [] },
     ]);
-    return restarted.machines.findFor(ada, vmId);
+    return find();
   });
-  const resumed = restarted.accountStops.resume(ada.accountId);
+  const resumed = restarted.accountStops.resume(ada.principal.accountId);
   mayGoOn.resolve();
   await started;
   assert.deepEqual(await resumed, { waiting: 0 });
@@ -121,10 +122,10 @@ test('what was stopped with its account is started again with what credits stopp
   const [broke = '', owned = '', suspended = '', touched = '', never = ''] = ids;
   const states = () => house.reasons(ids);
   await compute.power.start(ada, broke);
-  await compute.accountStops.stop(ada.accountId, 'credits_exhausted');
+  await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
   for (const vmId of [owned, suspended, touched]) await compute.power.start(ada, vmId);
   await compute.power.stop(ada, owned);
-  await compute.accountStops.stop(ada.accountId, 'account_suspended');
+  await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.equal((await house.store.find(never))?.state, 'created');
   await compute.power.start(ada, touched);
   await compute.power.stop(ada, touched);
@@ -132,7 +133,7 @@ test('what was stopped with its account is started again with what credits stopp
     ...['stopped credits_exhausted', 'stopped shut_down', 'stopped account_suspended'],
     ...['stopped shut_down', 'created null'],
   ]);
-  assert.deepEqual(await compute.accountStops.resume(ada.accountId), { waiting: 0 });
+  assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 0 });
   assert.deepEqual(await states(), [
     ...['running null', 'stopped shut_down', 'running null', 'stopped shut_down', 'created null'],
   ]);
@@ -150,8 +151,8 @@ test('a start that is under way when its account is suspended is stopped as soon
   });
   const start = compute.power.start(ada, vmId);
   await engineStarts.promise;
-  await house.suspend(ada.accountId);
-  const stop = compute.accountStops.stop(ada.accountId, 'account_suspended');
+  await house.suspend(ada.principal.accountId);
+  const stop = compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   mayStart.resolve();
   assert.equal((await start).state, 'running');
   await stop;
@@ -162,7 +163,7 @@ test('a start that is under way when its account is suspended is stopped as soon
 test('nobody starts a machine of an account that is suspended or closed', async (t) => {
   const house = await openComputeHouse();
   t.after(() => house.close());
-  const ada = await house.newPrincipal('ada');
+  const ada = await house.newCall('ada');
   let suspend = async () => {};
   // The last moment: between the question whether the start may be and its commit.
   const compute = await house.open({
@@ -178,7 +179,7 @@ test('nobody starts a machine of an account that is suspended or closed', async 
   });
   const vmId = await newVm(compute, ada);
   const refused = { name: 'AppError', code: 'account_suspended' };
-  suspend = () => house.suspend(ada.accountId);
+  suspend = () => house.suspend(ada.principal.accountId);
   await assert.rejects(compute.power.start(ada, vmId), refused);
   assert.deepEqual(await house.reasons([vmId]), ['created null']);
   suspend = async () => {};
@@ -202,17 +203,17 @@ test('a guest that could not be stopped is stopped the next time', async (t) => 
   compute.scripted.script('stop', async () => {
     throw new AppError('engine_unavailable', 'as scripted');
   });
-  await compute.accountStops.stop(ada.accountId, 'account_suspended');
+  await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.equal((await house.store.find(vmId))?.state, 'error');
   assert.match(compute.reports.join(), /could not be stopped \(account_suspended\)/);
   compute.scripted.script('stop');
-  await compute.accountStops.stop(ada.accountId, 'account_suspended');
+  await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.deepEqual(await house.reasons([vmId]), ['stopped account_suspended']);
 });
 
 test('the machines of a closed account are deleted, whatever they were, and their addresses are free', async (t) => {
   const { house, compute, ada } = await open(t);
-  const bob = await house.newPrincipal('bob');
+  const bob = await house.newCall('bob');
   const others = await newVm(compute, bob);
   const [fresh, running, stopped] = [
     await newVm(compute, ada),
@@ -222,9 +223,9 @@ test('the machines of a closed account are deleted, whatever they were, and thei
   for (const vmId of [running, stopped]) await compute.power.start(ada, vmId);
   await compute.power.stop(ada, stopped);
   house.clock.advance(5000);
-  await compute.accountStops.stop(ada.accountId, 'account_closed');
-  await compute.accountStops.stop(ada.accountId, 'account_closed');
-  assert.deepEqual(await house.store.listOf(ada.accountId, 0, 10), []);
+  await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
+  await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
+  assert.deepEqual(await house.store.listOf(ada.principal.accountId, 0, 10), []);
   assert.deepEqual([...house.engine.guests.keys()], [others]);
   assert.equal((await house.store.addresses()).length, 1);
   const events = async (vmId: string) => (await house.usage(vmId)).map(({ event }) => event);
@@ -240,8 +241,8 @@ test('a machine of a closed account that cannot be deleted is deleted when it ca
   compute.scripted.script('stop', async () => {
     throw new AppError('engine_unavailable', 'gone');
   });
-  await compute.accountStops.stop(ada.accountId, 'account_closed');
-  const left = await house.store.listOf(ada.accountId, 0, 10);
+  await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
+  const left = await house.store.listOf(ada.principal.accountId, 0, 10);
   assert.deepEqual(
     left.map(({ vm_id }) => vm_id),
     [first],
@@ -249,6 +250,6 @@ test('a machine of a closed account that cannot be deleted is deleted when it ca
   assert.match(compute.reports.join(), /could not be deleted/);
   assert.equal(await house.store.find(second), undefined);
   compute.scripted.script('stop');
-  await compute.accountStops.stop(ada.accountId, 'account_closed');
+  await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
   assert.equal(await house.store.find(first), undefined);
 });

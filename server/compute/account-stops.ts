@@ -1,10 +1,12 @@
 /** Stops the machines of an account that may not run any, and starts or deletes them afterwards. */
 import { isAppError } from '../errors.ts';
+import { UNASKED } from '../metadata/change.ts';
 import type { Actions } from './actions.ts';
-import type { Reason } from './changes.ts';
+import type { Reason } from './lifecycle.ts';
+import type { MachineCall } from './machines.ts';
 import type { Power } from './power.ts';
 import type { Removal } from './removal.ts';
-import { noVmReceipt, type Runs } from './runs.ts';
+import type { Runs } from './runs.ts';
 import { PASSING_CAUSES, STOP_REASONS, type StopCause } from './stop-causes.ts';
 import type { VmRow, VmStore } from './store.ts';
 
@@ -20,6 +22,7 @@ export interface AccountStopsDeps {
 }
 
 const REMOVED_TOGETHER = 16;
+const BY_CLOUDLET: MachineCall = { ...UNASKED, principal: 'administrator' };
 
 interface Halt {
   /** Whether the machine, as it is when its turn comes, is to be stopped. */
@@ -55,7 +58,7 @@ export class AccountStops {
       await this.#each(rows, 'it could not be deleted with its account', async ({ vm_id: vmId }) => {
         // One that never ran has to be stopped, too.
         await this.#halt(vmId, { isDue: ({ state }) => state !== 'deleting', reason });
-        await this.#deps.removal.remove('administrator', vmId);
+        await this.#deps.removal.remove(BY_CLOUDLET, vmId);
       });
       after = rows.at(-1)?.id ?? after;
       if (rows.length < REMOVED_TOGETHER) return;
@@ -85,11 +88,14 @@ export class AccountStops {
   }
 
   /** After a start that is under way: nobody else would stop what it leads to. */
-  async #halt(vmId: string, wish: Halt): Promise<void> {
-    const { actions } = this.#deps;
+  async #halt(vmId: string, { isDue, reason }: Halt): Promise<void> {
+    const { actions, runs, graceMs } = this.#deps;
     for (;;) {
       try {
-        await actions.run(vmId, 'stop', (hurry) => this.#haltNow(vmId, { ...wish, hurry }));
+        const find = () => this.#find(vmId);
+        await actions.run({ vmId, action: 'stop', find }, async (row, hurry) =>
+          isDue(row) ? runs.halt(row, { graceMs, hurry, call: UNASKED, reason }) : row,
+        );
         return;
       } catch (error) {
         if (!isAppError(error, 'vm_locked')) throw error;
@@ -98,15 +104,10 @@ export class AccountStops {
     }
   }
 
-  async #haltNow(
-    vmId: string,
-    { isDue, reason, hurry }: Halt & { readonly hurry: AbortSignal },
-  ): Promise<VmRow> {
-    const { store, runs, graceMs } = this.#deps;
-    const row = await store.find(vmId);
+  async #find(vmId: string): Promise<VmRow> {
+    const row = await this.#deps.store.find(vmId);
     if (row === undefined) throw new Error('the machine is gone');
-    if (!isDue(row)) return row;
-    return runs.halt(row, { graceMs, hurry, receipt: noVmReceipt, ...(reason && { reason }) });
+    return row;
   }
 
   async #each(rows: readonly VmRow[], failure: string, work: (row: VmRow) => Promise<unknown>) {

@@ -1,7 +1,16 @@
 /** One action at a time on each machine. */
 import { AppError } from '../errors.ts';
+import type { Awaitable } from '../metadata/metadata.ts';
 import type { VmRow } from './store.ts';
 import { allowedActions, type VmAction } from './transitions.ts';
+
+/** An action, of whoever asks for it. */
+export interface Wanted {
+  readonly vmId: string;
+  readonly action: VmAction;
+  /** Reads the machine. Throws when there is none for whoever asks. */
+  readonly find: () => Awaitable<VmRow>;
+}
 
 interface Running {
   /** `settle`: short work of our own, which others wait for. */
@@ -14,17 +23,23 @@ export class Actions {
   readonly #running = new Map<string, Running>();
 
   /**
-   * Runs `work`, or waits for the same action when it is under way and gives its answer.
-   * Throws `vm_locked` while another one is. The signal is aborted by hurry().
+   * Runs `work` on the machine that `find` reads, or waits for the same action when it is under way and gives
+   * its answer. Throws what `find` throws, so that only who may see the machine learns anything of it, and
+   * `vm_locked` while another action is under way. The signal is aborted by hurry().
    */
-  async run(vmId: string, action: VmAction, work: (hurry: AbortSignal) => Promise<VmRow>): Promise<VmRow> {
-    for (let current = this.#running.get(vmId); current; current = this.#running.get(vmId)) {
+  async run(
+    { vmId, action, find }: Wanted,
+    work: (row: VmRow, hurry: AbortSignal) => Promise<VmRow>,
+  ): Promise<VmRow> {
+    for (;;) {
+      const row = await find();
+      const current = this.#running.get(vmId);
+      if (current === undefined) return this.#begin(vmId, action, (hurry) => work(row, hurry));
       // Every action gives the row that it led to, whoever began it.
       if (current.action === action) return (await current.done) as VmRow;
       if (current.action !== 'settle') throw locked(current.action, action);
       await current.done.catch(() => {});
     }
-    return this.#begin(vmId, action, work);
   }
 
   /** Waits for what runs, then runs `work`. */

@@ -1,10 +1,10 @@
 /** All of compute, put together on an engine and a front: by the composition root, and by tests. */
 import type { Clock } from '../clock.ts';
+import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { AccountStops } from './account-stops.ts';
 import { Actions } from './actions.ts';
 import type { AddressPool } from './addresses.ts';
-import { Changes } from './changes.ts';
 import { Exposures, type ExposuresDeps } from './exposures.ts';
 import type { Front } from './front.ts';
 import type { Hypervisor } from './hypervisor.ts';
@@ -12,6 +12,7 @@ import { ImageImports } from './image-imports.ts';
 import type { ImageSources } from './image-sources.ts';
 import { ImageStore } from './image-store.ts';
 import { Images } from './images.ts';
+import { Lifecycle } from './lifecycle.ts';
 import { Machines, type OpenFiles } from './machines.ts';
 import { Power } from './power.ts';
 import { Recovery } from './reconcile.ts';
@@ -47,16 +48,19 @@ export interface ComputeParts {
 
 /** Makes the parts; nothing runs until `supervisor.start()`. */
 export function assembleCompute(given: ComputeParts) {
-  const imageStore = new ImageStore(given.metadata);
+  const { metadata } = given;
+  const changes = new Changes({ metadata });
+  const imageStore = new ImageStore(metadata);
   const images = new Images({ store: imageStore });
   const { imageSources: sources, maxImageBytes: maxBytes } = given;
-  const imports = new ImageImports({ ...given, store: imageStore, sources, maxBytes });
-  const base = { ...given, images, answers: new VmAnswers(given), exposures: new Exposures(given) };
+  const imports = new ImageImports({ ...given, changes, store: imageStore, sources, maxBytes });
+  const exposures = new Exposures({ ...given, changes });
+  const base = { ...given, changes, images, exposures, answers: new VmAnswers(given) };
   const machines = new Machines(base);
   const actions = new Actions();
-  const changes = new Changes(base);
-  const runs = new Runs({ ...base, changes });
-  const parts = { ...base, machines, actions, changes, runs };
+  const lifecycle = new Lifecycle(base);
+  const runs = new Runs({ ...base, lifecycle });
+  const parts = { ...base, machines, actions, lifecycle, runs };
   const power = new Power(parts);
   const removal = new Removal(parts);
   const recovery = new Recovery({ ...parts, removal });
@@ -67,9 +71,9 @@ export function assembleCompute(given: ComputeParts) {
     imports,
     machines,
     actions,
-    changes,
+    lifecycle,
     runs,
-    exposures: base.exposures,
+    exposures,
     power,
     removal,
     recovery,

@@ -1,7 +1,7 @@
 /** Cloudlet is killed between every two steps of create, start, stop and delete, and started again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
+import type { Call } from '../accounts/principal.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import {
   type Compute,
@@ -23,7 +23,7 @@ function wrappers(fuse: Fuse) {
 const ACTIONS: Readonly<
   Record<
     string,
-    { prepare: readonly string[]; act: (cloud: Compute, ann: Principal, vmId: string) => Promise<unknown> }
+    { prepare: readonly string[]; act: (cloud: Compute, ann: Call, vmId: string) => Promise<unknown> }
   >
 > = {
   create: { prepare: [], act: (cloud, ann) => create(cloud, ann) },
@@ -39,7 +39,7 @@ const ACTIONS: Readonly<
   },
 };
 
-async function create(cloud: Compute, ann: Principal): Promise<string> {
+async function create(cloud: Compute, ann: Call): Promise<string> {
   return (await cloud.machines.create(ann, { name: 'web', instance_type: 't2.micro' })).vm_id;
 }
 
@@ -67,7 +67,7 @@ async function assertClean(house: ComputeHouse, cloud: Compute, where: string): 
   assert.equal(cloud.front.places.size, shouldRun.length, `${where}: fronts`);
   await assertUsage(house, where);
   // The pool of two addresses has lost none: what is not a machine's can still be given.
-  for (let free = 2 - rows.length; free > 0; free--) await create(cloud, await principalOf(house));
+  for (let free = 2 - rows.length; free > 0; free--) await create(cloud, await callOf(house));
 }
 
 /** Each machine's events in an order that can be billed. */
@@ -84,11 +84,11 @@ async function assertUsage(house: ComputeHouse, where: string): Promise<void> {
   }
 }
 
-const principals = new WeakMap<ComputeHouse, Principal>();
-async function principalOf(house: ComputeHouse): Promise<Principal> {
-  const principal = principals.get(house) ?? (await house.newPrincipal('ann'));
-  principals.set(house, principal);
-  return principal;
+const calls = new WeakMap<ComputeHouse, Call>();
+async function callOf(house: ComputeHouse): Promise<Call> {
+  const call = calls.get(house) ?? (await house.newCall('ann'));
+  calls.set(house, call);
+  return call;
 }
 
 async function restart(house: ComputeHouse): Promise<Compute> {
@@ -107,7 +107,7 @@ async function killAt(name: string, step: number): Promise<boolean> {
   const fuse = new Fuse();
   const where = `${name}, killed at step ${step}`;
   try {
-    const ann = await principalOf(house);
+    const ann = await callOf(house);
     const cloud = await house.open({ pool: '10.0.0.0/30', ...wrappers(fuse) });
     const { prepare = [], act } = ACTIONS[name] ?? assert.fail(name);
     const vmId = prepare.includes('create') ? await create(cloud, ann) : '';

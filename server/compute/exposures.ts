@@ -1,6 +1,6 @@
 /** Makes the address of each machine answer while it runs, and learns from it when a guest came to life. */
 import type { Clock } from '../clock.ts';
-import type { Metadata } from '../metadata/metadata.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Front, PortState } from './front.ts';
 import { guestNetwork } from './guest-spec.ts';
 import type { Hypervisor } from './hypervisor.ts';
@@ -12,7 +12,7 @@ export type Report = (vmId: string, what: string, error: unknown) => void;
 export interface ExposuresDeps {
   readonly front: Front;
   readonly hypervisor: Hypervisor;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly store: VmStore;
   readonly clock: Clock;
   readonly report: Report;
@@ -57,9 +57,9 @@ export class Exposures {
   }
 
   async #markReady(vmId: string): Promise<void> {
-    const { metadata, store, clock, report } = this.#deps;
+    const { changes, store, clock, report } = this.#deps;
     try {
-      await metadata.commit([store.markReady(vmId, clock.now())]);
+      await changes.run(UNASKED, (change) => change.add(store.markReady(vmId, clock.now())));
     } catch (error) {
       report(vmId, 'its first sign of life was not stored', error);
     }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { AppError, isAppError } from '../errors.ts';
+import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import {
   type Compute,
@@ -17,7 +18,6 @@ import {
 import { eventually } from '../testing/eventually.ts';
 import type { Hypervisor, ImportOptions } from './hypervisor.ts';
 
-const none = () => [];
 /** Larger than house's limit is what its assertRoom says, not its bytes. */
 const BYTES = Buffer.alloc(300_000, 7);
 
@@ -37,7 +37,7 @@ describe('imports of images', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const add = (from = compute) => from.imports.add({ name: 'a', path: join(folder, 'a') }, none);
+  const add = (from = compute) => from.imports.add(UNASKED, { name: 'a', path: join(folder, 'a') });
   const find = async (imageId: string, from = compute) => {
     const image = (await from.images.listAll()).find(({ image_id }) => image_id === imageId);
     assert.ok(image);
@@ -93,18 +93,18 @@ describe('imports of images', () => {
     const ids: string[] = [];
     for (let at = 0; at < 6; at++) {
       ids.push(
-        (await compute.imports.add({ name: 'u', url: `http://127.0.0.1:${port}/${at}` }, none)).image_id,
+        (await compute.imports.add(UNASKED, { name: 'u', url: `http://127.0.0.1:${port}/${at}` })).image_id,
       );
     }
     await eventually(() => asked.length === 4);
     assert.equal((await settled((await add()).image_id)).state, 'ready');
     const upload = await compute.imports.beginUpload();
     await upload.write(BYTES);
-    const uploaded = await compute.imports.finishUpload(upload, { name: 'b', sha256: undefined }, none);
+    const uploaded = await compute.imports.finishUpload(UNASKED, upload, { name: 'b', sha256: undefined });
     assert.equal((await settled(uploaded.image_id)).state, 'ready');
     assert.deepEqual([...asked].sort(), ['/0', '/1', '/2', '/3']);
-    await compute.imports.delete(ids[4] ?? '');
-    await compute.imports.delete(ids[0] ?? '');
+    await compute.imports.delete(UNASKED, ids[4] ?? '');
+    await compute.imports.delete(UNASKED, ids[0] ?? '');
     await eventually(() => asked.includes('/5'));
     assert.ok(!asked.includes('/4'));
     await compute.imports.close();
@@ -115,7 +115,7 @@ describe('imports of images', () => {
   test('one that waits is deleted at once, while another is under way', async () => {
     const release = hold();
     const [first, second] = [await add(), await add()];
-    await compute.imports.delete(second.image_id);
+    await compute.imports.delete(UNASKED, second.image_id);
     assert.equal((await compute.images.listAll()).length, 1);
     release();
     assert.equal((await settled(first.image_id)).state, 'ready');
@@ -215,7 +215,7 @@ describe('imports of images', () => {
   });
 
   test('an image that a machine is being made of cannot go, and none is made of one that went', async () => {
-    const owner = await house.newPrincipal('owner');
+    const owner = await house.newCall('owner');
     const wish = (image: string) => ({ name: 'm', instance_type: 't2.micro', image });
     const image = await add();
     const notReady = compute.machines.create(owner, wish(image.image_id));
@@ -223,7 +223,7 @@ describe('imports of images', () => {
     await settled(image.image_id);
     // The image goes after it was looked at and before the machine's row is stored.
     compute.scripted.script('prepare', async () => {
-      await compute.imports.delete(image.image_id);
+      await compute.imports.delete(UNASKED, image.image_id);
     });
     const late = compute.machines.create(owner, wish(image.image_id));
     await assert.rejects(late, (error) => isAppError(error, 'image_not_found'));
@@ -233,7 +233,7 @@ describe('imports of images', () => {
     const other = await add();
     await settled(other.image_id);
     await compute.machines.create(owner, wish(other.image_id));
-    await assert.rejects(compute.imports.delete(other.image_id), (error) =>
+    await assert.rejects(compute.imports.delete(UNASKED, other.image_id), (error) =>
       isAppError(error, 'image_in_use'),
     );
     assert.ok(house.engine.images.has(other.image_id));

@@ -7,7 +7,8 @@
 import type { Clock } from '../clock.ts';
 import { AppError, invalidField, isAppError } from '../errors.ts';
 import { isId, newId } from '../ids.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
+import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
 import { OutboundRefused } from '../system/outbound.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
@@ -19,7 +20,7 @@ import { vmNameProblem } from './names.ts';
 import { Semaphore } from './semaphore.ts';
 
 export interface ImageImportsDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly store: ImageStore;
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
@@ -30,8 +31,6 @@ export interface ImageImportsDeps {
   readonly maxBytes: number;
   readonly report: (imageId: string, what: string, error: unknown) => void;
 }
-
-type Receipt = (answer: AdminImage) => readonly Statement[];
 
 interface Import {
   readonly controller: AbortController;
@@ -63,14 +62,14 @@ export class ImageImports {
    * From a path or a URL; resolves once the row is stored. Throws `invalid_request`, `shutting_down`,
    * `payload_too_large` for a file of this host; what else is wrong with the bytes is in the row later.
    */
-  async add(input: NewImage, receipt: Receipt): Promise<AdminImage> {
+  async add(call: Recorder, input: NewImage): Promise<AdminImage> {
     const name = checkedName(input.name);
     const source = await this.#sourceOf(input);
     assertSize(source.bytes ?? 0, this.#deps.maxBytes);
     const turns = source.bytes === null ? this.#downloads : this.#copies;
     const row = this.#newRow({ name, source: source.label, sha256: null });
     this.#active.add(row.image_id);
-    return this.#begin(row, receipt, async (signal) => {
+    return this.#begin(call, row, async (signal) => {
       const sha256 = await turns.run(signal, () => this.#copy(row.image_id, source, signal));
       checkSum(sha256, input.sha256);
       return sha256;
@@ -113,9 +112,9 @@ export class ImageImports {
 
   /** All bytes came: the rest goes on after the answer. abortUpload must follow when this throws. */
   async finishUpload(
+    call: Recorder,
     stage: Staging,
     input: { readonly name: string; readonly sha256: string | undefined },
-    receipt: Receipt,
   ): Promise<AdminImage> {
     const name = checkedName(input.name);
     if (stage.bytes === 0) throw invalidField('file', 'is missing or empty');
@@ -123,7 +122,7 @@ export class ImageImports {
     const sha256 = stage.sha256();
     checkSum(sha256, input.sha256);
     const row = this.#newRow({ name, source: 'upload', sha256 }, stage.imageId);
-    return this.#begin(row, receipt, async () => sha256);
+    return this.#begin(call, row, async () => sha256);
   }
 
   async abortUpload(stage: Staging): Promise<void> {
@@ -152,13 +151,16 @@ export class ImageImports {
   }
 
   /** Stores the row and begins the work. */
-  async #begin(row: ImageRow, receipt: Receipt, fill: Fill): Promise<AdminImage> {
-    const { metadata, store } = this.#deps;
+  async #begin(call: Recorder, row: ImageRow, fill: Fill): Promise<AdminImage> {
+    const { changes, store } = this.#deps;
     const imageId = row.image_id;
     const answer = presentForAdmin(row);
     try {
       this.#assertOpen();
-      await metadata.commit([store.insert(row), ...receipt(answer)]);
+      await changes.run(call, (change) => {
+        change.add(store.insert(row));
+        return answer;
+      });
     } catch (error) {
       this.#active.delete(imageId);
       throw error;
@@ -172,20 +174,20 @@ export class ImageImports {
 
   /** Never rejects. */
   async #run(imageId: string, controller: AbortController, fill: Fill): Promise<void> {
-    const { metadata, store, hypervisor, report } = this.#deps;
+    const { changes, store, hypervisor, report } = this.#deps;
     const { signal } = controller;
     try {
       signal.throwIfAborted();
       const sha256 = await fill(signal);
       const found = await this.#conversions.run(signal, () => this.#takeIn(imageId, controller, sha256));
-      await metadata.commit([store.finish(imageId, found)]);
+      await changes.run(UNASKED, (change) => change.add(store.finish(imageId, found)));
     } catch (error) {
       // It may be ready all the same; the next start of Cloudlet sees.
-      if (isAppError(error, 'read_only')) return;
+      if (error instanceof CommitOutcomeUnknown) return;
       const { code, message } = failure(error);
       if (code === 'internal_error') report(imageId, 'the image was not imported', error);
       try {
-        await metadata.commit([store.fail(imageId, code, message)]);
+        await changes.run(UNASKED, (change) => change.add(store.fail(imageId, code, message)));
         await hypervisor.discardImage(imageId);
       } catch (failed) {
         report(imageId, 'what was left of an import was not removed', failed);
@@ -216,36 +218,34 @@ export class ImageImports {
   }
 
   /** An import under way is ended. Throws `image_not_found`, `image_in_use` while a machine is made of it. */
-  async delete(imageId: string): Promise<DeletedImage> {
-    const { metadata, store, hypervisor } = this.#deps;
+  async delete(call: Recorder, imageId: string): Promise<DeletedImage> {
+    const { changes, store, hypervisor } = this.#deps;
     if (imageId === DEFAULT_IMAGE) throw new AppError('image_in_use', 'Built-in images cannot be deleted');
     if (!isId('img', imageId) || (await store.find(imageId)) === undefined) throw imageNotFound();
     const one = this.#imports.get(imageId);
     one?.controller.abort(new AppError('image_not_found', 'The image was deleted'));
     await one?.done;
-    try {
-      await metadata.commit([store.delete(imageId)]);
-    } catch (error) {
-      if (!(error instanceof CommitRejected)) throw error;
-      if (!(await store.isUsed(imageId))) throw imageNotFound();
-      throw new AppError('image_in_use', 'Virtual machines are made of this image', {
-        hint: 'delete them first',
-      });
-    }
+    const refused = async () => ((await store.isUsed(imageId)) ? imageInUse() : imageNotFound());
+    const answer = await changes.run(call, (change) => {
+      change.expect(store.delete(imageId), refused);
+      return { image_id: imageId, deleted: true as const };
+    });
     // A crash before this leaves a file that the next start removes.
     await hypervisor.discardImage(imageId);
-    return { image_id: imageId, deleted: true };
+    return answer;
   }
 
   /** Puts right what the end of the last run left behind. */
   async start(): Promise<void> {
-    const { metadata, store, hypervisor } = this.#deps;
+    const { changes, store, hypervisor } = this.#deps;
     const present = await hypervisor.listImages();
     const rows = await store.list();
     const unfinished = rows.filter((row) => row.state === 'importing' && !this.#active.has(row.image_id));
     const { code, message } = stopped();
     if (unfinished.length > 0) {
-      await metadata.commit(unfinished.map((row) => store.fail(row.image_id, code, message)));
+      await changes.run(UNASKED, (change) =>
+        change.addAll(unfinished.map((row) => store.fail(row.image_id, code, message))),
+      );
     }
     const ready = new Set(rows.filter(({ state }) => state === 'ready').map((row) => row.image_id));
     for (const imageId of present) {
@@ -271,6 +271,12 @@ function checkedName(text: string): string {
 function checkSum(found: string, wanted: string | undefined): void {
   if (wanted === undefined || wanted.toLowerCase() === found) return;
   throw invalidField('sha256', `the bytes have another one: ${found}`);
+}
+
+function imageInUse(): AppError {
+  return new AppError('image_in_use', 'Virtual machines are made of this image', {
+    hint: 'delete them first',
+  });
 }
 
 function stopped(): AppError {

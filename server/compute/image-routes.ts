@@ -58,7 +58,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       body: NewImage,
       responses: { 201: AdminImage },
       errors: ['payload_too_large', 'shutting_down', 'out_of_space', 'read_only'],
-      handler: ({ body, receipt }) => imports.add(body, receipt),
+      handler: (call) => imports.add(call, call.body),
     }),
     defineRoute({
       method: 'POST',
@@ -87,14 +87,14 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       params: ImagePath,
       responses: { 200: DeletedImage },
       errors: ['image_not_found', 'image_in_use', 'out_of_space', 'read_only'],
-      handler: ({ params }) => imports.delete(params.image_id),
+      handler: (call) => imports.delete(call, call.params.image_id),
     }),
   ];
 }
 
 /** Stages the file part of the request, or leaves nothing at all. */
 async function receive(imports: ImageImports, input: RouteInput<unknown, unknown, unknown>) {
-  const { request, receipt, identify } = input;
+  const { request, identify } = input;
   const stage = await imports.beginUpload();
   try {
     const { fields, file } = await readForm(request.raw, stage);
@@ -102,7 +102,7 @@ async function receive(imports: ImageImports, input: RouteInput<unknown, unknown
     const name = fields.get('name') ?? file?.fileName ?? '';
     const sha256 = fields.get('sha256');
     identify([name, sha256, stage.bytes, stage.sha256()]);
-    return await imports.finishUpload(stage, { name, sha256 }, receipt);
+    return await imports.finishUpload(input, stage, { name, sha256 });
   } catch (error) {
     await imports.abortUpload(stage);
     throw error;

@@ -79,22 +79,20 @@ export class ImageStore {
     };
   }
 
-  /** Goes along with the row of a machine made of it; refuses when the image is gone, or not ready. */
+  /** Goes along with the row of a machine made of it. Changes no row when it is gone, or not ready. */
   claim(imageId: string): Statement {
     return {
       sql: `UPDATE images SET state = state WHERE image_id = ? AND state = 'ready'`,
       params: [imageId],
-      expectChanges: 1,
     };
   }
 
-  /** Refuses while a machine is made of it. */
+  /** Changes no row while a machine is made of it. */
   delete(imageId: string): Statement {
     return {
       sql: `DELETE FROM images WHERE image_id = ?
               AND NOT EXISTS (SELECT 1 FROM vms WHERE vms.image_id = images.image_id AND image_id <> 'tiny')`,
       params: [imageId],
-      expectChanges: 1,
     };
   }
 }

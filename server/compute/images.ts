@@ -1,7 +1,7 @@
 /** What a machine's disk can be made from. How images come to be is image-imports.ts. */
 import { formatTime } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import type { Statement } from '../metadata/metadata.ts';
+import type { Change } from '../metadata/change.ts';
 import type { GuestImage } from './hypervisor.ts';
 import type { AdminImage, Image } from './image-schema.ts';
 import type { ImageRow, ImageStore } from './image-store.ts';
@@ -46,9 +46,9 @@ export class Images {
     throw new AppError('image_not_ready', `The image ${what}`, { extra: { state: row.state } });
   }
 
-  /** What the commit of a machine made of the image needs besides, so that the image cannot go meanwhile. */
-  claim(imageId: string): Statement[] {
-    return imageId === DEFAULT_IMAGE ? [] : [this.#store.claim(imageId)];
+  /** Belongs to the change that makes a machine of the image, so that it cannot go meanwhile. */
+  claim(change: Change, imageId: string): void {
+    if (imageId !== DEFAULT_IMAGE) change.expect(this.#store.claim(imageId), imageNotFound);
   }
 }
 

@@ -1,23 +1,24 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
+import type { Call } from '../accounts/principal.ts';
 import { AppError, type ErrorCode, isAppError } from '../errors.ts';
-import type { Metadata } from '../metadata/metadata.ts';
+import { CommitOutcomeUnknown, type Metadata } from '../metadata/metadata.ts';
 import { type Compute, type ComputeHouse, openComputeHouse } from '../testing/compute-house.ts';
 
 let house: ComputeHouse;
 let cloud: Compute;
-let ann: Principal;
-let bob: Principal;
+let ann: Call;
+let bob: Call;
 before(async () => {
   house = await openComputeHouse();
   cloud = await house.open();
-  ann = await house.newPrincipal('ann');
-  bob = await house.newPrincipal('bob');
+  ann = await house.newCall('ann');
+  bob = await house.newCall('bob');
 });
 after(() => house.close());
 
-const list = ({ accountId }: Principal, limit: number) => cloud.machines.list(accountId, { after: 0, limit });
+const list = ({ principal }: Call, limit: number) =>
+  cloud.machines.list(principal.accountId, { after: 0, limit });
 const code = (wanted: ErrorCode) => (error: unknown) => isAppError(error, wanted);
 const NEW = { name: 'web', instance_type: 't2.small' };
 
@@ -55,7 +56,7 @@ test('a new machine says all of itself, has a disk, an address of its own, and u
     ready_at: null,
     uptime_seconds: 0,
   });
-  assert.deepEqual(await cloud.machines.describe(ann, vm_id), vm);
+  assert.deepEqual(await cloud.machines.describe(ann.principal, vm_id), vm);
   const spec = house.engine.guests.get(vm_id)?.spec;
   assert.deepEqual(
     { hostname: spec?.hostname, memory: spec?.memoryMb, disk: spec?.diskGb, image: spec?.image },
@@ -76,12 +77,12 @@ test('whether it may go out is what holds now: nobody goes out when the operator
   const open = await house.open({ outbound: true });
   const { vm_id, outbound } = await open.machines.create(ann, NEW);
   assert.equal(outbound, true);
-  assert.equal((await cloud.machines.describe(ann, vm_id)).outbound, false);
-  assert.equal((await open.machines.describe(ann, vm_id)).outbound, true);
+  assert.equal((await cloud.machines.describe(ann.principal, vm_id)).outbound, false);
+  assert.equal((await open.machines.describe(ann.principal, vm_id)).outbound, true);
 });
 
 test('100 at once: 100 addresses', async () => {
-  await house.unlimit(bob.accountId);
+  await house.unlimit(bob.principal.accountId);
   const made = await Promise.all(Array.from({ length: 100 }, () => cloud.machines.create(bob, NEW)));
   assert.equal(new Set(made.map(({ ip_address }) => ip_address)).size, 100);
   const listed: string[] = [];
@@ -95,7 +96,7 @@ test('100 at once: 100 addresses', async () => {
 test("another account's machine is not there", async () => {
   const { vm_id } = await cloud.machines.create(ann, NEW);
   for (const id of [vm_id, 'vm-00000000000000000000000000', 'nonsense', '']) {
-    await assert.rejects(cloud.machines.findFor(bob, id), code('vm_not_found'));
+    await assert.rejects(cloud.machines.findFor(bob.principal, id), code('vm_not_found'));
     await assert.rejects(cloud.power.start(bob, id), code('vm_not_found'));
     await assert.rejects(cloud.power.stop(bob, id), code('vm_not_found'));
     await assert.rejects(cloud.removal.remove(bob, id), code('vm_not_found'));
@@ -120,12 +121,12 @@ test('what is refused leaves nothing behind: no disk, no row, no address', async
 });
 
 test('a commit that failed for sure takes the disk and the address back; one in doubt leaves them', async () => {
-  let failure: ErrorCode | null = null;
+  let failure: Error | null = null;
   const wrapMetadata = (metadata: Metadata): Metadata => ({
     get: (sql, ...params) => metadata.get(sql, ...params),
     all: (sql, ...params) => metadata.all(sql, ...params),
     commit: async (statements) => {
-      if (failure !== null) throw new AppError(failure, 'as scripted');
+      if (failure !== null) throw failure;
       return metadata.commit(statements);
     },
     close: () => metadata.close(),
@@ -133,11 +134,11 @@ test('a commit that failed for sure takes the disk and the address back; one in 
   const failing = await house.open({ pool: '10.9.8.0/30', wrapMetadata });
   const disks = house.engine.guests.size;
   for (let i = 0; i < 3; i++) {
-    failure = 'overloaded';
+    failure = new AppError('overloaded', 'as scripted');
     await assert.rejects(failing.machines.create(ann, NEW), code('overloaded'));
   }
   assert.equal(house.engine.guests.size, disks);
-  failure = 'read_only';
+  failure = new CommitOutcomeUnknown('as scripted');
   await assert.rejects(failing.machines.create(ann, NEW), code('read_only'));
   assert.equal(house.engine.guests.size, disks + 1);
 });
@@ -148,13 +149,13 @@ test('an address that turns out to be taken: the machine gets another', async ()
   const first = await one.machines.create(ann, NEW);
   const second = await two.machines.create(ann, NEW);
   assert.deepEqual([first.ip_address, second.ip_address], ['10.9.7.1', '10.9.7.2']);
-  assert.equal((await two.machines.describe(ann, second.vm_id)).ip_address, '10.9.7.2');
+  assert.equal((await two.machines.describe(ann.principal, second.vm_id)).ip_address, '10.9.7.2');
 });
 
 test('without credits nothing is created', async () => {
   const poor = await openComputeHouse();
   const { machines } = await poor.open();
-  const eve = await poor.newPrincipal('eve');
+  const eve = await poor.newCall('eve');
   await poor.spendAll();
   await assert.rejects(machines.create(eve, NEW), code('insufficient_credits'));
   assert.equal(poor.engine.guests.size, 0);

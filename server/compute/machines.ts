@@ -1,13 +1,14 @@
 /** Machines: made and found by their owner. What runs them is power.ts. */
-import type { Principal } from '../accounts/principal.ts';
+import type { Call, Principal } from '../accounts/principal.ts';
 import type { Clock } from '../clock.ts';
-import { AppError, invalidField, isAppError } from '../errors.ts';
+import { AppError, invalidField } from '../errors.ts';
 import { isId, newId, newMac, newUuid } from '../ids.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import type { Changes, Recorder } from '../metadata/change.ts';
+import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
 import type { AddressPool } from './addresses.ts';
 import { guestNetwork, guestSpec } from './guest-spec.ts';
 import type { Hypervisor } from './hypervisor.ts';
-import { DEFAULT_IMAGE, type Images, imageNotFound } from './images.ts';
+import { DEFAULT_IMAGE, type Images } from './images.ts';
 import type { NewVm, Vm } from './schema.ts';
 import type { VmRow, VmStore } from './store.ts';
 import type { VmAnswers } from './vm-answer.ts';
@@ -16,10 +17,6 @@ import { type CheckedVm, checkNewVm } from './vm-fields.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 const LIST_STEP = 1000;
-/** Addresses that turned out to be taken, before we give up. */
-const ADDRESS_TRIES = 5;
-/** Others that were faster, before we give up. */
-const QUOTA_TRIES = 50;
 
 /** Throws `insufficient_capacity` when this process may not open so many files more. */
 export interface OpenFiles {
@@ -32,7 +29,7 @@ const FILES_TO_CREATE = 16;
 const BYTES_TO_CREATE = 2 ** 20;
 
 export interface MachinesDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly store: VmStore;
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
@@ -49,6 +46,11 @@ export interface MachinesDeps {
 
 /** The owner of a machine, or an administrator, for whom it may be anybody's. */
 export type Caller = Principal | 'administrator';
+
+/** What is asked about a machine, and who is answered. */
+export interface MachineCall extends Recorder {
+  readonly principal: Caller;
+}
 
 type NewRow = Omit<VmRow, 'id'>;
 
@@ -80,26 +82,24 @@ export class Machines {
    * `no_free_address`, and what the engine says of a disk it cannot make (`out_of_space`). Nothing is left
    * behind then.
    */
-  async create(
-    principal: Principal,
-    input: NewVm,
-    receipt: (answer: Vm) => readonly Statement[] = () => [],
-  ): Promise<Vm> {
+  async create(call: Call, input: NewVm): Promise<Vm> {
+    const { principal } = call;
     const checked = checkNewVm(input);
     const image = await this.#deps.images.find(input.image ?? DEFAULT_IMAGE);
     if (image.min_disk_gb > checked.type.diskGb) {
       const need = `${input.instance_type} has a disk of ${checked.type.diskGb} GB`;
       throw invalidField('image', `needs a disk of ${image.min_disk_gb} GB, and ${need}`);
     }
-    await this.#deps.billing.require(principal.accountId, checked.type.name);
     const plan = await this.#deps.billing.planOf(principal.accountId);
+    const { name: instance_type } = checked.type;
+    await this.#deps.billing.require({ account_id: principal.accountId, plan, instance_type });
     this.#deps.descriptors.demand(FILES_TO_CREATE);
     this.#deps.assertRoom(BYTES_TO_CREATE);
     const address = await this.#deps.addresses.take(checked.ports);
     const row = this.#newRow(principal, { input, checked, address, plan });
     this.#beingCreated.add(row.vm_id);
     try {
-      return await this.#store(row, receipt);
+      return await this.#store(call, row);
     } finally {
       this.#beingCreated.delete(row.vm_id);
     }
@@ -178,53 +178,37 @@ export class Machines {
   }
 
   /** Disk first, then the row: a crash between them leaves a disk to sweep, never a machine without one. */
-  async #store(wanted: NewRow, receipt: (answer: Vm) => readonly Statement[]): Promise<Vm> {
-    const { hypervisor, addresses, answers } = this.#deps;
+  async #store(call: Call, wanted: NewRow): Promise<Vm> {
+    const { hypervisor, changes, store, images, addresses, answers, billing } = this.#deps;
     let row = wanted;
     try {
       await hypervisor.prepare(guestSpec(row));
-      row = await this.#commit(row, receipt, (other) => {
-        row = other;
+      return await changes.run(call, async (change) => {
+        row = await this.#withFreeAddress(row);
+        change.add(store.insert(row), 'retry');
+        change.add(store.usage(row, 'created', row.created_at));
+        images.claim(change, row.image_id);
+        // Somebody else took the last of a quota.
+        change.addAll(await billing.created(row), 'retry');
+        return answers.present(row);
       });
     } catch (error) {
       // It may have been stored all the same; if not, the supervisor removes the disk later.
-      if (isAppError(error, 'read_only')) throw error;
+      if (error instanceof CommitOutcomeUnknown) throw error;
       if (row.address !== null) addresses.giveBack(row.address);
       await hypervisor.discard(row.vm_id).catch(() => {});
       throw error;
     }
-    return answers.present(row);
   }
 
-  /** Tells `onMoved` when the machine gets another address, because the first was someone's after all. */
-  async #commit(
-    wanted: NewRow,
-    receipt: (answer: Vm) => readonly Statement[],
-    onMoved: (row: NewRow) => void,
-  ): Promise<NewRow> {
-    const { metadata, store, images, addresses, answers, billing } = this.#deps;
-    const claim = images.claim(wanted.image_id);
-    let row = wanted;
-    for (let tries = 1; ; tries++) {
-      const own = [store.insert(row), store.usage(row, 'created', row.created_at), ...claim];
-      const billed = await billing.created(row);
-      try {
-        await metadata.commit([...own, ...billed, ...receipt(answers.present(row))]);
-        return row;
-      } catch (error) {
-        const isRejected = error instanceof CommitRejected;
-        // It was deleted since we looked.
-        if (isRejected && claim.length > 0 && error.index === 2) throw imageNotFound();
-        const isQuota = isRejected && error.index >= own.length && error.index < own.length + billed.length;
-        if (isQuota && tries < QUOTA_TRIES) continue;
-        const isClash = isRejected && error.index === 0 && error.reason === 'unique';
-        const taken = isClash && row.address !== null && (await store.isAddressTaken(row.address));
-        if (!taken || tries === ADDRESS_TRIES) throw error;
-        // The pool goes on to count it as taken, which it is.
-        row = { ...row, address: await addresses.take(guestNetwork(row).ports) };
-        onMoved(row);
-      }
+  /** An address that is another row's after all stays taken in the pool, which it is. */
+  async #withFreeAddress(row: NewRow): Promise<NewRow> {
+    const { store, addresses } = this.#deps;
+    let { address } = row;
+    while (address !== null && (await store.isAddressTaken(address))) {
+      address = await addresses.take(guestNetwork(row).ports);
     }
+    return { ...row, address };
   }
 }
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
+import type { Call } from '../accounts/principal.ts';
 import { AppError, type ErrorCode, isAppError } from '../errors.ts';
 import { type Compute, type ComputeHouse, openComputeHouse } from '../testing/compute-house.ts';
 
 let house: ComputeHouse;
 let cloud: Compute;
-let ann: Principal;
+let ann: Call;
 let vmId: string;
 before(async () => {
   house = await openComputeHouse();
-  ann = await house.newPrincipal('ann');
+  ann = await house.newCall('ann');
 });
 after(() => house.close());
 beforeEach(async () => {
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 const code = (wanted: ErrorCode) => (error: unknown) => isAppError(error, wanted);
-const read = () => cloud.machines.describe(ann, vmId);
+const read = () => cloud.machines.describe(ann.principal, vmId);
 const events = async () => (await house.usage(vmId)).map(({ event }) => event);
 const starts = () => house.engine.starts.filter((id) => id === vmId).length;
 
@@ -205,11 +205,11 @@ test('a guest that ends before its start is stored is not left as running', asyn
 test('without credits nothing is started, but stopped and deleted', async () => {
   const poor = await openComputeHouse();
   const { machines, power, removal } = await poor.open();
-  const eve = await poor.newPrincipal('eve');
+  const eve = await poor.newCall('eve');
   const { vm_id } = await machines.create(eve, { name: 'x', instance_type: 't2.micro' });
   await poor.spendAll();
   await assert.rejects(power.start(eve, vm_id), code('insufficient_credits'));
-  assert.equal((await machines.describe(eve, vm_id)).state, 'created');
+  assert.equal((await machines.describe(eve.principal, vm_id)).state, 'created');
   await power.stop(eve, vm_id);
   await removal.remove(eve, vm_id);
   await poor.close();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
+import type { Call } from '../accounts/principal.ts';
 import { AppError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import {
@@ -14,10 +14,10 @@ import { type RecoveryStep, recoveryStep } from './reconcile.ts';
 import { VM_STATES } from './transitions.ts';
 
 let house: ComputeHouse;
-let ann: Principal;
+let ann: Call;
 before(async () => {
   house = await openComputeHouse();
-  ann = await house.newPrincipal('ann');
+  ann = await house.newCall('ann');
 });
 after(() => house.close());
 
@@ -35,7 +35,7 @@ async function newRunning(cloud: Compute): Promise<string> {
 }
 
 const read = async (cloud: Compute, vmId: string) => {
-  const { state, state_reason } = await cloud.machines.describe(ann, vmId);
+  const { state, state_reason } = await cloud.machines.describe(ann.principal, vmId);
   return [state, state_reason?.code];
 };
 const events = async (vmId: string) => (await house.usage(vmId)).map(({ event }) => event);
@@ -97,7 +97,7 @@ test('a stop that was cut off after the guest was gone is counted to its end, an
     house.clock.advance(60_000);
     const cloud = await restart();
     assert.deepEqual(await read(cloud, vmId), ['stopped', cause]);
-    const said = (await cloud.machines.describe(ann, vmId)).state_reason?.message;
+    const said = (await cloud.machines.describe(ann.principal, vmId)).state_reason?.message;
     const unseen = 'It shut down before its stop was completed, while Cloudlet was not running';
     assert.equal(said, cause === 'crashed' ? message : unseen);
     assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at });
@@ -167,7 +167,7 @@ test('nothing of a suspended account is started by a restart of the host, or as 
     const sql = "UPDATE vms SET state = 'starting', desired_state = 'running' WHERE vm_id = ?";
     await house.metadata.commit([{ sql, params: [id] }]);
   }
-  await house.suspend(ann.accountId);
+  await house.suspend(ann.principal.accountId);
   house.engine.losePower(vmId);
   const { length } = house.engine.starts;
   const cloud = await restart();
@@ -180,8 +180,8 @@ test('nothing of a suspended account is started by a restart of the host, or as 
   assert.equal(house.engine.starts.length, length);
   assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
   assert.equal(cloud.front.places.has(vmId), false);
-  await house.suspend(ann.accountId, null);
-  assert.deepEqual(await cloud.accountStops.resume(ann.accountId), { waiting: 0 });
+  await house.suspend(ann.principal.accountId, null);
+  assert.deepEqual(await cloud.accountStops.resume(ann.principal.accountId), { waiting: 0 });
   assert.deepEqual(await house.reasons(ids), Array(3).fill('running null'));
 });
 
@@ -262,7 +262,7 @@ test('an engine that cannot even list its guests is reported, and machines are a
   cloud.supervisor.start();
   await cloud.supervisor.recovered();
   assert.ok(cloud.reports.some((line) => line.includes(vmId)));
-  assert.equal((await cloud.machines.describe(ann, vmId)).state, 'running');
+  assert.equal((await cloud.machines.describe(ann.principal, vmId)).state, 'running');
   cloud.scripted.script('inspect');
   await cloud.supervisor.check();
   assert.equal(cloud.front.places.get(vmId)?.isRunning, true);

@@ -1,14 +1,15 @@
 /** What is done about a machine whose row and guest were left by a crash, as a table. */
 import type { Clock } from '../clock.ts';
 import { isAppError } from '../errors.ts';
-import type { Actions } from './actions.ts';
+import { UNASKED } from '../metadata/change.ts';
+import type { Actions, Wanted } from './actions.ts';
 import type { Exposures } from './exposures.ts';
 import type { GuestFact, Hypervisor, LastEnd } from './hypervisor.ts';
 import type { Removal } from './removal.ts';
-import { CRASHED_UNSEEN, type Gone, HOST_RESTARTED, noVmReceipt, type Runs } from './runs.ts';
+import { CRASHED_UNSEEN, type Gone, HOST_RESTARTED, type Runs } from './runs.ts';
 import { type Bar, STOP_REASONS } from './stop-causes.ts';
 import type { VmRow, VmStore } from './store.ts';
-import type { VmState } from './transitions.ts';
+import type { VmAction, VmState } from './transitions.ts';
 
 export type RecoveryStep =
   | 'leave'
@@ -104,19 +105,19 @@ export class Recovery {
     if (step === 'stop') await this.#stop(found);
     if (step === 'end_stray') await actions.settle(vmId, () => hypervisor.stop(vmId, { graceMs }));
     if (step === 'note_gone') await this.#noteGone(found);
-    if (step === 'delete') await actions.run(vmId, 'delete', () => removal.finish(row));
+    if (step === 'delete') await actions.run(known('delete', row), () => removal.finish(row));
   }
 
   async #start({ row, fact, bar }: Found): Promise<void> {
     if (bar !== null) return this.#stop({ row, bar });
-    await this.#deps.actions.run(row.vm_id, 'start', () => this.#boot(row, fact.runningSince));
+    await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 
   async #stop({ row, bar }: Pick<Found, 'row' | 'bar'>): Promise<void> {
     const { actions, runs, graceMs } = this.#deps;
-    const why = bar === null ? {} : { reason: STOP_REASONS[bar] };
-    await actions.run(row.vm_id, 'stop', (hurry) =>
-      runs.halt(row, { graceMs, receipt: noVmReceipt, hurry, ...why }),
+    const reason = bar === null ? undefined : STOP_REASONS[bar];
+    await actions.run(known('stop', row), (_, hurry) =>
+      runs.halt(row, { graceMs, call: UNASKED, hurry, reason }),
     );
   }
 
@@ -127,7 +128,7 @@ export class Recovery {
       return;
     }
     // Another run than the row knows of: the engine is right.
-    await this.#deps.actions.run(row.vm_id, 'start', () => this.#boot(row, fact.runningSince));
+    await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 
   async #noteGone({ row, fact, bar }: Found): Promise<void> {
@@ -143,11 +144,11 @@ export class Recovery {
     const gone = wentWithHost ? afterHostRestart(bar) : CRASHED_UNSEEN;
     const after = await actions.settle(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
     if (after.state !== 'starting') return;
-    await actions.run(row.vm_id, 'start', () => this.#boot(after, null));
+    await actions.run(known('start', after), () => this.#boot(after, null));
   }
 
   #boot(row: VmRow, since: number | null): Promise<VmRow> {
-    return this.#deps.runs.boot(row, { before: 'stopped', receipt: noVmReceipt, since });
+    return this.#deps.runs.boot(row, { before: 'stopped', call: UNASKED, since });
   }
 
   /** True when no guest can have outlived what happened, so that its end says nothing of the guest. */
@@ -155,6 +156,11 @@ export class Recovery {
     if (state !== 'running' || desired_state !== 'running' || started_at === null) return false;
     return !this.#deps.hypervisor.capabilities.survivesRestart || end?.cause === 'host_restarted';
   }
+}
+
+/** For a row that was just read. */
+function known(action: VmAction, row: VmRow): Wanted {
+  return { vmId: row.vm_id, action, find: () => row };
 }
 
 /** Nothing of an account that is barred is started again: it counts as stopped with the others. */

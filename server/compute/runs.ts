@@ -1,32 +1,27 @@
 /** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's action. */
 import type { Clock } from '../clock.ts';
 import { AppError, type ErrorCode } from '../errors.ts';
-import type { Statement } from '../metadata/metadata.ts';
-import type { Change, Changes, NewRun, Reason } from './changes.ts';
+import type { Recorder } from '../metadata/change.ts';
 import type { Exposures } from './exposures.ts';
 import { guestSpec } from './guest-spec.ts';
 import type { GuestEnd, Hypervisor, LastEnd, StopMeans } from './hypervisor.ts';
-import type { Vm } from './schema.ts';
+import type { Happening, Lifecycle, NewRun, Reason } from './lifecycle.ts';
 import type { VmRow, VmStore } from './store.ts';
 import { nextState, type VmState } from './transitions.ts';
-import type { VmAnswers } from './vm-answer.ts';
 
 export interface RunsDeps {
   readonly store: VmStore;
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
-  readonly changes: Changes;
+  readonly lifecycle: Lifecycle;
   readonly exposures: Exposures;
-  readonly answers: VmAnswers;
 }
-
-export type VmReceipt = (answer: Vm) => readonly Statement[];
-export const noVmReceipt: VmReceipt = () => [];
 
 export interface BootOptions {
   /** Where the machine is again when it could not be started for want of something. */
   readonly before: VmState;
-  readonly receipt: VmReceipt;
+  /** Who is answered once it runs. */
+  readonly call: Recorder;
   /** When a guest that runs already began to, ms since 1970; null: it does not, or nobody knows. */
   readonly since: number | null;
 }
@@ -35,9 +30,10 @@ export interface HaltOptions {
   readonly graceMs: number;
   /** Ends the grace before its time. */
   readonly hurry: AbortSignal;
-  readonly receipt: VmReceipt;
+  /** Who is answered once it is stopped. */
+  readonly call: Recorder;
   /** Kept from the beginning of the stop, also over a crash, in place of how the engine ended it. */
-  readonly reason?: Reason;
+  readonly reason?: Reason | undefined;
 }
 
 /** The engine lacks something that may come: the machine is as it was before. */
@@ -58,7 +54,7 @@ const SHUT_DOWN_UNSEEN: Reason = {
 };
 
 /** What a guest that is gone without a word leads to. */
-export type Gone = Required<Pick<Change, 'event' | 'desired' | 'reason'>>;
+export type Gone = Required<Pick<Happening, 'event' | 'desired' | 'reason'>>;
 
 export const CRASHED_UNSEEN: Gone = {
   event: 'crashed',
@@ -82,56 +78,50 @@ export class Runs {
   }
 
   /** To running. On failure the row says why. Throws what the engine says. */
-  async boot(row: VmRow, { before, receipt, since }: BootOptions): Promise<VmRow> {
-    const { hypervisor, changes, clock, exposures, answers } = this.#deps;
+  async boot(row: VmRow, { before, call, since }: BootOptions): Promise<VmRow> {
+    const { hypervisor, lifecycle, clock, exposures } = this.#deps;
     let run: NewRun;
     try {
       run = { ...(await hypervisor.start(guestSpec(row))), startedAt: since ?? clock.now() };
     } catch (error) {
-      await changes.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
+      await lifecycle.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
       throw error;
     }
     // Before the answer, which says what is open.
     await exposures.open(row);
-    const also = (running: VmRow) => receipt(answers.present(running));
-    const running = await changes.apply(row, {
-      event: 'started',
-      desired: 'running',
-      run,
-      also,
-      ...(row.started_at === null ? {} : { endedAt: run.startedAt }),
-    });
+    const endedAt = row.started_at === null ? undefined : run.startedAt;
+    const started = { event: 'started', desired: 'running', run, endedAt } as const;
+    const running = await lifecycle.apply(row, started, call);
     exposures.begin(row.vm_id);
     return running;
   }
 
   /** To `stopped`, by way of the engine unless it never ran. Throws what table and engine say. */
-  async halt(row: VmRow, { graceMs, receipt, hurry, reason }: HaltOptions): Promise<VmRow> {
-    const { hypervisor, changes, exposures, answers } = this.#deps;
-    const also = (after: VmRow) => receipt(answers.present(after));
+  async halt(row: VmRow, { graceMs, call, hurry, reason }: HaltOptions): Promise<VmRow> {
+    const { hypervisor, lifecycle, exposures } = this.#deps;
     const next = nextState(row.state, 'stop');
     if (row.state === 'stopped') return row;
-    if (next === 'stopped') return changes.apply(row, { event: 'stop', desired: 'stopped', also });
-    const stopping =
-      row.state === 'stopping'
-        ? row
-        : await changes.apply(row, { event: 'stop', desired: 'stopped', ...(reason && { reason }) });
+    if (next === 'stopped') return lifecycle.apply(row, { event: 'stop', desired: 'stopped' }, call);
+    const isUnderWay = row.state === 'stopping';
+    const stopping = isUnderWay
+      ? row
+      : await lifecycle.apply(row, { event: 'stop', desired: 'stopped', reason });
     let means: StopMeans;
     try {
       means = await hypervisor.stop(row.vm_id, { graceMs, hurry });
     } catch (error) {
-      await changes.apply(stopping, { event: 'failed', reason: whyNot(error) });
+      await lifecycle.apply(stopping, { event: 'failed', reason: whyNot(error) });
       throw error;
     }
     await exposures.close(row.vm_id);
     const end = means === 'was_stopped' ? await this.#endOf(row) : null;
     const how = end === null ? MEANS[means] : endReason(end);
-    return changes.apply(stopping, {
+    const halted = {
       event: 'halted',
       reason: reasonOf(stopping) ?? how,
-      also,
-      ...(end === null || end.at === null ? {} : { endedAt: end.at }),
-    });
+      endedAt: end?.at ?? undefined,
+    } as const;
+    return lifecycle.apply(stopping, halted, call);
   }
 
   /** How and when the run of that row ended; null when it did not, or nobody knows. */
@@ -142,10 +132,10 @@ export class Runs {
 
   /** Notes that a guest ended by itself. That of an earlier run says nothing of the present one. */
   async noteEnd(end: GuestEnd): Promise<void> {
-    const { store, changes, exposures } = this.#deps;
+    const { store, lifecycle, exposures } = this.#deps;
     const row = await store.find(end.vmId);
     if (row === undefined || row.handle !== end.handle) return;
-    await changes.apply(row, {
+    await lifecycle.apply(row, {
       event: end.cause === 'guest_shutdown' ? 'powered_off' : 'crashed',
       desired: 'stopped',
       reason: { code: end.cause, message: end.message },
@@ -159,10 +149,10 @@ export class Runs {
    * time in which it was seen running.
    */
   async noteGone(row: VmRow, gone: Gone, at: number | null): Promise<VmRow> {
-    const { store, changes, exposures } = this.#deps;
+    const { store, lifecycle, exposures } = this.#deps;
     if (row.started_at === null) return row;
     const endedAt = at ?? (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;
-    const after = await changes.apply(row, { ...gone, endedAt });
+    const after = await lifecycle.apply(row, { ...gone, endedAt });
     await exposures.close(row.vm_id);
     return after;
   }

@@ -1,6 +1,6 @@
 /** Why all machines of an account are stopped. A cause is the code of the reason that they show. */
 import { AppError } from '../errors.ts';
-import type { Reason } from './changes.ts';
+import type { Reason } from './lifecycle.ts';
 
 /** An account that is barred has nobody who could start or stop its machines. */
 export type Bar = 'account_suspended' | 'account_closed';
@@ -26,7 +26,7 @@ export const STOPPED_BY_ADMINISTRATOR: Reason = {
 export const PASSING_CAUSES: readonly StopCause[] = ['credits_exhausted', 'account_suspended'];
 
 /** Of a start that its account may not have, whoever wants it. */
-export function barred(cause?: Error): AppError {
+export function barred(): AppError {
   const message = 'The account of this machine is suspended or closed: nothing of it is started';
-  return new AppError('account_suspended', message, cause && { cause });
+  return new AppError('account_suspended', message);
 }

@@ -118,12 +118,11 @@ export class VmStore {
     return row.is_active === 0 ? 'account_suspended' : null;
   }
 
-  /** Refuses when the account is barred. */
+  /** Changes no row when the account is barred. */
   expectNoBar(accountId: number): Statement {
     return {
       sql: 'UPDATE accounts SET id = id WHERE id = ? AND is_active = 1',
       params: [accountId],
-      expectChanges: 1,
     };
   }
 
@@ -164,7 +163,7 @@ export class VmStore {
     };
   }
 
-  /** Refuses when the row is no longer of the generation before `row`'s. A run that is over is not ready. */
+  /** Changes no row that is no longer of the generation before `row`'s. A run that is over is not ready. */
   update(row: VmRow): Statement {
     return {
       sql: `UPDATE vms SET address = ?, state = ?, desired_state = ?, generation = ?, reason_code = ?,
@@ -176,7 +175,6 @@ export class VmStore {
         ...[row.reason_message, row.handle, row.accel, row.accel_reason, row.state_changed_at],
         ...[row.started_at, row.started_at === null ? 0 : 1, row.id, row.generation - 1],
       ],
-      expectChanges: 1,
     };
   }
 

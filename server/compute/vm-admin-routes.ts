@@ -40,12 +40,10 @@ export function vmAdminRoutes({ machines, power, removal }: VmRoutesDeps): Route
       query: StopQuery,
       responses: { 200: Vm },
       errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
-      handler: ({ params, query, receipt }) =>
-        power.stop('administrator', params.vm_id, {
-          graceMs: graceMsOf(query),
-          receipt,
-          reason: STOPPED_BY_ADMINISTRATOR,
-        }),
+      handler: (call) => {
+        const wish = { graceMs: graceMsOf(call.query), reason: STOPPED_BY_ADMINISTRATOR };
+        return power.stop({ ...call, principal: 'administrator' }, call.params.vm_id, wish);
+      },
     }),
     defineRoute({
       method: 'DELETE',
@@ -57,7 +55,7 @@ export function vmAdminRoutes({ machines, power, removal }: VmRoutesDeps): Route
       params: VmPath,
       responses: { 200: DeletedVm },
       errors: ['vm_not_found', 'vm_not_stopped', 'vm_locked', 'write_conflict', 'engine_unavailable'],
-      handler: ({ params }) => removal.remove('administrator', params.vm_id),
+      handler: (call) => removal.remove({ ...call, principal: 'administrator' }, call.params.vm_id),
     }),
   ];
 }

@@ -13,9 +13,16 @@ export interface BilledVm {
   readonly disk_gb: number;
 }
 
+/** A machine that is to be made or started. */
+export interface WantedVm {
+  readonly account_id: number;
+  readonly plan: string;
+  readonly instance_type: string;
+}
+
 export interface VmBilling {
   /** Throws `insufficient_credits`, with the price of an hour of the type, when the account has none left. */
-  require(accountId: number, instanceType: string): Promise<void>;
+  require(wanted: WantedVm): Promise<void>;
   /** By the name of which its prices are found. */
   planOf(accountId: number): Promise<string>;
   /** Credits an hour, now. */

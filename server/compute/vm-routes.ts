@@ -83,7 +83,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
         ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'quota_exceeded'] as const),
         ...(['no_free_address', 'engine_unavailable', 'insufficient_capacity'] as const),
       ],
-      handler: ({ principal, body, receipt }) => machines.create(principal, body, receipt),
+      handler: (call) => machines.create(call, call.body),
     }),
     defineRoute({
       method: 'GET',
@@ -135,7 +135,7 @@ function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
         ...(['vm_not_found', 'vm_invalid_state', 'vm_locked', 'insufficient_credits'] as const),
         ...(['write_conflict', 'engine_unavailable', 'insufficient_capacity'] as const),
       ],
-      handler: ({ principal, params, receipt }) => power.start(principal, params.vm_id, receipt),
+      handler: (call) => power.start(call, call.params.vm_id),
     }),
     defineRoute({
       method: 'POST',
@@ -149,8 +149,7 @@ function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
       query: StopQuery,
       responses: { 200: Vm },
       errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
-      handler: ({ principal, params, query, receipt }) =>
-        power.stop(principal, params.vm_id, { graceMs: graceMsOf(query), receipt }),
+      handler: (call) => power.stop(call, call.params.vm_id, { graceMs: graceMsOf(call.query) }),
     }),
     defineRoute({
       method: 'DELETE',
@@ -162,7 +161,7 @@ function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
       params: VmPath,
       responses: { 200: DeletedVm },
       errors: ['vm_not_found', 'vm_not_stopped', 'vm_locked', 'write_conflict', 'engine_unavailable'],
-      handler: ({ principal, params }) => removal.remove(principal, params.vm_id),
+      handler: (call) => removal.remove(call, call.params.vm_id),
     }),
   ];
 }

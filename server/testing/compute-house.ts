@@ -1,6 +1,6 @@
 /** Everything of compute on a real database, with an engine and a front that obey. For tests. */
 import { pino } from 'pino';
-import type { Principal } from '../accounts/principal.ts';
+import type { Call } from '../accounts/principal.ts';
 import { buildBilling } from '../build-billing.ts';
 import { systemClock } from '../clock.ts';
 import { AddressPool } from '../compute/addresses.ts';
@@ -11,6 +11,7 @@ import type { OpenFiles } from '../compute/machines.ts';
 import { VmStore } from '../compute/store.ts';
 import type { VmBilling } from '../compute/vm-billing.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../system/alarms.ts';
 import { eventStatements } from '../webhooks/events.ts';
@@ -68,8 +69,8 @@ export async function openComputeHouse() {
       return (await accounts.register(fields, () => [])).api_key ?? '';
     },
     open: (options: ComputeOptions = {}) => openCompute(base, options),
-    /** A new account, as its own key's principal. */
-    async newPrincipal(username: string): Promise<Principal> {
+    /** What a new account calls with its own key. */
+    async newCall(username: string): Promise<Call> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
       const { id } = await accounts.register(fields, () => []);
       const rights = {
@@ -79,7 +80,7 @@ export async function openComputeHouse() {
         via: 'key',
         keyExpiresAt: null,
       } as const;
-      return { accountId: id, username, ...rights, credentialId: `k-${id}` };
+      return { ...UNASKED, principal: { accountId: id, username, ...rights, credentialId: `k-${id}` } };
     },
     /** Of one machine, or of all, oldest first. */
     async usage(vmId?: string): Promise<UsageRow[]> {

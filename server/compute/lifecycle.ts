@@ -1,10 +1,12 @@
 /** Changes of a machine's state: each one commit, with what it means for usage. */
 import type { Clock } from '../clock.ts';
 import { AppError } from '../errors.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import { barred } from './stop-causes.ts';
 import type { VmRow, VmStore } from './store.ts';
 import { nextState, type VmEvent } from './transitions.ts';
+import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
 import { type Announce, announcement } from './vm-events.ts';
 
@@ -13,17 +15,15 @@ export interface Reason {
   readonly message: string;
 }
 
-/** What else changes with the state; what is not named stays. */
-export interface Change {
+/** What happens to a machine. What is not named stays. */
+export interface Happening {
   readonly event: VmEvent;
   readonly desired?: VmRow['desired_state'];
   /** Without one, an earlier reason is gone. */
-  readonly reason?: Reason;
+  readonly reason?: Reason | undefined;
   readonly run?: NewRun;
   /** When the run that is over ended, ms since 1970; default now. */
-  readonly endedAt?: number;
-  /** Written in the same commit. */
-  readonly also?: (row: VmRow) => readonly Statement[];
+  readonly endedAt?: number | undefined;
 }
 
 export interface NewRun {
@@ -33,53 +33,45 @@ export interface NewRun {
   readonly startedAt: number;
 }
 
-export interface ChangesDeps {
-  readonly metadata: Metadata;
+export interface LifecycleDeps {
+  readonly changes: Changes;
   readonly store: VmStore;
   readonly clock: Clock;
+  readonly answers: VmAnswers;
   /** What tells the owner's webhooks, in the same commit. */
   readonly announce: Announce;
   readonly billing: Pick<VmBilling, 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'>;
 }
 
-/** Others that spent the same credits, before we give up. */
-const MAX_TRIES = 20;
+export class Lifecycle {
+  readonly #deps: LifecycleDeps;
 
-export class Changes {
-  readonly #deps: ChangesDeps;
-
-  constructor(deps: ChangesDeps) {
+  constructor(deps: LifecycleDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Stores the state after `change.event`. Throws what the table of transitions refuses, `write_conflict`
-   * when the row has changed since it was read, and, for a start, `insufficient_credits` and
-   * `account_suspended`.
+   * Stores the state after `happening.event`; `call` is answered with the machine as it is then. Throws what
+   * the table of transitions refuses, `write_conflict` when the row has changed since it was read, and, for
+   * a start, `insufficient_credits` and `account_suspended`.
    */
-  async apply(before: VmRow, change: Change): Promise<VmRow> {
-    const { clock, store, metadata, announce } = this.#deps;
-    for (let tries = 1; ; tries++) {
-      const now = clock.now();
-      const row = changed(before, change, now);
-      const own = [store.update(row), ...this.#usage(before, row, change.endedAt ?? now)];
-      const begins = row.state === 'starting' && before.state !== 'starting';
-      const expected = begins ? [store.expectNoBar(row.account_id)] : [];
-      const credits = await this.#credits(before, row);
-      const told = announcement(before, row, now);
-      const rest = [...(told === undefined ? [] : announce(told)), ...(change.also?.(row) ?? [])];
-      try {
-        await metadata.commit([...own, ...expected, ...credits, ...rest]);
-        return row;
-      } catch (error) {
-        if (!(error instanceof CommitRejected)) throw error;
-        if (error.index === 0) throw writeConflict(error);
-        if (begins && error.index === own.length) throw barred(error);
-        const first = own.length + expected.length;
-        const isCredits = error.index >= first && error.index < first + credits.length;
-        if (!isCredits || tries === MAX_TRIES) throw error;
+  async apply(before: VmRow, happening: Happening, call: Recorder = UNASKED): Promise<VmRow> {
+    const { changes, clock, store, announce, answers } = this.#deps;
+    const now = clock.now();
+    const row = changed(before, happening, now);
+    const told = announcement(before, row, now);
+    await changes.run(call, async (change) => {
+      change.expect(store.update(row), writeConflict);
+      change.addAll(this.#usage(before, row, happening.endedAt ?? now));
+      if (row.state === 'starting' && before.state !== 'starting') {
+        change.expect(store.expectNoBar(row.account_id), barred);
       }
-    }
+      // Somebody else spent the same credits.
+      change.addAll(await this.#credits(before, row), 'retry');
+      if (told !== undefined) change.addAll(announce(told));
+      return answers.present(row);
+    });
+    return row;
   }
 
   /** An hour's price is set aside from the start of a run to its end. */
@@ -110,14 +102,14 @@ export class Changes {
   }
 }
 
-function writeConflict(cause: CommitRejected): AppError {
-  return new AppError('write_conflict', 'The machine was changed meanwhile; try again', { cause });
+function writeConflict(): AppError {
+  return new AppError('write_conflict', 'The machine was changed meanwhile; try again');
 }
 
 /** Of an error's run it is not known whether it is over: only a stop, or its end, ends it. */
 const WITH_RUN = ['running', 'stopping', 'error'];
 
-function changed(before: VmRow, { event, desired, reason, run, endedAt }: Change, now: number): VmRow {
+function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happening, now: number): VmRow {
   const state = nextState(before.state, event);
   const isOver = !WITH_RUN.includes(state) || event === 'crashed' || endedAt !== undefined;
   const kept = isOver
