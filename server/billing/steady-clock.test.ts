@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { FakeClock } from '../clock.ts';
-import { SteadyClock } from './steady-clock.ts';
+import { RESTORED, SteadyClock } from './steady-clock.ts';
 
 const DAY = 24 * 3_600_000;
 
@@ -116,5 +116,19 @@ test('after a boot the wall clock counts, but not for longer than two hours', ()
     const steady = new SteadyClock({ clock: later, bootId: 'b', anchor });
     assert.equal(steady.now() - anchor.steadyMs, counted);
     assert.equal(steady.uncountedMs, Math.max(0, off - counted));
+  }
+});
+
+test('between a recovery point and the first start after its restore nothing counts', () => {
+  for (const gap of [600_000, 3 * DAY]) {
+    const clock = new FakeClock();
+    const anchor = new SteadyClock({ clock, bootId: 'a', anchor: null }).reanchor();
+    const began = clock.now() - 20_000;
+    clock.advance(gap);
+    const steady = new SteadyClock({ clock, bootId: 'a', anchor: { ...anchor, bootId: RESTORED } });
+    assert.equal(steady.now(), anchor.steadyMs);
+    assert.equal(steady.at(began), anchor.steadyMs - 20_000, 'what began before the point began then');
+    clock.advance(60_000);
+    assert.equal(steady.now(), anchor.steadyMs + 60_000);
   }
 });

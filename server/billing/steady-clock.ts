@@ -28,6 +28,9 @@ export interface SteadyClockDeps {
  */
 const MAX_OFF_MS = 2 * 3_600_000;
 
+/** Instead of a boot, in the anchor of a cloud that was restored: the time since is not charged at all. */
+export const RESTORED = 'restored';
+
 export class SteadyClock {
   readonly #deps: SteadyClockDeps;
   #anchor: Anchor;
@@ -46,7 +49,7 @@ export class SteadyClock {
       this.uncountedMs = 0;
       return;
     }
-    const counted = anchor.bootId === bootId ? elapsed(anchor, now) : offTime(now.wallMs - anchor.wallMs);
+    const counted = countedSince(anchor, now);
     this.#anchor = { ...now, steadyMs: anchor.steadyMs + counted };
     this.#before = anchor;
     this.uncountedMs = Math.max(0, now.wallMs - anchor.wallMs - counted);
@@ -86,6 +89,11 @@ type Moment = Pick<Anchor, 'uptimeMs' | 'wallMs'>;
 
 function elapsed(from: Moment, to: Moment): number {
   return Math.floor(Math.max(0, Math.min(to.wallMs - from.wallMs, to.uptimeMs - from.uptimeMs)));
+}
+
+function countedSince(anchor: Anchor, now: Omit<Anchor, 'steadyMs'>): number {
+  if (anchor.bootId === RESTORED) return 0;
+  return anchor.bootId === now.bootId ? elapsed(anchor, now) : offTime(now.wallMs - anchor.wallMs);
 }
 
 function offTime(wallMs: number): number {

@@ -1,7 +1,7 @@
 /** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { systemClock } from '../clock.ts';
+import { readTime, systemClock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -44,7 +44,11 @@ export async function restore(_config: Config, { values }: Words): Promise<numbe
     isPartial: partial !== undefined,
   });
   const journal = await findJournal(target, recoveryKey, restored.manifest);
-  const told = await prepareFirstStart(folder.path, journal, values['revoke-all-keys'] !== undefined);
+  const told = await prepareFirstStart(folder.path, {
+    journal,
+    isAllRevoked: values['revoke-all-keys'] !== undefined,
+    cut: readTime('cut_at', restored.manifest.cut_at),
+  });
   await folder.finish();
   tell(restored, directory, told);
   return restored.missing.length === 0 ? 0 : 1;
@@ -78,8 +82,11 @@ const PHASES = { reading: 'Reading every piece', writing: 'Writing' };
 /** Brings the metadata to this program's schema, and to what must be so before the first start. */
 async function prepareFirstStart(
   directory: string,
-  journal: Journal | string,
-  isAllRevoked: boolean,
+  {
+    journal,
+    isAllRevoked,
+    cut,
+  }: { readonly journal: Journal | string; readonly isAllRevoked: boolean; readonly cut: number },
 ): Promise<readonly string[]> {
   const metadata = await SqliteMetadata.open({
     directory,
@@ -92,7 +99,7 @@ async function prepareFirstStart(
     const { statements, told } =
       typeof journal === 'string' ? unknownSince(journal) : await replayJournal(journal, store);
     const all = isAllRevoked ? store.revokeAll() : [];
-    const after = new RecoveryStore(metadata).afterRestore(systemClock.now(), dumps);
+    const after = new RecoveryStore(metadata).afterRestore({ now: systemClock.now(), cut }, dumps);
     await metadata.commit([...statements, ...all, ...after]);
     return [...told, ...(isAllRevoked ? ['All keys are revoked'] : [])];
   } finally {

@@ -1,4 +1,5 @@
 /** SQL of recovery points. */
+import { RESTORED } from '../billing/steady-clock.ts';
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 import type { Verdict } from './verification.ts';
 
@@ -54,6 +55,12 @@ const SKIPPED_ACCOUNTS = 10_000;
 /** Name of the secret that this cloud is known by among the writers of a target. */
 export const WRITER = 'recovery-writer';
 const HOLD_MS = 10 * 60_000;
+
+/** ms since 1970. */
+interface RestoreTimes {
+  readonly now: number;
+  readonly cut: number;
+}
 
 /** As insert() makes it. */
 export function newRow(point: Pick<PointRow, 'point_id' | 'target' | 'created_at'>): PointRow {
@@ -293,9 +300,9 @@ export class RecoveryStore {
    * What must be so before a restored cloud starts for the first time. Sessions are over; nobody is told of
    * what happened before; machines do not run, and the time in between is not charged; numbers of accounts
    * that were made after the point are not given again. Databases are loaded from their dumps, which `dumps`
-   * has the bytes of, by id (databases/refill.ts).
+   * has the bytes of, by id (databases/refill.ts). `cut`: the moment of the point, ms.
    */
-  afterRestore(now: number, dumps: ReadonlyMap<string, number>): Statement[] {
+  afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<string, number>): Statement[] {
     const restored = 'It ran when the recovery point was made';
     return [
       'DELETE FROM sessions',
@@ -310,7 +317,13 @@ export class RecoveryStore {
     ]
       .map((sql): Statement => ({ sql, params: [] }))
       .concat(
-        { sql: `UPDATE steady_clock SET boot_id = 'restored', wall_ms = ?`, params: [now] },
+        {
+          // It was written down each minute; in its first minute a cloud goes with the wall clock.
+          sql: `INSERT INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms) VALUES (1, ?, 0, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET boot_id = excluded.boot_id, wall_ms = excluded.wall_ms,
+                  steady_ms = steady_ms + max(0, min(excluded.wall_ms - wall_ms, 60000))`,
+          params: [RESTORED, cut, cut],
+        },
         {
           sql: `UPDATE vms SET state = 'stopping', desired_state = 'stopped', reason_code = 'restored',
                   reason_message = ?, generation = generation + 1

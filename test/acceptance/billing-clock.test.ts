@@ -1,24 +1,17 @@
 /** Wall clocks that are set or jitter while machines run: what did not pass is not charged. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { assertBooks, billOf } from './billing-kit.ts';
+import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
-/** Of the Debian package faketime. */
-const LIBRARY = readdirSync('/usr/lib')
-  .map((name) => `/usr/lib/${name}/faketime/libfaketimeMT.so.1`)
-  .find((path) => existsSync(path));
-const skip =
-  cannotRunGuests() ||
-  notInstalled('faketime') ||
-  (LIBRARY ? false : 'libfaketime is not where Debian has it');
+const skip = cannotRunGuests() || noFakedClock;
 const STEP_MS = 2000;
 const JUMPS_FORWARD = ['+30d', '+1s', '+3600s'];
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString();
@@ -32,13 +25,7 @@ async function fakedCloud(
   const [file, dataDir] = [join(directory, 'time'), join(directory, 'data')];
   const set = (offset: string) => writeFileSync(file, `${offset}\n`);
   set('+0');
-  const faked = {
-    LD_PRELOAD: LIBRARY ?? '',
-    FAKETIME_TIMESTAMP_FILE: file,
-    FAKETIME_NO_CACHE: '1',
-    FAKETIME_DONT_FAKE_MONOTONIC: '1',
-    NO_FAKE_STAT: '1',
-  };
+  const faked = { ...FAKED_CLOCK, FAKETIME_TIMESTAMP_FILE: file };
   const cloud = await CloudProcess.start({ dataDir, env: faked });
   const anyone = await CheckedClient.open(cloud.api);
   const user = anyone.as((await anyone.register()).api_key);

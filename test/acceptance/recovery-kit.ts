@@ -47,6 +47,7 @@ export class LosableCloud {
   admin!: CheckedClient;
   user!: CheckedClient;
   #places = 0;
+  #restoreEnv: Env = {};
 
   private constructor(env: Env) {
     this.#env = { CLOUDLET_RECOVERY_TARGET: this.target, ...env };
@@ -77,7 +78,7 @@ export class LosableCloud {
 
   restore(to: string, ...more: readonly string[]): Promise<Ended> {
     const args = ['recovery', 'restore', '--from', this.target, '--to', to, '--key-file', this.keyFile];
-    return runCloudlet([...args, ...more], { env: {}, timeoutMs: 900_000 });
+    return runCloudlet([...args, ...more], { env: this.#restoreEnv, timeoutMs: 900_000 });
   }
 
   /** Starts it once more, on the same directory, with these settings too. */
@@ -86,14 +87,18 @@ export class LosableCloud {
     await this.#start(this.dataDir, env);
   }
 
-  /** Kills it, removes all it had, and goes on with what a point gives, the newest one if none is named. */
-  async lose(point = 'latest'): Promise<Ended> {
+  /**
+   * Kills it, removes all it had, and goes on with what a point gives, the newest one if none is named.
+   * `env`: of the restore and of the cloud from then on.
+   */
+  async lose(point = 'latest', env: Env = {}): Promise<Ended> {
     await this.cloud.crash();
     rmSync(this.dataDir, { recursive: true });
+    this.#restoreEnv = env;
     const to = join(this.root, `again-${++this.#places}`);
     const restored = await this.restore(to, '--point', point);
     if (restored.code !== 0) throw new Error(`${restored.stdout}${restored.stderr}`);
-    await this.#start(to);
+    await this.#start(to, env);
     return restored;
   }
 
