@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import Database from 'better-sqlite3';
-import { systemClock } from '../server/clock.ts';
-import { newId } from '../server/ids.ts';
+import { systemClock } from '../server/platform/clock.ts';
+import { newId } from '../server/platform/ids.ts';
 
 const CONTENT = Buffer.from('sixteen bytes ok');
 const ETAG = createHash('md5').update(CONTENT).digest('hex');

@@ -223,7 +223,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /cannot be read|altered|waited in vain/,
     edits: [
       {
-        file: 'server/system/disk-room.ts',
+        file: 'server/platform/disk-room.ts',
         find: `
     if (bytes > available) {
       void this.refresh();

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { declaredRoutes } from '../server/all-routes.ts';
 import { openApi, renderOpenApi } from '../server/http/openapi.ts';
-import { VERSION } from '../server/version.ts';
+import { VERSION } from '../server/platform/version.ts';
 
 const text = renderOpenApi(openApi(declaredRoutes(), VERSION));
 writeFileSync(new URL('../openapi.json', import.meta.url), text);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { renderSettings } from '../server/config.ts';
+import { renderSettings } from '../server/config/config.ts';
 import { README, withSettings } from './write-settings.ts';
 
-test("README's settings are those of server/config.ts", () => {
+test("README's settings are those of server/config/config.ts", () => {
   const readme = readFileSync(README, 'utf8');
   const advice = 'run `node scripts/write-settings.ts` and commit README.md';
   assert.ok(withSettings(readme) === readme, `the table of settings in README.md is out of date: ${advice}`);

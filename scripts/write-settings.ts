@@ -1,6 +1,6 @@
 /** Writes the table of settings into README.md, between its markers. Run it after a change of config.ts. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { renderSettings } from '../server/config.ts';
+import { renderSettings } from '../server/config/config.ts';
 
 export const README = new URL('../README.md', import.meta.url);
 

@@ -6,14 +6,14 @@ import { type PlanRoutesDeps, planRoutes } from './billing/plan-routes.ts';
 import { type BillingRoutesDeps, billingRoutes } from './billing/routes.ts';
 import { type ComputeRoutesDeps, computeRoutes } from './compute/routes.ts';
 import { type DatabaseRoutesDeps, databaseRoutes } from './databases/routes.ts';
+import { documentRoutes } from './http/document-routes.ts';
+import { type IndexRoutesDeps, indexRoutes } from './http/index-routes.ts';
+import { type OperationRoutesDeps, operationRoutes } from './http/operation-routes.ts';
 import type { Route } from './http/route.ts';
 import { type RecoveryRoutesDeps, recoveryRoutes } from './recovery/routes.ts';
+import { type SystemRoutesDeps, systemRoutes } from './status/routes.ts';
 import { cdnRoutes } from './storage/content-routes.ts';
 import { type StorageRoutesDeps, storageRoutes } from './storage/routes.ts';
-import { documentRoutes } from './system/document-routes.ts';
-import { type IndexRoutesDeps, indexRoutes } from './system/index-routes.ts';
-import { type OperationRoutesDeps, operationRoutes } from './system/operation-routes.ts';
-import { type SystemRoutesDeps, systemRoutes } from './system/routes.ts';
 import { type WebhookRoutesDeps, webhookRoutes } from './webhooks/routes.ts';
 
 export interface ApiDeps {

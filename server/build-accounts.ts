@@ -12,10 +12,10 @@ import { SetupLinks } from './accounts/setup-links.ts';
 import { SetupLinkStore } from './accounts/setup-links-store.ts';
 import { AccountStore } from './accounts/store.ts';
 import { transferStatements } from './billing/ledger.ts';
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import type { Metadata } from './metadata/metadata.ts';
-import type { MasterKeys } from './system/master-key.ts';
+import type { Clock } from './platform/clock.ts';
+import type { MasterKeys } from './platform/master-key.ts';
 
 export interface AccountsDeps {
   readonly config: Config;

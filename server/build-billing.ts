@@ -24,14 +24,14 @@ import { StorageCharges } from './billing/storage-charges.ts';
 import { Usage } from './billing/usage.ts';
 import { UsageStore } from './billing/usage-store.ts';
 import { VmCharges } from './billing/vm-charges.ts';
-import type { Clock } from './clock.ts';
 import { INSTANCE_TYPES } from './compute/instance-types.ts';
 import { ENGINES } from './databases/engine.ts';
-import { isAppError } from './errors.ts';
 import type { Metadata, ReadingThreads } from './metadata/metadata.ts';
-import type { Alarms } from './system/alarms.ts';
-import { hostBootId } from './system/host-boot.ts';
-import type { Jobs } from './system/jobs.ts';
+import type { Alarms } from './platform/alarms.ts';
+import type { Clock } from './platform/clock.ts';
+import { isAppError } from './platform/errors.ts';
+import { hostBootId } from './platform/host-boot.ts';
+import type { Jobs } from './platform/jobs.ts';
 import { eventStatements } from './webhooks/events.ts';
 
 export interface BillingDeps {

@@ -1,7 +1,6 @@
 /** The part of the composition root that makes compute: engine, addresses, machines, console, metrics. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Clock } from './clock.ts';
 import { AddressPool } from './compute/addresses.ts';
 import { assembleCompute } from './compute/assemble.ts';
 import { Consoles } from './compute/console.ts';
@@ -14,7 +13,7 @@ import { VmStore } from './compute/store.ts';
 import type { VmBilling } from './compute/vm-billing.ts';
 import { VM_SAMPLES } from './compute/vm-samples.ts';
 import { meterVms } from './compute/vm-series.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { BridgeFront } from './drivers/bridge-front/bridge-front.ts';
 import { GuestBridge } from './drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from './drivers/host-network/outbound-guard.ts';
@@ -24,15 +23,16 @@ import { UIDS } from './drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from './drivers/qemu/qemu-hypervisor.ts';
 import { TINY_FOLDER, tinyIn } from './drivers/qemu/tiny-image.ts';
 import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
-import type { AppError } from './errors.ts';
 import type { Metadata } from './metadata/metadata.ts';
 import { SamplesStore } from './metadata/samples-store.ts';
-import type { Alarms } from './system/alarms.ts';
-import { Descriptors } from './system/descriptors.ts';
-import type { DiskRoom } from './system/disk-room.ts';
-import type { Jobs } from './system/jobs.ts';
-import type { Meters } from './system/meters.ts';
-import { type NoOtherUsers, whyNoOtherUsers } from './system/other-users.ts';
+import type { Alarms } from './platform/alarms.ts';
+import type { Clock } from './platform/clock.ts';
+import { Descriptors } from './platform/descriptors.ts';
+import type { DiskRoom } from './platform/disk-room.ts';
+import type { AppError } from './platform/errors.ts';
+import type { Jobs } from './platform/jobs.ts';
+import { type NoOtherUsers, whyNoOtherUsers } from './platform/other-users.ts';
+import type { Meters } from './platform/prometheus.ts';
 import { eventStatements } from './webhooks/events.ts';
 
 export interface ComputeDeps {

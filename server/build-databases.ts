@@ -1,9 +1,7 @@
 /** The part of the composition root that makes databases: engines, and what is kept of each database. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Sealer } from './accounts/sealer.ts';
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { assembleDatabases } from './databases/assemble.ts';
 import type { DatabaseBilling } from './databases/database-billing.ts';
 import { meterDatabases } from './databases/database-series.ts';
@@ -11,9 +9,11 @@ import type { Engine } from './databases/engine.ts';
 import { watchEngines } from './databases/engine-watch.ts';
 import { KeptDumpFiles } from './drivers/kept-dump-files.ts';
 import type { Metadata } from './metadata/metadata.ts';
-import type { Alarms } from './system/alarms.ts';
-import type { Jobs } from './system/jobs.ts';
-import type { Meters } from './system/meters.ts';
+import type { Alarms } from './platform/alarms.ts';
+import type { Clock } from './platform/clock.ts';
+import type { Jobs } from './platform/jobs.ts';
+import type { Meters } from './platform/prometheus.ts';
+import type { Sealer } from './platform/sealer.ts';
 import { eventStatements } from './webhooks/events.ts';
 
 export interface DatabasesOptions {

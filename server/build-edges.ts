@@ -1,5 +1,5 @@
 /** The part of the composition root that makes the edges: API, data origin, WebSockets. */
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { HranaEdge, type HranaEdgeDeps } from './hrana/hrana-edge.ts';
 import { ConnectionGuard } from './http/connection-guard.ts';
 import { createEdge, type EdgeDeps } from './http/edge.ts';

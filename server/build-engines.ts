@@ -1,8 +1,7 @@
 /** The part of the composition root that makes the engines of databases. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import type { EngineDatabase } from './databases/engine.ts';
 import { MongodbEngine } from './drivers/engine-mongodb/mongodb-engine.ts';
 import { MYSQL_USERS, MysqlEngine } from './drivers/engine-mysql/mysql-engine.ts';
@@ -12,9 +11,10 @@ import { exchangeHrana, type HranaCall } from './drivers/engine-sqlite/hrana-exc
 import { SqliteEngine } from './drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from './drivers/host-process/host-processes.ts';
 import { ServerTls } from './drivers/managed-server/server-tls.ts';
-import type { Alarms } from './system/alarms.ts';
-import type { DiskRoom } from './system/disk-room.ts';
-import { whyNoOtherUsers } from './system/other-users.ts';
+import type { Alarms } from './platform/alarms.ts';
+import type { Clock } from './platform/clock.ts';
+import type { DiskRoom } from './platform/disk-room.ts';
+import { whyNoOtherUsers } from './platform/other-users.ts';
 
 export interface EnginesOptions {
   readonly config: Pick<

@@ -2,11 +2,11 @@
 import type { Logger } from 'pino';
 import type { AccountParts } from './build-accounts.ts';
 import type { Storage } from './build-storage.ts';
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
-import type { Idempotency } from './system/idempotency.ts';
-import type { Jobs } from './system/jobs.ts';
-import type { Operations } from './system/operations.ts';
+import type { Idempotency } from './calls/idempotency.ts';
+import type { Operations } from './calls/operations.ts';
+import type { Config } from './config/config.ts';
+import type { Clock } from './platform/clock.ts';
+import type { Jobs } from './platform/jobs.ts';
 
 interface JobParts {
   readonly config: Config;

@@ -1,7 +1,13 @@
 /** The part of the composition root that makes object storage. */
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
+
+import type { Config } from './config/config.ts';
+import { JobRuns } from './metadata/job-runs.ts';
+import { JobRunsStore } from './metadata/job-runs-store.ts';
 import type { Metadata } from './metadata/metadata.ts';
+import type { Alarms } from './platform/alarms.ts';
+import type { Clock } from './platform/clock.ts';
+import type { MasterKeys } from './platform/master-key.ts';
+import { isWritable } from './platform/writable.ts';
 import { AccessTimes } from './storage/access-times.ts';
 import type { Blobs } from './storage/blobs.ts';
 import { BlobsStore } from './storage/blobs-store.ts';
@@ -18,11 +24,6 @@ import { Scrubber } from './storage/scrubber.ts';
 import type { StorageBilling } from './storage/storage-billing.ts';
 import { ObjectStore } from './storage/store.ts';
 import { Sweeper } from './storage/sweeper.ts';
-import type { Alarms } from './system/alarms.ts';
-import { JobRuns } from './system/job-runs.ts';
-import { JobRunsStore } from './system/job-runs-store.ts';
-import type { MasterKeys } from './system/master-key.ts';
-import { isWritable } from './system/writable.ts';
 
 export interface StorageDeps {
   readonly config: Config;

@@ -1,12 +1,12 @@
 /** The part of the composition root that makes webhooks. */
 import type { Logger } from 'pino';
-import type { Clock } from './clock.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
 import { Changes } from './metadata/change.ts';
 import type { Metadata } from './metadata/metadata.ts';
-import type { Jobs } from './system/jobs.ts';
-import type { MasterKeys } from './system/master-key.ts';
+import type { Clock } from './platform/clock.ts';
+import type { Jobs } from './platform/jobs.ts';
+import type { MasterKeys } from './platform/master-key.ts';
 import { Deliveries } from './webhooks/deliveries.ts';
 import { DeliveryStore } from './webhooks/deliveries-store.ts';
 import { Dispatcher } from './webhooks/dispatcher.ts';

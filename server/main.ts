@@ -1,10 +1,10 @@
 /** `cloudlet <command>`: finds the command and reports failures in one line. */
 import { parseArgs } from 'node:util';
 import { type Command, UsageError, type Words } from './commands/command.ts';
-import { ignoredSettings, loadConfig } from './config.ts';
-import { didYouMean } from './did-you-mean.ts';
-import { ConfigError } from './setting-kinds.ts';
-import { VERSION } from './version.ts';
+import { ignoredSettings, loadConfig } from './config/config.ts';
+import { didYouMean } from './config/did-you-mean.ts';
+import { ConfigError } from './config/setting-kinds.ts';
+import { VERSION } from './platform/version.ts';
 
 const HELP = `Usage: cloudlet <command>
 

@@ -15,10 +15,10 @@ import { ReportStore } from '../../server/billing/report-store.ts';
 import { Settlement } from '../../server/billing/settlement.ts';
 import { SteadyClock } from '../../server/billing/steady-clock.ts';
 import { UsageStore } from '../../server/billing/usage-store.ts';
-import { FakeClock, systemClock } from '../../server/clock.ts';
 import { SqliteMetadata } from '../../server/drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SqliteThreads } from '../../server/drivers/metadata-sqlite/sqlite-threads.ts';
-import { Alarms } from '../../server/system/alarms.ts';
+import { Alarms } from '../../server/platform/alarms.ts';
+import { FakeClock, systemClock } from '../../server/platform/clock.ts';
 import { type BillingFilling, fillBilling } from '../billing-filling.ts';
 import { childInput } from '../child.ts';
 

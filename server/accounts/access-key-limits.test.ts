@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { FakeClock } from '../clock.ts';
-import { isAppError } from '../errors.ts';
+import { type BucketLimit, mayTouch, NOBODY, type Permission, permits, SCOPES } from '../calls/principal.ts';
+import { FakeClock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
 import { coversLimits, coversScope, readExpiry } from './access-key-limits.ts';
-import { type BucketLimit, mayTouch, NOBODY, type Permission, permits, SCOPES } from './principal.ts';
 
 const PERMISSIONS: Permission[] = [
   'account:read',

@@ -1,7 +1,8 @@
 /** What an access key may be given: no more than the credential that makes it, or revokes it. */
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError, invalidField } from '../errors.ts';
-import type { BucketLimit, Principal, Scope } from './principal.ts';
+
+import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
 import type { AccessKeyBody } from './schema.ts';
 
 /** True when every permission of `scope` is among those of `held`. */

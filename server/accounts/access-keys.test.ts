@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { mayTouch, type Principal, permits } from '../calls/principal.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
 import { type AccountHouse, openAccountHouse, TEST_ACCESS_KEYS } from '../testing/account-house.ts';
-import { mayTouch, type Principal, permits } from './principal.ts';
+import { s3SecretContext } from './access-keys.ts';
 import type { AccessKeyBody } from './schema.ts';
-import { s3SecretContext } from './sealer.ts';
 
 let house: AccountHouse;
 before(async () => {

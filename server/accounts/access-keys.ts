@@ -1,15 +1,16 @@
 /** Further keys of an account, each with a name, scopes, limits and an S3 key pair. */
-import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
-import { AppError, invalidField } from '../errors.ts';
-import { newId, randomBase62, randomSecret } from '../ids.ts';
+
+import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
+import { newId, randomBase62, randomSecret } from '../platform/ids.ts';
+import type { Sealer } from '../platform/sealer.ts';
 import { demandCouldHaveMade, demandCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';
-import type { BucketLimit, Principal, Scope } from './principal.ts';
 import type { AccessKey, AccessKeyBody, CreatedAccessKey } from './schema.ts';
-import { type Sealer, s3SecretContext } from './sealer.ts';
 import type { AccountStore, KeyRow } from './store.ts';
 
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
@@ -149,4 +150,9 @@ function describe(row: KeyRow): AccessKey {
 
 function describeLimits(limits: readonly BucketLimit[] | null): AccessKey['buckets'] {
   return limits?.map(({ bucket, prefix }) => ({ name: bucket, prefix })) ?? null;
+}
+
+/** What an S3 secret is sealed for. */
+export function s3SecretContext(keyId: string): string {
+  return `s3-secret:${keyId}`;
 }

@@ -1,5 +1,5 @@
 /** Rows as the API shows them. */
-import { formatTime, formatTimeOrNull } from '../clock.ts';
+import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { toCredits } from './credits.ts';
 import type { Account, AdminAccount, Registration } from './schema.ts';
 import type { AccountRow } from './store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { checkAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 
 function refused(fields: Parameters<typeof checkAccountFields>[0]): string[] {

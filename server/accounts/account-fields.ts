@@ -1,5 +1,5 @@
 /** The rules for user names, e-mail addresses and passwords (contract §3). */
-import { type FieldProblem, refuseFields } from '../errors.ts';
+import { type FieldProblem, refuseFields } from '../platform/errors.ts';
 
 export const USERNAME_PATTERN = '^[A-Za-z0-9._-]{3,64}$';
 /** Deliberately wide: what a mail server would accept is only known by sending to it. */

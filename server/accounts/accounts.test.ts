@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { type AppError, isAppError } from '../errors.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { type AppError, isAppError } from '../platform/errors.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { apiKeyTextProblem } from './api-key-text.ts';
 

@@ -1,8 +1,10 @@
 /** Accounts: they register, are shown, changed and closed. */
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError, invalidField } from '../errors.ts';
+
+import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
 import { describeAccount, describeRegistration } from './account-answer.ts';
 import { checkAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import type { ApiKeys } from './api-keys.ts';
@@ -10,7 +12,6 @@ import type { CredentialCache } from './authenticator.ts';
 import { toCredits } from './credits.ts';
 import { type LoginThrottle, ofAccount } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
-import type { Principal } from './principal.ts';
 import type { Account, ClosedAccount, Registration } from './schema.ts';
 import { sessionHashOf } from './sessions.ts';
 import type { AccountRow, AccountStore } from './store.ts';

@@ -3,7 +3,7 @@
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 import { accountNotFound } from './accounts.ts';
 import type { Administration } from './administration.ts';
 import * as shapes from './schema.ts';

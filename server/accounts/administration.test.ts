@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Ledger } from '../billing/ledger.ts';
-import { isAppError } from '../errors.ts';
+import { OPERATOR, permits } from '../calls/principal.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
-import { OPERATOR, permits } from './principal.ts';
 
 let house: AccountHouse;
 before(async () => {

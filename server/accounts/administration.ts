@@ -1,16 +1,17 @@
 /** What administrators do with accounts. */
-import type { Clock } from '../clock.ts';
-import { AppError, invalidField } from '../errors.ts';
-import { newId } from '../ids.ts';
-import { KeyLocks } from '../key-locks.ts';
+
+import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
+import { KeyLocks } from '../platform/keyed-mutex.ts';
 import { describeAccount, describeForAdmin } from './account-answer.ts';
 import { type Accounts, accountNotFound, type NewAccount, type Transfer } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticator.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
-import type { Principal } from './principal.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 

@@ -5,7 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { randomBase62 } from '../ids.ts';
+import { randomBase62 } from '../platform/ids.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const FORM = /^clk_[0-9A-Za-z]{38}$/;

@@ -1,15 +1,16 @@
 /** The account's own key: one current key, and after a rotation the older ones until their overlap ends. */
-import { type Clock, formatTimeOrNull } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { newId } from '../ids.ts';
+
+import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
+import type { Sealer } from '../platform/sealer.ts';
 import { describeAccount } from './account-answer.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';
-import type { Principal } from './principal.ts';
 import type { RotatedKey } from './schema.ts';
-import { apiKeyContext, type Sealer } from './sealer.ts';
 import type { AccountStore, KeyRow } from './store.ts';
 
 /** Keys of one account, the current one included, that may live at once. */
@@ -149,4 +150,8 @@ export class ApiKeys {
       hint: 'Rotate without an overlap to end them all',
     });
   }
+}
+
+function apiKeyContext(keyId: string): string {
+  return `api-key:${keyId}`;
 }

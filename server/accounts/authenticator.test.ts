@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { NOBODY, type Principal } from '../calls/principal.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import { Authenticator } from './authenticator.ts';
-import { NOBODY, type Principal } from './principal.ts';
 import { AccountStore } from './store.ts';
 
 let house: AccountHouse;

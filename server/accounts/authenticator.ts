@@ -3,11 +3,12 @@
  * usual request costs two look-ups; whoever revokes, rotates, suspends or closes calls
  * forget… after its commit, and the credential is refused from then on.
  */
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+
+import { type BucketLimit, NOBODY, type Principal, type Scope } from '../calls/principal.ts';
 import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { apiKeyTextProblem, hashSecret } from './api-key-text.ts';
-import { type BucketLimit, NOBODY, type Principal, type Scope } from './principal.ts';
 import type { AccountStore, CredentialRow } from './store.ts';
 
 /** A session unused for this long ends. */

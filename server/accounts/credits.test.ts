@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { toCredits, toMicro } from './credits.ts';
 
 test('amounts with at most 6 decimals are exact both ways', () => {

@@ -1,5 +1,5 @@
 /** Credits outside are decimal numbers; inside, money is a whole number of micro-credits. */
-import { invalidField } from '../errors.ts';
+import { invalidField } from '../platform/errors.ts';
 
 const MICRO_PER_CREDIT = 1_000_000;
 /** Bound of one amount and of a balance, in credits: exact as a double with 6 decimals. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FakeClock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import { FakeClock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { type Attempt, LoginThrottle } from './login-throttle.ts';
 
 function waitOf(throttle: LoginThrottle, attempt: Attempt): number {

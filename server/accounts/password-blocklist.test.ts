@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { readBlocklist } from './password-blocklist.ts';
 import { Passwords } from './passwords.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { argon2Sync } from 'node:crypto';
 import { test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { Passwords } from './passwords.ts';
 
 const cheap = { memoryKib: 64, passes: 1 };

@@ -3,9 +3,9 @@
  * 46 MiB, so few run at once, and the queue is bounded and fair.
  */
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto';
-import { AppError, invalidField } from '../errors.ts';
-import { randomSecret } from '../ids.ts';
-import { sourceOf } from './caller-networks.ts';
+import { sourceOf } from '../platform/caller-networks.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
+import { randomSecret } from '../platform/ids.ts';
 import { FairQueue } from './fair-queue.ts';
 import { foldPassword } from './password-blocklist.ts';
 

@@ -1,21 +1,21 @@
 /** The account's own endpoints (contract §3). */
 
-import { AppError } from '../errors.ts';
 import { refuseCrossSite } from '../http/credentials.ts';
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { pageHeaders } from '../http/page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
-import { ENDED_LINK_PAGE, SETUP_PAGE } from '../http/setup-page.ts';
-import { isId } from '../ids.ts';
-import { Type } from '../json-schema.ts';
+import { readSessionCookie, renderEndedSessionCookie, renderSessionCookie } from '../http/session-cookie.ts';
+import { AppError } from '../platform/errors.ts';
+import { isId } from '../platform/ids.ts';
+import { Type } from '../platform/json-schema.ts';
 import type { AccessKeys } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import * as shapes from './schema.ts';
-import { readSessionCookie, renderEndedSessionCookie, renderSessionCookie } from './session-cookie.ts';
 import { SESSION_MAX_MS, type Sessions } from './sessions.ts';
 import type { SetupLinks } from './setup-links.ts';
+import { ENDED_LINK_PAGE, SETUP_PAGE } from './setup-page.ts';
 
 export interface AccountRoutesDeps {
   readonly accounts: Accounts;

@@ -1,5 +1,7 @@
 /** What accounts look like from outside (contract §3). */
-import { namedObject, type Static, Type } from '../json-schema.ts';
+
+import { SCOPES } from '../calls/principal.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import {
   EMAIL_MAX_LENGTH,
   EMAIL_PATTERN,
@@ -9,7 +11,6 @@ import {
   USERNAME_PATTERN,
   USERNAME_RULE,
 } from './account-fields.ts';
-import { SCOPES } from './principal.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const Time = (description: string) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isAppError } from '../errors.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 
 let house: AccountHouse;

@@ -1,9 +1,11 @@
 /** Logging in and out of the console. A session is an opaque token, stored as its hash. */
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { randomSecret } from '../ids.ts';
+
+import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { randomSecret } from '../platform/ids.ts';
 import { describeAccount } from './account-answer.ts';
 import { foldEmail, foldUsername } from './account-fields.ts';
 import { hashSecret } from './api-key-text.ts';
@@ -11,7 +13,6 @@ import type { ApiKeys } from './api-keys.ts';
 import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
 import { type LoginThrottle, ofAccount, typedName } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
-import type { Principal } from './principal.ts';
 import type { Account } from './schema.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { permits } from '../calls/principal.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
 import { openAccountHouse } from '../testing/account-house.ts';
-import { permits } from './principal.ts';
 
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 const fields = { username: 'chief', email: 'chief@example.com', password: 'a good password' };

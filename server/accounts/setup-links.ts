@@ -1,9 +1,10 @@
 /** The first administrator: made by who holds the one-use link that the first start prints. */
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { randomSecret } from '../ids.ts';
+
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { randomSecret } from '../platform/ids.ts';
 import type { Accounts, NewAccount } from './accounts.ts';
 import { hashSecret } from './api-key-text.ts';
 import type { Account } from './schema.ts';

@@ -1,9 +1,9 @@
 /** Billing for administrators: prices, statements, revenue, and whether the ledger is sound. */
 
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { Type } from '../platform/json-schema.ts';
 import type { Checks } from './checks.ts';
 import { AccountPath } from './plan-schema.ts';
 import type { PriceList } from './price-list.ts';

@@ -3,10 +3,11 @@
  * was used equal to what was charged, every machine that runs metered. While anything is wrong an alarm says
  * so, and nothing that costs credits is begun.
  */
-import type { Clock } from '../clock.ts';
-import { formatTime, formatTimeOrNull } from '../clock.ts';
-import { AppError } from '../errors.ts';
+
 import type { ReadingThreads } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { CheckStore } from './checks-store.ts';
 import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { openAccountHouse } from '../testing/account-house.ts';
 import { Credit } from './credit.ts';
 import { CreditStore } from './credit-store.ts';

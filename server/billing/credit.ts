@@ -1,7 +1,7 @@
 /** Whether an account may begin what costs something. */
 import { toCredits } from '../accounts/credits.ts';
-import { formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import { formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { CreditStore } from './credit-store.ts';
 
 const HINT = 'Reading, exporting, stopping and deleting still work; ask your administrator for credits';

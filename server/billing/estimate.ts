@@ -1,6 +1,6 @@
 /** What runs now, what it costs as long as it does, and how long the credits last. */
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { BillingAccountStore } from './accounts-store.ts';
 import { METERS, type MeterName } from './meters.ts';
 import type { Prices } from './prices.ts';

@@ -3,10 +3,11 @@
  * at the same time cannot spend the same credits. When the account has nothing else left, they pay for what
  * still runs.
  */
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { newId } from '../ids.ts';
+
 import type { Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
 import type { BillingAccountStore } from './accounts-store.ts';
 import { deleteHold, type HoldStore, insertHold, raiseHold } from './hold-store.ts';
 import { transferStatements } from './ledger.ts';

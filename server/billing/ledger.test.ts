@@ -6,10 +6,10 @@ import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import { systemClock } from '../clock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { systemClock } from '../platform/clock.ts';
 import type { Transfer } from './ledger.ts';
 import { Ledger, transferStatements } from './ledger.ts';
 

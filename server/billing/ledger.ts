@@ -9,8 +9,9 @@
  * what an account no longer could.
  * Amounts are whole micro-credits (1 credit = 1,000,000), as bigint.
  */
-import { AppError } from '../errors.ts';
+
 import type { Metadata, RowIdOf, Statement } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
 import { CheckStore } from './checks-store.ts';
 import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
 import type { Balance } from './store.ts';

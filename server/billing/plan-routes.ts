@@ -2,7 +2,7 @@
 
 import { accountNotFound } from '../accounts/accounts.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 import * as shapes from './plan-schema.ts';
 import type { Plans } from './plans.ts';
 

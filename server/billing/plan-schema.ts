@@ -1,5 +1,5 @@
 /** What plans and quotas look like from outside. */
-import { describedAs, namedObject, type Static, Type } from '../json-schema.ts';
+import { describedAs, namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { QUOTAS } from './quotas.ts';
 
 const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isAppError } from '../errors.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
 import { openBillingHouse } from '../testing/billing-house.ts';
 import { Monthly } from './monthly.ts';
 import { PlanStore } from './plan-store.ts';

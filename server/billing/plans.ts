@@ -1,10 +1,10 @@
 /** Plans: what accounts may have, and what they are given each month. Their prices are in the price list. */
 import { accountNotFound } from '../accounts/accounts.ts';
 import { toCredits, toMicro } from '../accounts/credits.ts';
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Monthly } from './monthly.ts';
 import type { AccountQuotas, AccountTerms, NewPlan, Plan, PlanChange, TermsChange } from './plan-schema.ts';
 import type { PlanRow, PlanStore } from './plan-store.ts';

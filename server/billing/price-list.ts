@@ -1,8 +1,9 @@
 /** Prices as accounts see them and as the operator sets them. */
-import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
-import { invalidField } from '../errors.ts';
+
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { invalidField } from '../platform/errors.ts';
 import type { BillingAccountStore } from './accounts-store.ts';
 import { hourOf } from './charge.ts';
 import { METERS, type MeterName, PRICED_BY } from './meters.ts';

@@ -2,7 +2,7 @@
  * What a unit costs, and since when. The operator's prices are kept with the hour from which they hold, and
  * none is changed for an hour that has begun: what was charged stays explained.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../platform/clock.ts';
 import { hourOf } from './charge.ts';
 import type { Meter, MeterName } from './meters.ts';
 import { METERS } from './meters.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isAppError } from '../errors.ts';
 import { CommitRejected, type Statement } from '../metadata/metadata.ts';
+import { isAppError } from '../platform/errors.ts';
 import { openBillingHouse } from '../testing/billing-house.ts';
 import { QuotaStore } from './quota-store.ts';
 import { type Limits, Quotas } from './quotas.ts';

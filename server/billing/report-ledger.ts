@@ -1,6 +1,6 @@
 /** The transfers of one account, as it sees them: how each changed its balance, and what was left. */
-import { formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import { formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { creditsOf, type Figure } from './report-figures.ts';
 import { formatMonth, type Period } from './report-period.ts';
 import type { EntryRow, ReportStore } from './report-store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatTime } from '../clock.ts';
-import { isAppError } from '../errors.ts';
+import { formatTime } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
 import { formatMonth, type PeriodText, readDayOrTime, readMonth, readPeriod } from './report-period.ts';
 
 const NOW = Date.UTC(2026, 1, 14, 15, 16, 17);

@@ -1,6 +1,6 @@
 /** From when to when a report tells. Use is kept by the hour, so that a period is of whole hours. */
-import { formatTime, readTime } from '../clock.ts';
-import { invalidField } from '../errors.ts';
+import { formatTime, readTime } from '../platform/clock.ts';
+import { invalidField } from '../platform/errors.ts';
 import { hourOf } from './charge.ts';
 
 export interface PeriodText {

@@ -1,5 +1,5 @@
 /** What the whole cloud took, by service and day. */
-import { formatTime } from '../clock.ts';
+import { formatTime } from '../platform/clock.ts';
 import { SERVICES, type Service } from './meters.ts';
 import { formatDay } from './report.ts';
 import { creditsOf, type Figure } from './report-figures.ts';

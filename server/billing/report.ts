@@ -2,9 +2,9 @@
  * What an account used and what it paid. Everything used up to now is charged first, so that a report and
  * the ledger never differ: the items add up to the days, and both to the total.
  */
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { endOfTick } from '../tick.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { endOfTick } from '../platform/tick.ts';
 import { METERS, type MeterName, SERVICES, type Service } from './meters.ts';
 import { creditsOf, type Figure, priceOfNano, quantityOf } from './report-figures.ts';
 import { DAY_MS, type Period } from './report-period.ts';

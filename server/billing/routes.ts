@@ -1,11 +1,11 @@
 /** Billing over REST: what an account used, paid, and will pay. */
 
-import type { Clock } from '../clock.ts';
 import { varyOn } from '../http/cors.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import type { Clock } from '../platform/clock.ts';
+import { Type } from '../platform/json-schema.ts';
 import { csvText, prefersCsv } from './csv.ts';
 import type { EstimateReport } from './estimate.ts';
 import type { PriceList } from './price-list.ts';

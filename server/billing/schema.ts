@@ -1,5 +1,5 @@
 /** What billing looks like from outside (contract §7). */
-import { describedAs, namedObject, type Static, Type } from '../json-schema.ts';
+import { describedAs, namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { METER_NAMES } from './meters.ts';
 import { MAX_PRICE } from './price-list.ts';
 

@@ -3,9 +3,10 @@
  * transfers of the ledger, those of each line in one commit. Settling twice charges once, and settling more
  * often charges the same. Between settlements nothing is owed that is not in the lines.
  */
-import type { Clock } from '../clock.ts';
-import { KeyLocks } from '../key-locks.ts';
+
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { KeyLocks } from '../platform/keyed-mutex.ts';
 import type { BillingAccountStore, BillingRow } from './accounts-store.ts';
 import { charge, hourOf, spreadOverHours } from './charge.ts';
 import type { HoldStore } from './hold-store.ts';

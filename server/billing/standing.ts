@@ -6,8 +6,8 @@
  * crash the next tick goes on where it ended.
  */
 import { toCredits } from '../accounts/credits.ts';
-import { type Clock, formatTime } from '../clock.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
 import type { BillingState } from './accounts-store.ts';
 import type { Holds } from './holds.ts';
 import { METER_NAMES, type MeterName } from './meters.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { FakeClock } from '../clock.ts';
+import { FakeClock } from '../platform/clock.ts';
 import { RESTORED, SteadyClock } from './steady-clock.ts';
 
 const DAY = 24 * 3_600_000;

@@ -3,7 +3,7 @@
  * went on, so that a wall clock that is set, or that jitters, is never billed. It begins as wall time, is
  * written down each minute, and goes on where it was when Cloudlet starts again.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../platform/clock.ts';
 
 /** One moment on all clocks. */
 export interface Anchor {

@@ -1,6 +1,6 @@
 /** SQL of what is used: lines that are open, and windows that were settled. */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
-import { endOfTick } from '../tick.ts';
+import { endOfTick } from '../platform/tick.ts';
 import type { MeterName } from './meters.ts';
 
 type Int = number | bigint;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import { SqliteThreads } from '../drivers/metadata-sqlite/sqlite-threads.ts';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { openBillingHouse } from '../testing/billing-house.ts';
 import { CheckStore } from './checks-store.ts';
 import { LedgerWalk } from './checks-walk.ts';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Cloud } from '../build.ts';
-import { openParentOf } from '../system/data-directory.ts';
+import { openParentOf } from '../platform/data-directory.ts';
 import { EXPOSED, EXPOSED_FIX, isExposed } from './exposure.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,8 +1,8 @@
 /** A cloud that nobody but the operator can reach, for commands while no server runs. */
 import { pino } from 'pino';
 import { buildCloud, type Cloud } from '../build.ts';
-import { systemClock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { systemClock } from '../platform/clock.ts';
 import { startControl } from './start.ts';
 
 /** Runs `work` while the cloud listens on its control socket alone. */

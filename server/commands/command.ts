@@ -1,5 +1,5 @@
 /** What a command of bin/cloudlet is. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 
 /** The command line was not understood: exit code 2. */
 export class UsageError extends Error {}

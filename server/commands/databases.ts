@@ -1,5 +1,5 @@
 /** `cloudlet databases`: what is done with database servers while Cloudlet is stopped. */
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { withClosedCloud } from './closed-cloud.ts';
 import { type Command, UsageError } from './command.ts';
 import { demandCloud } from './operator-call.ts';

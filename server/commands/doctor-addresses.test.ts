@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../scripts/installed.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { noOtherReaders } from '../testing/own-ground.ts';
 import type { Finding } from './doctor.ts';
 import { checkVmAddresses } from './doctor-addresses.ts';
@@ -13,7 +13,7 @@ const ASK = `
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { loadConfig } from ${HERE('../config.ts')};
+import { loadConfig } from ${HERE('../config/config.ts')};
 import { checkVmAddresses } from ${HERE('./doctor-addresses.ts')};
 // Of a cloud that runs, and a program that listens at every address.
 await once(createSocket('udp4').bind(22022, '127.80.7.0').unref(), 'listening');

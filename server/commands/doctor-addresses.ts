@@ -1,5 +1,5 @@
 /** The part of `cloudlet doctor` about the addresses of virtual machines: who answers at their ports. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { HostToolError, nft } from '../drivers/host-network/host-tool.ts';
 import { INSTALL_NFT } from '../drivers/host-network/outbound-guard.ts';
 import { basesIn, LIST, tableOf } from '../drivers/loopback-front/address-rules.ts';

@@ -6,12 +6,12 @@ import { access, mkdtemp, readFile, realpath, rmdir, statfs } from 'node:fs/prom
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
 import { checkedSqliteVersion } from '../drivers/metadata-sqlite/engine-version.ts';
 import { isLoopback } from '../http/host-check.ts';
-import { openParentOf, otherOwnerOf } from '../system/data-directory.ts';
+import type { Clock } from '../platform/clock.ts';
+import { openParentOf, otherOwnerOf } from '../platform/data-directory.ts';
 import type { Finding } from './doctor.ts';
 import { EXPOSED, EXPOSED_FIX, isExposed } from './exposure.ts';
 

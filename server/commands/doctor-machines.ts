@@ -1,14 +1,14 @@
 /** The part of `cloudlet doctor` about virtual machines: how they run here, and what limits them. */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { findParent } from '../drivers/host-process/cgroups.ts';
 import { moreMemory, neededForGuest } from '../drivers/qemu/admission.ts';
 import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/qemu/kvm.ts';
 import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { TINY_FOLDER, tinyIn, whyNoTinyImage } from '../drivers/qemu/tiny-image.ts';
-import { ALLOW_PROMISES, type HostMemory, promisableBytes, readHostMemory } from '../system/host-memory.ts';
+import { ALLOW_PROMISES, type HostMemory, promisableBytes, readHostMemory } from '../platform/host-memory.ts';
 import type { Finding } from './doctor.ts';
 
 const SLOWER = 'virtual machines run emulated, several times slower';

@@ -1,7 +1,7 @@
 /** The part of `cloudlet doctor` that looks at what the network of virtual machines needs. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { bridgeOf } from '../drivers/host-network/guest-bridge.ts';
 import {
   FORWARDING,
@@ -10,8 +10,8 @@ import {
   QUIET_FIX,
   wayToTurnOn,
 } from '../drivers/host-network/kernel-settings.ts';
-import { hostPath } from '../host-programs.ts';
-import type { NoOtherUsers } from '../system/other-users.ts';
+import { hostPath } from '../platform/host-programs.ts';
+import type { NoOtherUsers } from '../platform/other-users.ts';
 import type { Finding } from './doctor.ts';
 import { forwardDrop } from './forward-drops.ts';
 

@@ -1,6 +1,6 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
 import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';

@@ -1,6 +1,6 @@
 /** The part of `cloudlet doctor` that looks at the place for recovery points. */
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { lookAtDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { formatSize } from '../storage/format-size.ts';
 import type { Finding } from './doctor.ts';

@@ -1,8 +1,9 @@
 /** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
-import { type Clock, systemClock } from '../clock.ts';
-import type { Config } from '../config.ts';
+
+import type { Config } from '../config/config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
-import { whyNoOtherUsers } from '../system/other-users.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { whyNoOtherUsers } from '../platform/other-users.ts';
 import { type Command, UsageError } from './command.ts';
 import { checkVmAddresses } from './doctor-addresses.ts';
 import {

@@ -1,6 +1,6 @@
 /** Whether others on the network could read what users send. */
 
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { isLoopback } from '../http/host-check.ts';
 
 export const EXPOSED =

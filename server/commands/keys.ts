@@ -1,5 +1,5 @@
 /** `cloudlet keys rotate`. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
 

@@ -1,6 +1,6 @@
 /** The server's log, on standard error. */
 import { type Logger, pino } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { readableLine } from './log-line.ts';
 
 const SECRETS = ['key', 'password', 'token', 'headers'];

@@ -1,5 +1,5 @@
 /** `cloudlet recovery key`: shows the recovery key, and asks for it back. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { ask } from './ask.ts';
 import { asOperator } from './operator-call.ts';
 

@@ -1,6 +1,6 @@
 /** What `cloudlet recovery` does with the points of a cloud, over its control socket. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { formatSize } from '../storage/format-size.ts';
 import { UsageError, type Words } from './command.ts';
 import { askServer, asOperator } from './operator-call.ts';

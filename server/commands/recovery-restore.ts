@@ -1,12 +1,13 @@
 /** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readTime, systemClock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { RestoreDirectory } from '../drivers/recovery-directory/restore-directory.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { readTime, systemClock } from '../platform/clock.ts';
 import { type Journal, type Replay, replayJournal } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { findJournal } from '../recovery/journals.ts';
@@ -18,7 +19,6 @@ import {
   restoreFiles,
 } from '../recovery/restore.ts';
 import { RecoveryStore } from '../recovery/store.ts';
-import { Alarms } from '../system/alarms.ts';
 import { ask } from './ask.ts';
 import { UsageError, type Words } from './command.ts';
 import { Progress } from './progress.ts';

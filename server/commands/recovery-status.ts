@@ -1,5 +1,5 @@
 /** `cloudlet recovery status`: whether this cloud could be had back if it were lost now. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { formatSize } from '../storage/format-size.ts';
 import { askServer, type CallAsOperator } from './operator-call.ts';
 

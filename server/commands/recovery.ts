@@ -1,5 +1,5 @@
 /** `cloudlet recovery`: points from which the whole cloud comes back, made here and restored anywhere. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { key } from './recovery-key.ts';
 import { cancel, create, fsck, list, remove, undelete, verify } from './recovery-points.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
-import { AppError } from '../errors.ts';
+import type { Call } from '../calls/principal.ts';
+import { AppError } from '../platform/errors.ts';
 import { type Compute, openComputeHouse } from '../testing/compute-house.ts';
 
 const WISH = { name: 'web', instance_type: 't2.micro' };

@@ -1,6 +1,7 @@
 /** Stops the machines of an account that may not run any, and starts or deletes them afterwards. */
-import { isAppError } from '../errors.ts';
+
 import { UNASKED } from '../metadata/change.ts';
+import { isAppError } from '../platform/errors.ts';
 import type { Actions } from './actions.ts';
 import type { Reason } from './lifecycle.ts';
 import type { MachineCall } from './machines.ts';

@@ -1,6 +1,7 @@
 /** One action at a time on each machine. */
-import { AppError } from '../errors.ts';
+
 import type { Awaitable } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
 import type { VmRow } from './store.ts';
 import { allowedActions, type VmAction } from './transitions.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { ScriptedFront } from '../testing/scripted-front.ts';
 import { AddressPool } from './addresses.ts';
 

@@ -1,5 +1,5 @@
 /** Addresses of machines: given out of one network, one each, and taken back. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Front } from './front.ts';
 
 /** So many addresses are claimed at once, or the whole network if it is smaller. */

@@ -1,7 +1,8 @@
 /** All of compute, put together on an engine and a front: by the composition root, and by tests. */
-import type { Clock } from '../clock.ts';
+
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
 import { AccountStops } from './account-stops.ts';
 import { Actions } from './actions.ts';
 import type { AddressPool } from './addresses.ts';

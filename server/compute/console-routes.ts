@@ -1,12 +1,12 @@
 /** Consoles and console logs of machines over REST and WebSocket. */
 
-import type { Principal } from '../accounts/principal.ts';
-import { formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
-import { namedObject, Type } from '../json-schema.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
+import { formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { namedObject, Type } from '../platform/json-schema.ts';
 import type { Consoles } from './console.ts';
 import type { ConsoleTickets } from './console-tickets.ts';
 import type { Hypervisor } from './hypervisor.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOBODY, type Principal } from '../accounts/principal.ts';
-import { FakeClock } from '../clock.ts';
-import { isAppError } from '../errors.ts';
+import { NOBODY, type Principal } from '../calls/principal.ts';
+import { FakeClock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
 import { ConsoleTickets } from './console-tickets.ts';
 
 const as = (accountId: number): Principal => ({ ...NOBODY, accountId, via: 'key' });

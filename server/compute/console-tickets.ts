@@ -2,10 +2,10 @@
  * Tickets for consoles: a browser cannot send a key with a WebSocket, and a key does not belong in an
  * address. A ticket is good once, for a minute, for one machine. Kept in memory only.
  */
-import type { Principal } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { randomBase62 } from '../ids.ts';
+import type { Principal } from '../calls/principal.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { randomBase62 } from '../platform/ids.ts';
 
 const LIFE_MS = 60_000;
 /** Unused ones of one account; the oldest makes room. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { ScriptedConsoles } from '../testing/scripted-consoles.ts';
 import { Consoles, type Seat } from './console.ts';
 

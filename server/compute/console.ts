@@ -2,7 +2,7 @@
  * Serial consoles for many viewers. The engine gives one console per guest to one caller: that is us. It is
  * opened for the first viewer and kept until the guest stops, so that the next one sees what came meanwhile.
  */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { ByteRing } from './byte-ring.ts';
 import type { GuestConsole, Hypervisor } from './hypervisor.ts';
 

@@ -1,7 +1,7 @@
 /** Cloudlet is killed between every two steps of create, start, stop and delete, and started again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
+import type { Call } from '../calls/principal.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import {
   type Compute,

@@ -1,6 +1,7 @@
 /** Makes the address of each machine answer while it runs, and learns from it when a guest came to life. */
-import type { Clock } from '../clock.ts';
+
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Front, PortState } from './front.ts';
 import { guestNetwork } from './guest-spec.ts';
 import type { Hypervisor } from './hypervisor.ts';

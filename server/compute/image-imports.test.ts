@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { AppError, isAppError } from '../errors.ts';
 import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import {
   type Compute,
   type ComputeHouse,

@@ -4,12 +4,13 @@
  * one at a time, and so does the engine take them in: a slow source is waited for by nobody else. Those that
  * wait do so in memory; what was not finished when Cloudlet ended has failed.
  */
-import type { Clock } from '../clock.ts';
-import { AppError, invalidField, isAppError } from '../errors.ts';
-import { isId, newId } from '../ids.ts';
+
 import { type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
-import { OutboundRefused } from '../system/outbound.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, invalidField, isAppError } from '../platform/errors.ts';
+import { isId, newId } from '../platform/ids.ts';
+import { OutboundRefused } from '../platform/outbound.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
 import type { ImageSource, ImageSources } from './image-sources.ts';

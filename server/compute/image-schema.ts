@@ -1,6 +1,6 @@
 /** What images look like from outside. */
 import { Reason } from '../http/reason.ts';
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const integerOrNull = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });

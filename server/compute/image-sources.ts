@@ -2,8 +2,8 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { sep } from 'node:path';
-import { invalidField } from '../errors.ts';
-import { type Outbound, OutboundRefused } from '../system/outbound.ts';
+import { invalidField } from '../platform/errors.ts';
+import { type Outbound, OutboundRefused } from '../platform/outbound.ts';
 
 /** Bytes to be taken in later. */
 export interface ImageSource {

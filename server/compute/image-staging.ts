@@ -1,6 +1,6 @@
 /** The bytes of one image on their way into the engine. */
 import { createHash } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import type { ImageStage } from './hypervisor.ts';
 
 export interface StagingDeps {

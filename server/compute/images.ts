@@ -1,7 +1,8 @@
 /** What a machine's disk can be made from. How images come to be is image-imports.ts. */
-import { formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
+
 import type { Change } from '../metadata/change.ts';
+import { formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { GuestImage } from './hypervisor.ts';
 import type { AdminImage, Image } from './image-schema.ts';
 import type { ImageRow, ImageStore } from './image-store.ts';

@@ -1,8 +1,9 @@
 /** Changes of a machine's state: each one commit, with what it means for usage. */
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+
 import { type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { barred } from './stop-causes.ts';
 import type { VmRow, VmStore } from './store.ts';
 import { nextState, type VmEvent } from './transitions.ts';

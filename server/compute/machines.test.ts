@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
-import { AppError, type ErrorCode, isAppError } from '../errors.ts';
+import type { Call } from '../calls/principal.ts';
 import { CommitOutcomeUnknown, type Metadata } from '../metadata/metadata.ts';
+import { AppError, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { type Compute, type ComputeHouse, openComputeHouse } from '../testing/compute-house.ts';
 
 let house: ComputeHouse;

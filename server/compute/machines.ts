@@ -1,10 +1,10 @@
 /** Machines: made and found by their owner. What runs them is power.ts. */
-import type { Call, Principal } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError, invalidField } from '../errors.ts';
-import { isId, newId, newMac, newUuid } from '../ids.ts';
+import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes, Recorder } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
+import { isId, newId, newMac, newUuid } from '../platform/ids.ts';
 import type { AddressPool } from './addresses.ts';
 import { guestNetwork, guestSpec } from './guest-spec.ts';
 import type { Hypervisor } from './hypervisor.ts';

@@ -1,7 +1,7 @@
 /** A machine's metrics over REST. */
 
 import { defineRoute, type Route } from '../http/route.ts';
-import { MetricsQuery } from '../system/sample-schema.ts';
+import { MetricsQuery } from '../metadata/sample-schema.ts';
 import type { Metrics } from './metrics.ts';
 import { VmMetrics } from './metrics-schema.ts';
 import { VmPath } from './schema.ts';

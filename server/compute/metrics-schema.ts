@@ -1,5 +1,5 @@
 /** What a machine's metrics look like from outside. */
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 const OrNull = <T extends ReturnType<typeof Type.Number> | ReturnType<typeof Type.Integer>>(type: T) =>
   Type.Union([type, Type.Null()]);

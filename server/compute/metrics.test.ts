@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { NOBODY } from '../accounts/principal.ts';
-import { formatTime } from '../clock.ts';
-import { isAppError } from '../errors.ts';
+import { NOBODY } from '../calls/principal.ts';
 import { SamplesStore } from '../metadata/samples-store.ts';
-import { Meters } from '../system/meters.ts';
+import { formatTime } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { Meters } from '../platform/prometheus.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import type { GuestSample } from './hypervisor.ts';
 import { type MeasuredVm, Metrics } from './metrics.ts';

@@ -1,8 +1,8 @@
 /** What a machine uses: now, and over the last hour and month. */
-import type { Principal } from '../accounts/principal.ts';
-import { type Clock, formatTime } from '../clock.ts';
-import { readHistory } from '../system/sample-history.ts';
-import { type MetricsRange, type RangeText, readRange } from '../system/sample-range.ts';
+import type { Principal } from '../calls/principal.ts';
+import { readHistory } from '../metadata/sample-history.ts';
+import { type MetricsRange, type RangeText, readRange } from '../metadata/sample-range.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
 import type { HistoryEntry, VmMetrics } from './metrics-schema.ts';
 import type { SampledVm, Sampler } from './sampler.ts';
 import type { VmRow } from './store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
-import { AppError, type ErrorCode, isAppError } from '../errors.ts';
+import type { Call } from '../calls/principal.ts';
+import { AppError, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { type Compute, type ComputeHouse, openComputeHouse } from '../testing/compute-house.ts';
 
 let house: ComputeHouse;

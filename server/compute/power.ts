@@ -1,5 +1,5 @@
 /** Starts and stops machines for their owners. */
-import type { Call } from '../accounts/principal.ts';
+import type { Call } from '../calls/principal.ts';
 import { type Recorder, UNASKED } from '../metadata/change.ts';
 import type { Actions, Wanted } from './actions.ts';
 import type { Lifecycle, Reason } from './lifecycle.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
-import { AppError } from '../errors.ts';
-import { newId } from '../ids.ts';
+import type { Call } from '../calls/principal.ts';
+import { AppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
 import {
   type Compute,
   type ComputeHouse,

@@ -1,7 +1,8 @@
 /** What is done about a machine whose row and guest were left by a crash, as a table. */
-import type { Clock } from '../clock.ts';
-import { isAppError } from '../errors.ts';
+
 import { UNASKED } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
 import type { Actions, Wanted } from './actions.ts';
 import type { Exposures } from './exposures.ts';
 import type { GuestFact, Hypervisor, LastEnd } from './hypervisor.ts';

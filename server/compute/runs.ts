@@ -1,7 +1,8 @@
 /** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's action. */
-import type { Clock } from '../clock.ts';
-import { AppError, type ErrorCode } from '../errors.ts';
+
 import type { Recorder } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, type ErrorCode } from '../platform/errors.ts';
 import type { Exposures } from './exposures.ts';
 import { guestSpec } from './guest-spec.ts';
 import type { GuestEnd, Hypervisor, LastEnd, StopMeans } from './hypervisor.ts';

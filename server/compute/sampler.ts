@@ -1,8 +1,9 @@
 /** Reads every running machine's figures every few seconds; keeps the latest in memory, and stores all. */
-import type { Clock } from '../clock.ts';
+
 import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
+import { SampleUpkeep } from '../metadata/sample-history.ts';
 import { FINE_STEP } from '../metadata/samples-store.ts';
-import { SampleUpkeep } from '../system/sample-history.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Front } from './front.ts';
 import type { GuestSample, Hypervisor } from './hypervisor.ts';
 import type { VmRow } from './store.ts';

@@ -1,7 +1,7 @@
 /** What machines look like from outside. */
 import { Paging } from '../http/paging.ts';
 import { Reason } from '../http/reason.ts';
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { VM_STATES } from './transitions.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

@@ -1,5 +1,5 @@
 /** Why all machines of an account are stopped. A cause is the code of the reason that they show. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Reason } from './lifecycle.ts';
 
 /** An account that is barred has nobody who could start or stop its machines. */

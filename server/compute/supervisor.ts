@@ -1,7 +1,7 @@
 /** Looks after all machines: at the start of Cloudlet, when a guest ends, and from time to time. */
-import type { Clock } from '../clock.ts';
-import { eachOf } from '../each-of.ts';
-import { idTime, isId } from '../ids.ts';
+import type { Clock } from '../platform/clock.ts';
+import { eachOf } from '../platform/each-of.ts';
+import { idTime, isId } from '../platform/ids.ts';
 import type { Actions } from './actions.ts';
 import type { Report } from './exposures.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from './hypervisor.ts';

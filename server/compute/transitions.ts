@@ -1,5 +1,5 @@
 /** Which state follows which: the only place that decides it. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 
 export const VM_STATES = [
   'created',

@@ -2,7 +2,7 @@
 
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 import type { ListedVm } from './machines.ts';
 import { AdminVm, AdminVmsQuery, DeletedVm, StopQuery, Vm, VmPath } from './schema.ts';
 import { STOPPED_BY_ADMINISTRATOR } from './stop-causes.ts';

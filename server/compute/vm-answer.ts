@@ -1,5 +1,5 @@
 /** A machine's row as its owner sees it. */
-import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { Front, PortState } from './front.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import type { Vm } from './schema.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { hostnameOf, vmNameProblem } from './names.ts';
 import type { NewVm } from './schema.ts';
 import { sshKeyProblem } from './ssh-keys.ts';

@@ -1,5 +1,5 @@
 /** Checks what a new machine is asked to be. */
-import { type FieldProblem, refuseFields } from '../errors.ts';
+import { type FieldProblem, refuseFields } from '../platform/errors.ts';
 import { DEFAULT_IMAGE } from './images.ts';
 import { findInstanceType, INSTANCE_TYPES, type InstanceType } from './instance-types.ts';
 import { vmNameProblem } from './names.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
+import { Idempotency } from '../calls/idempotency.ts';
+import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { createEdge } from '../http/edge.ts';
-import { Idempotency } from '../system/idempotency.ts';
-import { IdempotencyStore } from '../system/idempotency-store.ts';
-import { Meters } from '../system/meters.ts';
+import { Meters } from '../platform/prometheus.ts';
 import { testSealer } from '../testing/account-house.ts';
 import { type Compute, type ComputeHouse, openComputeHouse } from '../testing/compute-house.ts';
 import { imageRoutes } from './image-routes.ts';

@@ -3,7 +3,7 @@
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 import { INSTANCE_TYPES } from './instance-types.ts';
 import type { Machines } from './machines.ts';
 import type { Power } from './power.ts';

@@ -1,5 +1,5 @@
 /** What Prometheus is told of running machines. */
-import type { Meters } from '../system/meters.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import type { Reading, Sampler } from './sampler.ts';
 
 interface VmSeries {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
+import type { Call } from '../calls/principal.ts';
 import { type DatabaseCloud, openDatabaseHouse } from '../testing/database-house.ts';
 
 const MIB = 2 ** 20;

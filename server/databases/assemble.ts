@@ -1,9 +1,10 @@
 /** Puts the databases domain together, of whatever engines and stores it is given. */
-import type { Sealer } from '../accounts/sealer.ts';
-import type { Clock } from '../clock.ts';
+
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { SamplesStore } from '../metadata/samples-store.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Sealer } from '../platform/sealer.ts';
 import { AccountStops } from './account-stops.ts';
 import { Creation } from './creation.ts';
 import { DatabaseAnswers } from './database-answer.ts';

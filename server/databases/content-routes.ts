@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { invalidField } from '../errors.ts';
 import { contentDisposition } from '../http/content-disposition.ts';
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { unknownFields } from '../http/unknown-members.ts';
-import { Type } from '../json-schema.ts';
+import { invalidField } from '../platform/errors.ts';
+import { Type } from '../platform/json-schema.ts';
 import type { Dumps, NamedDump } from './dumps.ts';
 import type { Queries } from './queries.ts';
 import {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
+import type { Call } from '../calls/principal.ts';
 import {
   type DatabaseCloud,
   type DatabaseHouse,

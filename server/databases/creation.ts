@@ -4,12 +4,12 @@
  *
  * A creation that was cut off is undone: nobody was answered, and whoever asks again finds the name free.
  */
-import type { Call, Principal } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { invalidField } from '../errors.ts';
-import { newId, randomName } from '../ids.ts';
+import type { Call, Principal } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { invalidField } from '../platform/errors.ts';
+import { newId, randomName } from '../platform/ids.ts';
 import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';

@@ -1,5 +1,5 @@
 /** A database's row as its owner sees it. */
-import { formatTime, formatTimeOrNull } from '../clock.ts';
+import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import type { EngineDatabase } from './engine.ts';
 import type { Engines } from './engines.ts';

@@ -1,5 +1,5 @@
 /** What Prometheus is told of databases. */
-import type { Meters } from '../system/meters.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import type { EngineWork, Sampler } from './sampler.ts';
 
 export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' | 'work'>): void {

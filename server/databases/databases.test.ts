@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { type DatabaseHouse, TEST_DATABASE_GRACE_MS, withDatabaseHouse } from '../testing/database-house.ts';
 
 const rowsOf = (house: DatabaseHouse, accountId: number) =>

@@ -1,7 +1,7 @@
 /** Databases: found and changed by their owner. What engines do meanwhile is lifecycle.ts. */
-import type { Call, Principal } from '../accounts/principal.ts';
-import { AppError, invalidField } from '../errors.ts';
+import type { Call, Principal } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
 import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';

@@ -1,7 +1,7 @@
 /** A whole database as one file: given out while it is used, and taken in its place. */
 import { Readable } from 'node:stream';
-import type { Principal } from '../accounts/principal.ts';
-import { AppError, invalidField } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
 import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import { type Dump, LoadFailed } from './engine.ts';
 import type { Engines } from './engines.ts';

@@ -1,5 +1,5 @@
 /** Raises an alarm while databases cannot be used because their engine is not there. */
-import type { Alarms } from '../system/alarms.ts';
+import type { Alarms } from '../platform/alarms.ts';
 import type { Engines } from './engines.ts';
 import type { DatabaseCount } from './store.ts';
 

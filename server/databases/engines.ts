@@ -1,5 +1,5 @@
 /** The engines of this cloud, by name. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { ENGINES, type Engine, type EngineName, type Readiness } from './engine.ts';
 
 export const DEFAULT_ENGINE: EngineName = 'sqlite';

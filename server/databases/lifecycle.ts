@@ -4,10 +4,10 @@
  * between any two is mended by doing them again: supervisor.ts does, at the start of Cloudlet and from time
  * to time.
  */
-import type { Call } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, type Refusal, UNASKED } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { type Announce, announcement } from './database-events.ts';
 import type { DatabaseSecrets } from './database-secrets.ts';
 import type { EngineDatabase, EngineLimits } from './engine.ts';

@@ -1,8 +1,8 @@
 /** Whose password it is: for engines that have no log-in of their own, and are reached through Cloudlet. */
 import { timingSafeEqual } from 'node:crypto';
-import { AppError } from '../errors.ts';
-import { isId } from '../ids.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
+import { isId } from '../platform/ids.ts';
 import { hashPassword } from './database-secrets.ts';
 import type { EngineDatabase, EngineName } from './engine.ts';
 import type { Lifecycle } from './lifecycle.ts';

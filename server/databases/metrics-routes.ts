@@ -1,6 +1,6 @@
 /** A database's metrics over REST. */
 import { defineRoute, type Route } from '../http/route.ts';
-import { MetricsQuery } from '../system/sample-schema.ts';
+import { MetricsQuery } from '../metadata/sample-schema.ts';
 import type { Metrics } from './metrics.ts';
 import { DatabaseMetrics } from './metrics-schema.ts';
 import { DatabasePath } from './schema.ts';

@@ -1,5 +1,5 @@
 /** What a database's metrics look like from outside. */
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 const Count = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
 

@@ -1,8 +1,8 @@
 /** Databases as their owners may ask for them: another account's is as if it were not there. */
-import type { Principal } from '../accounts/principal.ts';
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { isId } from '../ids.ts';
+import type { Principal } from '../calls/principal.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { isId } from '../platform/ids.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface OwnedDatabasesDeps {

@@ -1,7 +1,7 @@
 /** Statements and tables of a database, for a console: few rows, and read-only unless asked otherwise. */
-import type { Principal } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError, invalidField } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
 import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';

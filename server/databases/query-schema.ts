@@ -1,5 +1,5 @@
 /** What statements of a database, their results and its tables look like from outside. */
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const names = () => Type.Array(Type.String());

@@ -3,7 +3,7 @@
  * and, after a restore of the whole cloud, each that the recovery point has. Such a row is `kept_dump_bytes`
  * without being deleted; until it is loaded its owner sees `error` with the reason.
  */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
-import type { Call } from '../accounts/principal.ts';
-import { AppError } from '../errors.ts';
+import type { Call } from '../calls/principal.ts';
+import { AppError } from '../platform/errors.ts';
 import { type DatabaseCloud, TEST_KEEP_MS, withDatabaseHouse } from '../testing/database-house.ts';
 
 const DUMP = 'scripted dump\nloaded';

@@ -6,10 +6,10 @@
  * the database stays in its engine, closed to everybody. undelete goes the way back; cut off before its
  * commit, it has not happened.
  */
-import type { Call } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { DatabaseAnswers } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import type { Engine } from './engine.ts';

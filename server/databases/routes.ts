@@ -1,7 +1,7 @@
 /** Databases over REST. */
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
 import type { Creation } from './creation.ts';
 import type { Databases } from './databases.ts';

@@ -2,11 +2,12 @@
  * Measures databases: those in use every few seconds, the others in turn. What they take is written down for
  * their owner and for billing, and one over its size limit becomes read-only until it has room again.
  */
-import type { Clock } from '../clock.ts';
-import { eachOf } from '../each-of.ts';
+
 import type { Metadata, Statement } from '../metadata/metadata.ts';
+import { SampleUpkeep } from '../metadata/sample-history.ts';
 import { FINE_STEP } from '../metadata/samples-store.ts';
-import { SampleUpkeep } from '../system/sample-history.ts';
+import type { Clock } from '../platform/clock.ts';
+import { eachOf } from '../platform/each-of.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import type { DatabaseFigures, DatabaseSamplesStore } from './database-samples.ts';
 import type { EngineName, Measured } from './engine.ts';

@@ -1,7 +1,7 @@
 /** What databases look like from outside. */
 import { Paging } from '../http/paging.ts';
 import { Reason } from '../http/reason.ts';
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { ENGINES } from './engine.ts';
 import { DATABASE_STATES } from './states.ts';
 

@@ -1,5 +1,5 @@
 /** What state a database is in, and which may follow which. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Access } from './engine.ts';
 
 export const DATABASE_STATES = ['creating', 'ready', 'read_only', 'suspended', 'error', 'deleting'] as const;

@@ -1,7 +1,7 @@
 /** Looks after all databases: at the start of Cloudlet and from time to time. */
-import type { Clock } from '../clock.ts';
-import { eachOf } from '../each-of.ts';
-import { AppError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { eachOf } from '../platform/each-of.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Creation } from './creation.ts';
 import type { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';

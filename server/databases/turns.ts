@@ -1,6 +1,6 @@
 /** Who may work on a database, and what is ended when it is deleted. */
-import { AppError } from '../errors.ts';
-import { KeyLocks } from '../key-locks.ts';
+import { AppError } from '../platform/errors.ts';
+import { KeyLocks } from '../platform/keyed-mutex.ts';
 
 export class DatabaseTurns {
   readonly #locks = new KeyLocks();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { KeptDumpFiles } from './kept-dump-files.ts';
 
 const directory = await mkdtemp(join(tmpdir(), 'cloudlet-kept-'));

@@ -1,7 +1,7 @@
 /** What a server keeps in the place of a password. We compute it, so that no password reaches an engine. */
 import { createHash, createHmac, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 
 const derive = promisify(pbkdf2);
 /** The least that drivers take; our passwords have 190 bits and need no slowness. */

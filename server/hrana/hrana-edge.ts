@@ -10,9 +10,9 @@ import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../databases/engine.ts';
-import { AppError } from '../errors.ts';
 import { problemHeaders, toAppError, toProblem } from '../http/problem.ts';
-import { endOfTick } from '../tick.ts';
+import { AppError } from '../platform/errors.ts';
+import { endOfTick } from '../platform/tick.ts';
 
 export interface HranaCall {
   /** After the database: `v2/pipeline`. */

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import { FakeClock } from '../clock.ts';
+import { FakeClock } from '../platform/clock.ts';
 import { eventually } from '../testing/eventually.ts';
 import { ConnectionGuard } from './connection-guard.ts';
 import type { RoomDeps } from './connection-room.ts';

@@ -5,8 +5,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { AppError, type ErrorCode } from '../errors.ts';
-import { newId } from '../ids.ts';
+import { AppError, type ErrorCode } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
 import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
 import { PROBLEM_TYPE, problemHeaders, toProblem } from './problem.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { FakeClock } from '../clock.ts';
+import { FakeClock } from '../platform/clock.ts';
 import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
 
 function open(given: Partial<RoomDeps> = {}) {

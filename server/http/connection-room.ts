@@ -5,8 +5,8 @@
  */
 import type { Socket } from 'node:net';
 import { BlockList, isIP } from 'node:net';
-import { sourceOf } from '../accounts/caller-networks.ts';
-import type { Clock } from '../clock.ts';
+import { sourceOf } from '../platform/caller-networks.ts';
+import type { Clock } from '../platform/clock.ts';
 
 export interface RoomDeps {
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 import type { ControlSockets } from './credentials.ts';
 
 /** The header that carries the token. */

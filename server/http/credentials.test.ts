@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { NOBODY, OPERATOR } from '../accounts/principal.ts';
-import { isAppError } from '../errors.ts';
+import { NOBODY, OPERATOR } from '../calls/principal.ts';
+import { isAppError } from '../platform/errors.ts';
 import { identify } from './credentials.ts';
 
 const TOKEN = 'a'.repeat(43);

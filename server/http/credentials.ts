@@ -1,9 +1,9 @@
 /** Finds who is calling: a key in a header, the console's cookie, or the control socket. */
 import type { IncomingMessage } from 'node:http';
-import { NOBODY, OPERATOR, type Principal } from '../accounts/principal.ts';
-import { readSessionCookie } from '../accounts/session-cookie.ts';
-import { AppError } from '../errors.ts';
+import { NOBODY, OPERATOR, type Principal } from '../calls/principal.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
+import { readSessionCookie } from './session-cookie.ts';
 
 export interface Authenticates {
   authenticate(credentials: { apiKey?: string; sessionToken?: string }): Awaitable<Principal>;

@@ -1,5 +1,5 @@
 /** One call on the docs page: what it takes, an example, what it answers, how it fails. */
-import { ERRORS, type ErrorCode } from '../errors.ts';
+import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { CALL_SAMPLES } from './call-samples.ts';
 import { curlExample, variablesOf } from './curl-example.ts';
 import { COMMON_ERRORS } from './openapi.ts';

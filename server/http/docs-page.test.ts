@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { declaredRoutes } from '../all-routes.ts';
-import { ERRORS } from '../errors.ts';
-import { Type } from '../json-schema.ts';
+import { ERRORS } from '../platform/errors.ts';
+import { Type } from '../platform/json-schema.ts';
 import { docsPage } from './docs-page.ts';
 import { inlineOpenApi } from './openapi.ts';
 import { defineRoute } from './route.ts';

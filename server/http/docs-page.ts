@@ -1,5 +1,5 @@
 /** openapi.json as one page, which asks nobody else for anything: every call with a working example. */
-import { ERRORS, type ErrorCode } from '../errors.ts';
+import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { type Entry, errorLinks, type Operation, prose, renderOperation } from './docs-operation.ts';
 import { DOCS_SCRIPT } from './docs-script.ts';
 import { ERROR_HELP } from './error-help.ts';

@@ -1,5 +1,5 @@
 /** Why each error code comes and what to do: for the docs page, to which the `type` of problems leads. */
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../platform/errors.ts';
 
 interface Help {
   readonly cause: string;

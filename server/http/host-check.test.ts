@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { hostCheck, hostsOf } from './host-check.ts';
 
 const NAMES = ['Cloud.Lan', ...hostsOf('https://cloud.example.org', '', 'http://[fd00::1]:9000')];

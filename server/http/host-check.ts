@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, Server } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 
 /** Throws `bad_http` without one `Host`, `misdirected_request` for one that is not ours. */
 export type HostCheck = (request: IncomingMessage) => void;

@@ -1,7 +1,7 @@
 /** Answers a call before it has ended: `Prefer: respond-async` (RFC 7240 §4.1; decisions/0016). */
 import type { FastifyRequest } from 'fastify';
-import type { AppError } from '../errors.ts';
-import type { Operation, Operations } from '../system/operations.ts';
+import type { Operation, Operations } from '../calls/operations.ts';
+import type { AppError } from '../platform/errors.ts';
 import { type Answer, JSON_TYPE } from './answer.ts';
 import { isDecision, type Retry } from './once.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-view.ts';

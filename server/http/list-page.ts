@@ -1,6 +1,6 @@
 /** The lists of accounts and keys: whole, or by pages whose next one is named in the Link header. */
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { linkHeader } from './link-header.ts';
 
 export interface ListPage<T> {

@@ -1,6 +1,6 @@
 /** What a body must be, said so that the one who sent it knows what to send instead. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 
 /** Throws `unsupported_media_type` for a form where JSON is wanted. Before the body is read. */
 export function refuseForms({ 'content-type': type }: IncomingHttpHeaders): void {

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { type ErrorCode, isAppError } from '../errors.ts';
+import { type ErrorCode, isAppError } from '../platform/errors.ts';
 import { type FileTarget, readForm } from './multipart.ts';
 
 const TYPE = 'multipart/form-data; boundary=limit';

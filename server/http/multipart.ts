@@ -1,8 +1,8 @@
 /** Reads a multipart form as a stream: fields in any order, at most one file, back-pressure kept. */
 import type { IncomingMessage } from 'node:http';
-import { detachBuffer } from '../detach-buffer.ts';
-import { AppError, invalidField } from '../errors.ts';
-import { endOfTick } from '../tick.ts';
+import { detachBuffer } from '../platform/detach-buffer.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
+import { endOfTick } from '../platform/tick.ts';
 import {
   boundaryOf,
   decodeText,

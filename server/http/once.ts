@@ -1,10 +1,10 @@
 /** Runs a POST at most once per Idempotency-Key (decisions/0005). */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { AppError, ERRORS, type ErrorCode, isAppError } from '../errors.ts';
+import type { Attempt, Idempotency, StoredAnswer } from '../calls/idempotency.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
-import type { Attempt, Idempotency, StoredAnswer } from '../system/idempotency.ts';
+import { AppError, ERRORS, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { type Answer, JSON_TYPE } from './answer.ts';
 import { ACCEPTED, operationHeaders } from './operation-view.ts';
 import { PROBLEM_TYPE, toProblem } from './problem.ts';

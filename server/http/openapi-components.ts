@@ -1,6 +1,6 @@
 /** The components of openapi.json: whatever has a name (`$id`) stands there once. */
 import { isDeepStrictEqual } from 'node:util';
-import { SHARED_DESCRIPTION } from '../json-schema.ts';
+import { SHARED_DESCRIPTION } from '../platform/json-schema.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schemas and parts of the document, of any shape
 type Node = Readonly<Record<string, any>>;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { declaredRoutes } from '../all-routes.ts';
-import { ERRORS, type ErrorCode } from '../errors.ts';
-import { VERSION } from '../version.ts';
+import { ERRORS, type ErrorCode } from '../platform/errors.ts';
+import { VERSION } from '../platform/version.ts';
 import { errorsOf, openApi, renderOpenApi } from './openapi.ts';
 import type { Route } from './route.ts';
 

@@ -1,7 +1,7 @@
 /** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
 import { STATUS_CODES } from 'node:http';
-import { ERRORS, type ErrorCode } from '../errors.ts';
-import { JSON_MAX_BYTES } from '../json.ts';
+import { ERRORS, type ErrorCode } from '../platform/errors.ts';
+import { JSON_MAX_BYTES } from '../platform/json.ts';
 import { Components } from './openapi-components.ts';
 import { ACCEPTED, OperationView } from './operation-view.ts';
 import { PROBLEM_SCHEMA } from './problem.ts';

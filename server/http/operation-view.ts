@@ -1,9 +1,9 @@
 /** An operation as its caller sees it, in the 202 that begins it and when it is looked up. */
 
-import { formatTime, formatTimeOrNull } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { namedObject, Type } from '../json-schema.ts';
-import type { Operation } from '../system/operations.ts';
+import type { Operation } from '../calls/operations.ts';
+import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { namedObject, Type } from '../platform/json-schema.ts';
 import { PROBLEM_SCHEMA, toProblem } from './problem.ts';
 
 export const OperationView = namedObject(

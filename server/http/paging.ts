@@ -1,5 +1,5 @@
 /** How a caller asks for a list by pages. */
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 
 /** Most entries of a page. */
 const MAX_LIMIT = 1000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AppError, ERRORS, type ErrorCode } from '../errors.ts';
+import { AppError, ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { problemHeaders, toAppError, toProblem } from './problem.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];

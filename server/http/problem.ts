@@ -1,7 +1,7 @@
 /** AppError → application/problem+json (RFC 9457) with the members of the contract §2. */
 
-import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../errors.ts';
-import { namedObject, Type } from '../json-schema.ts';
+import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
+import { namedObject, Type } from '../platform/json-schema.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 

@@ -1,8 +1,9 @@
 /** Token buckets in memory, one per caller; and the two families of headers that tell about them. */
-import { sourceOf } from '../accounts/caller-networks.ts';
-import type { Principal } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+
+import type { Principal } from '../calls/principal.ts';
+import { sourceOf } from '../platform/caller-networks.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 
 export interface RateLimit {
   /** Shown in the headers. */

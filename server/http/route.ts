@@ -3,10 +3,10 @@
  * openapi.json, the docs page and the test that walks every permission.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Permission, Principal } from '../accounts/principal.ts';
-import type { ErrorCode } from '../errors.ts';
-import type { Static, TSchema } from '../json-schema.ts';
+import type { Permission, Principal } from '../calls/principal.ts';
 import type { Receipt } from '../metadata/receipt.ts';
+import type { ErrorCode } from '../platform/errors.ts';
+import type { Static, TSchema } from '../platform/json-schema.ts';
 import type { MemberRules } from './validate.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { declaredRoutes } from '../all-routes.ts';
-import type { AppError } from '../errors.ts';
-import { type TSchema, Type } from '../json-schema.ts';
+import type { AppError } from '../platform/errors.ts';
+import { type TSchema, Type } from '../platform/json-schema.ts';
 import { bodyCheck } from './validate.ts';
 
 /** What is said of a member of this schema that has this value. */

@@ -1,5 +1,5 @@
 /** Broken rules of schemas in words that need no schema to be understood; never a regular expression. */
-import type { TSchema } from '../json-schema.ts';
+import type { TSchema } from '../platform/json-schema.ts';
 
 export interface SchemaError {
   readonly keyword: string;

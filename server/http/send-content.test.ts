@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { problemHeaders, toAppError, toProblem } from './problem.ts';
 import { type SentContent, sendContent } from './send-content.ts';
 

@@ -1,6 +1,6 @@
 /** Sends bytes with validators and ranges (RFC 9110 §13–15), at the speed of the reader. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { type ByteRange, parseRange } from './byte-range.ts';
 
 export interface SentContent {

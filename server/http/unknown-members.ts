@@ -3,8 +3,8 @@
  * `Warning: 299 - "…"`: whoever mistyped one finds out, and no program that sends more is hurt.
  */
 import type { FastifyRequest } from 'fastify';
-import { didYouMean } from '../did-you-mean.ts';
-import type { TSchema } from '../json-schema.ts';
+import { didYouMean } from '../config/did-you-mean.ts';
+import type { TSchema } from '../platform/json-schema.ts';
 import type { Route } from './route.ts';
 
 /** At most so many names of one request are told. */

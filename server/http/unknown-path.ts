@@ -1,6 +1,6 @@
 /** What is said about a path or method that no route has. */
-import { didYouMean } from '../did-you-mean.ts';
-import { AppError } from '../errors.ts';
+import { didYouMean } from '../config/did-you-mean.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Route } from './route.ts';
 
 /** `not_found`, with the path that was probably meant; `method_not_allowed` where another method works. */

@@ -2,8 +2,8 @@
 
 // typebox/compile can convert besides, which nothing here does: 140 more files at every start.
 import { Compile } from 'typebox/schema';
-import { AppError, type ErrorCode, type FieldProblem } from '../errors.ts';
-import type { TSchema } from '../json-schema.ts';
+import { AppError, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
+import type { TSchema } from '../platform/json-schema.ts';
 import { isOfChoice, ruleWords, type SchemaError } from './rule-words.ts';
 
 type Check = (value: unknown) => unknown;

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../clock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { systemClock } from '../platform/clock.ts';
 import { Changes, UNASKED } from './change.ts';
 import { CommitOutcomeUnknown, CommitRejected, type Metadata, type Statement } from './metadata.ts';
 

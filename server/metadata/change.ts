@@ -3,7 +3,7 @@
  * caller is answered. All of it is one commit: effect, refusals and the answer under the caller's
  * Idempotency-Key or operation (decisions/0020).
  */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import {
   CommitOutcomeUnknown,
   CommitRejected,

@@ -6,7 +6,7 @@
  * Reads are typed Awaitable because SQLite answers at once, on the calling thread, while an engine
  * behind a socket cannot: callers always `await`.
  */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 
 export type Awaitable<T> = T | Promise<T>;
 

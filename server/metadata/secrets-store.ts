@@ -1,5 +1,5 @@
 /** SQL of the table of secrets. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Metadata } from './metadata.ts';
 
 export class SecretsStore {

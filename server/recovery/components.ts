@@ -1,5 +1,5 @@
 /** Writes the components of a point: the files of one part of a cloud, and the index of them. */
-import { type Clock, formatTime } from '../clock.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
 import { contentChunks, fixedBlocks } from './chunks.ts';
 import { entriesOf } from './entries.ts';
 import type { Component, Entry } from './manifest.ts';

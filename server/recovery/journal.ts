@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { formatTime } from '../clock.ts';
 import type { Awaitable, Statement } from '../metadata/metadata.ts';
+import { formatTime } from '../platform/clock.ts';
 import type { JournalStore } from './journal-store.ts';
 
 const FORMAT = 1;

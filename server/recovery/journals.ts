@@ -1,5 +1,5 @@
 /** Writes the journal of a running cloud beside its points, and finds it when that cloud is lost. */
-import { type Clock, readTime } from '../clock.ts';
+import { type Clock, readTime } from '../platform/clock.ts';
 import { type Journal, readJournal, takeJournal } from './journal.ts';
 import type { JournalStore } from './journal-store.ts';
 import type { Manifest } from './manifest.ts';

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
-import { FakeClock } from '../clock.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
+import { FakeClock } from '../platform/clock.ts';
 import { eventually } from '../testing/eventually.ts';
 import { Lease } from './lease.ts';
 

@@ -6,9 +6,9 @@
  * it has not for a while, by the clock of whoever looks, it is dead and the next number may be made. A writer
  * that was thought dead and is not finds a higher number than its own, and stops.
  */
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { randomName } from '../ids.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { randomName } from '../platform/ids.ts';
 import type { Target } from './target.ts';
 
 const FOLDER = 'writers';

@@ -1,6 +1,6 @@
 /** Lets bytes through no faster than they may be read, of all files together. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../platform/clock.ts';
 import { HOLE } from './chunks.ts';
 
 export interface PaceDeps {

@@ -12,7 +12,7 @@
 import { hkdfSync, webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompress } from 'node:zlib';
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -1,5 +1,5 @@
 /** A recovery point's row as administrators see it. */
-import { formatTime, formatTimeOrNull } from '../clock.ts';
+import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { Point } from './schema.ts';
 import type { PointRow } from './store.ts';
 

@@ -1,6 +1,7 @@
 /** What webhooks of administrators are told of recovery points; other accounts are told nothing. */
-import type { Clock } from '../clock.ts';
+
 import type { Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { OutlookStore } from './outlook-store.ts';
 import { presentPoint } from './point-answer.ts';
 import type { PointRow } from './store.ts';

@@ -6,11 +6,11 @@
  * point is whole or is none.
  */
 import { createHash } from 'node:crypto';
-import type { Call } from '../accounts/principal.ts';
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError, isAppError } from '../errors.ts';
-import { newId } from '../ids.ts';
+import type { Call } from '../calls/principal.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
 import { Components } from './components.ts';
 import type { Holding, Lease } from './lease.ts';
 import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';

@@ -3,9 +3,9 @@
  * are made to agree with it.
  */
 import { createHash } from 'node:crypto';
-import { type Clock, readTime } from '../clock.ts';
-import { idTime } from '../ids.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import { type Clock, readTime } from '../platform/clock.ts';
+import { idTime } from '../platform/ids.ts';
 import { readManifest } from './manifest.ts';
 import { Damaged, type Problem } from './piece-box.ts';
 import { manifestFile, type Repository } from './repository.ts';

@@ -6,7 +6,7 @@
  * seven, so that it can be read aloud. Case, spaces and dashes do not matter; o, i and l count as 0, 1 and 1.
  */
 import { createHash } from 'node:crypto';
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const KEY_BYTES = 32;

@@ -3,9 +3,10 @@
  * with nobody at hand; and the recovery key, which a person keeps for the day when the cloud is lost. The
  * recovery key is kept here only until somebody has proved to have it.
  */
-import type { Clock } from '../clock.ts';
-import { AppError, invalidField, isAppError } from '../errors.ts';
+
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, invalidField, isAppError } from '../platform/errors.ts';
 import { readRecoveryKey, recoveryKeyText } from './recovery-key.ts';
 import { Repository } from './repository.ts';
 import type { KeyAnswer } from './schema.ts';

@@ -2,10 +2,10 @@
  * Deletes recovery points. A deleted one can be had back for a while, which is counted while Cloudlet runs:
  * a clock that is set forward ends it no sooner. Then its manifest goes, and what only it held.
  */
-import type { Call } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import type { Call } from '../calls/principal.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { Holding, Lease } from './lease.ts';
 import { presentPoint } from './point-answer.ts';
 import type { PointNews } from './point-news.ts';

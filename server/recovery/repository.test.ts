@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 import { BLOCK_BYTES, contentChunks, fixedBlocks } from './chunks.ts';
 import { Damaged } from './piece-box.ts';
 import { newRecoveryKey, readRecoveryKey, recoveryKeyText } from './recovery-key.ts';

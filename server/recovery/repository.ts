@@ -14,7 +14,7 @@
  * It has one writer at a time. Nothing is ever changed in place, but for a piece known to be damaged.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
 import type { Target } from './target.ts';

@@ -1,5 +1,5 @@
 /** What recovery points look like from outside. */
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { POINT_STATES } from './store.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

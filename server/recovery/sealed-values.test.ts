@@ -3,12 +3,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { systemClock } from '../clock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { isAppError } from '../errors.ts';
-import { Alarms } from '../system/alarms.ts';
-import { rotateMasterKey } from '../system/key-rotation.ts';
-import { MasterKeys } from '../system/master-key.ts';
+import { rotateMasterKey } from '../metadata/key-rotation.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { systemClock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { MasterKeys } from '../platform/master-key.ts';
 import { trySealedValues } from './sealed-values.ts';
 
 const ROWS = 450;

@@ -1,9 +1,9 @@
 /** Sealed values of a snapshot are of use only with their keys: both are tried before a point is complete. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
 import type { Reads } from '../metadata/metadata.ts';
 import { SEALED_COLUMNS, type SealedColumn, SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
-import { MasterKeys } from '../system/master-key.ts';
+import { AppError } from '../platform/errors.ts';
+import { MasterKeys } from '../platform/master-key.ts';
 import { KEY_FILE, KEYS } from './cloud-sources.ts';
 import { entriesOf } from './entries.ts';
 import type { Component, Gap } from './manifest.ts';

@@ -1,5 +1,5 @@
 /** Reads every byte of a recovery point, and names each file of the repository that is not as it was put. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { entriesOf } from './entries.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { Damaged, type Problem } from './piece-box.ts';

@@ -1,7 +1,8 @@
 /** Verifies recovery points, one at a time, also while another is being made. */
-import type { Clock } from '../clock.ts';
-import { AppError, isAppError } from '../errors.ts';
+
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import type { PointNews } from './point-news.ts';
 import type { Repository } from './repository.ts';
 import type { PointRow, RecoveryStore } from './store.ts';

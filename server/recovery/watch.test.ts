@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { FakeClock } from '../clock.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { FakeClock } from '../platform/clock.ts';
 import type { Outlook } from './outlook-store.ts';
 import { type PlaceFact, RecoveryWatch } from './watch.ts';
 

@@ -4,7 +4,7 @@
  * A place for points may not answer at all, as a network file system whose server is gone. So it is looked at
  * now and then, and whoever asks is told what was found last.
  */
-import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { Outlook, OutlookStore } from './outlook-store.ts';
 import type { RecoveryStore } from './store.ts';
 

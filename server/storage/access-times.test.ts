@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
-import { AppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import { AccessTimes } from './access-times.ts';
 

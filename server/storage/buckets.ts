@@ -1,8 +1,8 @@
 /** Buckets: made, found, changed and removed by their owner. */
-import type { Principal } from '../accounts/principal.ts';
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { BucketRow, BucketStore } from './buckets-store.ts';
 import { formatSize } from './format-size.ts';
 import { requireBucketName } from './names.ts';

@@ -1,10 +1,10 @@
 /** Bytes of objects over REST: downloads, and signed links on both origins. */
 
-import { formatTime } from '../clock.ts';
 import { contentDisposition } from '../http/content-disposition.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { sendContent } from '../http/send-content.ts';
-import { Type } from '../json-schema.ts';
+import { formatTime } from '../platform/clock.ts';
+import { Type } from '../platform/json-schema.ts';
 import type { Content, Contents } from './contents.ts';
 import type { Links } from './links.ts';
 import { CdnLink, ObjectPath } from './schema.ts';

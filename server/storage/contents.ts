@@ -1,6 +1,6 @@
 /** The bytes of objects: found for whoever may read them, verified, sent in ranges. */
-import { mayTouch, type Principal } from '../accounts/principal.ts';
-import { AppError } from '../errors.ts';
+import { mayTouch, type Principal } from '../calls/principal.ts';
+import { AppError } from '../platform/errors.ts';
 import type { AccessTimes } from './access-times.ts';
 import type { BlobRange, BlobSink, Blobs } from './blobs.ts';
 import type { Egress } from './egress.ts';

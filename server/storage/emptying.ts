@@ -1,6 +1,6 @@
 /** Deletes a bucket with all in it, some versions at a time, each step an ordinary durable commit. */
-import type { Principal } from '../accounts/principal.ts';
-import { isAppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
+import { isAppError } from '../platform/errors.ts';
 import { type Buckets, limitedKey } from './buckets.ts';
 import type { Objects } from './objects.ts';
 import type { Bucket } from './schema.ts';

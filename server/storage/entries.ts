@@ -1,5 +1,5 @@
 /** Rows as the listing shows them. */
-import { formatTime, formatTimeOrNull } from '../clock.ts';
+import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { AccessTimes } from './access-times.ts';
 import { formatSize } from './format-size.ts';
 import type { ObjectEntry } from './schema.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
-import { isAppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
+import { isAppError } from '../platform/errors.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import type { Content } from './contents.ts';
 import { HotContents } from './hot-contents.ts';

@@ -1,5 +1,5 @@
 /** The record of one object with its versions. */
-import type { Principal } from '../accounts/principal.ts';
+import type { Principal } from '../calls/principal.ts';
 import type { AccessTimes } from './access-times.ts';
 import { presentEntry } from './entries.ts';
 import { notFound, type Objects } from './objects.ts';

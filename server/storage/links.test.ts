@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import type { Principal } from '../accounts/principal.ts';
-import { isAppError } from '../errors.ts';
-import { newId, randomSecret } from '../ids.ts';
+import type { Principal } from '../calls/principal.ts';
 import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
+import { newId, randomSecret } from '../platform/ids.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { type LinkQuery, Links, type LinkTarget } from './links.ts';
 

@@ -4,10 +4,10 @@
  * this cloud. A link made in a session counts as made with the account's own key.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Principal } from '../accounts/principal.ts';
-import type { Clock } from '../clock.ts';
-import { AppError, isAppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import { notFound } from './objects.ts';
 
 export interface LinkTarget {

@@ -1,6 +1,6 @@
 /** Listings of a bucket: by pages with a cursor, or all of it as a stream at constant memory. */
-import type { Principal } from '../accounts/principal.ts';
-import { AppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
+import { AppError } from '../platform/errors.ts';
 import type { AccessTimes } from './access-times.ts';
 import type { Buckets } from './buckets.ts';
 import type { BucketRow } from './buckets-store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isAppError } from '../errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import { requireBucketName, requireObjectName } from './names.ts';
 
 function refuses(check: (name: string) => void, name: string): boolean {

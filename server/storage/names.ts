@@ -1,5 +1,5 @@
 /** Which names buckets and objects may have. */
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 
 const BUCKET_RULE =
   'A bucket name has 3 to 63 lower-case letters, digits, dots and hyphens, and starts and ends with a letter or digit';

@@ -4,7 +4,7 @@ import { linkHeader } from '../http/link-header.ts';
 import { jsonTexts, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 import type { Inspection } from './inspection.ts';
 import type { Listing } from './listing.ts';
 import type { Objects } from './objects.ts';

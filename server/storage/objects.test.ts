@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import type { Principal } from '../accounts/principal.ts';
-import { isAppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
+import { isAppError } from '../platform/errors.ts';
 import { openStorageHouse, type StorageHouse, TEST_GRACE_MS } from '../testing/storage-house.ts';
 import type { ObjectEntry, Uploaded } from './schema.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';

@@ -3,12 +3,12 @@
  * change is one commit that also moves the counters; work on the same name is done in turn, and each
  * commit states what it expects to find, so that nothing is lost if that ever were not enough.
  */
-import { mayTouch, type Principal } from '../accounts/principal.ts';
-import { type Clock, formatTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { newId } from '../ids.ts';
-import { KeyLocks } from '../key-locks.ts';
+import { mayTouch, type Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type RowIdOf, type Statement } from '../metadata/metadata.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
+import { KeyLocks } from '../platform/keyed-mutex.ts';
 import type { Blobs } from './blobs.ts';
 import type { Buckets } from './buckets.ts';
 import type { BucketDelta, BucketRow, BucketStore } from './buckets-store.ts';

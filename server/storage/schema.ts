@@ -1,5 +1,5 @@
 /** What storage looks like from outside. */
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 export const Bucket = namedObject('Bucket', {
   name: Type.String(),

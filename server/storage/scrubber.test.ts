@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
-import { isAppError } from '../errors.ts';
-import { randomSecret } from '../ids.ts';
+import type { Principal } from '../calls/principal.ts';
+import { isAppError } from '../platform/errors.ts';
+import { randomSecret } from '../platform/ids.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
 

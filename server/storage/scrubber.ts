@@ -3,11 +3,11 @@
  * Progress survives a restart. What is damaged is marked, named in the status, and never sent.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Clock, formatTimeOrNull } from '../clock.ts';
-import { AppError, isAppError } from '../errors.ts';
+import type { JobRuns } from '../metadata/job-runs.ts';
 import type { Metadata } from '../metadata/metadata.ts';
-import type { Alarms } from '../system/alarms.ts';
-import type { JobRuns } from '../system/job-runs.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import type { Blobs } from './blobs.ts';
 import type { BlobRow, BlobsStore, DamageRow } from './blobs-store.ts';
 import { openInline } from './upload.ts';

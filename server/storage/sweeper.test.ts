@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
-import type { Principal } from '../accounts/principal.ts';
-import { systemClock } from '../clock.ts';
-import { randomSecret } from '../ids.ts';
+import type { Principal } from '../calls/principal.ts';
+import { systemClock } from '../platform/clock.ts';
+import { randomSecret } from '../platform/ids.ts';
 import { openStorageHouse, type StorageHouse, TEST_GRACE_MS } from '../testing/storage-house.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
 

@@ -3,8 +3,8 @@
  * and orphans, files without a row, which an upload leaves when the process dies before its commit.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../clock.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Blobs } from './blobs.ts';
 import type { BlobsStore } from './blobs-store.ts';
 

@@ -1,7 +1,7 @@
 /** What the fields of an upload form say of the object. */
 import mime from 'mime';
-import { AppError, type FieldProblem } from '../errors.ts';
-import { JsonProblem, readJson } from '../json.ts';
+import { AppError, type FieldProblem } from '../platform/errors.ts';
+import { JsonProblem, readJson } from '../platform/json.ts';
 import type { Naming } from './objects.ts';
 
 const METADATA_MAX_BYTES = 8 * 1024;

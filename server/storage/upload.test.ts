@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { AppError, isAppError } from '../errors.ts';
-import { randomSecret } from '../ids.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
+import { randomSecret } from '../platform/ids.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import type { Blobs, BlobWriter } from './blobs.ts';
 import { INLINE_MAX_BYTES, openInline, type ReceivedBytes, Upload, type UploadDeps } from './upload.ts';

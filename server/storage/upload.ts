@@ -5,8 +5,8 @@
  */
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { AppError, isAppError } from '../errors.ts';
-import { randomSecret } from '../ids.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
+import { randomSecret } from '../platform/ids.ts';
 import type { Blobs, BlobWriter } from './blobs.ts';
 import type { NewBlob } from './store.ts';
 

@@ -10,19 +10,19 @@ import { ApiKeys } from '../accounts/api-keys.ts';
 import { Authenticator } from '../accounts/authenticator.ts';
 import { LoginThrottle } from '../accounts/login-throttle.ts';
 import { type PasswordCost, Passwords } from '../accounts/passwords.ts';
-import type { Call, Principal } from '../accounts/principal.ts';
-import type { Sealer } from '../accounts/sealer.ts';
 import { Sessions } from '../accounts/sessions.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
 import { transferStatements } from '../billing/ledger.ts';
 import { StandingStore } from '../billing/standing-store.ts';
-import { FakeClock } from '../clock.ts';
+import type { Call, Principal } from '../calls/principal.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { randomSecret } from '../ids.ts';
 import { UNASKED } from '../metadata/change.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { FakeClock } from '../platform/clock.ts';
+import { randomSecret } from '../platform/ids.ts';
+import type { Sealer } from '../platform/sealer.ts';
 
 /** Of one account, at most. */
 export const TEST_ACCESS_KEYS = 100;

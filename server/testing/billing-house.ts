@@ -12,9 +12,9 @@ import { Settlement } from '../billing/settlement.ts';
 import { SteadyClock } from '../billing/steady-clock.ts';
 import { Usage } from '../billing/usage.ts';
 import { UsageStore } from '../billing/usage-store.ts';
-import { FakeClock } from '../clock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { FakeClock } from '../platform/clock.ts';
 
 /** t2.micro as in the catalogue; storage and traffic at prices that leave remainders. */
 const TEST_PRICES: readonly BuiltInPrice[] = [

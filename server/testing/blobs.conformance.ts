@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { isAppError } from '../errors.ts';
-import { isId, randomSecret } from '../ids.ts';
+import { isAppError } from '../platform/errors.ts';
+import { isId, randomSecret } from '../platform/ids.ts';
 import type { BlobRef, Blobs } from '../storage/blobs.ts';
 
 const KIB = 1024;

@@ -1,8 +1,7 @@
 /** Everything of compute on a real database, with an engine and a front that obey. For tests. */
 import { pino } from 'pino';
-import type { Call } from '../accounts/principal.ts';
 import { buildBilling } from '../build-billing.ts';
-import { systemClock } from '../clock.ts';
+import type { Call } from '../calls/principal.ts';
 import { AddressPool } from '../compute/addresses.ts';
 import { assembleCompute } from '../compute/assemble.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
@@ -13,7 +12,8 @@ import type { VmBilling } from '../compute/vm-billing.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { systemClock } from '../platform/clock.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
 import { ScriptedFront } from './scripted-front.ts';

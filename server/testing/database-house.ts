@@ -1,8 +1,8 @@
 /** Everything of databases on a real metadata database, with an engine that obeys. For tests. */
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { Call } from '../accounts/principal.ts';
 import { buildBilling } from '../build-billing.ts';
+import type { Call } from '../calls/principal.ts';
 import { assembleDatabases } from '../databases/assemble.ts';
 import type { Engine } from '../databases/engine.ts';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
@@ -10,7 +10,7 @@ import { DatabaseStore } from '../databases/store.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { noReceipt } from '../metadata/receipt.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
 import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';

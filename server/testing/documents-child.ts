@@ -3,9 +3,9 @@
  * given on, until it is killed. Says each number once what it wrote is durable.
  */
 import { serialize } from 'bson';
-import { systemClock } from '../clock.ts';
 import { DocumentDatabase } from '../drivers/engine-mongodb/commands/document-commands.ts';
 import { decodeCommand } from '../drivers/engine-mongodb/values/bson-documents.ts';
+import { systemClock } from '../platform/clock.ts';
 
 const [, , file = '', from = '0'] = process.argv;
 const options = { file, databaseName: 'shop', sizeLimit: () => 2 ** 30, clock: systemClock };

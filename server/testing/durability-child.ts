@@ -1,9 +1,9 @@
 /** The writing process of durability.test.ts. `hasty` acknowledges before COMMIT, to see the test go red. */
 import { writeSync } from 'node:fs';
-import { systemClock } from '../clock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { isAppError } from '../errors.ts';
-import { Alarms } from '../system/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { systemClock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
 
 const WRITERS = 16;
 const [directory = '', mode = ''] = process.argv.slice(2);

@@ -13,7 +13,7 @@ import {
   type Query,
   QueryFailed,
 } from '../databases/engine.ts';
-import { randomBase62 } from '../ids.ts';
+import { randomBase62 } from '../platform/ids.ts';
 import { eventually } from './eventually.ts';
 import { newDatabase } from './new-database.ts';
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { systemClock } from '../clock.ts';
 import type { GuestConsole, GuestEnd, GuestSpec, Hypervisor } from '../compute/hypervisor.ts';
-import { isAppError } from '../errors.ts';
-import { newId } from '../ids.ts';
+import { systemClock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
 import { eventually } from './eventually.ts';
 
 export interface HypervisorHouse {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
-import { systemClock } from '../clock.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 

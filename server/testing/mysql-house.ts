@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Connection, createConnection } from 'mysql2/promise';
 import { NO_MARIADB } from '../../scripts/installed.ts';
-import { systemClock } from '../clock.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
+import { systemClock } from '../platform/clock.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
 /** For the `skip` of tests. */

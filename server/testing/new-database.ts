@@ -1,6 +1,6 @@
 /** Databases as engines know them, for tests. */
 import type { EngineDatabase } from '../databases/engine.ts';
-import { randomBase62 } from '../ids.ts';
+import { randomBase62 } from '../platform/ids.ts';
 
 let lastNumber = 0;
 

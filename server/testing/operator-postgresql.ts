@@ -3,12 +3,12 @@ import { chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { systemClock } from '../clock.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import type { RunningProcess } from '../drivers/host-process/running-process.ts';
 import { runMaker } from '../drivers/managed-server/server-data.ts';
 import { freePort } from '../drivers/managed-server/server-port.ts';
+import { systemClock } from '../platform/clock.ts';
 import { eventually } from './eventually.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 

@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import { whyNoOtherUsers } from '../system/other-users.ts';
+import { whyNoOtherUsers } from '../platform/other-users.ts';
 
 const NETWORKS = 7680;
 const USER_RANGES = 1000;

@@ -6,9 +6,9 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { systemClock } from '../clock.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
-import { OutboundRefused } from '../system/outbound.ts';
+import { systemClock } from '../platform/clock.ts';
+import { OutboundRefused } from '../platform/outbound.ts';
 
 const ip = (words: string) => {
   const { status, stderr } = spawnSync('ip', words.split(' '), { encoding: 'utf8' });

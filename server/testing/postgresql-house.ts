@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { NO_POSTGRESQL } from '../../scripts/installed.ts';
-import { systemClock } from '../clock.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
-import { randomName } from '../ids.ts';
+import { systemClock } from '../platform/clock.ts';
+import { randomName } from '../platform/ids.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
 /** For the `skip` of tests. */

@@ -19,7 +19,7 @@ import {
   type Readiness,
   type Table,
 } from '../databases/engine.ts';
-import { AppError } from '../errors.ts';
+import { AppError } from '../platform/errors.ts';
 
 interface Held {
   password: string;

@@ -3,7 +3,7 @@
  * guests live in an Engine, as real ones live in processes: they outlast the ScriptedHypervisor that speaks
  * of them. For tests of the domain only.
  */
-import type { Clock } from '../clock.ts';
+
 import type {
   GuestEnd,
   GuestFact,
@@ -19,7 +19,8 @@ import type {
   StopMeans,
   StopOptions,
 } from '../compute/hypervisor.ts';
-import { AppError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 
 interface Guest {
   readonly spec: GuestSpec;

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { systemClock } from '../clock.ts';
 import type { EngineDatabase, Query } from '../databases/engine.ts';
 import { SqliteEngine, type SqliteEngineOptions } from '../drivers/engine-sqlite/sqlite-engine.ts';
+import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 

@@ -2,10 +2,13 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
-import type { Principal } from '../accounts/principal.ts';
 import { buildBilling } from '../build-billing.ts';
+import type { Principal } from '../calls/principal.ts';
 import { FileBlobs, type FileBlobsDeps } from '../drivers/blobs-file/blobs-file.ts';
-import { AppError } from '../errors.ts';
+import { JobRuns } from '../metadata/job-runs.ts';
+import { JobRunsStore } from '../metadata/job-runs-store.ts';
+import { Alarms } from '../platform/alarms.ts';
+import { AppError } from '../platform/errors.ts';
 import { AccessTimes } from '../storage/access-times.ts';
 import { BlobsStore } from '../storage/blobs-store.ts';
 import { Buckets } from '../storage/buckets.ts';
@@ -21,9 +24,6 @@ import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { ObjectStore } from '../storage/store.ts';
 import { Sweeper } from '../storage/sweeper.ts';
-import { Alarms } from '../system/alarms.ts';
-import { JobRuns } from '../system/job-runs.ts';
-import { JobRunsStore } from '../system/job-runs-store.ts';
 import { openAccountHouse, testSealer } from './account-house.ts';
 
 export interface StorageHouseOptions {

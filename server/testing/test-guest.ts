@@ -1,5 +1,5 @@
 /** A guest of 512 bytes for tests: it says that it is up, echoes its console and can be told to go. */
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 
 /**
  * Real mode. Enables the power button (PM1 enable, port 0x602), prints its text to the serial port, and then

@@ -1,10 +1,10 @@
 /** Everything of webhooks on a real database, with a clock that obeys. For tests. */
 
-import type { Principal } from '../accounts/principal.ts';
-import { systemClock } from '../clock.ts';
+import type { Principal } from '../calls/principal.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { systemClock } from '../platform/clock.ts';
 import { Deliveries } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';

@@ -1,9 +1,9 @@
 /** What was sent to a webhook, as its owner sees it; tests, replays and recoveries. */
-import type { Call, Principal } from '../accounts/principal.ts';
-import { type Clock, formatTime, formatTimeOrNull, readTime } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { isId, newId } from '../ids.ts';
+import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
+import { type Clock, formatTime, formatTimeOrNull, readTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { isId, newId } from '../platform/ids.ts';
 import type { AttemptRow, DeliveryRow, DeliveryStore } from './deliveries-store.ts';
 import { writeEvent } from './events.ts';
 import type { Delivery, Recovered } from './schema.ts';

@@ -1,6 +1,6 @@
 /** One attempt to deliver: a POST, and what came of it. */
-import type { Clock } from '../clock.ts';
-import { type Outbound, OutboundRefused } from '../system/outbound.ts';
+import type { Clock } from '../platform/clock.ts';
+import { type Outbound, OutboundRefused } from '../platform/outbound.ts';
 import { parseRetryAfter } from './retry-schedule.ts';
 import { signedHeaders } from './signature.ts';
 

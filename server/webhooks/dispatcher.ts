@@ -7,12 +7,13 @@
  * for its retry and holds up nothing. Attempts to many webhooks run side by side, and those that were served
  * least recently go first.
  */
-import type { Sealer } from '../accounts/sealer.ts';
-import type { Clock } from '../clock.ts';
-import { newId, randomSecret } from '../ids.ts';
+
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
-import type { Outbound } from '../system/outbound.ts';
+import type { Clock } from '../platform/clock.ts';
+import { newId, randomSecret } from '../platform/ids.ts';
+import type { Outbound } from '../platform/outbound.ts';
+import type { Sealer } from '../platform/sealer.ts';
 import type { DeliveryStore, DueRow, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
 import { type AttemptResult, attemptDelivery } from './delivery-attempt.ts';
 import { ALL_EVENTS } from './event-types.ts';

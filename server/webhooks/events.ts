@@ -1,6 +1,7 @@
 /** Events: written by other domains in the very commit of the change they tell of. */
-import { newId } from '../ids.ts';
+
 import type { Statement } from '../metadata/metadata.ts';
+import { newId } from '../platform/ids.ts';
 import { insertEventIfHeard } from './deliveries-store.ts';
 import type { EventType } from './event-types.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
-import type { Principal } from '../accounts/principal.ts';
+import type { Principal } from '../calls/principal.ts';
 import { by } from '../testing/account-house.ts';
 import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
 

@@ -1,6 +1,7 @@
 /** Keeps the log of what was sent within bounds, of age and of length. */
-import type { Clock } from '../clock.ts';
+
 import type { Changes } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import type { WebhookStore } from './store.ts';
 

@@ -3,7 +3,7 @@
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { Type } from '../json-schema.ts';
+import { Type } from '../platform/json-schema.ts';
 import type { Deliveries } from './deliveries.ts';
 import {
   CreatedWebhook,

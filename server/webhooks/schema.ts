@@ -1,6 +1,6 @@
 /** What webhooks look like from outside. */
 import { Reason } from '../http/reason.ts';
-import { namedObject, type Static, Type } from '../json-schema.ts';
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { ALL_EVENTS, EVENT_TYPES } from './event-types.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

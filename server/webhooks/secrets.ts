@@ -1,5 +1,5 @@
 /** A webhook's secret, as it lies in its row. */
-import type { Sealer } from '../accounts/sealer.ts';
+import type { Sealer } from '../platform/sealer.ts';
 
 /** Part of the format: the rotation of the master key uses the same (metadata/sealed-columns-store.ts). */
 function contextOf(webhookId: string): string {

@@ -1,6 +1,6 @@
 /** Signatures of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, with a secret per webhook. */
 import { createHmac } from 'node:crypto';
-import { randomSecret } from '../ids.ts';
+import { randomSecret } from '../platform/ids.ts';
 
 const SECRET_BYTES = 32;
 const PREFIX = 'whsec_';

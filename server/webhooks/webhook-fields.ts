@@ -1,5 +1,5 @@
 /** The rules for what a webhook is given. */
-import { type FieldProblem, refuseFields } from '../errors.ts';
+import { type FieldProblem, refuseFields } from '../platform/errors.ts';
 
 interface GivenFields {
   readonly url?: string | undefined;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { isGenuine, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
-import type { Principal } from '../accounts/principal.ts';
-import { type ErrorCode, isAppError } from '../errors.ts';
+import type { Principal } from '../calls/principal.ts';
+import { type ErrorCode, isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-house.ts';
 import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
 import { MAX_WEBHOOKS } from './webhooks.ts';

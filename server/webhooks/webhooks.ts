@@ -1,11 +1,12 @@
 /** Webhooks: made, found, changed and removed by their owner. */
-import type { Call, Principal } from '../accounts/principal.ts';
-import type { Sealer } from '../accounts/sealer.ts';
-import { type Clock, formatTime, formatTimeOrNull } from '../clock.ts';
-import { AppError } from '../errors.ts';
-import { isId, newId } from '../ids.ts';
+
+import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
-import { type Outbound, OutboundRefused } from '../system/outbound.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { isId, newId } from '../platform/ids.ts';
+import { type Outbound, OutboundRefused } from '../platform/outbound.ts';
+import type { Sealer } from '../platform/sealer.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import { ALL_EVENTS } from './event-types.ts';
 import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret } from './schema.ts';

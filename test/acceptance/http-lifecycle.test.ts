@@ -72,7 +72,7 @@ describe('a start is refused', () => {
     assert.match(stderr, new RegExp(`^cloudlet: The data directory \\S+ ${why} [^\\n]+\\n$`));
   });
 
-  // What each setting may be is in server/config.test.ts.
+  // What each setting may be is in server/config/config.test.ts.
   test('for settings that are unknown or invalid', async () => {
     await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT .*CLOUDLET_PORT\?/, 2);
     await refusesToStart({ CLOUDLET_PORT: '9000', CLOUDLET_DATA_PORT: '9000' }, /are both 9000/, 2);

@@ -2,8 +2,10 @@
 import { type Import, readImports } from './imports.ts';
 import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts';
 
-const DOMAINS = ['accounts', 'storage', 'compute', 'databases', 'billing', 'webhooks', 'recovery', 'system'];
+const DOMAINS = ['accounts', 'storage', 'compute', 'databases', 'billing', 'webhooks', 'recovery', 'status'];
 const EDGES_IN = ['http', 's3', 'hrana'];
+/** What all stand on, from the bottom up: each knows only those before it. */
+const GROUND = ['config', 'platform', 'metadata', 'calls'];
 /** Files directly in server/ that put the folders together. */
 const COMPOSITION = /^server\/(?:main|build(?:-[a-z]+)?|all-routes)\.ts$/;
 
@@ -24,8 +26,8 @@ const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; re
   },
   {
     name: /^typebox$/,
-    home: /^server\/json-schema\.ts$/,
-    instead: 'take Type from json-schema.ts, which loads nothing',
+    home: /^server\/platform\/json-schema\.ts$/,
+    instead: 'take Type from platform/json-schema.ts, which loads nothing',
   },
 ];
 
@@ -55,7 +57,7 @@ function seesEverything(path: string): boolean {
  * A domain shows itself to the JSON edge in these files; what they turn requests into knows nothing of it.
  */
 function speaksHttp(path: string): boolean {
-  return /^server\/[^/]+\/(?:routes|schema|[a-z-]+-routes|[a-z-]+-schema)\.ts$/.test(path);
+  return /^server\/[^/]+\/(?:routes|schema|[a-z-]+-(?:routes|schema|page))\.ts$/.test(path);
 }
 
 /** What is wrong with `from` importing `to`, or undefined. */
@@ -84,11 +86,12 @@ function complaint(from: Place, to: Place): string | undefined {
   if (from.path.startsWith(PROCESS_ROOM) && to.folder === 'drivers' && !to.path.startsWith(PROCESS_ROOM)) {
     return 'the room for foreign processes serves other drivers and knows none';
   }
-  if (from.folder === 'metadata' && (DOMAINS.includes(to.folder) || EDGES_IN.includes(to.folder))) {
-    return 'metadata/ serves every domain and knows none';
+  const floor = GROUND.indexOf(from.folder);
+  if (floor >= 0 && !GROUND.slice(0, floor + 1).includes(to.folder) && to.inServer) {
+    return `${from.folder}/ is ground: it knows only ${GROUND.slice(0, floor).join(', ') || 'itself'}`;
   }
-  if (from.folder === '' && !COMPOSITION.test(from.path) && to.folder !== '') {
-    return 'files directly in server/ are the ground that all stand on; they import no folder';
+  if (from.folder === '' && !COMPOSITION.test(from.path)) {
+    return 'directly in server/ are only main.ts and what puts the folders together';
   }
   return undefined;
 }

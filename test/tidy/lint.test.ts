@@ -18,7 +18,7 @@ interface Sample {
 }
 
 const TIME = 'The time comes from a Clock';
-const RANDOM = 'Randomness comes from server/ids.ts';
+const RANDOM = 'Randomness comes from server/platform/ids.ts';
 const SHELL = 'No shell';
 const FOCUS = 'Left over from debugging';
 
@@ -79,9 +79,9 @@ const SAMPLES: readonly Sample[] = [
     said: 'This import is part of a cycle',
   },
   allowed('server/b.ts', 'f();\n'.repeat(399)),
-  allowed('server/clock.ts', 'f(Date.now(), performance.now());'),
-  allowed('server/ids.ts', 'f(randomBytes(16));'),
-  allowed('server/config.ts', 'f(process.env);'),
+  allowed('server/platform/clock.ts', 'f(Date.now(), performance.now());'),
+  allowed('server/platform/ids.ts', 'f(randomBytes(16));'),
+  allowed('server/config/config.ts', 'f(process.env);'),
   allowed('scripts/a.ts', 'f(process.env, Date.now());'),
   allowed('bench/a.ts', 'f(process.env, performance.now());'),
   allowed('server/storage/a.test.ts', 'f(Date.now(), process.env, Math.random());'),

@@ -19,7 +19,7 @@ test('SQL outside a store is refused, prose that only looks like it is not', () 
   assert.deepEqual(places(checkSql(sample({ [IN_DOMAIN]: text }))), found);
   const homes = [
     'server/storage/store.ts',
-    'server/system/idempotency-store.ts',
+    'server/calls/idempotency-store.ts',
     'server/metadata/migrate.ts',
   ];
   for (const home of [

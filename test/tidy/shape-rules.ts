@@ -67,9 +67,9 @@ export function checkFunctionLength(
 
 /** May take more parameters, and why. Add none. */
 const MANY_PARAMETERS: Readonly<Record<string, string>> = {
-  'server/setting-kinds.ts#text': 'one row of the table of settings',
-  'server/setting-kinds.ts#integer': 'one row of the table of settings',
-  'server/setting-kinds.ts#oneOf': 'one row of the table of settings',
+  'server/config/setting-kinds.ts#text': 'one row of the table of settings',
+  'server/config/setting-kinds.ts#integer': 'one row of the table of settings',
+  'server/config/setting-kinds.ts#oneOf': 'one row of the table of settings',
   'test/harness/client.ts#upload': 'bucket, name and content read by themselves; the form fields are rare',
 };
 

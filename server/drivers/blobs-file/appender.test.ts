@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { randomSecret } from '../../ids.ts';
+import { randomSecret } from '../../platform/ids.ts';
 import { AlignedAreas } from './aligned-areas.ts';
 import { CachedAppender, DirectAppender } from './appender.ts';
 import { frameCodec } from './frame-codec.ts';

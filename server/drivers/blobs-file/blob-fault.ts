@@ -1,5 +1,5 @@
 /** How failures cross from the worker threads, where Error objects lose their code, to AppErrors. */
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 
 /** `sync`: an fsync failed; `write`, `read`: another system call did; `thread`: a worker thread died. */
 export type FaultKind = 'sync' | 'write' | 'read' | 'thread';

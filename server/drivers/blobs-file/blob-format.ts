@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { crc32 } from '@node-rs/crc32';
-import { isId } from '../../ids.ts';
+import { isId } from '../../platform/ids.ts';
 
 export const CHUNK_BYTES = 65_536;
 export const CRC_BYTES = 4;

@@ -1,5 +1,5 @@
 /** The event loop's side of a write: it copies bytes into slots; threads hash, seal, write and sync them. */
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { BlobWriter, WrittenBlob } from '../../storage/blobs.ts';
 import { faultError } from './blob-fault.ts';
 import type { BlobReply } from './blob-messages.ts';

@@ -2,11 +2,11 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { mkdir, opendir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Clock } from '../../clock.ts';
-import { AppError } from '../../errors.ts';
-import { isId, newId } from '../../ids.ts';
+import type { Alarms } from '../../platform/alarms.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { isId, newId } from '../../platform/ids.ts';
 import type { BlobRange, BlobReader, BlobRef, Blobs, BlobWriter, StoredBlob } from '../../storage/blobs.ts';
-import type { Alarms } from '../../system/alarms.ts';
 import { BlobFault, isFullDisk } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from './blob-format.ts';
 import { BlobReading } from './blob-reading.ts';

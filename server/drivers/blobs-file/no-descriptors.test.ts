@@ -11,8 +11,8 @@ const SCRIPT = `
   import { closeSync, openSync } from 'node:fs';
   import { setTimeout as sleep } from 'node:timers/promises';
   import { FileBlobs } from ${from('./blobs-file.ts')};
-  import { Alarms } from ${from('../../system/alarms.ts')};
-  import { systemClock } from ${from('../../clock.ts')};
+  import { Alarms } from ${from('../../platform/alarms.ts')};
+  import { systemClock } from ${from('../../platform/clock.ts')};
   const [, , directory] = process.argv;
   const room = { assertRoom() {}, isLow: () => false, isOut: () => false };
   const blobs = await FileBlobs.open(

@@ -1,7 +1,7 @@
 /** The worker threads, seen from the event loop. */
 import { Worker } from 'node:worker_threads';
-import { AppError } from '../../errors.ts';
-import type { Alarms } from '../../system/alarms.ts';
+import type { Alarms } from '../../platform/alarms.ts';
+import { AppError } from '../../platform/errors.ts';
 import { BlobFault } from './blob-fault.ts';
 import type {
   Answer,

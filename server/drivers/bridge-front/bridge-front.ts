@@ -2,7 +2,7 @@
  * For machines that have their address themselves: nobody listens here. What is left to do is to notice the
  * first sign of life.
  */
-import type { Clock } from '../../clock.ts';
+
 import {
   type Exposure,
   type Front,
@@ -10,6 +10,7 @@ import {
   NOT_RUNNING,
   type PortState,
 } from '../../compute/front.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { GuestRun } from '../loopback-front/guest-run.ts';
 import { TIMINGS } from '../loopback-front/loopback-front.ts';
 

@@ -3,7 +3,6 @@ import { createReadStream, existsSync, constants as fsConstants, fstatSync } fro
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
-import type { Clock } from '../../clock.ts';
 import {
   type Access,
   type Dump,
@@ -16,9 +15,10 @@ import {
   type Readiness,
   type Table,
 } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
-import { KeyLocks } from '../../key-locks.ts';
-import type { UserRange } from '../../system/other-users.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { KeyLocks } from '../../platform/keyed-mutex.ts';
+import type { UserRange } from '../../platform/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { Room } from './child-call.ts';
 import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';

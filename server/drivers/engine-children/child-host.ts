@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Clock } from '../../clock.ts';
-import type { UserRange } from '../../system/other-users.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { UserRange } from '../../platform/other-users.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 
 const run = promisify(execFile);

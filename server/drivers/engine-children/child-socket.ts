@@ -1,7 +1,7 @@
 /** The child's end of the socket: takes calls, has them answered one after the other, sends answers. */
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from './child-call.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 

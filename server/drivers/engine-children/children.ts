@@ -4,10 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Clock } from '../../clock.ts';
 import type { EngineDatabase } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
-import { KeyLocks } from '../../key-locks.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { KeyLocks } from '../../platform/keyed-mutex.ts';
 import type { Room } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { type CallHead, type CallOptions, type ChildAnswer, ChildGone, TenantChild } from './tenant-child.ts';

@@ -1,7 +1,7 @@
 /** One child, seen from Cloudlet: it gets calls and gives answers, and is killed when silent too long. */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 

@@ -13,7 +13,7 @@ import type {
   Measured,
   Readiness,
 } from '../../databases/engine.ts';
-import { isAppError } from '../../errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import {
   ChildEngine,
   type ChildEngineKind,

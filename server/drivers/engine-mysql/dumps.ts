@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Dump, EngineDatabase } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
-import { randomName } from '../../ids.ts';
+import { AppError } from '../../platform/errors.ts';
+import { randomName } from '../../platform/ids.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
 import type { MysqlClients } from './client-commands.ts';
 import { DumpLines } from './dump-lines.ts';

@@ -18,7 +18,7 @@ import type {
   Readiness,
   Table,
 } from '../../databases/engine.ts';
-import { KeyLocks } from '../../key-locks.ts';
+import { KeyLocks } from '../../platform/keyed-mutex.ts';
 import { ClientPrograms, SLOTS } from '../managed-server/client-programs.ts';
 import {
   endpointOf,

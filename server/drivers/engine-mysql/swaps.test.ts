@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
-import { randomName } from '../../ids.ts';
+import { randomName } from '../../platform/ids.ts';
 import { connectMysql, type MysqlHouse, mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { makeAuthority } from '../managed-server/certificates.ts';

@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dump, EngineDatabase } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
-import { randomBase62, randomName } from '../../ids.ts';
+import { AppError } from '../../platform/errors.ts';
+import { randomBase62, randomName } from '../../platform/ids.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
 import type { PostgresqlClients } from './client-commands.ts';
 import { DumpFilter } from './dump-filter.ts';

@@ -1,6 +1,6 @@
 /** What a server of the operator's is, whether it will do, and what cannot be had of it. */
 import type { ClientBase } from 'pg';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { type ServerAddress, serverAddress } from '../managed-server/server-url.ts';
 
 export interface ServerFacts {

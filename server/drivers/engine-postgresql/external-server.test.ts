@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client } from 'pg';
-import { isAppError } from '../../errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { type OperatorServer, operatorPostgresql } from '../../testing/operator-postgresql.ts';
 import { connect, newDatabase, noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
 import { ExternalServer } from '../managed-server/external-server.ts';
 import {

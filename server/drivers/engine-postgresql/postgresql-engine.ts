@@ -18,7 +18,7 @@ import type {
   Readiness,
   Table,
 } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { hostAndPort, type ManagedEngineOptions } from '../managed-server/managed-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';

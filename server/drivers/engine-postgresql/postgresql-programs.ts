@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, readdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { hostPath } from '../../host-programs.ts';
+import { hostPath } from '../../platform/host-programs.ts';
 import {
   compareVersions,
   type NoPrograms,

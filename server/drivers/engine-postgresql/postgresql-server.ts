@@ -1,6 +1,6 @@
 /** PostgreSQL as a server that we look after. */
 import { join } from 'node:path';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
 import { makeFolder } from '../managed-server/server-data.ts';
 import { keptPort } from '../managed-server/server-port.ts';

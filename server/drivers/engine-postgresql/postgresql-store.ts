@@ -1,7 +1,7 @@
 /** Every statement that the administrator sends. Names and verifiers are ours, never a user's text. */
 import type { ClientBase } from 'pg';
 import type { EngineLimits } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
 
 export const ADMIN = 'cloudlet';

@@ -1,7 +1,7 @@
 /** Statements that we run for a tenant: in the tenant's name, few rows, and not for long. */
 import type { Client } from 'pg';
 import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { connectionEnded, diskFull, timedOut } from '../managed-server/session-errors.ts';
 import { asJson, asQueryFailed, type Fetched, isDatabaseError, LimitedQuery } from './limited-query.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';

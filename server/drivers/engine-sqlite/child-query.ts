@@ -1,7 +1,7 @@
 /** One statement on a connection of its own, for people who look into a database. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from '../engine-children/child-call.ts';
 import { isBusy } from '../engine-children/sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';

@@ -10,7 +10,7 @@ import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
-import { isAppError } from '../../errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { openSqlite, type SqliteHouse } from '../../testing/sqlite-house.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { EngineDatabase } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { type ChildAnswer, ChildGone } from '../engine-children/tenant-child.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
 

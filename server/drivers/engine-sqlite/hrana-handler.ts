@@ -1,5 +1,5 @@
 /** The child's call `hrana`: `path` after the database, and the body that came. */
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import type { Handler } from '../engine-children/child-call.ts';
 import { HRANA_LIMITS, HranaSessions } from './hrana-sessions.ts';
 import type { TenantDatabase } from './tenant-database.ts';

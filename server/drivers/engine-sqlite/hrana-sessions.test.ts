@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { eventually } from '../../../test/harness/waiting.ts';
-import { FakeClock } from '../../clock.ts';
+import { FakeClock } from '../../platform/clock.ts';
 import { HRANA_LIMITS, type HranaLimits, HranaSessions } from './hrana-sessions.ts';
 import { TenantConnections } from './tenant-connections.ts';
 

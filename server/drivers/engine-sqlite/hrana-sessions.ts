@@ -6,8 +6,8 @@
  * Whoever waits to write waits here, not in SQLite, so that the one who writes can go on; and nobody holds
  * the database up for longer than the limits say. One statement that runs for ever is ended with the child.
  */
-import type { Clock } from '../../clock.ts';
-import { randomBase62 } from '../../ids.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { randomBase62 } from '../../platform/ids.ts';
 import { cursorEntries, stepsOf } from './hrana-batch.ts';
 import { Connections } from './hrana-connections.ts';
 import { errorJson, HranaError } from './hrana-error.ts';

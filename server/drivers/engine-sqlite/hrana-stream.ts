@@ -1,5 +1,5 @@
 /** A stream of Hrana: one connection, and what a client does on it, one request after the other. */
-import { endOfTick } from '../../tick.ts';
+import { endOfTick } from '../../platform/tick.ts';
 import { type Counters, TURN_MS } from '../engine-children/child-call.ts';
 import { runBatch } from './hrana-batch.ts';
 import type { Connection } from './hrana-connections.ts';

@@ -1,5 +1,5 @@
 /** A bridge for all guests of a cloud, a tap device for each. The kernel remembers what is plugged in. */
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { type BridgeGuest, bridgeRules } from './bridge-rules.ts';
 import { HostToolError, ip, nft } from './host-tool.ts';
 import { FORWARDING, isOn, QUIET_FIX, turnOn, wayToTurnOn } from './kernel-settings.ts';

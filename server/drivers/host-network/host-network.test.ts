@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { isAppError } from '../../errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { bridgeRules } from './bridge-rules.ts';
 import { GuestBridge } from './guest-bridge.ts';
 import { OutboundGuard } from './outbound-guard.ts';
@@ -125,7 +125,7 @@ test('a process without file descriptors is told that a program of the host cann
 });
 
 const BRIDGED = `
-import { loadConfig } from ${JSON.stringify(from('../../config.ts'))};
+import { loadConfig } from ${JSON.stringify(from('../../config/config.ts'))};
 import { checkVmNetwork } from ${JSON.stringify(from('../../commands/doctor-network.ts'))};
 import { GuestBridge } from ${JSON.stringify(from('./guest-bridge.ts'))};
 const said = await new GuestBridge(${JSON.stringify(BRIDGE)}).ensure()

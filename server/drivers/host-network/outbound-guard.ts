@@ -1,6 +1,6 @@
 /** Keeps the rules in place that close this host to the processes of guests. */
-import { AppError } from '../../errors.ts';
-import type { NoOtherUsers } from '../../system/other-users.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { HostToolError, nft } from './host-tool.ts';
 import { outboundRules } from './outbound-rules.ts';
 import { readResolvers } from './resolvers.ts';

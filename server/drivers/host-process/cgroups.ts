@@ -15,7 +15,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hostPath } from '../../host-programs.ts';
+import { hostPath } from '../../platform/host-programs.ts';
 
 export interface CgroupPlaces {
   /** Where the tree is mounted, `/sys/fs/cgroup`. */

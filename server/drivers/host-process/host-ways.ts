@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { hostPath, hostProgram } from '../../host-programs.ts';
+import { hostPath, hostProgram } from '../../platform/host-programs.ts';
 import { AT, viewScript } from './view-script.ts';
 
 const run = promisify(execFile);

@@ -5,7 +5,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { startProgram } from '../../child-process.ts';
+import { startProgram } from '../../platform/child-process.ts';
 import { withoutOthers } from './own-descriptors.ts';
 import { isThere } from './process-identity.ts';
 

@@ -1,5 +1,5 @@
 /** The shell scripts that bring a foreign process to where it may run, and wait for it. */
-import { hostPath, hostProgram } from '../../host-programs.ts';
+import { hostPath, hostProgram } from '../../platform/host-programs.ts';
 import { ENDED, quoted } from './ending-note.ts';
 import { closeOthers } from './own-descriptors.ts';
 import { AT, ROOT, type View, viewScript } from './view-script.ts';

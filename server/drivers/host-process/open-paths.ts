@@ -4,7 +4,7 @@
  */
 import { chmodSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 
 const PASS = 0o001;
 

@@ -1,5 +1,5 @@
 /** Programs that get no descriptor but those they are meant to get. */
-import { hostProgram } from '../../host-programs.ts';
+import { hostProgram } from '../../platform/host-programs.ts';
 
 /** Lines for Bash, as other shells know no descriptor above 9: it keeps so many, from 0 on. */
 export function closeOthers(kept: number): string {

@@ -1,6 +1,6 @@
 /** Processes told apart from all others: a number alone may by now be someone else's. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { hostBootId as readBootId } from '../../system/host-boot.ts';
+import { hostBootId as readBootId } from '../../platform/host-boot.ts';
 import { isOver, userOf } from './user-processes.ts';
 
 export interface ProcessIdentity {

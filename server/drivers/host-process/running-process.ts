@@ -1,7 +1,7 @@
 /** A foreign process that runs, or ran: what it is known by, how it is ended, and how it ended. */
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { isAlive, type ProcessIdentity, signalProcess } from './process-identity.ts';
 
 export interface ProcessEnd {

@@ -30,7 +30,7 @@ const SCRIPT = `
 import { spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { connect, createServer } from 'node:net';
-import { systemClock } from ${JSON.stringify(from('../../clock.ts'))};
+import { systemClock } from ${JSON.stringify(from('../../platform/clock.ts'))};
 import { LoopbackFront } from ${JSON.stringify(from('./loopback-front.ts'))};
 import { AddressGuard } from ${JSON.stringify(from('./address-guard.ts'))};
 const PORTS = [22, 80, 443, 8080];

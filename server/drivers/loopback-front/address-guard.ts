@@ -4,7 +4,7 @@
  * every address, as sshd does, neither answers for a machine nor is kept from starting by one.
  */
 import { createServer, type Server } from 'node:net';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { nft } from '../host-network/host-tool.ts';
 import { addressRules, basesIn, LIST, removalOf } from './address-rules.ts';
 import { isUnclaimed } from './host-addresses.ts';

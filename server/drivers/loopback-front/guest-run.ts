@@ -1,7 +1,7 @@
 /** One run of a guest as its address sees it: whether it lives, and on which ports it has answered. */
 import { connect, type Socket } from 'node:net';
-import type { Clock } from '../../clock.ts';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { seekTalk, type Talk } from './guest-seeker.ts';
 
 export interface GuestRunDeps {

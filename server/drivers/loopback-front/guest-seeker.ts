@@ -5,7 +5,7 @@
  * it is dialled once, and may take its time (sshd turns callers away when too many are at its door).
  */
 import type { Socket } from 'node:net';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { reset } from './relay.ts';
 
 /** A guest that spoke: its socket, paused, and what it said first. */

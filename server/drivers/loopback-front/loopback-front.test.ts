@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { after, afterEach, beforeEach, test } from 'node:test';
-import { systemClock } from '../../clock.ts';
 import { NOT_RUNNING } from '../../compute/front.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { LoopbackFront } from './loopback-front.ts';
 

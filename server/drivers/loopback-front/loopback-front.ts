@@ -2,7 +2,7 @@
  * Addresses of machines on this host. Every address of 127.0.0.0/8 answers on Linux without any set-up;
  * others must be given to the host by its operator. Cloudlet listens and hands each connection on.
  */
-import type { Clock } from '../../clock.ts';
+
 import {
   type Exposure,
   type Front,
@@ -10,6 +10,7 @@ import {
   NOT_RUNNING,
   type PortState,
 } from '../../compute/front.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { FrontTimings } from './guest-run.ts';
 import { HostAddresses } from './host-addresses.ts';

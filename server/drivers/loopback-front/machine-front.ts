@@ -1,6 +1,5 @@
 /** The address of one machine while it runs: its listeners, its connections, and what passed through them. */
 import { createServer, type Server, type Socket } from 'node:net';
-import type { Clock } from '../../clock.ts';
 import {
   type Exposure,
   type FrontPort,
@@ -8,6 +7,7 @@ import {
   NOT_RUNNING,
   type PortState,
 } from '../../compute/front.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { ClientConnection } from './client-connection.ts';
 import { type FrontTimings, GuestRun, SSH_PORT } from './guest-run.ts';
 import { closed, listenAt } from './listening.ts';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { connect, createServer, type PeerCertificate } from 'node:tls';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { makeAuthority, makeServerCertificate } from './certificates.ts';
 
 const now = systemClock.now();

@@ -1,7 +1,7 @@
 /** Certificates of our own: an authority, and what it signs for a server (X.509 v3, ECDSA on P-256). */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
-import { randomSecret } from '../../ids.ts';
+import { randomSecret } from '../../platform/ids.ts';
 
 /** As PEM. */
 export interface Certificate {

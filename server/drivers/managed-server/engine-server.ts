@@ -1,4 +1,4 @@
-import type { AppError } from '../../errors.ts';
+import type { AppError } from '../../platform/errors.ts';
 import type { LogFollower } from './log-follower.ts';
 
 /** The server of an engine: one that we look after, or one of the operator's. */

@@ -1,5 +1,5 @@
 /** A database server of the operator's: it is neither started nor stopped, only asked whether it will do. */
-import type { AppError } from '../../errors.ts';
+import type { AppError } from '../../platform/errors.ts';
 import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 

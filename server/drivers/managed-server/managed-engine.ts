@@ -2,7 +2,7 @@
 import { isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoint, Readiness } from '../../databases/engine.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';

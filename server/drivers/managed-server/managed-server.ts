@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';

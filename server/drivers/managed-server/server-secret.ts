@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { randomSecret } from '../../ids.ts';
+import { randomSecret } from '../../platform/ids.ts';
 import type { ServerPlaces } from './managed-server.ts';
 
 const FILE = 'secret';

@@ -6,8 +6,8 @@ import { X509Certificate } from 'node:crypto';
 import * as fs from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import type { Clock } from '../../clock.ts';
-import { AppError } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
 import { type Certificate, makeAuthority, makeServerCertificate } from './certificates.ts';
 
 export interface ServerTlsOptions {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 
 export interface ServerAddress {
   /** The setting, for humans. */

@@ -1,5 +1,5 @@
 /** What a tenant is told when a statement that we ran did not come to its end. */
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 
 export function timedOut(cause: Error): AppError {
   return new AppError('query_timeout', 'The statement ran for too long and was stopped', {

@@ -23,9 +23,9 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { systemClock } from '../../clock.ts';
-import { isAppError } from '../../errors.ts';
-import { Alarms } from '../../system/alarms.ts';
+import { Alarms } from '../../platform/alarms.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { openWriter } from './connection.ts';
 import { SqliteMetadata } from './sqlite-metadata.ts';
 

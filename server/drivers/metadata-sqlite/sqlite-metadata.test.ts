@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { systemClock } from '../../clock.ts';
-import { isAppError } from '../../errors.ts';
 import { CommitRejected } from '../../metadata/metadata.ts';
-import { Alarms } from '../../system/alarms.ts';
+import { Alarms } from '../../platform/alarms.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { assertSqliteVersion } from './connection.ts';
 import { SqliteMetadata } from './sqlite-metadata.ts';
 

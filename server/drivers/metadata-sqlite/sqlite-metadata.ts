@@ -5,11 +5,11 @@
  */
 import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
-import { AppError } from '../../errors.ts';
 import type { Metadata, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
 import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
-import type { Alarms } from '../../system/alarms.ts';
+import type { Alarms } from '../../platform/alarms.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { BatchFailure, WriterReply, WriterRequest } from './batch.ts';
 import { packBatch, SqlNumbers } from './batch.ts';
 import { openReader } from './connection.ts';

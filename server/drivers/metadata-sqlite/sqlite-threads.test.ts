@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { FakeClock } from '../../clock.ts';
-import { isAppError } from '../../errors.ts';
 import type { Reads } from '../../metadata/metadata.ts';
-import { Alarms } from '../../system/alarms.ts';
+import { Alarms } from '../../platform/alarms.ts';
+import { FakeClock } from '../../platform/clock.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { SqliteMetadata } from './sqlite-metadata.ts';
 import { SqliteThreads } from './sqlite-threads.ts';
 

@@ -1,8 +1,8 @@
 /** Long reading beside the event loop: a thread for each call, with a connection that cannot write. */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { AppError } from '../../errors.ts';
 import type { ReadingThreads, Reads } from '../../metadata/metadata.ts';
+import { AppError } from '../../platform/errors.ts';
 
 /** What a thread is given. */
 export interface ThreadInput {

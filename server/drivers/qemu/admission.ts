@@ -1,6 +1,6 @@
 /** Whether this host has memory for one more guest. */
-import { AppError } from '../../errors.ts';
-import { type HostMemory, readHostMemory } from '../../system/host-memory.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type HostMemory, readHostMemory } from '../../platform/host-memory.ts';
 import type { GuestRuns } from './guest-runs.ts';
 
 const MIB = 1024 * 1024;

@@ -11,7 +11,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { GuestFile, GuestFiles } from '../../compute/point-machines.ts';
-import { randomName } from '../../ids.ts';
+import { randomName } from '../../platform/ids.ts';
 import { HOLE } from '../../recovery/chunks.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import { FILES } from './arguments.ts';

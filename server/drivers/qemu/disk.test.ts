@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { isAppError } from '../../errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { noGuestUsers } from '../../testing/own-ground.ts';
 import { buildQemuHouse, noQemu, testSpec } from '../../testing/qemu-house.ts';
 import { FILES } from './arguments.ts';

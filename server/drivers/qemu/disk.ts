@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { removeName } from '../host-process/foreign-files.ts';
 import { FILES } from './arguments.ts';
 import { type SeedSpec, seedImage } from './seed.ts';

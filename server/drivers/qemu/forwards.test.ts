@@ -5,7 +5,7 @@ import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
-import { isAppError } from '../../errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { buildQemuHouse, noQemu } from '../../testing/qemu-house.ts';
 import { addForwards } from './forwards.ts';
 import type { RunRecord } from './guest-folders.ts';

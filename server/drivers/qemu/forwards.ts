@@ -1,7 +1,7 @@
 /** Where ports of a guest behind QEMU's own network are reached on this host: chosen for each run. */
 import { isIPv4 } from 'node:net';
 import type { GuestEndpoint } from '../../compute/hypervisor.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { GuestRun } from './guest-run.ts';
 
 /** By ports of the guest. */

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isId } from '../../ids.ts';
+import { isId } from '../../platform/ids.ts';
 import { ENDED, type Ending, readEnding } from '../host-process/ending-note.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { Forwards } from './forwards.ts';

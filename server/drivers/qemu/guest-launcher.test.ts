@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
-import { AppError, isAppError } from '../../errors.ts';
+import { AppError, isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers } from '../../testing/own-ground.ts';
 import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';

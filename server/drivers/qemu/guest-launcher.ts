@@ -1,8 +1,8 @@
 /** Makes the process of a guest out of what is known of it, and lets it run. */
 import { join } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
-import { AppError } from '../../errors.ts';
-import { ALLOW_PROMISES, promisableBytes } from '../../system/host-memory.ts';
+import { AppError } from '../../platform/errors.ts';
+import { ALLOW_PROMISES, promisableBytes } from '../../platform/host-memory.ts';
 import type { Cgroups } from '../host-process/cgroups.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';

@@ -1,7 +1,7 @@
 /** How guests are connected: QEMU's own network behind this host, or a device on a bridge of it. */
 import type { GuestEndpoint, GuestNetwork, GuestSpec } from '../../compute/hypervisor.ts';
-import { AppError } from '../../errors.ts';
-import type { NoOtherUsers } from '../../system/other-users.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { NoOtherUsers } from '../../platform/other-users.ts';
 import type { Launch } from './arguments.ts';
 import { writeSeed } from './disk.ts';
 import { addForwards, type Forwards } from './forwards.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { FakeClock } from '../../clock.ts';
+import { FakeClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { hostBootId, readStat } from '../host-process/process-identity.ts';
 import { GuestFolders } from './guest-folders.ts';

@@ -1,6 +1,7 @@
 /** The present run of each guest, by what is written down and by what really runs. */
-import type { Clock } from '../../clock.ts';
+
 import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import { isAlive, residentBytes } from '../host-process/process-identity.ts';
 import type { Forwards } from './forwards.ts';

@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { Clock } from '../../clock.ts';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
-import { AppError } from '../../errors.ts';
-import { isId } from '../../ids.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { isId } from '../../platform/ids.ts';
 import { type ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { endProcessesOf } from '../host-process/user-processes.ts';

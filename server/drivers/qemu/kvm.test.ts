@@ -43,7 +43,7 @@ const PROBE = `
   import { mkdtempSync, rmSync } from 'node:fs';
   import { AccelProbe } from ${HOST('./probe.ts')};
   import { QemuPrograms } from ${HOST('./program.ts')};
-  import { systemClock } from ${HOST('../../clock.ts')};
+  import { systemClock } from ${HOST('../../platform/clock.ts')};
   const directory = mkdtempSync('/tmp/cloudlet-kvm-');
   const probe = new AccelProbe({ directory, clock: systemClock, uid: ${testUidBase()}, device: '/dev/kvm' });
   const program = await new QemuPrograms().system();

@@ -2,9 +2,9 @@
 import * as fs from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AppError } from '../../errors.ts';
-import { hostProgram } from '../../host-programs.ts';
-import { withoutPowers } from '../../system/other-users.ts';
+import { AppError } from '../../platform/errors.ts';
+import { hostProgram } from '../../platform/host-programs.ts';
+import { withoutPowers } from '../../platform/other-users.ts';
 import { ENDED, supervise } from '../host-process/ending-note.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';
 import { isThere, yieldMemoryFirst } from '../host-process/process-identity.ts';

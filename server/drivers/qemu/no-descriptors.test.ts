@@ -14,8 +14,8 @@ const SCRIPT = `
   import { ImageLibrary } from ${from('./images.ts')};
   import { QemuPrograms } from ${from('./program.ts')};
   import { hostBootId, isAlive, readStat, signalProcess } from ${from('../host-process/process-identity.ts')};
-  import { systemClock } from ${from('../../clock.ts')};
-  import { newId } from ${from('../../ids.ts')};
+  import { systemClock } from ${from('../../platform/clock.ts')};
+  import { newId } from ${from('../../platform/ids.ts')};
   const directory = mkdtempSync('/tmp/cloudlet-none-');
   const program = await new QemuPrograms().system();
   const imageId = newId('img', systemClock);

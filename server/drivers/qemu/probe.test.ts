@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { systemClock } from '../../clock.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
@@ -35,7 +35,10 @@ test('a test boot ends with the Cloudlet that began it, however that ends', asyn
   const program = join(directory, 'qemu');
   writeFileSync(program, `#!/bin/sh\nexec sleep 61\n`, { mode: 0o755 });
   chmodSync(directory, 0o755);
-  const urls = [new URL('./probe.ts', import.meta.url).href, new URL('../../clock.ts', import.meta.url).href];
+  const urls = [
+    new URL('./probe.ts', import.meta.url).href,
+    new URL('../../platform/clock.ts', import.meta.url).href,
+  ];
   const parent = spawn(
     process.execPath,
     ['--input-type=module', '-e', HANGING, ...urls, directory, program],

@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { AppError } from '../../errors.ts';
-import { hostPath } from '../../host-programs.ts';
+import { AppError } from '../../platform/errors.ts';
+import { hostPath } from '../../platform/host-programs.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
-import { isAppError } from '../../errors.ts';
+import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { testHypervisor } from '../../testing/hypervisor.conformance.ts';
 import { spinningQemu } from '../../testing/kvm-hosts.ts';

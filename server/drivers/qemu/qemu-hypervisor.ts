@@ -1,10 +1,10 @@
 /** Guests as QEMU processes on this host. */
 
-import type { Clock } from '../../clock.ts';
 import type * as hv from '../../compute/hypervisor.ts';
-import { AppError } from '../../errors.ts';
-import { KeyLocks } from '../../key-locks.ts';
-import type { NoOtherUsers } from '../../system/other-users.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { KeyLocks } from '../../platform/keyed-mutex.ts';
+import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { Cgroups } from '../host-process/cgroups.ts';
 import { KeptShells } from '../host-process/kept-shells.ts';
 import { connectIn } from '../host-process/owned-socket.ts';

@@ -1,6 +1,6 @@
 /** Ends a run, from gentle to hard. */
 import type { StopMeans } from '../../compute/hypervisor.ts';
-import { AppError } from '../../errors.ts';
+import { AppError } from '../../platform/errors.ts';
 import { signalProcess } from '../host-process/process-identity.ts';
 import { endProcessesOf, killProcessesOf } from '../host-process/user-processes.ts';
 import type { GuestFolders } from './guest-folders.ts';

@@ -3,7 +3,7 @@
  * them, and a guest's process needs no more than its own. Attaching to one is an ioctl, which Node does not
  * have; Perl does, and every Debian has Perl.
  */
-import { hostProgram } from '../../host-programs.ts';
+import { hostProgram } from '../../platform/host-programs.ts';
 
 /** The descriptor under which the program has it. */
 export const TAP_FD = 3;

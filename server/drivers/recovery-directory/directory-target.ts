@@ -15,8 +15,8 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { AppError } from '../../errors.ts';
-import { randomName } from '../../ids.ts';
+import { AppError } from '../../platform/errors.ts';
+import { randomName } from '../../platform/ids.ts';
 import { Damaged } from '../../recovery/piece-box.ts';
 import type { Target } from '../../recovery/target.ts';
 

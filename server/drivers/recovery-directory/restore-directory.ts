@@ -6,9 +6,9 @@ import { execFile } from 'node:child_process';
 import { mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
+import { hostBootId } from '../../platform/host-boot.ts';
 import type { Entry } from '../../recovery/manifest.ts';
 import type { RestoreFolder } from '../../recovery/restore.ts';
-import { hostBootId } from '../../system/host-boot.ts';
 
 const run = promisify(execFile);
 const FOLDER = '.restoring';

@@ -4,8 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Writable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
-import { systemClock } from '../../clock.ts';
-import { OutboundRefused, type OutboundRequest } from '../../system/outbound.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { OutboundRefused, type OutboundRequest } from '../../platform/outbound.ts';
 import { mayReach, networkList } from './networks.ts';
 import { SafeFetch } from './safe-fetch.ts';
 

@@ -7,13 +7,13 @@ import { type LookupAddress, lookup } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { type BlockList, isIP, type LookupFunction } from 'node:net';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../platform/clock.ts';
 import {
   type Outbound,
   type OutboundAnswer,
   OutboundRefused,
   type OutboundRequest,
-} from '../../system/outbound.ts';
+} from '../../platform/outbound.ts';
 import { isIn, mayReach, networkList } from './networks.ts';
 
 export interface SafeFetchDeps {

@@ -3,7 +3,7 @@ import { closeSync, openSync, rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Document, EJSON } from 'bson';
-import { systemClock } from '../../../clock.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
 import { DiskFull } from '../../engine-children/child-main.ts';
 import { isFull } from '../../engine-children/sqlite-error.ts';

@@ -1,7 +1,7 @@
 /** A tenant's database in its own process: what executes commands, and what was counted. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
-import { systemClock } from '../../../clock.ts';
+import { systemClock } from '../../../platform/clock.ts';
 import type { Counters, Room } from '../../engine-children/child-call.ts';
 import { type CommandContext, DocumentDatabase } from '../commands/document-commands.ts';
 

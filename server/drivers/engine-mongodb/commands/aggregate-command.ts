@@ -1,6 +1,6 @@
 /** `aggregate`, with what it writes at its end. */
 import { type Document, UUID } from 'bson';
-import { newUuid } from '../../../ids.ts';
+import { newUuid } from '../../../platform/ids.ts';
 import { CommandError } from '../command-error.ts';
 import { compilePipeline } from '../query/pipeline.ts';
 import { readSort } from '../query/sorting.ts';

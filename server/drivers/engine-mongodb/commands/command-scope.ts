@@ -1,6 +1,6 @@
 /** What the commands of a database work with. */
 import type { Document } from 'bson';
-import type { Clock } from '../../../clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
 import type { CollectionReader } from '../query/pipeline.ts';

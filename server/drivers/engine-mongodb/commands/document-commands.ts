@@ -1,7 +1,7 @@
 /** What executes MongoDB's commands on one database's file, in the database's own process. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
-import type { Clock } from '../../../clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import { DurableLog } from '../../engine-children/durable-log.ts';
 import { CommandError } from '../command-error.ts';
 import { asCommandError, noScripts } from '../query/expressions.ts';

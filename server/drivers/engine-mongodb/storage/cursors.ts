@@ -1,6 +1,6 @@
 /** Results that are longer than one reply. */
 import { type Document, Long } from 'bson';
-import type { Clock } from '../../../clock.ts';
+import type { Clock } from '../../../platform/clock.ts';
 import { CommandError } from '../command-error.ts';
 import { encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { plainNumber } from '../values/numbers.ts';

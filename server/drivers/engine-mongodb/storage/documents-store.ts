@@ -2,7 +2,7 @@
 
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { type Document, UUID } from 'bson';
-import { newUuid } from '../../../ids.ts';
+import { newUuid } from '../../../platform/ids.ts';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { type Index, indexOf } from './index-keys.ts';

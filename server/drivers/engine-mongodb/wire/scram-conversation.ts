@@ -1,6 +1,6 @@
 /** The server's side of SCRAM-SHA-256 (RFC 5802, 7677). Nobody but who knows the password gets through it. */
 import { timingSafeEqual } from 'node:crypto';
-import { randomBase62 } from '../../../ids.ts';
+import { randomBase62 } from '../../../platform/ids.ts';
 import { hmac, type ScramKeys, sha256 } from '../../scram-keys.ts';
 
 const NONCE_CHARACTERS = 24;

@@ -2,7 +2,7 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../../databases/engine.ts';
-import { KeyLocks } from '../../../key-locks.ts';
+import { KeyLocks } from '../../../platform/keyed-mutex.ts';
 import type { ScramKeys } from '../../scram-keys.ts';
 
 export interface Login {

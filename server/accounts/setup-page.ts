@@ -1,0 +1,208 @@
+/** The pages behind the one-use set-up link: a form that makes the first administrator, or why not. */
+
+import { PAGE_STYLE } from '../http/page.ts';
+import { EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH } from './account-fields.ts';
+
+const STYLE = `${PAGE_STYLE}
+main { max-width: 38rem; } label { display: block; font-weight: 600; margin-bottom: .3rem; } .field { margin-top: 1.2rem; }
+input:not([type=checkbox]) { width: 100%; padding: .55rem .7rem; font: inherit; color: inherit; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; }
+input[aria-invalid=true] { border-color: var(--wrong); }
+.field p { margin: .25rem 0 0; font-size: .9rem; } .show { margin-top: .5rem; font-weight: 400; }
+button { padding: .5rem .9rem; font: inherit; font-weight: 600; color: #fff; background: #0b57d0; border: 0; border-radius: 6px; cursor: pointer; }
+form > button { margin-top: 1rem; width: 100%; padding: .65rem; } button:disabled { opacity: .6; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+:root { --wrong: light-dark(#b3261e, #ffb4ab); } .wrong, [role=alert] { color: var(--wrong); white-space: pre-line; }
+.copied { display: flex; gap: .75rem; align-items: center; } pre { margin: .5rem 0; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+[hidden] { display: none; }
+`;
+
+/** `{address}` and `{key}` are put in by the page. Each of these runs as it is. */
+const NEXT_STEPS: readonly (readonly [string, string])[] = [
+  ['In a terminal, name your cloud and your key:', `export CLOUD='{address}'\nexport KEY='{key}'`],
+  [
+    'Make a bucket, and put a file into it:',
+    `curl "$CLOUD/api/buckets" -H "X-API-Key: $KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"name": "first-bucket"}'
+echo hello > hello.txt
+curl "$CLOUD/api/buckets/first-bucket/upload" \\
+  -H "X-API-Key: $KEY" -F file=@hello.txt`,
+  ],
+  [
+    'Make an account for somebody else; the answer has its key:',
+    `curl "$CLOUD/api/admin/accounts" -H "X-API-Key: $KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"username": "ada", "email": "ada@example.org"}'`,
+  ],
+];
+
+const SCRIPT = `
+const find = (selector) => document.querySelector(selector);
+const form = find('form');
+const message = find('[role=alert]');
+const inputs = [...form.querySelectorAll('input[name]')];
+
+function showWrong(errors) {
+  for (const input of inputs) {
+    const error = errors.find((one) => one.field === input.name);
+    input.setAttribute('aria-invalid', String(error !== undefined));
+    find('#' + input.id + '-wrong').textContent = error ? input.labels[0].textContent + ' ' + error.message : '';
+  }
+  form.querySelector('[aria-invalid=true]')?.focus();
+}
+
+function showDone(account) {
+  for (const pre of document.querySelectorAll('#done pre')) {
+    pre.textContent = pre.textContent.replace('{address}', location.origin).replace('{key}', account.api_key);
+  }
+  for (const name of document.querySelectorAll('#done .name')) name.textContent = account.username;
+  form.hidden = true;
+  find('#done').hidden = false;
+  find('#done h1').focus();
+  history.replaceState(null, '', location.pathname);
+}
+
+form.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const body = Object.fromEntries(new FormData(form));
+  body.token = new URLSearchParams(location.search).get('token') ?? '';
+  const button = find('form > button');
+  message.textContent = '';
+  button.disabled = true;
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch('/api/setup', { method: 'POST', headers, body: JSON.stringify(body) });
+    const answer = await response.json();
+    if (response.ok) return showDone(answer);
+    const errors = answer.errors ?? [];
+    showWrong(errors);
+    if (errors.length === 0) message.textContent = [answer.detail, answer.hint].filter(Boolean).join('.\\n');
+  } catch {
+    message.textContent = 'Cloudlet does not answer. Is it still running?';
+  } finally {
+    button.disabled = false;
+  }
+});
+
+find('#show').addEventListener('change', (event) => {
+  find('#password').type = event.target.checked ? 'text' : 'password';
+});
+
+// Browsers give navigator.clipboard to https and localhost only.
+async function copy(element) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(element.textContent);
+  getSelection().selectAllChildren(element);
+  if (!document.execCommand('copy')) throw new Error('not copied');
+}
+
+find('#copy').addEventListener('click', async () => {
+  try {
+    await copy(find('#key'));
+    find('#copied').textContent = 'Copied';
+  } catch {
+    getSelection().selectAllChildren(find('#key'));
+    find('#copied').textContent = 'It is selected now: copy it with Ctrl+C';
+  }
+});
+`;
+
+interface Field {
+  readonly name: 'username' | 'email' | 'password';
+  readonly label: string;
+  readonly rule: string;
+  /** Further attributes of the input. */
+  readonly attributes: string;
+}
+
+const FIELDS: readonly Field[] = [
+  {
+    name: 'username',
+    label: 'User name',
+    rule: '3 to 64 characters: letters from A to Z, digits, and . _ - (no spaces).',
+    attributes:
+      'autocomplete="username" autocapitalize="none" spellcheck="false" minlength="3" maxlength="64"',
+  },
+  {
+    name: 'email',
+    label: 'E-mail address',
+    rule: 'You can log in with it too. Cloudlet sends no mail.',
+    attributes: `type="email" autocomplete="email" maxlength="${EMAIL_MAX_LENGTH}"`,
+  },
+  {
+    name: 'password',
+    label: 'Password',
+    rule: `${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters of any kind. There is no way to reset it by mail.`,
+    attributes: `type="password" autocomplete="new-password" minlength="${PASSWORD_MIN_LENGTH}" maxlength="${PASSWORD_MAX_LENGTH}"`,
+  },
+];
+
+function renderField({ name, label, rule, attributes }: Field): string {
+  const show =
+    name === 'password'
+      ? '<label class="show"><input type="checkbox" id="show"> Show the password</label>'
+      : '';
+  return `<div class="field">
+<label for="${name}">${label}</label>
+<input id="${name}" name="${name}" required aria-describedby="${name}-rule ${name}-wrong" ${attributes}>
+<p class="soft" id="${name}-rule">${rule}</p>
+<p class="wrong" id="${name}-wrong"></p>${show}
+</div>`;
+}
+
+function renderPage(title: string, main: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+${main}
+</body>
+</html>
+`;
+}
+
+/** For a link that is good. */
+export const SETUP_PAGE = renderPage(
+  'Set up Cloudlet',
+  `<main>
+<form>
+<h1>Set up Cloudlet</h1>
+<p class="soft">You are about to become the administrator. This link works once.</p>
+${FIELDS.map(renderField).join('\n')}
+<p role="alert"></p>
+<button>Create administrator</button>
+</form>
+<section id="done" hidden>
+<h1 tabindex="-1">You are the administrator</h1>
+<p>This is your API key. Whoever has it can do all that you can do, so keep it like a password.</p>
+<pre id="key">{key}</pre>
+<p class="copied"><button type="button" id="copy">Copy the key</button> <span id="copied" role="status"></span></p>
+<p class="soft">It is shown again by <code>bin/cloudlet admin key --username <span class="name"></span></code> on the machine itself.</p>
+<h2>What to do next</h2>
+${NEXT_STEPS.map(([text, commands]) => `<p>${text}</p>\n<pre class="commands">${commands}</pre>`).join('\n')}
+<p><a href="/api/docs">All calls of the API</a>, with an example of each.</p>
+</section>
+</main>
+<script>${SCRIPT}</script>`,
+);
+
+/** For a link that is not: nothing to fill in. */
+export const ENDED_LINK_PAGE = renderPage(
+  'This set-up link does not work',
+  `<main>
+<h1>This set-up link does not work</h1>
+<p>It was used, is older than 30 minutes, is not complete, or is from before the last start. A link works once.</p>
+<h2>If there is no administrator yet</h2>
+<ul>
+<li>Run <code>bin/cloudlet admin setup-link</code> on the machine itself: it prints a new link.</li>
+<li>Or run <code>bin/cloudlet admin create</code> there.</li>
+</ul>
+<h2>If you are the administrator</h2>
+<p><code>bin/cloudlet admin key --username NAME</code> on the machine itself shows your API key. What to do with
+it is in the <a href="/api/docs">list of all calls</a>.</p>
+</main>`,
+);

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { AppError, isAppError } from '../platform/errors.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { Idempotency } from './idempotency.ts';
+import { IdempotencyStore } from './idempotency-store.ts';
+import { NOBODY, type Principal } from './principal.ts';
+
+/** Of the contract. */
+const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
+
+let house: AccountHouse;
+before(async () => {
+  house = await openAccountHouse();
+});
+after(() => house.close());
+
+/** As after a restart: only what is stored is known. */
+const open = (maxKept = 1000) => {
+  const store = new IdempotencyStore(house.metadata);
+  return new Idempotency({ ...house, store, maxKept, ownKeyState: async () => null });
+};
+const caller: Principal = { ...NOBODY, accountId: 1, via: 'key', credentialId: 'key-1' };
+const name = (key: string) => ({ caller, address: '127.0.0.1', route: 'createBucket', key });
+const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
+
+async function first(key: string, fingerprint = 'print'): Promise<void> {
+  const attempt = await open().begin(name(key));
+  assert.equal(attempt.settle(fingerprint), undefined);
+  await attempt.complete(ANSWER);
+  attempt.end();
+}
+
+const isCode = (code: 'idempotency_in_flight' | 'idempotency_mismatch') => (error: unknown) =>
+  isAppError(error, code);
+
+test('the first answer is replayed, also after a restart', async () => {
+  await first('a');
+  const attempt = await open().begin(name('a'));
+  const { status, body } = attempt.settle('print') ?? assert.fail('not known');
+  assert.deepEqual({ status, body }, ANSWER);
+  attempt.end();
+});
+
+test('what was asked is not to be read in what is stored', async () => {
+  await first('sealed', 'the fingerprint');
+  const rows = house.metadata.all<Record<string, unknown>>('SELECT * FROM idempotency');
+  const texts = rows.flatMap((row) =>
+    Object.values(row).map((value) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
+    ),
+  );
+  assert.ok(texts.includes('sealed'));
+  assert.ok(!texts.join().includes('fingerprint'));
+});
+
+test('another request under the same key is refused; of another key, route or credential it is new', async () => {
+  await first('b');
+  const again = await open().begin(name('b'));
+  assert.throws(() => again.settle('another'), isCode('idempotency_mismatch'));
+  again.end();
+  const others = [
+    name('b2'),
+    { ...name('b'), route: 'createVm' },
+    { ...name('b'), caller: { ...caller, credentialId: 'key-2' } },
+    { ...name('b'), caller: NOBODY },
+  ];
+  for (const other of others) {
+    const attempt = await open().begin(other);
+    assert.equal(attempt.settle('another'), undefined);
+    attempt.end();
+  }
+});
+
+test('while the first runs the second is refused, and let in when it has ended without an answer', async () => {
+  const idempotency = open();
+  const running = await idempotency.begin(name('c'));
+  await assert.rejects(idempotency.begin(name('c')), isCode('idempotency_in_flight'));
+  running.end();
+  const second = await idempotency.begin(name('c'));
+  assert.equal(second.settle('print'), undefined);
+  second.end();
+});
+
+test('the receipt is stored with the effect or not at all', async () => {
+  const attempt = await open().begin(name('d'));
+  attempt.settle('print');
+  const failing = { sql: 'UPDATE accounts SET plan = plan WHERE id = -1', params: [], expectChanges: 1 };
+  await assert.rejects(house.metadata.commit([...attempt.receipt(ANSWER), failing]));
+  attempt.end();
+  const again = await open().begin(name('d'));
+  assert.equal(again.settle('print'), undefined);
+  await house.metadata.commit(again.receipt(ANSWER));
+  // Recorded with the effect: there is nothing left to store.
+  await again.complete({ status: 500, body: 'other' });
+  again.end();
+  const third = await open().begin(name('d'));
+  assert.equal(third.settle('print')?.body, ANSWER.body);
+  third.end();
+});
+
+test('answers may hold secrets and are stored sealed', async () => {
+  await first('e');
+  const sql = 'SELECT sealed_body AS body FROM idempotency WHERE key = ?';
+  const row = await house.metadata.get<{ body: Uint8Array }>(sql, 'e');
+  assert.ok(row && !Buffer.from(row.body).includes('clk_x'));
+});
+
+test('after 24 hours the key is free again, swept or not', async () => {
+  await first('f');
+  house.clock.advance(IDEMPOTENCY_TTL_MS - 1);
+  const early = await open().begin(name('f'));
+  assert.ok(early.settle('print'));
+  early.end();
+  house.clock.advance(1);
+  const late = await open().begin(name('f'));
+  assert.equal(late.settle('another'), undefined);
+  await late.complete(ANSWER);
+  late.end();
+  house.clock.advance(1000);
+  await open().sweep();
+  const rows = await house.metadata.all<{ key: string }>('SELECT key FROM idempotency');
+  assert.deepEqual(rows, [{ key: 'f' }]);
+});
+
+test('a key whose stored answer cannot be read is not blocked for ever', async () => {
+  await first('g');
+  const idempotency = new Idempotency({
+    ...house,
+    store: new IdempotencyStore(house.metadata),
+    maxKept: 1000,
+    ownKeyState: async () => null,
+    sealer: {
+      ...house.sealer,
+      unseal: () => {
+        throw new AppError('data_corrupted', 'damaged');
+      },
+    },
+  });
+  for (let i = 0; i < 2; i++) {
+    await assert.rejects(idempotency.begin(name('g')), (error) => isAppError(error, 'data_corrupted'));
+  }
+});
+
+test("an account's oldest answers go when it has too many, and nobody else's", async () => {
+  const bounded = open(5);
+  const keep = async (who: Principal, key: string) => {
+    const attempt = await bounded.begin({ ...name(key), caller: who });
+    attempt.settle('print');
+    await attempt.complete(ANSWER);
+    attempt.end();
+    house.clock.advance(1);
+  };
+  const other = { ...caller, accountId: 2, credentialId: 'key-9' };
+  for (let i = 0; i < 3; i++) await keep(other, `other-${i}`);
+  for (let i = 0; i < 20; i++) await keep({ ...caller, credentialId: `key-${i % 3}` }, `many-${i}`);
+  const keysOf = (accountId: number) =>
+    house.metadata.all<{ key: string }>(
+      'SELECT key FROM idempotency WHERE account_id = ? ORDER BY created_at',
+      accountId,
+    );
+  const left = (await keysOf(caller.accountId)).map(({ key }) => key);
+  assert.deepEqual(left, ['many-15', 'many-16', 'many-17', 'many-18', 'many-19']);
+  assert.equal((await keysOf(2)).length, 3);
+});

@@ -1,0 +1,205 @@
+/**
+ * Idempotency-Key: one effect and one answer, however often a POST is repeated within 24 h.
+ *
+ * The answer is stored in the same commit as the effect (the domain appends `receipt(answer)` to its
+ * commit), so a crash between the two cannot happen. Races are decided in memory: the data directory has
+ * one process.
+ * Each credential has its own keys: an answer may hold what another one of the account must not see. Only the
+ * account's own key leaves them to its successor, so that a retry after a rotation finds its answer.
+ * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's fingerprint,
+ * from which a password in it could be guessed.
+ */
+
+import type { Metadata, Statement } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Sealer } from '../platform/sealer.ts';
+import type { IdempotencyStore } from './idempotency-store.ts';
+import type { Principal } from './principal.ts';
+import { TrimTurns } from './trim-turns.ts';
+
+export interface StoredAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
+
+export interface IdempotencyDeps {
+  readonly metadata: Metadata;
+  readonly store: IdempotencyStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  /** Answers kept of an account; beyond, the oldest go. */
+  readonly maxKept: number;
+  /** As of ApiKeys. */
+  readonly ownKeyState: (caller: Principal) => Promise<'current' | 'ending' | null>;
+}
+
+/** Who asks, for what, under which key. */
+export interface Asked {
+  readonly caller: Principal;
+  /** Stands for who has no credential. */
+  readonly address: string;
+  readonly route: string;
+  readonly key: string;
+}
+
+interface AttemptName {
+  readonly accountId: number;
+  /** Which credential and which route. */
+  readonly scope: string;
+  readonly key: string;
+}
+
+export class Idempotency {
+  readonly #deps: IdempotencyDeps;
+  readonly #running = new Set<string>();
+  readonly #trims: TrimTurns;
+
+  constructor(deps: IdempotencyDeps) {
+    this.#deps = deps;
+    this.#trims = new TrimTurns(deps.maxKept);
+  }
+
+  /**
+   * Throws `idempotency_in_flight` while the first request with this key runs, and `idempotency_mismatch` to
+   * an older key of the account when its current one has used this. The caller must end() what it gets.
+   */
+  async begin({ caller, address, route, key }: Asked): Promise<Attempt> {
+    const state = await this.#deps.ownKeyState(caller);
+    const { accountId } = caller;
+    const own = { accountId, key, scope: `account:${accountId} ${route}` };
+    if (state === 'ending') await this.#refuseKnown(own);
+    const credential = caller.via === 'nobody' ? `address:${address}` : caller.credentialId;
+    const name = state === 'current' ? own : { accountId, key, scope: `${credential} ${route}` };
+    const id = `${name.scope} ${name.key}`;
+    if (this.#running.has(id)) {
+      throw new AppError(
+        'idempotency_in_flight',
+        'The first request with this Idempotency-Key is still running',
+      );
+    }
+    this.#running.add(id);
+    const attempt = new Attempt(this.#deps, name, {
+      isTrimDue: () => this.#trims.isDue(accountId),
+      release: () => this.#running.delete(id),
+    });
+    try {
+      await attempt.load();
+    } catch (error) {
+      attempt.end();
+      throw error;
+    }
+    return attempt;
+  }
+
+  /** What was done before a rotation must not be done again by a key that may no longer see the answer. */
+  async #refuseKnown(name: AttemptName): Promise<void> {
+    const { store, clock } = this.#deps;
+    if (!(await store.find(name, clock.now() - IDEMPOTENCY_TTL_MS))) return;
+    throw new AppError(
+      'idempotency_mismatch',
+      "This Idempotency-Key was used with the account's current key",
+      {
+        hint: 'Retry with the current API key',
+      },
+    );
+  }
+
+  /** Forgets answers older than 24 h. */
+  async sweep(): Promise<void> {
+    await this.#deps.metadata.commit([
+      this.#deps.store.deleteOlderThan(this.#deps.clock.now() - IDEMPOTENCY_TTL_MS),
+    ]);
+  }
+}
+
+interface AttemptHooks {
+  /** True when storing one more answer should remove the account's oldest. */
+  readonly isTrimDue: () => boolean;
+  readonly release: () => void;
+}
+
+interface Known extends StoredAnswer {
+  readonly fingerprint: string;
+}
+
+export class Attempt {
+  readonly #deps: IdempotencyDeps;
+  readonly #name: AttemptName;
+  readonly #hooks: AttemptHooks;
+  #known: Known | undefined;
+  #fingerprint: string | undefined;
+  #recorded = false;
+
+  constructor(deps: IdempotencyDeps, name: AttemptName, hooks: AttemptHooks) {
+    this.#deps = deps;
+    this.#name = name;
+    this.#hooks = hooks;
+  }
+
+  async load(): Promise<void> {
+    const row = await this.#deps.store.find(this.#name, this.#deps.clock.now() - IDEMPOTENCY_TTL_MS);
+    if (!row) return;
+    const text = this.#deps.sealer.unseal(row.sealed_body, this.#context).toString('utf8');
+    const end = text.indexOf('\n');
+    this.#known = { fingerprint: text.slice(0, end), status: row.status, body: text.slice(end + 1) };
+  }
+
+  /** The request is known, so that an answer may be stored for it. */
+  get isSettled(): boolean {
+    return this.#fingerprint !== undefined;
+  }
+
+  get #context(): string {
+    return `idempotency:${this.#name.scope}:${this.#name.key}`;
+  }
+
+  /**
+   * The stored answer to the same request, if any; `fingerprint` is one line. Throws `idempotency_mismatch`
+   * when the request differs.
+   */
+  settle(fingerprint: string): StoredAnswer | undefined {
+    this.#fingerprint = fingerprint;
+    if (this.#known && this.#known.fingerprint !== fingerprint) {
+      throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used with a different request');
+    }
+    return this.#known;
+  }
+
+  /** To be part of the commit that has the effect. */
+  receipt(answer: StoredAnswer): Statement[] {
+    if (this.#fingerprint === undefined) throw new Error('settle() comes before receipt()');
+    this.#recorded = true;
+    const { clock, sealer, store, maxKept } = this.#deps;
+    const text = `${this.#fingerprint}\n${answer.body}`;
+    const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), this.#context);
+    const now = clock.now();
+    return [
+      store.deleteExpired(this.#name, now - IDEMPOTENCY_TTL_MS),
+      store.insert({ ...this.#name, status: answer.status, sealedBody, createdAt: now }),
+      ...(this.#hooks.isTrimDue() ? [store.deleteBeyond(this.#name.accountId, maxKept)] : []),
+    ];
+  }
+
+  /** Stores the answer of a request whose domain had no commit to attach it to. */
+  async complete(answer: StoredAnswer): Promise<void> {
+    if (!this.#recorded) await this.#deps.metadata.commit(this.receipt(answer));
+  }
+
+  /** Stores a refusal: the commit that a receipt was made for, if any, did not happen. */
+  async refuse(answer: StoredAnswer): Promise<void> {
+    await this.#deps.metadata.commit(this.receipt(answer));
+  }
+
+  /** Forgets what receipt() recorded: the request may be made again under its key. */
+  withdraw(): Statement[] {
+    return [this.#deps.store.delete(this.#name)];
+  }
+
+  /** Lets the next request with this key in. */
+  end(): void {
+    this.#hooks.release();
+  }
+}

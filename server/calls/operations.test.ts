@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Statement } from '../metadata/metadata.ts';
+import { noReceipt } from '../metadata/receipt.ts';
+import { isAppError } from '../platform/errors.ts';
+import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { Operations } from './operations.ts';
+import { OperationsStore } from './operations-store.ts';
+import { NOBODY, type Principal } from './principal.ts';
+
+/** Of the contract. */
+const DAY_MS = 24 * 3600 * 1000;
+const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
+const REFUSAL = { status: 409, body: '{"code":"bucket_exists"}' };
+const NOW = { ms: 0, signal: new AbortController().signal };
+
+let house: AccountHouse;
+let ann: Principal;
+let bob: Principal;
+before(async () => {
+  house = await openAccountHouse();
+  [ann, bob] = (await Promise.all(['ann', 'bob'].map(principal))) as [Principal, Principal];
+});
+after(() => house.close());
+
+async function principal(username: string): Promise<Principal> {
+  const account = { username, email: `${username}@x.org`, password: 'correct horse' };
+  const { id } = await house.accounts.register(account, noReceipt);
+  return { ...NOBODY, accountId: id, via: 'key', scopes: ['*'], credentialId: username };
+}
+
+const lost: string[] = [];
+/** As after a restart: only what is stored is known. */
+const open = (maxKept = 1000) => {
+  const { metadata, sealer, clock } = house;
+  const onLost = (operationId: string) => void lost.push(operationId);
+  const isOwner = async ({ credentialId }: Principal) => /^(ann|bob)$/.test(credentialId);
+  const store = new OperationsStore(metadata);
+  return new Operations({ metadata, store, sealer, clock, maxKept, isOwner, onLost });
+};
+const none = () => [];
+const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)', params: [] };
+
+/** A running operation, and the way to end it. */
+async function running(operations: Operations, who = ann) {
+  const pending = await operations.begin(who, 'createBucket', none);
+  const work = Promise.withResolvers<typeof ANSWER>();
+  const done = pending.run(() => work.promise);
+  return { id: pending.operation.operationId, work, done };
+}
+
+test('is running, then ended with its answer, also after a restart', async () => {
+  const operations = open();
+  const { id, work, done } = await running(operations);
+  assert.match(id, /^op-[0-9a-z]{26}$/);
+  assert.deepEqual(await operations.find(ann, id, NOW), {
+    operationId: id,
+    name: 'createBucket',
+    createdAt: house.clock.now(),
+    endedAt: null,
+    state: 'running',
+    answer: null,
+  });
+  house.clock.advance(1000);
+  work.resolve(ANSWER);
+  await done;
+  for (const each of [operations, open()]) {
+    const { state, answer, endedAt, createdAt } = await each.find(ann, id, NOW);
+    assert.deepEqual([state, answer, (endedAt as number) - createdAt], ['ended', ANSWER, 1000]);
+  }
+});
+
+test('what was running when Cloudlet ended is interrupted', async () => {
+  const { id } = await running(open());
+  const { state, answer } = await open().find(ann, id, NOW);
+  assert.deepEqual([state, answer], ['interrupted', null]);
+});
+
+test('the answer is in the commit with the effect, and a later end does not change it', async () => {
+  const operations = open();
+  const pending = await operations.begin(ann, 'createBucket', none);
+  const { operationId } = pending.operation;
+  await pending.run(async () => {
+    await house.metadata.commit(pending.receipt(ANSWER));
+    assert.equal((await open().find(ann, operationId, NOW)).state, 'ended');
+    return REFUSAL;
+  });
+  assert.deepEqual((await operations.find(ann, operationId, NOW)).answer, ANSWER);
+});
+
+test('of a commit that was refused the receipt is worth nothing', async () => {
+  const operations = open();
+  const pending = await operations.begin(ann, 'createBucket', none);
+  await pending.run(async () => {
+    await assert.rejects(house.metadata.commit([...pending.receipt(ANSWER), badStatement]));
+    return REFUSAL;
+  });
+  assert.deepEqual((await operations.find(ann, pending.operation.operationId, NOW)).answer, REFUSAL);
+});
+
+test('one that cannot be stored is not begun', async () => {
+  const operations = open();
+  let id = '';
+  const also = ({ operationId }: { operationId: string }) => {
+    id = operationId;
+    return [badStatement];
+  };
+  await assert.rejects(operations.begin(ann, 'createBucket', also));
+  await assert.rejects(operations.find(ann, id, NOW), { code: 'operation_not_found' });
+  await operations.settle(60_000); // at once: nothing runs
+});
+
+test('an end that cannot be stored is told of, and called interrupted', async () => {
+  const operations = open();
+  const { id, work, done } = await running(operations);
+  work.reject(new Error('of the work, which answers failures itself'));
+  await done;
+  assert.ok(lost.includes(id));
+  assert.equal((await operations.find(ann, id, NOW)).state, 'interrupted');
+});
+
+test("is shown to the key that asked, and to the account's own", async () => {
+  const operations = open();
+  const asker: Principal = { ...ann, credentialId: 'asker' };
+  const { id } = await running(operations, asker);
+  for (const caller of [asker, ann]) assert.equal((await operations.find(caller, id, NOW)).operationId, id);
+  for (const caller of [bob, { ...asker, credentialId: 'another' }, { ...asker, accountId: bob.accountId }]) {
+    await assert.rejects(operations.find(caller, id, NOW), { code: 'operation_not_found' });
+  }
+});
+
+test('a reader waits for the end, but no longer than it said', async () => {
+  const operations = open();
+  const { id, work } = await running(operations);
+  assert.equal((await operations.find(ann, id, { ...NOW, ms: 20 })).state, 'running');
+  const gone = new AbortController();
+  const leaving = operations.find(ann, id, { ms: 3_600_000, signal: gone.signal });
+  gone.abort();
+  assert.equal((await leaving).state, 'running');
+  const waiting = operations.find(ann, id, { ...NOW, ms: 3_600_000 });
+  work.resolve(ANSWER);
+  assert.equal((await waiting).state, 'ended');
+});
+
+test('a stop ends the waiting, begins nothing more, and waits for what runs', async () => {
+  const operations = open();
+  const { id, work } = await running(operations);
+  const waiting = operations.find(ann, id, { ...NOW, ms: 3_600_000 });
+  await operations.settle(20);
+  assert.equal((await waiting).state, 'running');
+  await assert.rejects(operations.begin(ann, 'createBucket', none), { code: 'shutting_down' });
+  const settled = operations.settle(3_600_000);
+  work.resolve(ANSWER);
+  await settled;
+  assert.equal((await operations.find(ann, id, NOW)).state, 'ended');
+});
+
+test('an account has at most 100 at a time', async () => {
+  const operations = open();
+  const all = await Promise.all(Array.from({ length: 100 }, () => running(operations)));
+  await assert.rejects(
+    running(operations),
+    (error) => isAppError(error, 'rate_limited') && error.retryAfterSeconds === 1,
+  );
+  await running(operations, bob);
+  all[50]?.work.resolve(ANSWER);
+  await all[50]?.done;
+  await running(operations);
+});
+
+test('nothing of the answer is to be read in what is stored', async () => {
+  const { work, done } = await running(open());
+  work.resolve(ANSWER);
+  await done;
+  const rows = house.metadata.all<Record<string, unknown>>('SELECT * FROM operations');
+  const bytes = rows.map(({ sealed_body }) => Buffer.from((sealed_body as Uint8Array | null) ?? []));
+  assert.ok(bytes.length > 0);
+  assert.ok(!Buffer.concat(bytes).includes('clk_x'));
+});
+
+test('is forgotten after 24 h', async () => {
+  const operations = open();
+  const { id, work, done } = await running(operations);
+  work.resolve(ANSWER);
+  await done;
+  house.clock.advance(DAY_MS - 1);
+  await operations.sweep();
+  assert.equal((await operations.find(ann, id, NOW)).state, 'ended');
+  house.clock.advance(1);
+  await operations.sweep();
+  await assert.rejects(operations.find(ann, id, NOW), { code: 'operation_not_found' });
+});
+
+test("an account's oldest operations go when it has too many, but none that runs", async () => {
+  const operations = open(3);
+  const early = await running(operations, bob);
+  for (let i = 0; i < 10; i++) {
+    house.clock.advance(1);
+    const { work, done } = await running(operations, bob);
+    work.resolve(ANSWER);
+    await done;
+  }
+  const count = 'SELECT count(*) AS count FROM operations WHERE account_id = ? AND ended_at IS NOT NULL';
+  const row = await house.metadata.get<{ count: number }>(count, bob.accountId);
+  assert.equal(row?.count, 3);
+  assert.equal((await operations.find(bob, early.id, NOW)).state, 'running');
+  early.work.resolve(ANSWER);
+  await early.done;
+});

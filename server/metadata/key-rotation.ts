@@ -1,0 +1,99 @@
+/**
+ * Changes the master key while the service runs: a new key seals from now on, every sealed value is
+ * sealed anew, and the old key is forgotten when a whole pass has found nothing under it.
+ *
+ * A kill at any step loses nothing: both keys stay in the file until the last step, and the next call
+ * goes on where this one ended, because what is done already is under the new key.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { MasterKeys } from '../platform/master-key.ts';
+import type { Metadata } from './metadata.ts';
+import type { SealedColumn, SealedRow } from './sealed-columns-store.ts';
+import { SEALED_COLUMNS, SealedColumnsStore } from './sealed-columns-store.ts';
+
+export interface KeyRotationDeps {
+  readonly metadata: Metadata;
+  readonly keys: MasterKeys;
+  /**
+   * How long to wait, ms, before the pass that decides, for requests that sealed a value under the old key
+   * and have not called commit with it yet. 0 is safe only when no request runs. Default 10 seconds.
+   */
+  readonly settleMs?: number;
+  /** Called after each batch with the number of values sealed anew so far. */
+  readonly onProgress?: (resealed: number) => void;
+}
+
+export interface KeyRotation {
+  /** Of the key that everything is sealed under now. */
+  readonly keyId: string;
+  readonly retiredIds: readonly string[];
+  readonly resealed: number;
+}
+
+const BATCH_ROWS = 100;
+const SETTLE_MS = 10_000;
+
+/** Rotates the master key, or ends a rotation that was interrupted. Resolves when the old keys are gone. */
+export async function rotateMasterKey(deps: KeyRotationDeps): Promise<KeyRotation> {
+  const { keys } = deps;
+  if (keys.ids().length === 1) keys.addKey();
+  const resealer = new Resealer(deps);
+  await resealer.untilClean();
+  await delay(deps.settleMs ?? SETTLE_MS);
+  // Commits are stored in order: behind this one there is none left from before.
+  await deps.metadata.commit([]);
+  await resealer.untilClean();
+  const retiredIds = keys.ids().filter((id) => id !== keys.currentId);
+  for (const id of retiredIds) keys.retire(id);
+  return { keyId: keys.currentId, retiredIds, resealed: resealer.count };
+}
+
+class Resealer {
+  readonly #deps: KeyRotationDeps;
+  readonly #store: SealedColumnsStore;
+  count = 0;
+
+  constructor(deps: KeyRotationDeps) {
+    this.#deps = deps;
+    this.#store = new SealedColumnsStore({ metadata: deps.metadata });
+  }
+
+  /** Passes over everything until one pass finds nothing to do. */
+  async untilClean(): Promise<void> {
+    for (let found = true; found; ) {
+      found = false;
+      for (const column of SEALED_COLUMNS) {
+        if (await this.#pass(column)) found = true;
+      }
+    }
+  }
+
+  /** True when a value under an older key was met, be it replaced or changed meanwhile. */
+  async #pass(column: SealedColumn): Promise<boolean> {
+    let found = false;
+    let after: SealedRow | null = null;
+    for (;;) {
+      const rows: SealedRow[] = await this.#store.page(column, after, BATCH_ROWS);
+      const last = rows.at(-1);
+      if (last === undefined) return found;
+      const old = rows.filter((row) => this.#deps.keys.keyIdOf(row.sealed) !== this.#deps.keys.currentId);
+      if (old.length > 0) {
+        found = true;
+        await this.#reseal(column, old);
+      }
+      after = last;
+    }
+  }
+
+  async #reseal(column: SealedColumn, rows: readonly SealedRow[]): Promise<void> {
+    const { keys, metadata, onProgress } = this.#deps;
+    const results = await metadata.commit(
+      rows.map((row) => {
+        const context = column.context(row);
+        return this.#store.replacement(column, row, keys.seal(keys.unseal(row.sealed, context), context));
+      }),
+    );
+    for (const { changes } of results) this.count += changes;
+    onProgress?.(this.count);
+  }
+}

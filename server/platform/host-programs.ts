@@ -1,0 +1,45 @@
+/** Finds programs of this host, which not every distribution keeps in the same folders. */
+import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
+import { pathFolders } from '../config/config.ts';
+import { AppError } from './errors.ts';
+
+/** They come first: root runs what is here, and not what a PATH offers in its place. */
+const USUAL_FOLDERS: readonly string[] = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+/** Those that are looked for one by one, with the Debian package of each. */
+const PACKAGES = {
+  bash: 'bash',
+  perl: 'perl-base',
+  setpriv: 'util-linux',
+  unshare: 'util-linux',
+} as const;
+
+function folders(): string[] {
+  return [...new Set([...USUAL_FOLDERS, ...pathFolders()])];
+}
+
+/** A PATH for programs of ours: the PATH of a service or a user may lack the folders of root's programs. */
+export function hostPath(): string {
+  return folders().join(':');
+}
+
+/** Where the program is. Throws `engine_unavailable`, with its package, when it is not installed. */
+export function hostProgram(name: keyof typeof PACKAGES): string {
+  const found = folders()
+    .map((folder) => join(folder, name))
+    .find(isProgram);
+  if (found !== undefined) return found;
+  throw new AppError('engine_unavailable', `${name} is not installed on this host, or not on the PATH`, {
+    hint: `install it: apt-get install ${PACKAGES[name]}`,
+  });
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

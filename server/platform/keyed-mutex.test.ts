@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { KeyLocks } from './keyed-mutex.ts';
+
+test('work on one key runs one after the other in order, work on others at the same time', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.scheduler(),
+      fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c'), fails: fc.boolean() }), { maxLength: 12 }),
+      async (scheduler, tasks) => {
+        const locks = new KeyLocks();
+        const busy = new Set<string>();
+        const done = new Map<string, number[]>();
+        const runs = tasks.map(({ key, fails }, index) =>
+          locks.run(key, async () => {
+            assert.ok(!busy.has(key), 'two at once');
+            busy.add(key);
+            await scheduler.schedule(Promise.resolve(), `${key}${index}`);
+            busy.delete(key);
+            done.set(key, [...(done.get(key) ?? []), index]);
+            if (fails) throw new Error(`task ${index}`);
+            return index;
+          }),
+        );
+        const settled = Promise.allSettled(runs);
+        await scheduler.waitFor(settled);
+        for (const [index, result] of (await settled).entries()) {
+          if (tasks[index]?.fails) assert.equal(result.status, 'rejected');
+          else assert.deepEqual(result, { status: 'fulfilled', value: index });
+        }
+        for (const [key, order] of done) {
+          const asked = tasks.flatMap((task, index) => (task.key === key ? [index] : []));
+          assert.deepEqual(order, asked);
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+});
+
+test('another key is not waited for', async () => {
+  const locks = new KeyLocks();
+  let release = () => {};
+  const held = locks.run('a', () => new Promise<void>((resolve) => (release = resolve)));
+  assert.equal(await locks.run('b', async () => 'through'), 'through');
+  release();
+  await held;
+});

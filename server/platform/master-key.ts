@@ -1,0 +1,216 @@
+/**
+ * The keys that seal every secret in the database. They are kept beside it, never in it: the database
+ * alone opens nothing, and a backup without `master.key` is worthless for what is sealed.
+ *
+ * A sealed value is `version (1) · key id (8) · nonce (12) · ciphertext · tag (16)`: AES-256-GCM with a
+ * random
+ * nonce; the additional data is the header and the context, so a value moved to another row does not open.
+ */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AppError } from './errors.ts';
+import { randomSecret } from './ids.ts';
+
+const KEY_FILE = 'master.key';
+const VERSION = 1;
+const KEY_ID_BYTES = 8;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_BYTES = 32;
+/** Version and key id: what names the key at the front of every sealed value. */
+const SEALED_HEADER_BYTES = 1 + KEY_ID_BYTES;
+const CIPHERTEXT_AT = SEALED_HEADER_BYTES + NONCE_BYTES;
+
+interface KeyFile {
+  readonly current: string;
+  /** Key id (16 hex digits) → 32 bytes, base64. */
+  readonly keys: Readonly<Record<string, string>>;
+}
+
+function malformed(path: string, what: string): Error {
+  return new Error(`${path} is not a master key file (${what}): put back the copy from your backup`);
+}
+
+function parseKeyFile(path: string, text: string): { current: string; keys: Map<string, Buffer> } {
+  let file: Partial<KeyFile> | null;
+  try {
+    file = JSON.parse(text) as Partial<KeyFile> | null;
+  } catch {
+    throw malformed(path, 'it is not JSON');
+  }
+  const { current, keys: encoded } = file ?? {};
+  if (typeof current !== 'string' || typeof encoded !== 'object' || encoded === null) {
+    throw malformed(path, '"current" or "keys" is missing');
+  }
+  const keys = new Map<string, Buffer>();
+  for (const [id, value] of Object.entries(encoded)) {
+    const key = Buffer.from(String(value), 'base64');
+    const sound = /^[0-9a-f]{16}$/.test(id) && key.length === KEY_BYTES && key.toString('base64') === value;
+    if (!sound) throw malformed(path, `key ${id} is damaged`);
+    keys.set(id, key);
+  }
+  if (!keys.has(current)) throw malformed(path, 'the current key is missing');
+  return { current, keys };
+}
+
+function readKeyFile(path: string): { current: string; keys: Map<string, Buffer> } | null {
+  let text: string;
+  try {
+    const mode = statSync(path).mode & 0o777;
+    if ((mode & 0o077) !== 0) {
+      const octal = mode.toString(8).padStart(3, '0');
+      throw new Error(`${path} can be read by others (mode ${octal}): run chmod 600 on it`);
+    }
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT') return null;
+    if (code === undefined) throw error;
+    throw new Error(`${path} cannot be read (${String(code)})`, { cause: error });
+  }
+  return parseKeyFile(path, text);
+}
+
+function fsyncPath(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export interface MasterKeysOptions {
+  readonly dataDir: string;
+  /**
+   * False when the database already holds sealed values, so that a lost file is not papered over by a new
+   * one.
+   */
+  readonly mayCreate: boolean;
+}
+
+export class MasterKeys {
+  readonly #dataDir: string;
+  #keys: Map<string, Buffer>;
+  #current: string;
+
+  private constructor(dataDir: string, current: string, keys: Map<string, Buffer>) {
+    this.#dataDir = dataDir;
+    this.#current = current;
+    this.#keys = keys;
+  }
+
+  /**
+   * Reads `<dataDir>/master.key`, or makes it. Throws an Error of one clear line when it is missing, open to
+   * others or damaged.
+   */
+  static open({ dataDir, mayCreate }: MasterKeysOptions): MasterKeys {
+    const path = join(dataDir, KEY_FILE);
+    const found = readKeyFile(path);
+    if (found !== null) return new MasterKeys(dataDir, found.current, found.keys);
+    if (!mayCreate) {
+      throw new Error(
+        `${path} is missing, but the database holds values sealed under it: put back your copy of it`,
+      );
+    }
+    const made = new MasterKeys(dataDir, '', new Map());
+    made.addKey();
+    return made;
+  }
+
+  /** Of the text of such a file, only to open with. Throws an Error of one clear line. */
+  static read(text: string, path: string): Pick<MasterKeys, 'ids' | 'keyIdOf' | 'unseal'> {
+    const { current, keys } = parseKeyFile(path, text);
+    return new MasterKeys('', current, keys);
+  }
+
+  /** Id of the key that new values are sealed under: 16 hex digits. */
+  get currentId(): string {
+    return this.#current;
+  }
+
+  /** Every key there is, the current one included. */
+  ids(): string[] {
+    return [...this.#keys.keys()];
+  }
+
+  /**
+   * Seals under the current key. `context` says which row the value is for; unseal must be given the same.
+   * Commit the result at once: a rotation waits only seconds for values sealed under the key before.
+   */
+  seal(plaintext: Uint8Array, context: string): Buffer {
+    const header = Buffer.concat([Buffer.from([VERSION]), Buffer.from(this.#current, 'hex')]);
+    const nonce = randomSecret(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', this.#key(this.#current), nonce, {
+      authTagLength: TAG_BYTES,
+    });
+    cipher.setAAD(Buffer.concat([header, Buffer.from(context, 'utf8')]));
+    return Buffer.concat([header, nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+  }
+
+  /** Opens what seal made. Throws AppError `data_corrupted` when a bit, the key or the context is another. */
+  unseal(sealed: Uint8Array, context: string): Buffer {
+    const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+    const key = this.#key(this.keyIdOf(bytes));
+    if (bytes.length < CIPHERTEXT_AT + TAG_BYTES) throw damaged(`${context}: too short`);
+    const nonce = bytes.subarray(SEALED_HEADER_BYTES, CIPHERTEXT_AT);
+    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+    decipher.setAAD(Buffer.concat([bytes.subarray(0, SEALED_HEADER_BYTES), Buffer.from(context, 'utf8')]));
+    decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+    try {
+      const opened = decipher.update(bytes.subarray(CIPHERTEXT_AT, bytes.length - TAG_BYTES));
+      return Buffer.concat([opened, decipher.final()]);
+    } catch (error) {
+      throw damaged(`${context}: does not open`, error);
+    }
+  }
+
+  /** Which key a sealed value needs. Throws AppError `data_corrupted` when it is none. */
+  keyIdOf(sealed: Uint8Array): string {
+    if (sealed.length < SEALED_HEADER_BYTES || sealed[0] !== VERSION) throw damaged('not a sealed value');
+    return Buffer.from(sealed.subarray(1, SEALED_HEADER_BYTES)).toString('hex');
+  }
+
+  /** Makes a new key and seals under it from now on; returns its id. It is on disk before it is used. */
+  addKey(): string {
+    const id = randomSecret(KEY_ID_BYTES).toString('hex');
+    const keys = new Map(this.#keys).set(id, randomSecret(KEY_BYTES));
+    this.#replace(id, keys);
+    return id;
+  }
+
+  /** Forgets a key for good. Only for one that nothing is sealed under any more (see key-rotation.ts). */
+  retire(id: string): void {
+    if (id === this.#current) throw new Error(`key ${id} is the current one`);
+    const keys = new Map(this.#keys);
+    keys.delete(id);
+    this.#replace(this.#current, keys);
+  }
+
+  #key(id: string): Buffer {
+    const key = this.#keys.get(id);
+    if (key === undefined) throw damaged(`sealed under master key ${id}, which is not in ${KEY_FILE}`);
+    return key;
+  }
+
+  /** Old file or new file, whenever the power goes. */
+  #replace(current: string, keys: Map<string, Buffer>): void {
+    const path = join(this.#dataDir, KEY_FILE);
+    const encoded = Object.fromEntries([...keys].map(([id, key]) => [id, key.toString('base64')]));
+    const file: KeyFile = { current, keys: encoded };
+    const temporary = `${path}.new`;
+    writeFileSync(temporary, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+    fsyncPath(temporary);
+    renameSync(temporary, path);
+    fsyncPath(this.#dataDir);
+    this.#current = current;
+    this.#keys = keys;
+  }
+}
+
+function damaged(detail: string, cause?: unknown): AppError {
+  return new AppError('data_corrupted', 'A sealed value cannot be opened', {
+    cause: cause ?? new Error(detail),
+  });
+}

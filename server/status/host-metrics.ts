@@ -1,0 +1,161 @@
+/**
+ * How busy the machine under Cloudlet is: all of it, not only this process. Nothing here blocks the event
+ * loop.
+ */
+import { readFileSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import type { Clock } from '../platform/clock.ts';
+import { readHostMemory } from '../platform/host-memory.ts';
+
+export interface HostUsage {
+  /** Share of all cores that was busy during the last ten seconds, 0–100, one decimal. */
+  readonly cpu: number;
+  /** Memory that no program could get without swapping or meeting a limit of ours, 0–100, one decimal. */
+  readonly memory: number;
+  /**
+   * Of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null when it
+   * does not answer.
+   */
+  readonly disk: number | null;
+}
+
+export interface HostMetricsDeps {
+  readonly clock: Clock;
+  readonly dataDir: string;
+}
+
+interface CpuSample extends CpuTicks {
+  readonly at: number;
+}
+
+const SAMPLE_MS = 1000;
+const WINDOW_MS = 10_000;
+const DISK_EVERY_MS = 5000;
+/** A figure older than this says nothing of now: the disk hangs. */
+const DISK_STALE_MS = 60_000;
+const FIRST_DISK_WAIT_MS = 1000;
+
+export class HostMetrics {
+  readonly #deps: HostMetricsDeps;
+  readonly #samples: CpuSample[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #ticks: CpuTicks = { busy: 0, total: 0 };
+  #disk: { readonly percent: number; readonly at: number } | undefined;
+  #diskAskedAt = Number.NEGATIVE_INFINITY;
+  #diskAnswer: Promise<void> | undefined;
+
+  constructor(deps: HostMetricsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Begins to sample. Resolves once there is a first figure for the disk, or after a second without one. */
+  async start(): Promise<void> {
+    if (this.#timer !== undefined) return;
+    this.#samples.push(this.#readCpu());
+    this.#timer = setInterval(() => this.#tick(), SAMPLE_MS).unref();
+    let giveUp: NodeJS.Timeout | undefined;
+    const patience = new Promise<void>((resolve) => {
+      giveUp = setTimeout(resolve, FIRST_DISK_WAIT_MS);
+    });
+    await Promise.race([this.#refreshDisk(), patience]);
+    clearTimeout(giveUp);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#samples.length = 0;
+  }
+
+  /** The figures of this moment. Before `start`, cpu is the average since the machine started. */
+  read(): HostUsage {
+    const age =
+      this.#disk === undefined ? Number.POSITIVE_INFINITY : this.#deps.clock.monotonic() - this.#disk.at;
+    const { totalBytes, availableBytes } = readHostMemory();
+    return {
+      cpu: this.#cpuPercent(),
+      memory: percent(totalBytes - availableBytes, totalBytes),
+      disk: this.#disk !== undefined && age < DISK_STALE_MS ? this.#disk.percent : null,
+    };
+  }
+
+  #tick(): void {
+    const sample = this.#readCpu();
+    this.#samples.push(sample);
+    while (this.#samples.length > 2 && sample.at - (this.#samples[0]?.at ?? 0) > WINDOW_MS)
+      this.#samples.shift();
+    if (sample.at - this.#diskAskedAt >= DISK_EVERY_MS) void this.#refreshDisk();
+  }
+
+  #readCpu(): CpuSample {
+    try {
+      this.#ticks = readCpuTicks();
+    } catch {
+      // As it was: while no file can be opened there is no newer figure.
+    }
+    return { at: this.#deps.clock.monotonic(), ...this.#ticks };
+  }
+
+  #cpuPercent(): number {
+    const now = this.#readCpu();
+    const before = this.#samples[0];
+    // The kernel counts in ticks of 10 ms: a window of none of them has no share.
+    if (before === undefined || now.total <= before.total) return percent(now.busy, now.total);
+    return percent(now.busy - before.busy, now.total - before.total);
+  }
+
+  /** One question at a time: a hung disk costs one thread of the pool, not all. */
+  #refreshDisk(): Promise<void> {
+    this.#diskAnswer ??= this.#askDisk().finally(() => {
+      this.#diskAnswer = undefined;
+    });
+    return this.#diskAnswer;
+  }
+
+  async #askDisk(): Promise<void> {
+    this.#diskAskedAt = this.#deps.clock.monotonic();
+    try {
+      const { blocks, bfree, bavail } = await statfs(this.#deps.dataDir);
+      const used = blocks - bfree;
+      this.#disk = { percent: percent(used, used + bavail), at: this.#deps.clock.monotonic() };
+    } catch {
+      this.#disk = undefined;
+    }
+  }
+}
+
+function percent(part: number, whole: number): number {
+  if (whole <= 0) return 0;
+  return Math.min(100, Math.max(0, Math.round((part / whole) * 1000) / 10));
+}
+
+interface CpuTicks {
+  /** Time all cores spent since the machine started, in whatever unit the system counts. */
+  readonly busy: number;
+  readonly total: number;
+}
+
+/**
+ * Reads the first line of /proc/stat (proc(5)): cpu user nice system idle iowait irq softirq steal guest
+ * guest_nice, where both guests are part of user and nice. Waiting for a disk counts as idle, time stolen
+ * by a hypervisor as busy.
+ */
+export function parseCpuTicks(stat: string): CpuTicks {
+  const fields = (stat.split('\n', 1)[0] ?? '').trim().split(/\s+/).slice(1).map(Number);
+  const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] = fields;
+  const busy = user + nice + system + irq + softirq + steal;
+  return { busy, total: busy + idle + iowait };
+}
+
+function readCpuTicks(): CpuTicks {
+  if (process.platform !== 'linux') return portableCpuTicks();
+  return parseCpuTicks(readFileSync('/proc/stat', 'latin1'));
+}
+
+function portableCpuTicks(): CpuTicks {
+  const times = cpus().map((cpu) => cpu.times);
+  const idle = times.reduce((sum, time) => sum + time.idle, 0);
+  const busy = times.reduce((sum, time) => sum + time.user + time.nice + time.sys + time.irq, 0);
+  return { busy, total: busy + idle };
+}

@@ -1,0 +1,130 @@
+/** Status, health, metrics, and the operator's maintenance calls. */
+
+import { defineRoute, type Route } from '../http/route.ts';
+import { AppError } from '../platform/errors.ts';
+import { namedObject, Type } from '../platform/json-schema.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import { KeyRotation, ScrubReport, SystemStatus } from './schema.ts';
+import type { Status } from './status.ts';
+
+interface Scrubs {
+  status(): Promise<{ running: boolean }>;
+  damage(): Promise<unknown[]>;
+  run(options: { bytesPerSecond: number; fresh: boolean }): Promise<void>;
+}
+
+export interface SystemRoutesDeps {
+  readonly status: Status<unknown, unknown>;
+  readonly meters: Meters;
+  readonly scrubber: Scrubs;
+  readonly rotateMasterKey: () => Promise<{ key_id: string; resealed: number }>;
+  /** Told of a job that failed after its caller was answered. */
+  readonly onJobError: (job: string, error: unknown) => void;
+}
+
+export function systemRoutes(deps: SystemRoutesDeps): Route[] {
+  return [...healthRoutes(deps), ...maintenanceRoutes(deps)];
+}
+
+function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
+  const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
+  const Health = namedObject('Health', { status: Type.Literal('ok') });
+  return [
+    defineRoute({
+      ...common,
+      path: '/api/system/status',
+      name: 'getSystemStatus',
+      summary: 'State of the cloud; cpu, memory and disk of the host in percent',
+      responses: { 200: SystemStatus },
+      handler: () => status.read(),
+    }),
+    defineRoute({
+      ...common,
+      path: '/healthz',
+      usesReserve: true,
+      name: 'getHealth',
+      summary: 'Answers while the process lives',
+      responses: { 200: Health },
+      handler: () => ({ status: 'ok' }),
+    }),
+    defineRoute({
+      ...common,
+      path: '/readyz',
+      usesReserve: true,
+      name: 'getReadiness',
+      summary: 'Answers 200 while reads and writes can be served',
+      responses: { 200: Health },
+      errors: ['read_only'],
+      handler: () => {
+        if (status.isReady()) return { status: 'ok' };
+        throw new AppError('read_only', 'Writes are refused after a disk error', {
+          hint: 'See GET /api/system/status',
+        });
+      },
+    }),
+    defineRoute({
+      ...common,
+      path: '/metrics',
+      name: 'getMetrics',
+      summary: "Counters in Prometheus' text format",
+      responses: { 200: Type.String() },
+      produces: 'text',
+      handler: () => meters.render(),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/admin/metrics',
+      name: 'adminGetMetrics',
+      tag: 'admin',
+      summary: 'The counters of /metrics, and those of each virtual machine',
+      description: "For Prometheus with an administrator's key as bearer token.",
+      permission: 'admin',
+      responses: { 200: Type.String() },
+      produces: 'text',
+      handler: () => meters.render({ details: true }),
+    }),
+  ];
+}
+
+function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRoutesDeps): Route[] {
+  const report = async () => ({ ...(await scrubber.status()), damaged: await scrubber.damage() });
+  const common = { tag: 'admin', permission: 'admin' } as const;
+  return [
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/admin/scrub',
+      name: 'startScrub',
+      summary: 'Start verifying all stored bytes at full speed; poll the report',
+      responses: { 200: ScrubReport },
+      errors: ['job_running'],
+      handler: async () => {
+        if ((await scrubber.status()).running)
+          throw new AppError('job_running', 'A scrub is running already');
+        scrubber
+          .run({ bytesPerSecond: Number.POSITIVE_INFINITY, fresh: true })
+          .catch((error) => onJobError('scrub', error));
+        return report();
+      },
+    }),
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/admin/scrub',
+      name: 'getScrub',
+      summary: 'The running or last scrub, and what is damaged',
+      responses: { 200: ScrubReport },
+      handler: report,
+    }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/admin/master-key/rotate',
+      name: 'rotateMasterKey',
+      summary: 'Make a new master key and seal every secret under it',
+      responses: { 200: KeyRotation },
+      errors: ['point_in_progress'],
+      handler: rotateMasterKey,
+    }),
+  ];
+}

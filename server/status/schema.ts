@@ -1,0 +1,111 @@
+/** What the system tells of itself. */
+import { namedObject, Type } from '../platform/json-schema.ts';
+
+const Percent = Type.Number({ minimum: 0, maximum: 100 });
+const Time = Type.Union([Type.String(), Type.Null()]);
+
+const ScrubStatus = namedObject('ScrubStatus', {
+  running: Type.Boolean(),
+  started_at: Time,
+  finished_at: Time,
+  checked_blobs: Type.Integer(),
+  checked_bytes: Type.Integer(),
+  damaged_blobs: Type.Integer(),
+});
+
+const component = {
+  status: Type.String({ description: '`ok`, or `degraded` with the problem' }),
+  problem: Type.Union([Type.String(), Type.Null()]),
+};
+
+const Component = namedObject('Component', component);
+
+const OrNull = Type.Union([Type.String(), Type.Null()]);
+
+const RecoveryFailure = namedObject('RecoveryFailure', { at: Type.String(), reason: OrNull });
+const RecoveryWarning = namedObject('RecoveryWarning', {
+  code: Type.String(),
+  detail: Type.String(),
+  fix: Type.String(),
+});
+
+export const SystemStatus = namedObject('SystemStatus', {
+  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
+    description: '`degraded` while any component is not `ok`; each says why',
+  }),
+  version: Type.String(),
+  uptime_seconds: Type.Number(),
+  metrics: namedObject(
+    'HostMetrics',
+    { cpu: Percent, memory: Percent, disk: Type.Union([Percent, Type.Null()]) },
+    { description: 'Percent, measured on the host; disk is null while its file system does not answer' },
+  ),
+  components: namedObject('SystemComponents', {
+    metadata: Component,
+    storage: namedObject('StorageComponent', { ...component, scrub: ScrubStatus }),
+    billing: Component,
+    compute: namedObject('ComputeComponent', {
+      status: Type.String({ description: '`ok`, `degraded`, or `unavailable` with problem and fix' }),
+      engine: Type.String(),
+      version: Type.String(),
+      accel: Type.String({ description: 'What a machine that starts now runs on' }),
+      accel_reason: Type.String({ description: 'Why nothing faster' }),
+      problem: component.problem,
+      fix: Type.Union([Type.String(), Type.Null()]),
+    }),
+    databases: namedObject('DatabasesComponent', {
+      ...component,
+      engines: Type.Array(
+        namedObject('EngineComponent', {
+          engine: Type.String(),
+          available: Type.Boolean(),
+          version: OrNull,
+          source: Type.String(),
+          reason: OrNull,
+          fix: OrNull,
+        }),
+        { description: 'One that is missing is a problem only where databases of it exist' },
+      ),
+    }),
+    recovery: namedObject('RecoveryComponent', {
+      ...component,
+      points: Type.Integer({ description: 'That can be restored, as far as is known' }),
+      newest_at: Time,
+      newest_age_seconds: Type.Union([Type.Integer(), Type.Null()]),
+      verified_at: Time,
+      last_failure: Type.Union([RecoveryFailure, Type.Null()], {
+        description: 'Of the last point, when it failed',
+      }),
+      key_taken: Type.Union([Type.Boolean(), Type.Null()], {
+        description: 'Whether somebody has proved to have the recovery key; null: there is none yet',
+      }),
+      on_data_disk: Type.Union([Type.Boolean(), Type.Null()]),
+      free_bytes: Type.Union([Type.Integer(), Type.Null()]),
+      warnings: Type.Array(RecoveryWarning, {
+        description: 'What would be in the way if this cloud were lost now',
+      }),
+    }),
+  }),
+  alarms: Type.Array(
+    namedObject('Alarm', { code: Type.String(), detail: Type.String(), since: Type.String() }),
+  ),
+});
+
+export const ScrubReport = namedObject('ScrubReport', {
+  ...ScrubStatus.properties,
+  damaged: Type.Array(
+    namedObject('DamagedObject', {
+      object_id: Type.String(),
+      version_id: Type.String(),
+      bucket: Type.String(),
+      name: Type.String(),
+      account_id: Type.Integer(),
+    }),
+    { description: 'At most 100' },
+  ),
+});
+
+export const KeyRotation = namedObject('MasterKeyRotation', {
+  key_id: Type.String(),
+  resealed: Type.Integer(),
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Alarms } from '../platform/alarms.ts';
+import { FakeClock } from '../platform/clock.ts';
+import { type ComputeStatus, Status } from './status.ts';
+
+const SQLITE = {
+  engine: 'sqlite',
+  available: true,
+  version: '3',
+  source: 'built-in',
+  reason: null,
+  fix: null,
+};
+const METRICS = { cpu: 12.5, memory: 40, disk: null };
+
+const ENGINE: ComputeStatus = {
+  engine: 'qemu',
+  isUsable: true,
+  version: '7.2',
+  accel: 'tcg',
+  accelReason: 'no KVM',
+  problem: '',
+  fix: '',
+};
+
+function open(engine: Partial<ComputeStatus> = {}) {
+  const clock = new FakeClock();
+  clock.advance(90_000);
+  const alarms = new Alarms(clock);
+  const scrub = async () => ({ running: false });
+  const compute = async () => ({ ...ENGINE, ...engine });
+  const databases = async () => [SQLITE];
+  const version = '1.2.3';
+  const recovery = async () => ({ points: 0 });
+  const told = { scrub, compute, databases, recovery };
+  const status = new Status({ clock, alarms, version, metrics: () => METRICS, ...told });
+  return { clock, alarms, status };
+}
+
+test('without alarms all is well, and the time since the start is told', async () => {
+  const { clock, status } = open();
+  clock.advance(61_400);
+  clock.jump(-3_600_000);
+  assert.deepEqual(await status.read(), {
+    status: 'ok',
+    version: '1.2.3',
+    uptime_seconds: 61,
+    metrics: METRICS,
+    components: {
+      metadata: { status: 'ok', problem: null },
+      storage: { status: 'ok', problem: null, scrub: { running: false } },
+      billing: { status: 'ok', problem: null },
+      compute: {
+        status: 'ok',
+        engine: 'qemu',
+        version: '7.2',
+        accel: 'tcg',
+        accel_reason: 'no KVM',
+        problem: null,
+        fix: null,
+      },
+      databases: { status: 'ok', problem: null, engines: [SQLITE] },
+      recovery: { status: 'ok', problem: null, points: 0 },
+    },
+    alarms: [],
+  });
+  assert.equal(status.isReady(), true);
+});
+
+test('without an engine for machines the cloud is degraded, with the reason and the fix', async () => {
+  const engine = { isUsable: false, problem: 'QEMU is not installed', fix: 'install it' };
+  const { status, components } = await open(engine).status.read();
+  const { status: state, problem, fix } = components.compute;
+  assert.deepEqual([status, state, problem, fix], ['degraded', 'unavailable', engine.problem, engine.fix]);
+  assert.deepEqual(components.storage.status, 'ok');
+});
+
+test('a usable engine with a weaker wall says so and is well', async () => {
+  const { status, components } = await open({ problem: 'no nftables', fix: 'install them' }).status.read();
+  assert.deepEqual([status, components.compute.status], ['ok', 'ok']);
+  assert.equal(components.compute.problem, 'no nftables');
+});
+
+test('an alarm shows on its component, and on readiness only when nothing can be stored', async () => {
+  const cases = [
+    { code: 'metadata_write_failed', component: 'metadata', ready: false },
+    { code: 'blob_fsync_failed', component: 'storage', ready: false },
+    { code: 'damaged_objects', component: 'storage', ready: true },
+    { code: 'blob_thread_died', component: 'storage', ready: true },
+    { code: 'out_of_space', component: 'storage', ready: true },
+    { code: 'billing_inconsistent', component: 'billing', ready: true },
+    { code: 'machines_wait_for_room', component: 'compute', ready: true },
+    { code: 'database_engine_unavailable', component: 'databases', ready: true },
+    { code: 'recovery_point_failed', component: 'recovery', ready: true },
+    { code: 'recovery_target_unavailable', component: 'recovery', ready: true },
+    { code: 'something_else', component: undefined, ready: true },
+  ];
+  for (const { code, component, ready } of cases) {
+    const { alarms, status } = open();
+    alarms.raise(code, 'what happened');
+    const { status: state, components, alarms: shown } = await status.read();
+    assert.equal(state, 'degraded');
+    for (const [name, told] of Object.entries(components)) {
+      const expected = name === component ? ['degraded', 'what happened'] : ['ok', null];
+      assert.deepEqual([told.status, told.problem], expected, `${code}: ${name}`);
+    }
+    assert.deepEqual(shown, [{ code, detail: 'what happened', since: '2026-01-01 00:01:30' }]);
+    assert.equal(status.isReady(), ready, code);
+    alarms.clear(code);
+    assert.equal((await status.read()).status, 'ok');
+    assert.equal(status.isReady(), true);
+  }
+});
+
+test('an alarm that is raised again keeps its first moment and takes the new text', () => {
+  const { clock, alarms } = open();
+  alarms.raise('damaged_objects', 'one');
+  clock.advance(5000);
+  alarms.raise('damaged_objects', 'two');
+  assert.deepEqual(alarms.list(), [{ code: 'damaged_objects', detail: 'two', since: '2026-01-01 00:01:30' }]);
+});

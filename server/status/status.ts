@@ -1,0 +1,103 @@
+/** The state of the cloud as a whole. */
+
+import type { Alarm, Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isWritable } from '../platform/writable.ts';
+
+/** What the engine of virtual machines says of itself. */
+export interface ComputeStatus {
+  readonly engine: string;
+  readonly isUsable: boolean;
+  readonly version: string;
+  readonly accel: string;
+  readonly accelReason: string;
+  readonly problem: string;
+  readonly fix: string;
+}
+
+/** What an engine of databases says of itself. */
+export interface DatabaseEngineStatus {
+  readonly engine: string;
+  readonly available: boolean;
+  readonly version: string | null;
+  readonly source: string;
+  readonly reason: string | null;
+  readonly fix: string | null;
+}
+
+export interface StatusDeps<Scrub, Recovery> {
+  readonly clock: Clock;
+  readonly alarms: Alarms;
+  readonly version: string;
+  readonly metrics: () => { cpu: number; memory: number; disk: number | null };
+  readonly scrub: () => Promise<Scrub>;
+  readonly compute: () => Promise<ComputeStatus>;
+  readonly databases: () => Promise<readonly DatabaseEngineStatus[]>;
+  readonly recovery: () => Promise<Recovery>;
+}
+
+/** Which component an alarm tells of. */
+const COMPONENT_ALARMS = {
+  metadata: ['metadata_log_stuck', 'metadata_out_of_space', 'metadata_read_failed', 'metadata_write_failed'],
+  storage: ['blob_fsync_failed', 'blob_thread_died', 'damaged_objects', 'out_of_space'],
+  billing: ['billing_inconsistent'],
+  compute: ['machines_wait_for_room'],
+  databases: ['database_engine_unavailable'],
+  recovery: ['recovery_point_failed', 'recovery_points_damaged', 'recovery_target_unavailable'],
+} as const;
+
+export class Status<Scrub, Recovery> {
+  readonly #deps: StatusDeps<Scrub, Recovery>;
+  readonly #startedAt: number;
+
+  constructor(deps: StatusDeps<Scrub, Recovery>) {
+    this.#deps = deps;
+    this.#startedAt = deps.clock.monotonic();
+  }
+
+  async read() {
+    const alarms = this.#deps.alarms.list();
+    const compute = await this.#deps.compute();
+    const isWell = alarms.length === 0 && compute.isUsable;
+    return {
+      status: isWell ? ('ok' as const) : ('degraded' as const),
+      version: this.#deps.version,
+      uptime_seconds: Math.round((this.#deps.clock.monotonic() - this.#startedAt) / 1000),
+      metrics: this.#deps.metrics(),
+      components: {
+        metadata: stateOf('metadata', alarms),
+        storage: { ...stateOf('storage', alarms), scrub: await this.#deps.scrub() },
+        billing: stateOf('billing', alarms),
+        compute: presentCompute(compute, alarms),
+        databases: { ...stateOf('databases', alarms), engines: await this.#deps.databases() },
+        recovery: { ...stateOf('recovery', alarms), ...(await this.#deps.recovery()) },
+      },
+      alarms,
+    };
+  }
+
+  /** True when reads and writes can be served. */
+  isReady(): boolean {
+    return isWritable(this.#deps.alarms);
+  }
+}
+
+/** Machines that run while the engine has a smaller problem, such as a weaker wall, are no trouble. */
+function presentCompute(compute: ComputeStatus, alarms: readonly Alarm[]) {
+  const { isUsable, accelReason, problem, fix, ...rest } = compute;
+  const state = stateOf('compute', alarms);
+  return {
+    status: isUsable ? state.status : 'unavailable',
+    ...rest,
+    accel_reason: accelReason,
+    problem: problem || state.problem,
+    fix: fix || null,
+  };
+}
+
+function stateOf(component: keyof typeof COMPONENT_ALARMS, alarms: readonly Alarm[]) {
+  const codes: readonly string[] = COMPONENT_ALARMS[component];
+  const details = alarms.filter(({ code }) => codes.includes(code)).map(({ detail }) => detail);
+  const isWell = details.length === 0;
+  return { status: isWell ? 'ok' : 'degraded', problem: isWell ? null : details.join(' ') };
+}
