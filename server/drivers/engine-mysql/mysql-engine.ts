@@ -160,8 +160,10 @@ export class MysqlEngine implements Engine {
       const before = await store.accessOf(admin, users);
       await store.limitUsers(admin, users, limits);
       await store.setAccess(admin, users, access);
-      // A session keeps the rights it began with.
-      if (access === 'none' || before !== access) await store.endSessions(admin, [users.user, users.writer]);
+      // A session keeps the rights it began with. One that opens in the moment of the unlocking has all.
+      const hasAll = before === 'none' && access === 'full';
+      if (access === 'none' || (before !== access && !hasAll))
+        await store.endSessions(admin, [users.user, users.writer]);
     });
   }
 
