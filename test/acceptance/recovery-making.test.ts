@@ -7,6 +7,7 @@ import { holdUp, LosableCloud, POINTS, POST } from './recovery-kit.ts';
 
 const CHECK = '/api/disaster-recovery/check';
 const DELETE = { method: 'DELETE' };
+const LATER = { ...POST, headers: { prefer: 'respond-async' } };
 
 let lost: LosableCloud;
 before(async () => {
@@ -15,6 +16,12 @@ before(async () => {
   await lost.user.upload('files', 'file', randomBytes(1_000_000));
 });
 after(() => lost.end());
+
+const endOf = (operationId: string) =>
+  eventually('the operation has ended', async () => {
+    const found = await lost.admin.expect(200, `/api/operations/${operationId}?wait=30`);
+    return found.state !== 'running' && found;
+  });
 
 test('no other, no removal and no new master key; a verification and a cancellation', async (t) => {
   const { point_id: earlier } = await lost.point();
@@ -32,9 +39,9 @@ test('no other, no removal and no new master key; a verification and a cancellat
   await lost.admin.refused(409, 'point_invalid_state', [`${POINTS}/${id}/verify`, POST]);
   const sound = await lost.admin.expect(200, `${POINTS}/${earlier}/verify?wait=100`, POST);
   assert.equal(sound.state, 'verified');
-  const cancelled = lost.admin.expect(200, `${POINTS}/${id}/cancel`, POST);
+  const cancelling = await lost.admin.expect(202, `${POINTS}/${id}/cancel`, LATER);
   goOn();
-  assert.equal((await cancelled).state, 'cancelled');
+  assert.equal((await endOf(cancelling.operation_id)).result.state, 'cancelled');
   // What it had put is of nobody, and goes with the next check; it itself can be deleted at once.
   assert.ok((await lost.admin.expect(200, CHECK, POST)).removed_pieces > 0);
   assert.equal((await lost.admin.expect(200, `${POINTS}/${id}`, DELETE)).state, 'deleting');
@@ -45,15 +52,11 @@ test('no other, no removal and no new master key; a verification and a cancellat
 test('an operation ends with the point', async (t) => {
   let operation = '';
   const goOn = await holdUp(lost.dataDir, async () => {
-    const later = { ...POST, headers: { prefer: 'respond-async' } };
-    operation = (await lost.admin.expect(202, POINTS, later)).operation_id;
+    operation = (await lost.admin.expect(202, POINTS, LATER)).operation_id;
   });
   t.after(goOn);
   assert.equal((await lost.admin.expect(200, `/api/operations/${operation}`)).state, 'running');
   goOn();
-  const ended = await eventually('the operation has ended', async () => {
-    const found = await lost.admin.expect(200, `/api/operations/${operation}?wait=30`);
-    return found.state !== 'running' && found;
-  });
+  const ended = await endOf(operation);
   assert.deepEqual([ended.state, ended.status, ended.result.state], ['succeeded', 201, 'complete']);
 });
