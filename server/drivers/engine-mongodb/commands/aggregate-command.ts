@@ -4,7 +4,7 @@ import { newUuid } from '../../../platform/ids.ts';
 import { CommandError } from '../command-error.ts';
 import { compilePipeline } from '../query/pipeline.ts';
 import { readSort } from '../query/sorting.ts';
-import { applyUpdate, compileUpdate, type Update } from '../query/updates.ts';
+import { applyUpdate, type Update } from '../query/updates.ts';
 import type { Collection } from '../storage/documents-store.ts';
 import type { SortSpec } from '../storage/query-plan.ts';
 import { encodeDocument } from '../values/bson-documents.ts';
@@ -20,22 +20,12 @@ import {
   namespaceOf,
   readerOf,
   refuseCollation,
-  refuseHint,
 } from './command-scope.ts';
 
 /** They have the whole result before the first document of it. */
-const BLOCKING = new Set([
-  '$sort',
-  '$group',
-  '$sortByCount',
-  '$bucket',
-  '$bucketAuto',
-  '$facet',
-  '$sample',
-  '$densify',
-  '$fill',
-  '$count',
-]);
+const BLOCKING = new Set(
+  '$sort $group $sortByCount $bucket $bucketAuto $facet $sample $densify $fill $count'.split(' '),
+);
 
 function aggregate(command: Document, scope: CommandScope): Document {
   refuseCollation(command);
@@ -43,20 +33,11 @@ function aggregate(command: Document, scope: CommandScope): Document {
   const stages: Document[] = Array.isArray(pipeline) ? pipeline : [];
   if (stages.some((stage) => '$changeStream' in stage))
     throw new CommandError(40573, 'The $changeStream stage is only supported on replica sets');
-  if (!isDocument(cursor))
-    throw new CommandError(
-      'FailedToParse',
-      "The 'cursor' option is required, except for aggregate with the explain argument",
-    );
+  if (!isDocument(cursor)) throw new CommandError('FailedToParse', "The 'cursor' option is required");
   const isOfDatabase = plainNumber(command.aggregate) === 1;
   const name = isOfDatabase ? '$cmd.aggregate' : collectionName(command, scope);
-  if (isOfDatabase && !('$documents' in (stages[0] ?? {}))) {
-    throw new CommandError(
-      'InvalidNamespace',
-      '{aggregate: 1} is not valid for this pipeline; a collection must be named',
-    );
-  }
-  refuseHint(command, scope.store.collection(name));
+  if (isOfDatabase && !('$documents' in (stages[0] ?? {})))
+    throw new CommandError('InvalidNamespace', 'aggregate must name a collection');
   const target = writerOf(stages.at(-1), scope);
   const { read, rest } = split(target === null ? pipeline : stages.slice(0, -1));
   const run = compilePipeline(rest, readerOf(scope));
@@ -164,7 +145,7 @@ function mergeInto(
   { documents, merge }: { documents: Iterable<Document>; merge: Document },
   scope: CommandScope,
 ): void {
-  const { on = '_id', whenMatched = 'merge', whenNotMatched = 'insert', let: variables } = merge;
+  const { on = '_id', whenMatched = 'merge', whenNotMatched = 'insert' } = merge;
   const fields: string[] = [on].flat();
   // What is merged is not read again by the same command.
   for (const document of [...documents]) {
@@ -173,39 +154,22 @@ function mergeInto(
     const [found] = '_id' in document || on !== '_id' ? find(name, scope, { filter, limit: 1 }) : [];
     if (found === undefined) {
       if (whenNotMatched === 'fail')
-        throw new CommandError(
-          13113,
-          '$merge could not find a matching document in the target collection for at least one document in the source collection',
-        );
+        throw new CommandError(13113, '$merge found no matching document in the target collection');
       if (whenNotMatched === 'insert') scope.writing.insert(collection, encodeDocument(document));
     } else if (whenMatched === 'fail') {
       throw new CommandError('DuplicateKey', '$merge failed due to a DuplicateKey error');
     } else if (whenMatched !== 'keepExisting') {
-      const change = mergeUpdate(whenMatched, { document, variables }, scope);
+      const change = mergeUpdate(whenMatched, document);
       const next = applyUpdate(change, found.bytes);
       if (next !== null) scope.writing.replace(collection as Collection, found, next);
     }
   }
 }
 
-function mergeUpdate(
-  whenMatched: unknown,
-  { document, variables }: { document: Document; variables: Document | undefined },
-  scope: CommandScope,
-): Update {
+function mergeUpdate(whenMatched: unknown, document: Document): Update {
   if (whenMatched === 'replace') return (there) => ({ ...document, _id: there._id });
   if (whenMatched === 'merge') return (there) => ({ ...there, ...document, _id: document._id ?? there._id });
-  if (!Array.isArray(whenMatched))
-    throw new CommandError('BadValue', "Enumeration value for field 'whenMatched' is not a valid value");
-  const values = variables === undefined ? { new: document } : variables;
-  return compileUpdate(whenMatched, {
-    filter: {},
-    variables: values,
-    now: new Date(scope.clock.now()),
-    newId: () => {
-      throw new Error('no document is made here');
-    },
-  });
+  throw new CommandError('BadValue', "Enumeration value for field 'whenMatched' is not a valid value");
 }
 
 export const AGGREGATE_COMMANDS: Readonly<Record<string, Command>> = { aggregate };

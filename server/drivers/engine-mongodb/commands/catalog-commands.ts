@@ -19,30 +19,18 @@ import {
 const MAX_INDEXES = 64;
 const MAX_INDEX_FIELDS = 32;
 /** What an index may be told besides its key and name, and what comes of it is had here. */
-const INDEX_OPTIONS = new Set([
-  'v',
-  'key',
-  'name',
-  'unique',
-  'sparse',
-  'partialFilterExpression',
-  'expireAfterSeconds',
-  'background',
-  'collation',
-  'hidden',
-  'ns',
-]);
-/** Of `create`; without effect here, or about how a real server stores. */
-const CREATE_OPTIONS = new Set([
-  'create',
-  'storageEngine',
-  'indexOptionDefaults',
-  'writeConcern',
-  'comment',
-  'collation',
-  'autoIndexId',
-  'idIndex',
-]);
+const INDEX_OPTIONS = new Set(
+  'v key name unique sparse partialFilterExpression expireAfterSeconds background collation hidden ns'.split(
+    ' ',
+  ),
+);
+/** Of `create`; without effect here, or sent with any command. */
+const CREATE_OPTIONS = new Set(
+  (
+    'create storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
+    'lsid maxTimeMS readConcern apiVersion apiStrict apiDeprecationErrors'
+  ).split(' '),
+);
 
 function there(command: Document, scope: CommandScope): Collection {
   const name = collectionName(command, scope);
@@ -54,31 +42,14 @@ function there(command: Document, scope: CommandScope): Collection {
 function create(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   refuseCollation(command);
-  const unknown = Object.keys(command).find(
-    (field) =>
-      !CREATE_OPTIONS.has(field) &&
-      !isGeneric(field) &&
-      command[field] !== false &&
-      command[field] !== undefined,
-  );
+  const isKnown = (field: string) => CREATE_OPTIONS.has(field) || field.startsWith('$');
+  const unknown = Object.keys(command).find((field) => !isKnown(field) && command[field] !== false);
   if (unknown !== undefined)
-    throw new CommandError(
-      'InvalidOptions',
-      `the option '${unknown}' of create is not supported by this engine`,
-    );
-  if (scope.store.collection(name) !== undefined) {
+    throw new CommandError('InvalidOptions', `'${unknown}' of create is not supported by this engine`);
+  if (scope.store.collection(name) !== undefined)
     throw new CommandError('NamespaceExists', `Collection ${namespaceOf(name, scope)} already exists.`);
-  }
   createCollection(name, scope, {});
   return { ok: 1 };
-}
-
-/** What drivers send with any command. */
-function isGeneric(field: string): boolean {
-  return (
-    field.startsWith('$') ||
-    ['lsid', 'maxTimeMS', 'readConcern', 'apiVersion', 'apiStrict', 'apiDeprecationErrors'].includes(field)
-  );
 }
 
 function drop(command: Document, scope: CommandScope): Document {
@@ -143,22 +114,27 @@ function createIndex(collection: Collection, spec: Document, scope: CommandScope
   if (equalValues(spec.key, { _id: 1 })) return;
   const same = collection.indexes.find(({ spec: other }) => equalValues(other.key, spec.key));
   const namesake = collection.indexes.find(({ name }) => name === spec.name);
-  if (namesake !== undefined && namesake !== same) {
-    throw new CommandError(
-      'IndexKeySpecsConflict',
-      `An existing index has the same name as the requested index. When index names are not specified, they are auto generated and can cause conflicts. Please refer to our documentation. Requested index: ${JSON.stringify(spec)}, existing index: ${JSON.stringify(namesake.spec)}`,
-    );
-  }
+  if (namesake !== undefined && namesake !== same)
+    throw conflict('IndexKeySpecsConflict', 'has the same name', { spec, other: namesake.spec });
   if (same !== undefined) {
     if (equalValues(sorted(same.spec), sorted(spec))) return;
-    throw new CommandError(
-      'IndexOptionsConflict',
-      `An equivalent index already exists with a different name and/or options. Requested index: ${JSON.stringify(spec)}, existing index: ${JSON.stringify(same.spec)}`,
-    );
+    throw conflict('IndexOptionsConflict', 'has the same key', { spec, other: same.spec });
   }
   if (collection.indexes.length >= MAX_INDEXES)
     throw new CommandError('CannotCreateIndex', `add index fails, too many indexes for ${collection.name}`);
   scope.writing.createIndex(collection, spec);
+}
+
+function conflict(
+  code: 'IndexKeySpecsConflict' | 'IndexOptionsConflict',
+  what: string,
+  { spec, other }: { spec: Document; other: Document },
+): CommandError {
+  const [wanted, there] = [JSON.stringify(spec), JSON.stringify(other)];
+  return new CommandError(
+    code,
+    `An existing index ${what}. Requested index: ${wanted}, existing index: ${there}`,
+  );
 }
 
 /** Options in one order, without those that are the same when they are left out. */
@@ -172,47 +148,27 @@ function sorted(spec: Document): Document {
 
 function readSpec(asked: unknown): Document {
   if (!isDocument(asked) || !isDocument(asked.key))
-    throw new CommandError(
-      'FailedToParse',
-      "The 'key' field is a required property of an index specification",
-    );
+    throw new CommandError('FailedToParse', "An index specification needs the field 'key'");
   const { ns: _ns, background: _background, ...spec } = asked;
+  const refuse = (why: string) => new CommandError('CannotCreateIndex', why);
   const fields = Object.entries(asked.key);
   if (fields.length === 0 || fields.length > MAX_INDEX_FIELDS)
-    throw new CommandError('CannotCreateIndex', `Index keys must have 1 to ${MAX_INDEX_FIELDS} fields`);
+    throw refuse(`Index keys must have 1 to ${MAX_INDEX_FIELDS} fields`);
   for (const [path, direction] of fields) {
-    if (typeof direction === 'string' || path.includes('$**')) {
-      throw new CommandError(
-        'CannotCreateIndex',
-        `Index type '${path.includes('$**') ? 'wildcard' : direction}' is not supported by this engine`,
-      );
-    }
-    if (
-      !isNumber(direction) ||
-      !(Math.abs(plainNumber(direction)) > 0) ||
-      path === '' ||
-      path.split('.').includes('')
-    ) {
-      throw new CommandError(
-        'CannotCreateIndex',
-        `Values in v:2 index key pattern cannot be of this kind. Only numbers > 0 and numbers < 0 are allowed: ${path}`,
-      );
-    }
+    const kind = path.includes('$**') ? 'wildcard' : direction;
+    if (typeof kind === 'string') throw refuse(`Index type '${kind}' is not supported by this engine`);
+    const isField = isNumber(direction) && Math.abs(plainNumber(direction)) > 0;
+    if (!isField || path.split('.').includes(''))
+      throw refuse(`Values of an index key must be numbers above or below 0: ${path}`);
   }
   refuseCollation(asked);
   const unknown = Object.keys(asked).find((name) => !INDEX_OPTIONS.has(name));
   if (unknown !== undefined)
-    throw new CommandError(
-      197,
-      `The field '${unknown}' is not valid for an index specification of this engine`,
-    );
+    throw new CommandError(197, `The field '${unknown}' is not valid for an index of this engine`);
   if (spec.partialFilterExpression !== undefined) compileFilter(spec.partialFilterExpression);
-  const seconds = plainNumber(spec.expireAfterSeconds ?? 0);
-  if (!(seconds >= 0) || (spec.expireAfterSeconds !== undefined && fields.length > 1))
-    throw new CommandError(
-      'CannotCreateIndex',
-      'TTL indexes are single-field indexes with a non-negative expireAfterSeconds',
-    );
+  const { expireAfterSeconds: seconds = 0 } = spec;
+  if (!(plainNumber(seconds) >= 0) || ('expireAfterSeconds' in spec && fields.length > 1))
+    throw refuse('expireAfterSeconds must not be negative, and is for indexes of one field');
   const name = spec.name ?? fields.map(([path, direction]) => `${path}_${plainNumber(direction)}`).join('_');
   return { v: 2, ...spec, name };
 }
@@ -237,12 +193,8 @@ function chosenIndex({ indexes }: Collection, wanted: unknown) {
     ({ name, spec }) => name === wanted || (isDocument(wanted) && equalValues(spec.key, wanted)),
   );
   if (found !== undefined) return found;
-  throw new CommandError(
-    'IndexNotFound',
-    isDocument(wanted)
-      ? `can't find index with key: ${JSON.stringify(wanted)}`
-      : `index not found with name [${String(wanted)}]`,
-  );
+  const shown = isDocument(wanted) ? `key: ${JSON.stringify(wanted)}` : `name [${String(wanted)}]`;
+  throw new CommandError('IndexNotFound', `index not found with ${shown}`);
 }
 
 function collStats(command: Document, scope: CommandScope): Document {

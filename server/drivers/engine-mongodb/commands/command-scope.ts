@@ -27,12 +27,11 @@ export type Command = (command: Document, scope: CommandScope) => Document;
 /** The name of the collection that a command is about. Throws CommandError. */
 export function collectionName(command: Document, scope: CommandScope): string {
   const [[field, name] = ['', undefined]] = Object.entries(command);
-  if (typeof name !== 'string') {
+  if (typeof name !== 'string')
     throw new CommandError(
       'InvalidNamespace',
       `collection name has invalid type: the field '${field}' must be a string`,
     );
-  }
   if (name === '')
     throw new CommandError('InvalidNamespace', `Invalid namespace specified '${scope.databaseName}.'`);
   return name;
@@ -50,9 +49,8 @@ export function collectionFor(name: string, scope: CommandScope): Collection {
 export function createCollection(name: string, scope: CommandScope, options: Document): Collection {
   const namespace = namespaceOf(name, scope);
   const isBad = name.includes('$') || name.includes('\0') || name.startsWith('.') || name.endsWith('.');
-  if (isBad || name.startsWith('system.') || Buffer.byteLength(namespace) > MAX_NAMESPACE_BYTES) {
+  if (isBad || name.startsWith('system.') || Buffer.byteLength(namespace) > MAX_NAMESPACE_BYTES)
     throw new CommandError('InvalidNamespace', `Invalid namespace specified '${namespace}'`);
-  }
   return scope.store.create(name, options);
 }
 
@@ -92,19 +90,4 @@ export function refuseCollation({ collation }: Document): void {
     'CommandNotSupported',
     'collation is not supported by this engine, except for {locale: "simple"}',
   );
-}
-
-export function refuseHint({ hint }: Document, collection: Collection | undefined): void {
-  if (hint === undefined || collection === undefined || isNatural(hint)) return;
-  const shown = JSON.stringify(hint);
-  const isKnown = collection.indexes.some(
-    ({ name, spec }) => name === hint || JSON.stringify(spec.key) === shown,
-  );
-  if (!isKnown && Object.keys(hint).length > 0) {
-    throw new CommandError('BadValue', 'hint provided does not correspond to an existing index');
-  }
-}
-
-function isNatural(hint: unknown): boolean {
-  return typeof hint === 'object' && hint !== null && '$natural' in hint;
 }

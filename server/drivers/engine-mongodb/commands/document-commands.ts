@@ -85,12 +85,11 @@ export class DocumentDatabase {
   #dispatch(command: Document, readOnly: boolean): Document {
     const [name = ''] = Object.keys(command);
     const { databaseName, clock, timer } = this.#scope;
-    if (command.$db !== undefined && command.$db !== databaseName) {
+    if (command.$db !== undefined && command.$db !== databaseName)
       throw new CommandError(
         'Unauthorized',
         `not authorized on ${String(command.$db)} to execute command { ${name}: … }`,
       );
-    }
     const reads = READING.get(name);
     const run = reads ?? WRITING.get(name);
     if (name === 'mapReduce') throw noScripts();

@@ -1,7 +1,6 @@
 /** `find`, `count`, `distinct`, `getMore`, `killCursors` and `explain`. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
-import { compileFilter } from '../query/filter.ts';
 import { compileProjection } from '../query/projection.ts';
 import { MemoryBudget, readSort, weightOf } from '../query/sorting.ts';
 import { planQuery } from '../storage/query-plan.ts';
@@ -15,22 +14,15 @@ import {
   find,
   namespaceOf,
   refuseCollation,
-  refuseHint,
 } from './command-scope.ts';
 
 /** Fields of `find` that change what it answers and that there is nothing for here. */
-const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId'];
+const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId', 'tailable'];
 
 function findCommand(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   const collection = scope.store.collection(name);
   refuseCollation(command);
-  refuseHint(command, collection);
-  if (command.tailable)
-    throw new CommandError(
-      'BadValue',
-      'error processing query: tailable cursor requested on non capped collection',
-    );
   const unknown = UNKNOWN_TO_FIND.find((field) => command[field] !== undefined && command[field] !== false);
   if (unknown !== undefined)
     throw new CommandError(
@@ -100,47 +92,20 @@ function getMore(command: Document, scope: CommandScope): Document {
   return scope.cursors.more(command, namespaceOf(String(command.collection), scope));
 }
 
+/** Which index a query uses, if any: the rest of what a real server tells has no meaning here. */
 function explain({ explain: inner }: Document, scope: CommandScope): Document {
-  const [operation = ''] = Object.keys(inner ?? {});
   const name = collectionName(inner ?? {}, scope);
-  const statement = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;
-  const match = inner.pipeline?.[0]?.$match;
-  const filter: Document = statement.filter ?? statement.query ?? statement.q ?? match ?? {};
-  compileFilter(filter);
+  const { filter, query, q } = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;
+  const wanted = filter ?? query ?? q ?? inner.pipeline?.[0]?.$match ?? {};
   const collection = scope.store.collection(name);
-  const plan = collection && planQuery(collection, filter, readSort(inner.sort));
-  const scan = {
-    stage: collection === undefined ? 'EOF' : 'COLLSCAN',
-    direction: plan?.isReverse ? 'backward' : 'forward',
-  };
+  const plan = collection && planQuery(collection, wanted, readSort(inner.sort));
   const index = plan?.index ?? null;
   const source =
     index === null
-      ? scan
-      : {
-          stage: 'FETCH',
-          inputStage: {
-            ...scan,
-            stage: 'IXSCAN',
-            indexName: index.name,
-            keyPattern: index.spec.key,
-            isMultiKey: index.isMultikey,
-          },
-        };
-  const winningPlan =
-    plan?.isSorted === false ? { stage: 'SORT', sortPattern: inner.sort, inputStage: source } : source;
-  return {
-    explainVersion: '1',
-    queryPlanner: {
-      namespace: namespaceOf(name, scope),
-      parsedQuery: filter,
-      winningPlan,
-      rejectedPlans: [],
-    },
-    command: { ...inner, $db: scope.databaseName },
-    operation,
-    ok: 1,
-  };
+      ? { stage: 'COLLSCAN' }
+      : { stage: 'IXSCAN', indexName: index.name, keyPattern: index.spec.key };
+  const winningPlan = plan?.isSorted === false ? { stage: 'SORT', inputStage: source } : source;
+  return { queryPlanner: { namespace: namespaceOf(name, scope), winningPlan, rejectedPlans: [] }, ok: 1 };
 }
 
 export const READ_COMMANDS: Readonly<Record<string, Command>> = {

@@ -22,7 +22,6 @@ import {
   collectionName,
   find,
   refuseCollation,
-  refuseHint,
 } from './command-scope.ts';
 
 const MAX_STATEMENTS = 100_000;
@@ -35,12 +34,8 @@ function each<T>(
 ): Document {
   if (!Array.isArray(statements))
     throw new CommandError('TypeMismatch', 'the statements of a write command must be an array');
-  if (statements.length === 0 || statements.length > MAX_STATEMENTS) {
-    throw new CommandError(
-      'InvalidLength',
-      `Write batch sizes must be between 1 and ${MAX_STATEMENTS}. Got ${statements.length} operations.`,
-    );
-  }
+  if (statements.length === 0 || statements.length > MAX_STATEMENTS)
+    throw new CommandError('InvalidLength', `A write must have 1 to ${MAX_STATEMENTS} statements`);
   const writeErrors: Document[] = [];
   for (const [index, statement] of statements.entries()) {
     try {
@@ -93,7 +88,6 @@ function update(command: Document, scope: CommandScope): Document {
   const upserted: Document[] = [];
   const errors = each<Document>(command.updates, command, (statement, index) => {
     refuseCollation(statement);
-    refuseHint(statement, scope.store.collection(name));
     const options = updateOptions({ ...statement, let: command.let }, scope);
     const isReplacement = !Array.isArray(statement.u) && !Object.keys(statement.u ?? {})[0]?.startsWith('$');
     if (statement.multi && isReplacement)
@@ -133,13 +127,9 @@ function remove(command: Document, scope: CommandScope): Document {
   const errors = each<Document>(command.deletes, command, (statement) => {
     refuseCollation(statement);
     const collection = scope.store.collection(name);
-    refuseHint(statement, collection);
     const limit = plainNumber(statement.limit);
     if (limit !== 0 && limit !== 1)
-      throw new CommandError(
-        'FailedToParse',
-        `The limit field in delete objects must be 0 or 1. Got ${String(statement.limit)}`,
-      );
+      throw new CommandError('FailedToParse', `The limit of a delete must be 0 or 1`);
     for (const found of find(name, scope, { filter: statement.q, limit, variables: command.let ?? {} })) {
       scope.writing.remove(collection as Collection, found);
       n++;
@@ -151,7 +141,6 @@ function remove(command: Document, scope: CommandScope): Document {
 function findAndModify(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   refuseCollation(command);
-  refuseHint(command, scope.store.collection(name));
   const isRemoval = Boolean(command.remove);
   if (isRemoval === (command.update !== undefined)) {
     throw new CommandError(

@@ -2,7 +2,7 @@
 import { type Document, Double, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument } from '../values/field-paths.ts';
-import { compareValues, equalValues, textKeyOf } from '../values/key-order.ts';
+import { compareValues, equalValues } from '../values/key-order.ts';
 import { roundNumber } from '../values/number-rounding.ts';
 import {
   asDouble,
@@ -17,7 +17,9 @@ import {
   toType,
 } from '../values/numbers.ts';
 import { typeNameOf } from '../values/type-names.ts';
+import { GATHERERS } from './accumulators.ts';
 import { type Accumulator, type Evaluation, type Expression, mingo } from './mingo-library.ts';
+import { MemoryBudget } from './sorting.ts';
 
 const evalExpr: Expression = (document, argument, options) => mingo().evaluate(document, argument, options);
 
@@ -237,92 +239,53 @@ function converted(value: unknown, type: string): unknown {
   if (typeof value === 'boolean') return toType(Number(value), [], type);
   if (value instanceof Date) return toType(Number(value), [], type);
   if (typeof value === 'string') {
-    if (value.trim() !== value || value === '' || Number.isNaN(Number(value))) {
+    if (value.trim() !== value || value === '' || Number.isNaN(Number(value)))
       throw new CommandError(241, `Failed to parse number '${value}' in $convert with no onError value`);
-    }
     return toType(value, [], type);
   }
   if (!isNumber(value)) throw fail();
   return toType(value, [], type);
 }
 
-const DOUBLE_RESULTS = ['exp', 'ln', 'log', 'log10', 'sqrt', 'sigmoid'].concat(
-  ['acos', 'acosh', 'asin', 'asinh', 'atan', 'atan2', 'atanh', 'cos', 'cosh', 'sin', 'sinh', 'tan', 'tanh'],
-  ['degreesToRadians', 'radiansToDegrees'],
+const words = (names: string) => names.split(' ').map((name) => `$${name}`);
+
+function table<T>(names: readonly string[], make: (name: string) => T): Record<string, T> {
+  return Object.fromEntries(names.map((name) => [name, make(name)]));
+}
+
+const DOUBLE_RESULTS = words(
+  'exp ln log log10 sqrt sigmoid degreesToRadians radiansToDegrees ' +
+    'acos acosh asin asinh atan atan2 atanh cos cosh sin sinh tan tanh',
 );
-const PLAIN_ARGUMENTS = [
-  'range',
-  'arrayElemAt',
-  'slice',
-  'substr',
-  'substrBytes',
-  'substrCP',
-  'indexOfArray',
-].concat(
-  [
-    'bitAnd',
-    'bitNot',
-    'bitOr',
-    'bitXor',
-    'dateAdd',
-    'dateSubtract',
-    'dateFromParts',
-    'toDate',
-    'firstN',
-    'lastN',
-  ],
-  ['dateTrunc'],
+const PLAIN_ARGUMENTS = words(
+  'range arrayElemAt slice substr substrBytes substrCP indexOfArray firstN lastN bitAnd bitNot bitOr bitXor ' +
+    'dateAdd dateSubtract dateTrunc dateFromParts toDate',
 );
 
 function adapted(names: readonly string[], wrap?: (value: unknown) => unknown): Record<string, Expression> {
-  const all = mingo().expressions;
-  return Object.fromEntries(names.map((name) => [`$${name}`, plainly(all[`$${name}`] as Expression, wrap)]));
+  return table(names, (name) => plainly(mingo().expressions[name] as Expression, wrap));
 }
 
 /** The values of an expression for all documents of a group. */
 const collect = (...words: Parameters<Accumulator>) => mingo().accumulators.$push?.(...words) as unknown[];
 
-/** The smallest or largest that is not null. */
-function extreme(direction: number): Accumulator {
-  return (documents, argument, options) => {
-    const values = collect(documents, argument, options).filter((value) => !isNil(value));
-    return (
-      values.reduce(
-        (best, value) => (direction * compareValues(value, best) > 0 ? value : best),
-        values[0],
-      ) ?? null
-    );
+/** Ours of groups, for the values of one array. */
+const gathered =
+  (name: string): Accumulator =>
+  (documents, argument, options) => {
+    const gatherer = GATHERERS[name]?.(new MemoryBudget(name));
+    for (const value of collect(documents, argument, options)) gatherer?.add(value);
+    return gatherer?.result();
   };
-}
 
-function sumOf(values: readonly unknown[]): BsonNumber {
-  return values.filter(isNumber).reduce<BsonNumber>((sum, value) => calculate('add', sum, value), 0);
-}
-
-function averageOf(values: readonly unknown[]): BsonNumber | null {
-  const numbers = values.filter(isNumber);
-  return numbers.length === 0 ? null : divide(sumOf(numbers), numbers.length);
-}
-
-/** Each value once, whatever number type it has. */
-function distinctOf(values: readonly unknown[]): unknown[] {
-  return [...new Map(values.map((value) => [textKeyOf(value), value])).values()];
-}
+const PLAIN_ACCUMULATORS = words('stdDevPop stdDevSamp covariancePop covarianceSamp median percentile');
 
 const ACCUMULATORS: Record<string, Accumulator> = {
-  $sum: (documents, argument, options) => sumOf(collect(documents, argument, options)),
-  $avg: (documents, argument, options) => averageOf(collect(documents, argument, options)),
-  $min: extreme(-1),
-  $max: extreme(1),
-  $addToSet: (documents, argument, options) => distinctOf(collect(documents, argument, options)),
-  ...Object.fromEntries(
-    ['$stdDevPop', '$stdDevSamp', '$covariancePop', '$covarianceSamp', '$median', '$percentile'].map(
-      (name) => [
-        name,
-        (documents: unknown[], argument: unknown, options: Evaluation) =>
-          mingo().accumulators[name]?.(documents.map(plainDeep), argument, options),
-      ],
-    ),
+  ...table(words('sum avg min max addToSet'), gathered),
+  ...table(
+    PLAIN_ACCUMULATORS,
+    (name) => (documents, argument, options) =>
+      mingo().accumulators[name]?.(documents.map(plainDeep), argument, options),
   ),
 };
 

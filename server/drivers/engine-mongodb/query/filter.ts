@@ -53,9 +53,7 @@ function compileTerm(name: string, value: unknown, variables: Document): Filter 
     case '$jsonSchema':
       throw bad('$jsonSchema is not supported by this engine');
     default:
-      throw bad(
-        `unknown top level operator: ${name}. If you have a field name that starts with a '$' symbol, consider using $getField or $setField.`,
-      );
+      throw bad(`unknown top level operator: ${name}`);
   }
 }
 
@@ -129,11 +127,6 @@ function compileOperator(name: string, all: Document, variables: Document): Cond
     }
     case '$mod':
       return hasRemainder(value);
-    case '$bitsAllClear':
-    case '$bitsAllSet':
-    case '$bitsAnyClear':
-    case '$bitsAnySet':
-      return hasBits(name, value);
     case '$near':
     case '$nearSphere':
       throw new CommandError(291, 'unable to find index for $geoNear query');
@@ -201,23 +194,15 @@ function readRegex(value: unknown, options: unknown): BSONRegExp {
   return new BSONRegExp(value, options === undefined ? '' : String(options));
 }
 
-/** Of PCRE: `x` has no counterpart in JavaScript, so blanks and comments are taken out. */
+/** Of PCRE, what JavaScript has too. */
 function compileRegex({ pattern, options }: BSONRegExp): RegExp {
-  const flags = [...options].filter((flag) => flag !== 'x').join('');
-  if (/[^imsu]/.test(flags)) throw new CommandError(51108, `invalid flag in regex options: ${options}`);
-  const text = options.includes('x')
-    ? pattern.replace(/\\.|\[(?:\\.|[^\]])*\]|\s+|#.*$/gm, spaceless)
-    : pattern;
-  const [, inline = '', rest = text] = /^\(\?([ims]+)\)(.*)$/s.exec(text) ?? [];
+  if (/[^imsu]/.test(options)) throw new CommandError(51108, `invalid flag in regex options: ${options}`);
+  const [, inline = '', rest = pattern] = /^\(\?([ims]+)\)(.*)$/s.exec(pattern) ?? [];
   try {
-    return new RegExp(rest, [...new Set(flags + inline)].join(''));
+    return new RegExp(rest, [...new Set(options + inline)].join(''));
   } catch (error) {
     throw new CommandError(51091, `Regular expression is invalid: ${(error as Error).message}`);
   }
-}
-
-function spaceless(piece: string): string {
-  return /^[\s#]/.test(piece) ? '' : piece;
 }
 
 function matchesRegex(regex: BSONRegExp): Condition {
@@ -266,22 +251,4 @@ function hasRemainder(value: unknown): Condition {
     candidatesOf(leaves).some(
       (leaf) => tagOf(leaf) === TAG.number && Math.trunc(plainNumber(leaf)) % divisor === remainder,
     );
-}
-
-function hasBits(name: string, value: unknown): Condition {
-  const bits = Array.isArray(value)
-    ? value.reduce((sum, bit) => sum + 2 ** plainNumber(bit), 0)
-    : plainNumber(value);
-  if (!Number.isSafeInteger(bits) || bits < 0)
-    throw bad(`${name} takes a number or an array of bit positions`);
-  const mask = BigInt(bits);
-  const wanted = name.endsWith('Set') ? mask : 0n;
-  const isAny = name.startsWith('$bitsAny');
-  return (leaves) =>
-    candidatesOf(leaves).some((leaf) => {
-      const number = plainNumber(leaf);
-      if (!Number.isInteger(number)) return false;
-      const found = BigInt(number) & mask;
-      return isAny ? (found ^ wanted) !== mask : found === wanted;
-    });
 }

@@ -2,7 +2,6 @@
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument, setField, valueAt } from '../values/field-paths.ts';
-import { compareValues } from '../values/key-order.ts';
 import { plainNumber } from '../values/numbers.ts';
 import { asCommandError, evaluate, evaluation, plainDeep, refuseScripts } from './expressions.ts';
 import { compileFilter } from './filter.ts';
@@ -52,12 +51,8 @@ function* unwound(documents: Documents, argument: Document | string): Generator<
     includeArrayIndex: indexName,
     preserveNullAndEmptyArrays: keepsEmpty,
   } = isDocument(argument) ? argument : { path: argument };
-  if (typeof path !== 'string' || !path.startsWith('$')) {
-    throw new CommandError(
-      28818,
-      `path option to $unwind stage should be prefixed with a '$': ${String(path)}`,
-    );
-  }
+  if (typeof path !== 'string' || !path.startsWith('$'))
+    throw new CommandError(28818, `the path of $unwind must begin with a '$': ${String(path)}`);
   const parts = path.slice(1).split('.');
   const withIndex = (document: Document, index: number | null) =>
     indexName ? { ...document, [indexName]: index } : document;
@@ -99,41 +94,15 @@ function sorted<T extends Document>(documents: Iterable<T>, sort: unknown, limit
   });
 }
 
-function bucketed(documents: Documents, argument: Document, options: Evaluation): Documents {
-  const { groupBy, boundaries, default: other, output = { count: { $sum: 1 } } } = argument;
-  if (!Array.isArray(boundaries) || boundaries.length < 2)
-    throw new CommandError(40192, "The $bucket 'boundaries' field must have at least 2 values");
-  if (boundaries.some((bound, i) => i > 0 && compareValues(boundaries[i - 1], bound) >= 0)) {
-    throw new CommandError(40194, "The 'boundaries' option to $bucket must be sorted");
-  }
-  const branches = boundaries.slice(0, -1).map((low, i) => ({
-    case: {
-      $and: [{ $gte: [groupBy, { $literal: low }] }, { $lt: [groupBy, { $literal: boundaries[i + 1] }] }],
-    },
-    // biome-ignore lint/suspicious/noThenProperty: it is MongoDB's name
-    then: { $literal: low },
-  }));
-  const fallback = 'default' in argument ? { $literal: other } : { $divide: [1, 0] };
-  return sorted(
-    groupDocuments(documents, { _id: { $switch: { branches, default: fallback } }, ...output }, options),
-    { _id: 1 },
-  );
-}
-
-function sampled(documents: Documents, { size }: Document, options: Evaluation): Documents {
-  const drawn = mapped(bounded(documents, '$sample'), (document) => ({
-    draw: evaluate({}, { $rand: {} }, options),
-    document,
-  }));
+const sample: Stage = (documents, { size }: Document, options) => {
+  const draw = () => evaluate({}, { $rand: {} }, options);
+  const drawn = mapped(bounded(documents, '$sample'), (document) => ({ draw: draw(), document }));
   return sorted(drawn, { draw: 1 }, plainNumber(size)).map(({ document }) => document);
-}
+};
 
 const project: Stage = (documents, argument: Document, options) => {
   if (Object.keys(argument).length === 0)
-    throw new CommandError(
-      51272,
-      'Invalid $project :: caused by :: projection specification must have at least one field',
-    );
+    throw new CommandError(51272, '$project must have at least one field');
   const projection = compileProjection(argument, { variables: variablesOf(options) });
   return projection === null ? documents : mapped(documents, projection);
 };
@@ -168,24 +137,20 @@ const OWN: Readonly<Record<string, Stage>> = {
     sorted(groupDocuments(documents, { _id: argument, count: { $sum: 1 } }, options), { count: -1 }),
   $count: count,
   $unwind: (documents, argument: Document) => unwound(documents, argument),
-  $bucket: (documents, argument: Document, options) => bucketed(documents, argument, options),
-  $sample: (documents, argument: Document, options) => sampled(documents, argument, options),
+  $sample: sample,
 };
 
 /** Of mingo, as they are. */
 const AS_THEY_ARE = ['$addFields', '$set', '$replaceRoot', '$replaceWith', '$documents'];
 /** Of mingo, which know plain numbers only and hold all documents in memory. */
-const PLAIN = ['$bucketAuto', '$densify', '$fill', '$graphLookup'];
+const PLAIN = ['$bucket', '$bucketAuto', '$densify', '$fill', '$graphLookup'];
 const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
 
 function lookup(reader: CollectionReader): Stage {
   return (documents, argument: Document, options) => {
     const { from, localField, foreignField, pipeline, let: variables = {}, as } = argument;
     if (typeof from !== 'string')
-      throw new CommandError(
-        'FailedToParse',
-        "missing 'from' option to $lookup stage specification: it must name a collection of this database",
-      );
+      throw new CommandError('FailedToParse', "'from' of $lookup must name a collection of this database");
     if (typeof as !== 'string')
       throw new CommandError('FailedToParse', "must specify 'as' field for a $lookup");
     const sub = pipeline === undefined ? null : compilePipeline(pipeline, reader);
@@ -289,11 +254,6 @@ function stagesOf(reader: CollectionReader): Record<string, Stage> {
       ]);
       return [Object.fromEntries(results)];
     },
-    $redact: (documents, argument, options) =>
-      filtered(
-        mingo().stages.$redact?.(mingo().lazy(documents), argument, options) ?? [],
-        (each) => each !== undefined,
-      ),
     $lookup: lookup(reader),
     $unionWith: unionWith(reader),
   };

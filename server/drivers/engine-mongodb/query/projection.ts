@@ -38,9 +38,7 @@ export function compileProjection(
     });
     if (path.endsWith('.$') || (isDocument(value) && '$elemMatch' in value && special)) modes.add(true);
   }
-  if (modes.size > 1) {
-    throw new CommandError(31254, 'Cannot do exclusion on a field in inclusion projection');
-  }
+  if (modes.size > 1) throw new CommandError(31254, 'Cannot do exclusion on a field in inclusion projection');
   if (tree.size === 0) return null;
   const [mode] = modes;
   const id = tree.get('_id');
@@ -62,10 +60,7 @@ function fieldOf(
   }
   if (isDocument(value) && !holdsOperators(value)) {
     if (Object.keys(value).length === 0)
-      throw new CommandError(
-        51270,
-        'An empty sub-projection is not a valid value. Found empty object at path',
-      );
+      throw new CommandError(51270, 'An empty sub-projection is not a valid value');
     const tree: Tree = new Map();
     for (const [name, inner] of Object.entries(value)) {
       place(tree, {
@@ -135,11 +130,7 @@ function place(
   const [name = '', ...rest] = parts;
   if (parts.some((part) => part === ''))
     throw new CommandError(40353, `FieldPath must not end with a '.': ${path}`);
-  if (name.startsWith('$'))
-    throw new CommandError(
-      16410,
-      `FieldPath field names may not start with '$'. Consider using $getField or $setField.`,
-    );
+  if (name.startsWith('$')) throw new CommandError(16410, `FieldPath field names may not start with '$'`);
   const there = tree.get(name);
   if (rest.length === 0) {
     if (there !== undefined) throw new CommandError(31250, `Path collision at ${path}`);

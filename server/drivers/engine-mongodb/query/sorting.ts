@@ -21,12 +21,11 @@ export class MemoryBudget {
 
   take(bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes > MAX_MEMORY_BYTES) {
+    if (this.#bytes > MAX_MEMORY_BYTES)
       throw new CommandError(
         'QueryExceededMemoryLimitNoDiskUseAllowed',
-        `${this.#name} exceeded memory limit of ${MAX_MEMORY_BYTES} bytes, and this engine writes nothing to disk for it.`,
+        `${this.#name} exceeded the memory limit of ${MAX_MEMORY_BYTES} bytes`,
       );
-    }
   }
 
   give(bytes: number): void {
@@ -54,9 +53,8 @@ export function readSort(sort: unknown): SortSpec {
     if (isDocument(value) && '$meta' in value)
       throw new CommandError('BadValue', '$meta sorts are not supported');
     const direction = plainNumber(value);
-    if (!isNumber(value) || (direction !== 1 && direction !== -1)) {
+    if (!isNumber(value) || (direction !== 1 && direction !== -1))
       throw new CommandError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)');
-    }
     return [path, direction] as const;
   });
 }

@@ -43,28 +43,22 @@ function structuredCopy(value: unknown): unknown {
 
 function arithmetic(word: string, operation: Operation): Compile {
   return (operand, { path }) => {
-    if (!isNumber(operand)) {
+    if (!isNumber(operand))
       throw new CommandError(
         'TypeMismatch',
         `Cannot ${word} with non-numeric argument: {${path}: ${String(operand)}}`,
       );
-    }
     return change((value) => {
       if (value === undefined) return operation === 'multiply' ? calculate('multiply', operand, 0) : operand;
-      if (!isNumber(value)) {
+      if (!isNumber(value))
         throw new CommandError(
           'TypeMismatch',
-          `Cannot apply $${word === 'multiply' ? 'mul' : 'inc'} to a value of non-numeric type. {_id: …} has the field '${path}' of non-numeric type ${typeNameOf(value)}`,
+          `Cannot ${word} the field '${path}' of the type ${typeNameOf(value)}`,
         );
-      }
       const result = calculate(operation, value, operand);
       const isWhole = [value, operand].every((each) => ['int', 'long'].includes(numberTypeOf(each)));
-      if (isWhole && !(result instanceof Long) && numberTypeOf(result) === 'double') {
-        throw new CommandError(
-          'BadValue',
-          `Failed to apply $inc operations to current value for document: integer overflow`,
-        );
-      }
+      if (isWhole && !(result instanceof Long) && numberTypeOf(result) === 'double')
+        throw new CommandError('BadValue', `Cannot ${word} the field '${path}': integer overflow`);
       return result;
     });
   };
@@ -85,32 +79,11 @@ const unset: Compile = () => (slot) => {
 
 const currentDate: Compile = (operand, { now }) => {
   const type = isDocument(operand) ? operand.$type : 'date';
-  if (operand !== true && operand !== false && type !== 'date' && type !== 'timestamp') {
+  if (operand !== true && operand !== false && type !== 'date' && type !== 'timestamp')
     throw new CommandError('BadValue', "The '$type' string field is required to be 'date' or 'timestamp'");
-  }
   return change(() =>
     type === 'date' ? new Date(now) : new Timestamp({ t: Math.floor(Number(now) / 1000), i: 1 }),
   );
-};
-
-const bit: Compile = (operand) => {
-  const [[name, mask] = ['', 0]] = Object.entries((operand ?? {}) as Document);
-  const work = {
-    and: (a: bigint, b: bigint) => a & b,
-    or: (a: bigint, b: bigint) => a | b,
-    xor: (a: bigint, b: bigint) => a ^ b,
-  };
-  const apply = work[name as keyof typeof work];
-  if (apply === undefined)
-    throw new CommandError(
-      'BadValue',
-      `The $bit modifier only supports 'and', 'or', and 'xor', not '${name}'`,
-    );
-  return change((value = 0) => {
-    const isLong = value instanceof Long || mask instanceof Long;
-    const result = apply(BigInt(plainNumber(value)), BigInt(plainNumber(mask)));
-    return isLong ? Long.fromBigInt(result) : Number(BigInt.asIntN(32, result));
-  });
 };
 
 function listAt(value: unknown, operator: string, path: string): unknown[] {
@@ -124,10 +97,7 @@ function listAt(value: unknown, operator: string, path: string): unknown[] {
 function eachOf(operand: unknown, operator: string): unknown[] {
   if (!isDocument(operand) || !('$each' in operand)) return [operand];
   if (Array.isArray(operand.$each)) return operand.$each;
-  throw new CommandError(
-    'BadValue',
-    `The argument to $each in ${operator} must be an array but it was of type ${typeNameOf(operand.$each)}`,
-  );
+  throw new CommandError('BadValue', `The argument to $each in ${operator} must be an array`);
 }
 
 const push: Compile = (operand, { path }) => {
@@ -206,10 +176,7 @@ const pop: Compile = (operand, { path }) => {
 /** `$rename` is of two places; it is here for its operand alone. */
 const rename: Compile = (operand, { path }) => {
   if (typeof operand === 'string' && operand !== path && isTrue(operand)) return () => {};
-  throw new CommandError(
-    'BadValue',
-    `The 'to' field for $rename must be a string other than the source field: ${path}`,
-  );
+  throw new CommandError('BadValue', `$rename needs another name than ${path}`);
 };
 
 export const UPDATE_OPERATORS: Readonly<Record<string, Compile | undefined>> = {
@@ -222,7 +189,6 @@ export const UPDATE_OPERATORS: Readonly<Record<string, Compile | undefined>> = {
   $max: extreme(1),
   $rename: rename,
   $currentDate: currentDate,
-  $bit: bit,
   $push: push,
   $addToSet: addToSet,
   $pull: pull,

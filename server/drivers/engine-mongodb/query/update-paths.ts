@@ -27,18 +27,13 @@ interface PathContext {
 /** Throws CommandError where the path cannot go. */
 export function slotsOf(parts: readonly string[], context: PathContext): Slot[] {
   const slots: Slot[] = [];
-  if (parts.some((part) => part === '')) {
-    throw new CommandError(
-      56,
-      `The update path '${context.path}' contains an empty field name, which is not allowed.`,
-    );
-  }
-  if (parts[0]?.startsWith('$')) {
+  if (parts.some((part) => part === ''))
+    throw new CommandError(56, `The update path '${context.path}' contains an empty field name`);
+  if (parts[0]?.startsWith('$'))
     throw new CommandError(
       'DollarPrefixedFieldName',
       `The dollar ($) prefixed field '${parts[0]}' in '${context.path}' is not valid for storage.`,
     );
-  }
   follow(context.document, { parts, at: 0, context, slots });
   return slots;
 }
@@ -83,9 +78,8 @@ function step(parent: Document | unknown[], name: string, walk: Walk): void {
 }
 
 function pad(list: unknown[], index: number): void {
-  if (index - list.length > MAX_PADDING) {
+  if (index - list.length > MAX_PADDING)
     throw new CommandError('CannotCreateIndex', `can't backfill more than ${MAX_PADDING} elements`);
-  }
   while (list.length < index) list.push(null);
 }
 
@@ -93,20 +87,13 @@ function elementsOf(parent: unknown, part: string, { parts, at, context }: Walk)
   if (part === '$') return [matchedElement(parts.slice(0, at).join('.'), parent, context)];
   if (!Array.isArray(parent)) {
     const path = parts.slice(0, at).join('.');
-    throw new CommandError(
-      'BadValue',
-      `The path '${path}' must exist in the document in order to apply array updates.`,
-    );
+    throw new CommandError('BadValue', `The path '${path}' must be an array for array updates`);
   }
   const name = part.slice(2, -1);
   if (name === '') return parent.map((_, index) => String(index));
   const filter = context.filters.get(name);
-  if (filter === undefined) {
-    throw new CommandError(
-      'BadValue',
-      `No array filter found for identifier '${name}' in path '${context.path}'`,
-    );
-  }
+  if (filter === undefined)
+    throw new CommandError('BadValue', `No array filter '${name}' for the path '${context.path}'`);
   return parent.flatMap((element, index) => (filter({ [name]: element }) ? [String(index)] : []));
 }
 

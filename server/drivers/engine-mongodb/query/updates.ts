@@ -1,5 +1,5 @@
 /** Updates of one document: operators, pipelines and replacements, as MongoDB has them. */
-import { type Document, EJSON, type ObjectId } from 'bson';
+import type { Document, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { isDocument, setField, valueAt } from '../values/field-paths.ts';
@@ -30,12 +30,11 @@ export function compileUpdate(update: unknown, options: UpdateOptions): Update {
   const [first] = Object.keys(update);
   if (first?.startsWith('$')) return compileOperators(update, options);
   const dollar = Object.keys(update).find((name) => name.startsWith('$'));
-  if (dollar !== undefined) {
+  if (dollar !== undefined)
     throw new CommandError(
       'DollarPrefixedFieldName',
-      `The dollar ($) prefixed field '${dollar}' in '${dollar}' is not allowed in the context of an update's replacement document. Consider using an aggregation pipeline with $replaceWith.`,
+      `The dollar ($) prefixed field '${dollar}' is not allowed in a replacement`,
     );
-  }
   return (document) =>
     '_id' in update ? { ...update } : '_id' in document ? { _id: document._id, ...update } : update;
 }
@@ -44,18 +43,9 @@ function compileOperators(update: Document, options: UpdateOptions): Update {
   const filters = readArrayFilters(options.arrayFilters ?? []);
   const steps = Object.entries(update).flatMap(([operator, fields]) => {
     const compile = Object.hasOwn(UPDATE_OPERATORS, operator) ? UPDATE_OPERATORS[operator] : undefined;
-    if (compile === undefined) {
-      throw new CommandError(
-        'FailedToParse',
-        `Unknown modifier: ${operator}. Expected a valid update modifier or pipeline-style update specified as an array`,
-      );
-    }
-    if (!isDocument(fields)) {
-      throw new CommandError(
-        'FailedToParse',
-        `Modifiers operate on fields but we found type ${typeof fields} instead. For example: {$mod: {<field>: ...}} not {${operator}: ${EJSON.stringify(fields)}}`,
-      );
-    }
+    if (compile === undefined) throw new CommandError('FailedToParse', `Unknown modifier: ${operator}`);
+    if (!isDocument(fields))
+      throw new CommandError('FailedToParse', `Modifiers operate on fields: {${operator}: {<field>: ...}}`);
     return Object.entries(fields).map(([path, operand]) => ({
       operator,
       path,
@@ -119,16 +109,9 @@ function readArrayFilters(filters: readonly Document[]): Map<string, Filter> {
   const compiled = new Map<string, Filter>();
   for (const filter of filters) {
     const name = identifierOf(filter);
-    if (name === undefined)
-      throw new CommandError(
-        'FailedToParse',
-        'Cannot use an expression without a top-level field name in arrayFilters',
-      );
+    if (name === undefined) throw new CommandError('FailedToParse', 'An array filter needs a field name');
     if (compiled.has(name))
-      throw new CommandError(
-        'FailedToParse',
-        `Found multiple array filters with the same top-level field name ${name}`,
-      );
+      throw new CommandError('FailedToParse', `Found multiple array filters of the name ${name}`);
     compiled.set(name, compileFilter(filter));
   }
   return compiled;
@@ -148,10 +131,7 @@ function identifierOf(filter: Document): string | undefined {
 function refuseUnused(filters: ReadonlyMap<string, Filter>, paths: readonly string[]): void {
   for (const name of filters.keys()) {
     if (paths.some((path) => path.includes(`$[${name}]`))) continue;
-    throw new CommandError(
-      'FailedToParse',
-      `The array filter for identifier '${name}' was not used in the update`,
-    );
+    throw new CommandError('FailedToParse', `The array filter '${name}' was not used in the update`);
   }
 }
 

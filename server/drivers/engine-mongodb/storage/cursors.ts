@@ -81,12 +81,11 @@ export class Cursors {
     let bytes = 0;
     for (let next = rest.next(); !next.done; next = rest.next()) {
       bytes += next.value.length + 64;
-      if (held + bytes > MAX_HELD_BYTES) {
+      if (held + bytes > MAX_HELD_BYTES)
         throw new CommandError(
           'QueryExceededMemoryLimitNoDiskUseAllowed',
-          `Results of open cursors exceeded ${MAX_HELD_BYTES} bytes. Read or kill the others first.`,
+          `Results of open cursors exceeded ${MAX_HELD_BYTES} bytes: read or kill the others first`,
         );
-      }
       list.push(next.value);
     }
     return { documents: list.values(), bytes };
@@ -95,9 +94,8 @@ export class Cursors {
   more(command: Document, namespace: string): Document {
     const key = String(command.getMore);
     const cursor = this.#open.get(key);
-    if (cursor === undefined || cursor.namespace !== namespace) {
+    if (cursor === undefined || cursor.namespace !== namespace)
       throw new CommandError('CursorNotFound', `cursor id ${key} not found`);
-    }
     // It ends when the next part cannot be read.
     this.#open.delete(key);
     const { batch, rest } = take(

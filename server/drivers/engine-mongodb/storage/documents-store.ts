@@ -347,6 +347,6 @@ function asCommandError(error: unknown): unknown {
   if ((error as { errcode?: number }).errcode !== SQLITE_FULL) return error;
   return new CommandError(
     'OutOfDiskSpace',
-    'The database has reached its size limit. Delete documents to make room.',
+    'The database has reached its size limit. Delete documents to make room',
   );
 }

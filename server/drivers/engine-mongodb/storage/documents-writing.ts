@@ -130,10 +130,9 @@ export function refuseId(id: unknown): void {
     tag === TAG.array ? 'array' : tag === TAG.regex ? 'regex' : tag === TAG.undefined ? 'undefined' : null;
   if (name !== null) throw new CommandError('InvalidIdField', `The '_id' value cannot be of type ${name}`);
   const dollar = isDocument(id) ? Object.keys(id).find((key) => key.startsWith('$')) : undefined;
-  if (dollar !== undefined) {
+  if (dollar !== undefined)
     throw new CommandError(
       'DollarPrefixedFieldName',
       `_id fields may not contain '$'-prefixed fields: ${dollar} is not valid for storage.`,
     );
-  }
 }

@@ -33,9 +33,7 @@ export interface DocumentSequence {
 export function decodeCommand(body: RawDocument, sequences: readonly DocumentSequence[] = []): Document {
   const command = decodeDocument(body, RAW_FIELDS);
   for (const { identifier, documents } of sequences) {
-    if (identifier in command) {
-      throw new CommandError(40413, `duplicate field '${identifier}' in an OP_MSG`);
-    }
+    if (identifier in command) throw new CommandError(40413, `duplicate field '${identifier}' in an OP_MSG`);
     command[identifier] =
       identifier in RAW_FIELDS ? documents : documents.map((bytes) => decodeDocument(bytes));
   }
@@ -70,9 +68,8 @@ export function tooLarge(bytes: number): CommandError {
 /** From what `bson` makes to what this engine works with; changes it in place. */
 function settle(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (depth > MAX_DEPTH) {
+  if (depth > MAX_DEPTH)
     throw new CommandError('Overflow', `Document exceeds maximum nesting depth of ${MAX_DEPTH}`);
-  }
   if (value instanceof Int32) return value.value;
   if (value instanceof Double) return settleDouble(value);
   if (Array.isArray(value)) {

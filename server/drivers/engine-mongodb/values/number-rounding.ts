@@ -11,12 +11,8 @@ export function roundNumber(
   value: BsonNumber,
   { places, mode }: { places: number; mode: RoundingMode },
 ): BsonNumber {
-  if (!Number.isInteger(places) || places < -20 || places > 100) {
-    throw new CommandError(
-      51083,
-      `cannot apply rounding with precision value ${places}: it must be in [-20, 100]`,
-    );
-  }
+  if (!Number.isInteger(places) || places < -20 || places > 100)
+    throw new CommandError(51083, `cannot round to ${places} places: it must be in [-20, 100]`);
   const isWhole = value instanceof Long || (typeof value === 'number' && Number.isInteger(value));
   if (!Number.isFinite(plainNumber(value)) || (isWhole && places >= 0)) return value;
   const exact = readDecimal(asDecimal(value));

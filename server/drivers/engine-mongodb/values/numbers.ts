@@ -128,9 +128,8 @@ export function toType(value: BsonNumber | string, like: readonly BsonNumber[], 
   if (type === 'double') return asDouble(Number(typeof value === 'string' ? value : plainNumber(value)));
   if (type !== 'int' && type !== 'long') throw new CommandError('BadValue', `Unknown type name: ${type}`);
   const whole = value instanceof Long ? value.toBigInt() : wholeOf(value);
-  if (name === 'int' && BigInt.asIntN(32, whole) !== whole) {
+  if (name === 'int' && BigInt.asIntN(32, whole) !== whole)
     throw new CommandError(241, 'Conversion would overflow target type in $convert with no onError value');
-  }
   return asInteger(whole, type === 'long');
 }
 
@@ -138,8 +137,5 @@ function wholeOf(value: BsonNumber | string): bigint {
   if (typeof value === 'string' && /^[+-]?\d+$/.test(value)) return BigInt(value);
   const number = Math.trunc(typeof value === 'string' ? Number.NaN : plainNumber(value));
   if (Number.isFinite(number)) return BigInt(number);
-  throw new CommandError(
-    241,
-    'Attempt to convert a value that is no whole number in $convert with no onError value',
-  );
+  throw new CommandError(241, 'A value that is no whole number in $convert with no onError value');
 }

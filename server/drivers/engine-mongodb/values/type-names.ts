@@ -3,54 +3,38 @@ import { BSONSymbol, Decimal128, Double, Long, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { TAG, tagOf } from './key-order.ts';
 
-const NUMBERS: Readonly<Record<number, string>> = {
-  1: 'double',
-  2: 'string',
-  3: 'object',
-  4: 'array',
-  5: 'binData',
-  6: 'undefined',
-  7: 'objectId',
-  8: 'bool',
-  9: 'date',
-  10: 'null',
-  11: 'regex',
-  12: 'dbPointer',
-  13: 'javascript',
-  14: 'symbol',
-  15: 'javascriptWithScope',
-  16: 'int',
-  17: 'timestamp',
-  18: 'long',
-  19: 'decimal',
-  [-1]: 'minKey',
-  127: 'maxKey',
-};
-const NAMES = new Set([...Object.values(NUMBERS), 'number']);
-
-const BY_TAG: Readonly<Record<number, string>> = {
-  [TAG.minKey]: 'minKey',
-  [TAG.undefined]: 'missing',
-  [TAG.null]: 'null',
-  [TAG.string]: 'string',
-  [TAG.object]: 'object',
-  [TAG.array]: 'array',
-  [TAG.binary]: 'binData',
-  [TAG.objectId]: 'objectId',
-  [TAG.boolean]: 'bool',
-  [TAG.date]: 'date',
-  [TAG.timestamp]: 'timestamp',
-  [TAG.regex]: 'regex',
-  [TAG.code]: 'javascript',
-  [TAG.codeWithScope]: 'javascriptWithScope',
-  [TAG.maxKey]: 'maxKey',
-};
+/** Their number, their name, and the tag of those whose values have one of their own. */
+const TYPES: readonly (readonly [number, string, number?])[] = [
+  [1, 'double'],
+  [2, 'string', TAG.string],
+  [3, 'object', TAG.object],
+  [4, 'array', TAG.array],
+  [5, 'binData', TAG.binary],
+  [6, 'undefined'],
+  [7, 'objectId', TAG.objectId],
+  [8, 'bool', TAG.boolean],
+  [9, 'date', TAG.date],
+  [10, 'null', TAG.null],
+  [11, 'regex', TAG.regex],
+  [13, 'javascript', TAG.code],
+  [14, 'symbol'],
+  [15, 'javascriptWithScope', TAG.codeWithScope],
+  [16, 'int'],
+  [17, 'timestamp', TAG.timestamp],
+  [18, 'long'],
+  [19, 'decimal'],
+  [-1, 'minKey', TAG.minKey],
+  [127, 'maxKey', TAG.maxKey],
+];
+const NUMBERS = new Map(TYPES.map(([number, name]) => [number, name]));
+const NAMES = new Set([...NUMBERS.values(), 'number']);
+const BY_TAG = new Map([...TYPES.map(([, name, tag]) => [tag, name] as const), [TAG.undefined, 'missing']]);
 
 /** The name of a value's type, as `$type` of an aggregation gives it. */
 export function typeNameOf(value: unknown): string {
   const tag = tagOf(value);
   if (tag === TAG.number) return numberTypeOf(value);
-  return value instanceof BSONSymbol ? 'symbol' : (BY_TAG[tag] ?? 'object');
+  return value instanceof BSONSymbol ? 'symbol' : (BY_TAG.get(tag) ?? 'object');
 }
 
 /** `int`, `long`, `double` or `decimal`. */
@@ -74,10 +58,9 @@ export function readTypes(value: unknown): string[] {
   const list = Array.isArray(value) ? value : [value];
   if (list.length === 0) throw new CommandError('FailedToParse', '$type must match at least one type');
   return list.map((each) => {
-    const name = typeof each === 'string' ? each : NUMBERS[Number(each)];
-    if (name === undefined || !NAMES.has(name)) {
+    const name = typeof each === 'string' ? each : NUMBERS.get(Number(each));
+    if (name === undefined || !NAMES.has(name))
       throw new CommandError('BadValue', `Unknown type name alias: ${String(each)}`);
-    }
     return name;
   });
 }
