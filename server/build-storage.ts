@@ -1,5 +1,4 @@
 /** The part of the composition root that makes object storage. */
-
 import type { Config } from './config/config.ts';
 import { JobRuns } from './metadata/job-runs.ts';
 import { JobRunsStore } from './metadata/job-runs-store.ts';

@@ -1,5 +1,4 @@
 /** A page of 1,000 out of a million objects, at the beginning, in the middle and at the end. */
-
 import { Client } from '../../test/harness/client.ts';
 import { fillBucket } from '../filling.ts';
 import { compare, interleave } from '../ratios.ts';

@@ -1,5 +1,4 @@
 /** What an access key may be given: no more than the credential that makes it, or revokes it. */
-
 import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';

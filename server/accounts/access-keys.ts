@@ -1,5 +1,4 @@
 /** Further keys of an account, each with a name, scopes, limits and an S3 key pair. */
-
 import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';

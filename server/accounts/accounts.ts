@@ -1,5 +1,4 @@
 /** Accounts: they register, are shown, changed and closed. */
-
 import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';

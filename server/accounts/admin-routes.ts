@@ -1,5 +1,4 @@
 /** Endpoints for administrators and for the operator's command line. */
-
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';

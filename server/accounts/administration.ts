@@ -1,5 +1,4 @@
 /** What administrators do with accounts. */
-
 import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';

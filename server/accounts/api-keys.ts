@@ -1,5 +1,4 @@
 /** The account's own key: one current key, and after a rotation the older ones until their overlap ends. */
-
 import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';

@@ -3,7 +3,6 @@
  * usual request costs two look-ups; whoever revokes, rotates, suspends or closes calls
  * forget… after its commit, and the credential is refused from then on.
  */
-
 import { type BucketLimit, NOBODY, type Principal, type Scope } from '../calls/principal.ts';
 import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';

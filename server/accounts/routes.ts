@@ -1,5 +1,4 @@
 /** The account's own endpoints (contract §3). */
-
 import { refuseCrossSite } from '../http/credentials.ts';
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { pageHeaders } from '../http/page.ts';

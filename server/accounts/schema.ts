@@ -1,5 +1,4 @@
 /** What accounts look like from outside (contract §3). */
-
 import { SCOPES } from '../calls/principal.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import {

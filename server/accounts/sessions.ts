@@ -1,5 +1,4 @@
 /** Logging in and out of the console. A session is an opaque token, stored as its hash. */
-
 import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';

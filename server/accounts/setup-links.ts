@@ -1,5 +1,4 @@
 /** The first administrator: made by who holds the one-use link that the first start prints. */
-
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
 import type { Clock } from '../platform/clock.ts';

@@ -1,5 +1,4 @@
 /** The pages behind the one-use set-up link: a form that makes the first administrator, or why not. */
-
 import { PAGE_STYLE } from '../http/page.ts';
 import { EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH } from './account-fields.ts';
 

@@ -1,5 +1,4 @@
 /** Billing for administrators: prices, statements, revenue, and whether the ledger is sound. */
-
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';

@@ -3,7 +3,6 @@
  * was used equal to what was charged, every machine that runs metered. While anything is wrong an alarm says
  * so, and nothing that costs credits is begun.
  */
-
 import type { ReadingThreads } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';

@@ -3,7 +3,6 @@
  * at the same time cannot spend the same credits. When the account has nothing else left, they pay for what
  * still runs.
  */
-
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';

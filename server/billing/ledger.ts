@@ -9,7 +9,6 @@
  * what an account no longer could.
  * Amounts are whole micro-credits (1 credit = 1,000,000), as bigint.
  */
-
 import type { Metadata, RowIdOf, Statement } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
 import { CheckStore } from './checks-store.ts';

@@ -2,7 +2,6 @@
  * The credits that a plan gives each month, once for an account and a calendar month (UTC): the transfer's
  * id says which, and the ledger takes no id twice.
  */
-
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { transferStatements } from './ledger.ts';

@@ -1,5 +1,4 @@
 /** Plans, who has which, and quotas over REST. */
-
 import { accountNotFound } from '../accounts/accounts.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';

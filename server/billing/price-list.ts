@@ -1,5 +1,4 @@
 /** Prices as accounts see them and as the operator sets them. */
-
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Receipt } from '../metadata/receipt.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';

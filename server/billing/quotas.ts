@@ -2,7 +2,6 @@
  * What an account may have at most. A claim is refused by the commit that would go beyond, so that no number
  * of requests at once gets past a limit; what is there already stays when a limit is lowered.
  */
-
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
 import type { QuotaRow, QuotaStore } from './quota-store.ts';

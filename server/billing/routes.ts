@@ -1,5 +1,4 @@
 /** Billing over REST: what an account used, paid, and will pay. */
-
 import { varyOn } from '../http/cors.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';

@@ -3,7 +3,6 @@
  * transfers of the ledger, those of each line in one commit. Settling twice charges once, and settling more
  * often charges the same. Between settlements nothing is owed that is not in the lines.
  */
-
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyLocks } from '../platform/keyed-mutex.ts';

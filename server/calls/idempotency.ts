@@ -9,7 +9,6 @@
  * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's fingerprint,
  * from which a password in it could be guessed.
  */
-
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';

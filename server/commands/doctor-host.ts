@@ -1,5 +1,4 @@
 /** The part of `cloudlet doctor` that looks at the machine: disk, ports, clock, limits, versions. */
-
 import { lookup } from 'node:dns/promises';
 import { constants } from 'node:fs';
 import { access, mkdtemp, readFile, realpath, rmdir, statfs } from 'node:fs/promises';

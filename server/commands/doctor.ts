@@ -1,5 +1,4 @@
 /** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
-
 import type { Config } from '../config/config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';

@@ -1,5 +1,4 @@
 /** Whether others on the network could read what users send. */
-
 import type { Config } from '../config/config.ts';
 import { isLoopback } from '../http/host-check.ts';
 

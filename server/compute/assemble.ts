@@ -1,29 +1,28 @@
 /** All of compute, put together on an engine and a front: by the composition root, and by tests. */
-
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import { AccountStops } from './account-stops.ts';
-import { Actions } from './actions.ts';
-import type { AddressPool } from './addresses.ts';
-import { Exposures, type ExposuresDeps } from './exposures.ts';
-import type { Front } from './front.ts';
 import type { Hypervisor } from './hypervisor.ts';
-import { ImageImports } from './image-imports.ts';
-import type { ImageSources } from './image-sources.ts';
-import { ImageStore } from './image-store.ts';
-import { Images } from './images.ts';
-import { Lifecycle } from './lifecycle.ts';
-import { Machines, type OpenFiles } from './machines.ts';
-import { Power } from './power.ts';
-import { Recovery } from './reconcile.ts';
-import { Removal } from './removal.ts';
-import { Runs } from './runs.ts';
-import type { VmStore } from './store.ts';
-import { Supervisor } from './supervisor.ts';
-import { VmAnswers } from './vm-answer.ts';
-import type { VmBilling } from './vm-billing.ts';
-import type { Announce } from './vm-events.ts';
+import { ImageImports } from './images/image-imports.ts';
+import type { ImageSources } from './images/image-sources.ts';
+import { ImageStore } from './images/image-store.ts';
+import { Images } from './images/images.ts';
+import type { Front } from './ingress.ts';
+import { AccountStops } from './machines/account-stops.ts';
+import { Actions } from './machines/actions.ts';
+import type { AddressPool } from './machines/addresses.ts';
+import { Exposures, type ExposuresDeps } from './machines/exposures.ts';
+import { Lifecycle } from './machines/lifecycle.ts';
+import { Machines, type OpenFiles } from './machines/machines.ts';
+import { Power } from './machines/power.ts';
+import { Recovery } from './machines/reconcile.ts';
+import { Removal } from './machines/removal.ts';
+import { Runs } from './machines/runs.ts';
+import { Supervisor } from './machines/supervisor.ts';
+import { VmAnswers } from './machines/vm-answer.ts';
+import type { VmBilling } from './machines/vm-billing.ts';
+import type { Announce } from './machines/vm-events.ts';
+import type { VmStore } from './machines/vm-store.ts';
 
 export interface ComputeParts {
   readonly metadata: Metadata;

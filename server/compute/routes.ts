@@ -1,10 +1,10 @@
 /** Compute over REST: who may call what. */
 import type { Route } from '../http/route.ts';
-import { type ConsoleRoutesDeps, consoleRoutes } from './console-routes.ts';
-import { type ImageRoutesDeps, imageRoutes } from './image-routes.ts';
-import { type MetricsRoutesDeps, metricsRoutes } from './metrics-routes.ts';
-import { vmAdminRoutes } from './vm-admin-routes.ts';
-import { type VmRoutesDeps, vmRoutes } from './vm-routes.ts';
+import { type ConsoleRoutesDeps, consoleRoutes } from './console/console-routes.ts';
+import { type ImageRoutesDeps, imageRoutes } from './images/image-routes.ts';
+import { vmAdminRoutes } from './machines/vm-admin-routes.ts';
+import { type VmRoutesDeps, vmRoutes } from './machines/vm-routes.ts';
+import { type MetricsRoutesDeps, metricsRoutes } from './metrics/metrics-routes.ts';
 
 export type ComputeRoutesDeps = VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps;
 

@@ -2,7 +2,7 @@
 import { Paging } from '../http/paging.ts';
 import { Reason } from '../http/reason.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import { VM_STATES } from './transitions.ts';
+import { VM_STATES } from './machines/transitions.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 

@@ -1,5 +1,4 @@
 /** Puts the databases domain together, of whatever engines and stores it is given. */
-
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { SamplesStore } from '../metadata/samples-store.ts';

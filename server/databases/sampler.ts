@@ -2,7 +2,6 @@
  * Measures databases: those in use every few seconds, the others in turn. What they take is written down for
  * their owner and for billing, and one over its size limit becomes read-only until it has room again.
  */
-
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { SampleUpkeep } from '../metadata/sample-history.ts';
 import { FINE_STEP } from '../metadata/samples-store.ts';

@@ -1,5 +1,4 @@
 /** The API describing itself. */
-
 import { Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import { docsPage } from './docs-page.ts';

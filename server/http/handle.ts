@@ -1,7 +1,7 @@
 /** From a declared route to a function that answers one request. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, JSON_TYPE } from './answer.ts';
-import { answerLater, type LaterDeps, prefersLater } from './later.ts';
+import { answerLater, type LaterDeps, prefersLater } from './async-operations.ts';
 import { type OnceInput, once, type Retry, WITHOUT_KEY } from './once.ts';
 import { ACCEPTED } from './operation-view.ts';
 import { mayAnswerLater, type Route, statusOf, takesIdempotencyKey } from './route.ts';

@@ -1,5 +1,4 @@
 /** Where one begins who only knows the address: a page for people, an index for programs. */
-
 import { namedObject, Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import { varyOn } from './cors.ts';

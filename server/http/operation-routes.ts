@@ -1,5 +1,4 @@
 /** What became of a call that was answered before it had ended. */
-
 import type { Operations } from '../calls/operations.ts';
 import { Type } from '../platform/json-schema.ts';
 import { OperationView, presentOperation } from './operation-view.ts';

@@ -1,5 +1,4 @@
 /** An operation as its caller sees it, in the 202 that begins it and when it is looked up. */
-
 import type { Operation } from '../calls/operations.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';

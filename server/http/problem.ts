@@ -1,5 +1,4 @@
 /** AppError → application/problem+json (RFC 9457) with the members of the contract §2. */
-
 import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
 

@@ -1,5 +1,4 @@
 /** Token buckets in memory, one per caller; and the two families of headers that tell about them. */
-
 import type { Principal } from '../calls/principal.ts';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';

@@ -1,5 +1,4 @@
 /** What long jobs remember of themselves across restarts. */
-
 import type { JobRunsStore } from './job-runs-store.ts';
 import type { Metadata } from './metadata.ts';
 

@@ -2,7 +2,6 @@
  * Whether new bytes may be stored: after a failed fsync nobody knows what the disk holds, so nothing is
  * added to it.
  */
-
 import type { Alarms } from './alarms.ts';
 import { AppError } from './errors.ts';
 

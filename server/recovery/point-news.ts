@@ -1,5 +1,4 @@
 /** What webhooks of administrators are told of recovery points; other accounts are told nothing. */
-
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { OutlookStore } from './outlook-store.ts';

@@ -3,7 +3,6 @@
  * with nobody at hand; and the recovery key, which a person keeps for the day when the cloud is lost. The
  * recovery key is kept here only until somebody has proved to have it.
  */
-
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField, isAppError } from '../platform/errors.ts';

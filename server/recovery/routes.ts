@@ -1,5 +1,5 @@
 /** Recovery points over REST, for administrators. */
-import { prefersLater } from '../http/later.ts';
+import { prefersLater } from '../http/async-operations.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';

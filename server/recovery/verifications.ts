@@ -1,5 +1,4 @@
 /** Verifies recovery points, one at a time, also while another is being made. */
-
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';

@@ -1,5 +1,4 @@
 /** Status, health, metrics, and the operator's maintenance calls. */
-
 import { defineRoute, type Route } from '../http/route.ts';
 import { AppError } from '../platform/errors.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';

@@ -1,5 +1,4 @@
 /** The state of the cloud as a whole. */
-
 import type { Alarm, Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isWritable } from '../platform/writable.ts';

@@ -2,7 +2,6 @@
  * When versions were last downloaded. Kept in memory and written every few seconds, so that a download
  * costs no write; listings overlay what is not written yet. A crash loses at most those seconds.
  */
-
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { ObjectStore } from './store.ts';

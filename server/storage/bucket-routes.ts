@@ -1,5 +1,4 @@
 /** Buckets over REST. */
-
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';

@@ -1,5 +1,4 @@
 /** Bytes of objects over REST: downloads, and signed links on both origins. */
-
 import { contentDisposition } from '../http/content-disposition.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { sendContent } from '../http/send-content.ts';

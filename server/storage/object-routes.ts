@@ -1,5 +1,4 @@
 /** Objects over REST: listed, described, deleted. */
-
 import { linkHeader } from '../http/link-header.ts';
 import { jsonTexts, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';

@@ -1,5 +1,4 @@
 /** Uploads over REST: a form in any order becomes a published version. */
-
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { unknownFields } from '../http/unknown-members.ts';

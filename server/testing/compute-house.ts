@@ -2,13 +2,13 @@
 import { pino } from 'pino';
 import { buildBilling } from '../build-billing.ts';
 import type { Call } from '../calls/principal.ts';
-import { AddressPool } from '../compute/addresses.ts';
 import { assembleCompute } from '../compute/assemble.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
-import { ImageSources } from '../compute/image-sources.ts';
-import type { OpenFiles } from '../compute/machines.ts';
-import { VmStore } from '../compute/store.ts';
-import type { VmBilling } from '../compute/vm-billing.ts';
+import { ImageSources } from '../compute/images/image-sources.ts';
+import { AddressPool } from '../compute/machines/addresses.ts';
+import type { OpenFiles } from '../compute/machines/machines.ts';
+import type { VmBilling } from '../compute/machines/vm-billing.ts';
+import { VmStore } from '../compute/machines/vm-store.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -16,8 +16,8 @@ import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
-import { ScriptedFront } from './scripted-front.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
+import { ScriptedFront } from './scripted-ingress.ts';
 
 const TEST_POOL = '127.80.0.0/16';
 export const TEST_ORPHAN_GRACE_MS = 600_000;

@@ -3,7 +3,6 @@
  * guests live in an Engine, as real ones live in processes: they outlast the ScriptedHypervisor that speaks
  * of them. For tests of the domain only.
  */
-
 import type {
   GuestEnd,
   GuestFact,

@@ -1,5 +1,4 @@
 /** Everything of webhooks on a real database, with a clock that obeys. For tests. */
-
 import type { Principal } from '../calls/principal.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { Changes } from '../metadata/change.ts';

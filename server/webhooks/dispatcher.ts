@@ -7,7 +7,6 @@
  * for its retry and holds up nothing. Attempts to many webhooks run side by side, and those that were served
  * least recently go first.
  */
-
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';

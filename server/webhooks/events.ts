@@ -1,5 +1,4 @@
 /** Events: written by other domains in the very commit of the change they tell of. */
-
 import type { Statement } from '../metadata/metadata.ts';
 import { newId } from '../platform/ids.ts';
 import { insertEventIfHeard } from './deliveries-store.ts';

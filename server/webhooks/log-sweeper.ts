@@ -1,5 +1,4 @@
 /** Keeps the log of what was sent within bounds, of age and of length. */
-
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DeliveryStore } from './deliveries-store.ts';

@@ -1,5 +1,4 @@
 /** Webhooks over REST. */
-
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';

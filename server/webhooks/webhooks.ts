@@ -1,5 +1,4 @@
 /** Webhooks: made, found, changed and removed by their owner. */
-
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';

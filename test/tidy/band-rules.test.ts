@@ -10,6 +10,8 @@ const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
   ['server/storage/objects.ts', '../http/route.ts', true],
   ['server/storage/routes.ts', '../http/route.ts', false],
   ['server/storage/schema.ts', '../http/route.ts', false],
+  ['server/compute/images/image-routes.ts', '../../http/route.ts', false],
+  ['server/compute/images/images.ts', '../../http/route.ts', true],
   ['server/storage/routes.ts', '../http/list-page.ts', false],
   ['server/storage/objects.ts', '../http/list-page.ts', true],
   ['server/storage/objects.ts', '../accounts/store.ts', true],

@@ -57,7 +57,7 @@ function seesEverything(path: string): boolean {
  * A domain shows itself to the JSON edge in these files; what they turn requests into knows nothing of it.
  */
 function speaksHttp(path: string): boolean {
-  return /^server\/[^/]+\/(?:routes|schema|[a-z-]+-(?:routes|schema|page))\.ts$/.test(path);
+  return /^server\/(?:[^/]+\/){1,2}(?:routes|schema|[a-z-]+-(?:routes|schema|page))\.ts$/.test(path);
 }
 
 /** What is wrong with `from` importing `to`, or undefined. */

@@ -1,5 +1,4 @@
 /** Connections to a tenant's file, none of which trusts what is in the file or in a statement. */
-
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import type { Room } from '../engine-children/child-call.ts';

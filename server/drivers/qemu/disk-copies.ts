@@ -10,7 +10,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { GuestFile, GuestFiles } from '../../compute/point-machines.ts';
+import type { GuestFile, GuestFiles } from '../../compute/machines/point-machines.ts';
 import { randomName } from '../../platform/ids.ts';
 import { HOLE } from '../../recovery/chunks.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';

@@ -1,5 +1,4 @@
 /** The present run of each guest, by what is written down and by what really runs. */
-
 import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { lastLine } from '../host-process/foreign-files.ts';

@@ -1,5 +1,4 @@
 /** Guests as QEMU processes on this host. */
-
 import type * as hv from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';

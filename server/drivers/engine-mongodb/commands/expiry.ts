@@ -1,5 +1,4 @@
 /** Removes the documents whose time is over, as indexes with `expireAfterSeconds` ask for. */
-
 import { plainNumber } from '../values/numbers.ts';
 import { type CommandScope, find } from './command-scope.ts';
 

@@ -1,5 +1,4 @@
 /** Documents as BSON, and the keys of their indexes, in one SQLite file. */
-
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';

@@ -1,0 +1,84 @@
+/**
+ * Tickets for consoles: a browser cannot send a key with a WebSocket, and a key does not belong in an
+ * address. A ticket is good once, for a minute, for one machine. Kept in memory only.
+ */
+import type { Principal } from '../../calls/principal.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { randomBase62 } from '../../platform/ids.ts';
+
+const LIFE_MS = 60_000;
+/** Unused ones of one account; the oldest makes room. */
+const MAX_PER_ACCOUNT = 100;
+/** 256 bits. */
+const CHARACTERS = 43;
+
+interface Ticket {
+  readonly vmId: string;
+  readonly principal: Principal;
+  /** Of the monotonic clock, ms. */
+  readonly endsAt: number;
+}
+
+export class ConsoleTickets {
+  readonly #clock: Clock;
+  /** Oldest first, which is also the order in which they end. */
+  readonly #tickets = new Map<string, Ticket>();
+  readonly #byAccount = new Map<number, Set<string>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How many could be used now. */
+  get size(): number {
+    this.#sweep();
+    return this.#tickets.size;
+  }
+
+  /** `expiresAt`: ms since 1970. */
+  issue(principal: Principal, vmId: string): { ticket: string; expiresAt: number } {
+    this.#sweep();
+    const { accountId } = principal;
+    const own = this.#byAccount.get(accountId) ?? new Set();
+    this.#byAccount.set(accountId, own);
+    const [oldest] = own;
+    if (oldest !== undefined && own.size >= MAX_PER_ACCOUNT) this.#remove(oldest);
+    const ticket = randomBase62(CHARACTERS);
+    this.#tickets.set(ticket, { vmId, principal, endsAt: this.#clock.monotonic() + LIFE_MS });
+    own.add(ticket);
+    return { ticket, expiresAt: this.#clock.now() + LIFE_MS };
+  }
+
+  /** Who the ticket was given to. Whatever comes of it, it is used up. Throws `invalid_ticket`. */
+  redeem(ticket: string, vmId: string): Principal {
+    this.#sweep();
+    const found = this.#tickets.get(ticket);
+    this.#remove(ticket);
+    if (found?.vmId === vmId) return found.principal;
+    throw new AppError(
+      'invalid_ticket',
+      'This ticket is unknown, used, older than 60 s or for another machine',
+      {
+        hint: 'Get a new one from POST /api/vms/{vm_id}/console-tickets',
+      },
+    );
+  }
+
+  #sweep(): void {
+    const now = this.#clock.monotonic();
+    for (const [ticket, { endsAt }] of this.#tickets) {
+      if (endsAt > now) return;
+      this.#remove(ticket);
+    }
+  }
+
+  #remove(ticket: string): void {
+    const found = this.#tickets.get(ticket);
+    if (!found) return;
+    this.#tickets.delete(ticket);
+    const own = this.#byAccount.get(found.principal.accountId);
+    own?.delete(ticket);
+    if (own?.size === 0) this.#byAccount.delete(found.principal.accountId);
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Serial consoles for many viewers. The engine gives one console per guest to one caller: that is us. It is
+ * opened for the first viewer and kept until the guest stops, so that the next one sees what came meanwhile.
+ */
+import { AppError } from '../../platform/errors.ts';
+import type { GuestConsole, Hypervisor } from '../hypervisor.ts';
+import { ByteRing } from './byte-ring.ts';
+
+export interface ConsolesDeps {
+  readonly hypervisor: Pick<Hypervisor, 'capabilities' | 'openConsole' | 'consoleLog'>;
+}
+
+/** Whoever looks at a console. Must not keep the sender waiting, and may not change the bytes. */
+export interface Viewer {
+  send(bytes: Uint8Array): void;
+  /** The guest stopped, or the engine lost its console. Called once. */
+  end(): void;
+}
+
+/** A place before a console, taken until leave(). */
+export interface Seat {
+  /** Sends what the guest wrote last (at most 64 KiB), and from now on all it writes. */
+  watch(viewer: Viewer): void;
+  /** Resolves when the guest took the bytes, in the order in which all viewers sent them, or is gone. */
+  write(bytes: Uint8Array): Promise<void>;
+  leave(): void;
+}
+
+const REPLAY_BYTES = 64 * 1024;
+const MAX_SEATS = 32;
+
+export class Consoles {
+  readonly #deps: ConsolesDeps;
+  readonly #shared = new Map<string, Promise<SharedConsole | null>>();
+  readonly #open = new Set<SharedConsole>();
+
+  constructor(deps: ConsolesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * A place before the guest's console. Throws `vm_not_running`, `engine_unavailable` (it has no consoles),
+   * `overloaded` (32 viewers are there).
+   */
+  async join(vmId: string): Promise<Seat> {
+    if (!this.#deps.hypervisor.capabilities.console) {
+      throw new AppError('engine_unavailable', 'The engine of this virtual machine offers no console');
+    }
+    const shared = await this.#of(vmId);
+    if (shared === null || shared.isEnded) {
+      throw new AppError('vm_not_running', 'A virtual machine has a console only while it runs');
+    }
+    return shared.take();
+  }
+
+  /** Lets go of all consoles and viewers; the guests run on. */
+  close(): void {
+    for (const shared of this.#open) shared.release();
+  }
+
+  #of(vmId: string): Promise<SharedConsole | null> {
+    const known = this.#shared.get(vmId);
+    if (known) return known;
+    const opening = this.#openFor(vmId);
+    this.#shared.set(vmId, opening);
+    const forget = () => {
+      if (this.#shared.get(vmId) === opening) this.#shared.delete(vmId);
+    };
+    opening.then((shared) => {
+      if (shared === null) forget();
+      else
+        shared.onEnd(() => {
+          forget();
+          this.#open.delete(shared);
+        });
+    }, forget);
+    return opening;
+  }
+
+  async #openFor(vmId: string): Promise<SharedConsole | null> {
+    const { hypervisor } = this.#deps;
+    const guest = await hypervisor.openConsole(vmId);
+    if (guest === null) return null;
+    const shared = new SharedConsole(guest);
+    this.#open.add(shared);
+    try {
+      // After opening, so that nothing is missed; what came both ways is counted once.
+      shared.begin(await hypervisor.consoleLog(vmId, REPLAY_BYTES));
+    } catch (error) {
+      this.#open.delete(shared);
+      shared.release();
+      throw error;
+    }
+    return shared;
+  }
+}
+
+class SharedConsole {
+  readonly #guest: GuestConsole;
+  readonly #ring = new ByteRing(REPLAY_BYTES);
+  readonly #seats = new Set<Seat>();
+  readonly #viewers = new Map<Seat, Viewer>();
+  /** What came before the engine's log was read; null afterwards. */
+  #early: Uint8Array[] | null = [];
+  #lastWrite: Promise<void> = Promise.resolve();
+  #isEnded = false;
+  #onEnd: (() => void) | undefined;
+
+  constructor(guest: GuestConsole) {
+    this.#guest = guest;
+    guest.onData((bytes) => this.#spread(bytes));
+    guest.onClose(() => this.#end());
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** At once when it has ended already. */
+  onEnd(listener: () => void): void {
+    if (this.#isEnded) listener();
+    else this.#onEnd = listener;
+  }
+
+  /** `log`: what the guest wrote before, as the engine kept it. */
+  begin(log: Uint8Array): void {
+    const early = Buffer.concat(this.#early ?? []);
+    this.#early = null;
+    this.#ring.add(log);
+    this.#ring.add(early.subarray(overlap(log, early)));
+  }
+
+  /** Throws `overloaded`. */
+  take(): Seat {
+    if (this.#seats.size >= MAX_SEATS) {
+      throw new AppError('overloaded', `${MAX_SEATS} viewers look at this console already`);
+    }
+    const seat: Seat = {
+      watch: (viewer) => this.#watch(seat, viewer),
+      write: (bytes) => this.#write(bytes),
+      leave: () => {
+        this.#seats.delete(seat);
+        this.#viewers.delete(seat);
+      },
+    };
+    this.#seats.add(seat);
+    return seat;
+  }
+
+  release(): void {
+    this.#guest.close();
+    this.#end();
+  }
+
+  #watch(seat: Seat, viewer: Viewer): void {
+    const replay = this.#ring.read();
+    if (replay.length > 0) viewer.send(replay);
+    if (this.#isEnded) viewer.end();
+    else if (this.#seats.has(seat)) this.#viewers.set(seat, viewer);
+  }
+
+  #write(bytes: Uint8Array): Promise<void> {
+    const written = this.#lastWrite.then(() => (this.#isEnded ? undefined : this.#guest.write(bytes)));
+    // A guest that went away while it was written to ends the console; the next write must not fail for it.
+    this.#lastWrite = written.catch(() => {});
+    return this.#lastWrite;
+  }
+
+  #spread(bytes: Uint8Array): void {
+    if (this.#early) {
+      this.#early.push(bytes);
+      return;
+    }
+    this.#ring.add(bytes);
+    for (const viewer of this.#viewers.values()) viewer.send(bytes);
+  }
+
+  #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    const viewers = [...this.#viewers.values()];
+    this.#viewers.clear();
+    this.#seats.clear();
+    for (const viewer of viewers) viewer.end();
+    this.#onEnd?.();
+  }
+}
+
+/** How many bytes at the start of `next` are the end of `before` already. */
+function overlap(before: Uint8Array, next: Uint8Array): number {
+  for (let length = Math.min(before.length, next.length); length > 0; length--) {
+    if (Buffer.compare(before.subarray(before.length - length), next.subarray(0, length)) === 0)
+      return length;
+  }
+  return 0;
+}

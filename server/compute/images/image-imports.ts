@@ -1,0 +1,291 @@
+/**
+ * Takes images in. An import outlives its request: the row says `importing` first and `ready` or `failed` in
+ * the end, and only ready ones are ever used. A few downloads go on at once, files of this host are copied
+ * one at a time, and so does the engine take them in: a slow source is waited for by nobody else. Those that
+ * wait do so in memory; what was not finished when Cloudlet ended has failed.
+ */
+import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
+import { isId, newId } from '../../platform/ids.ts';
+import { OutboundRefused } from '../../platform/outbound.ts';
+import { Semaphore } from '../../platform/semaphore.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import { vmNameProblem } from '../names.ts';
+import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
+import type { ImageSource, ImageSources } from './image-sources.ts';
+import { assertSize, Staging } from './image-staging.ts';
+import type { FoundImage, ImageRow, ImageStore } from './image-store.ts';
+import { DEFAULT_IMAGE, imageNotFound, presentForAdmin } from './images.ts';
+
+export interface ImageImportsDeps {
+  readonly changes: Changes;
+  readonly store: ImageStore;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly sources: ImageSources;
+  /** Throws `out_of_space` or `read_only` when the disk must not take so many bytes more. */
+  readonly assertRoom: (bytes: number) => void;
+  /** Largest source, and largest disk that a guest sees, bytes. */
+  readonly maxBytes: number;
+  readonly report: (imageId: string, what: string, error: unknown) => void;
+}
+
+interface Import {
+  readonly controller: AbortController;
+  done: Promise<void>;
+}
+
+/** Stages the bytes, in a turn of their own, and tells their SHA-256. */
+type Fill = (signal: AbortSignal) => Promise<string>;
+
+const DOWNLOADS = 4;
+const LOOK_MS = 1000;
+const STOPPED = 'Cloudlet was stopped before the image was ready; add it again';
+
+export class ImageImports {
+  readonly #deps: ImageImportsDeps;
+  /** Have bytes and perhaps no row yet: not to be swept. */
+  readonly #active = new Set<string>();
+  readonly #imports = new Map<string, Import>();
+  readonly #downloads = new Semaphore(DOWNLOADS);
+  readonly #copies = new Semaphore(1);
+  readonly #conversions = new Semaphore(1);
+  #isClosed = false;
+
+  constructor(deps: ImageImportsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * From a path or a URL; resolves once the row is stored. Throws `invalid_request`, `shutting_down`,
+   * `payload_too_large` for a file of this host; what else is wrong with the bytes is in the row later.
+   */
+  async add(call: Recorder, input: NewImage): Promise<AdminImage> {
+    const name = checkedName(input.name);
+    const source = await this.#sourceOf(input);
+    assertSize(source.bytes ?? 0, this.#deps.maxBytes);
+    const turns = source.bytes === null ? this.#downloads : this.#copies;
+    const row = this.#newRow({ name, source: source.label, sha256: null });
+    this.#active.add(row.image_id);
+    return this.#begin(call, row, async (signal) => {
+      const sha256 = await turns.run(signal, () => this.#copy(row.image_id, source, signal));
+      checkSum(sha256, input.sha256);
+      return sha256;
+    });
+  }
+
+  async #copy(imageId: string, source: ImageSource, signal: AbortSignal): Promise<string> {
+    const stage = new Staging(imageId, await this.#deps.hypervisor.stageImage(imageId), this.#deps);
+    try {
+      for await (const piece of source.open(signal)) {
+        signal.throwIfAborted();
+        await stage.write(piece);
+      }
+    } finally {
+      await stage.close();
+    }
+    return stage.sha256();
+  }
+
+  async #sourceOf({ path, url }: NewImage): Promise<ImageSource> {
+    const { sources } = this.#deps;
+    if (path !== undefined && url === undefined) return sources.fromPath(path);
+    if (url !== undefined && path === undefined) return sources.fromUrl(url);
+    throw invalidField('path', 'give either path or url');
+  }
+
+  /** A place for the bytes of an upload. Always followed by finishUpload or abortUpload. */
+  async beginUpload(): Promise<Staging> {
+    this.#assertOpen();
+    const { hypervisor, clock } = this.#deps;
+    const imageId = newId('img', clock);
+    this.#active.add(imageId);
+    try {
+      return new Staging(imageId, await hypervisor.stageImage(imageId), this.#deps);
+    } catch (error) {
+      this.#active.delete(imageId);
+      throw error;
+    }
+  }
+
+  /** All bytes came: the rest goes on after the answer. abortUpload must follow when this throws. */
+  async finishUpload(
+    call: Recorder,
+    stage: Staging,
+    input: { readonly name: string; readonly sha256: string | undefined },
+  ): Promise<AdminImage> {
+    const name = checkedName(input.name);
+    if (stage.bytes === 0) throw invalidField('file', 'is missing or empty');
+    await stage.close();
+    const sha256 = stage.sha256();
+    checkSum(sha256, input.sha256);
+    const row = this.#newRow({ name, source: 'upload', sha256 }, stage.imageId);
+    return this.#begin(call, row, async () => sha256);
+  }
+
+  async abortUpload(stage: Staging): Promise<void> {
+    await stage.close();
+    await this.#deps.hypervisor.discardImage(stage.imageId);
+    this.#active.delete(stage.imageId);
+  }
+
+  #newRow(about: Pick<ImageRow, 'name' | 'source' | 'sha256'>, imageId?: string): ImageRow {
+    const { clock } = this.#deps;
+    return {
+      ...about,
+      image_id: imageId ?? newId('img', clock),
+      state: 'importing',
+      reason_code: null,
+      reason_message: null,
+      source_format: null,
+      size_bytes: 0,
+      virtual_bytes: 0,
+      created_at: clock.now(),
+    };
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new AppError('shutting_down', 'Cloudlet is being stopped');
+  }
+
+  /** Stores the row and begins the work. */
+  async #begin(call: Recorder, row: ImageRow, fill: Fill): Promise<AdminImage> {
+    const { changes, store } = this.#deps;
+    const imageId = row.image_id;
+    const answer = presentForAdmin(row);
+    try {
+      this.#assertOpen();
+      await changes.run(call, (change) => {
+        change.add(store.insert(row));
+        return answer;
+      });
+    } catch (error) {
+      this.#active.delete(imageId);
+      throw error;
+    }
+    const one: Import = { controller: new AbortController(), done: Promise.resolve() };
+    if (this.#isClosed) one.controller.abort(stopped());
+    this.#imports.set(imageId, one);
+    one.done = this.#run(imageId, one.controller, fill);
+    return answer;
+  }
+
+  /** Never rejects. */
+  async #run(imageId: string, controller: AbortController, fill: Fill): Promise<void> {
+    const { changes, store, hypervisor, report } = this.#deps;
+    const { signal } = controller;
+    try {
+      signal.throwIfAborted();
+      const sha256 = await fill(signal);
+      const found = await this.#conversions.run(signal, () => this.#takeIn(imageId, controller, sha256));
+      await changes.run(UNASKED, (change) => change.add(store.finish(imageId, found)));
+    } catch (error) {
+      // It may be ready all the same; the next start of Cloudlet sees.
+      if (error instanceof CommitOutcomeUnknown) return;
+      const { code, message } = failure(error);
+      if (code === 'internal_error') report(imageId, 'the image was not imported', error);
+      try {
+        await changes.run(UNASKED, (change) => change.add(store.fail(imageId, code, message)));
+        await hypervisor.discardImage(imageId);
+      } catch (failed) {
+        report(imageId, 'what was left of an import was not removed', failed);
+      }
+    } finally {
+      this.#imports.delete(imageId);
+      this.#active.delete(imageId);
+    }
+  }
+
+  /** Breaks off when the disk runs full: how large the result will be, nobody knows before. */
+  async #takeIn(imageId: string, controller: AbortController, sha256: string): Promise<FoundImage> {
+    const { hypervisor, assertRoom, maxBytes } = this.#deps;
+    const timer = setInterval(() => {
+      try {
+        assertRoom(1);
+      } catch (error) {
+        controller.abort(error);
+      }
+    }, LOOK_MS).unref();
+    try {
+      const options = { maxVirtualBytes: maxBytes, signal: controller.signal };
+      const { format, virtualBytes, sizeBytes } = await hypervisor.importImage(imageId, options);
+      return { size_bytes: sizeBytes, virtual_bytes: virtualBytes, source_format: format, sha256 };
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** An import under way is ended. Throws `image_not_found`, `image_in_use` while a machine is made of it. */
+  async delete(call: Recorder, imageId: string): Promise<DeletedImage> {
+    const { changes, store, hypervisor } = this.#deps;
+    if (imageId === DEFAULT_IMAGE) throw new AppError('image_in_use', 'Built-in images cannot be deleted');
+    if (!isId('img', imageId) || (await store.find(imageId)) === undefined) throw imageNotFound();
+    const one = this.#imports.get(imageId);
+    one?.controller.abort(new AppError('image_not_found', 'The image was deleted'));
+    await one?.done;
+    const refused = async () => ((await store.isUsed(imageId)) ? imageInUse() : imageNotFound());
+    const answer = await changes.run(call, (change) => {
+      change.expect(store.delete(imageId), refused);
+      return { image_id: imageId, deleted: true as const };
+    });
+    // A crash before this leaves a file that the next start removes.
+    await hypervisor.discardImage(imageId);
+    return answer;
+  }
+
+  /** Puts right what the end of the last run left behind. */
+  async start(): Promise<void> {
+    const { changes, store, hypervisor } = this.#deps;
+    const present = await hypervisor.listImages();
+    const rows = await store.list();
+    const unfinished = rows.filter((row) => row.state === 'importing' && !this.#active.has(row.image_id));
+    const { code, message } = stopped();
+    if (unfinished.length > 0) {
+      await changes.run(UNASKED, (change) =>
+        change.addAll(unfinished.map((row) => store.fail(row.image_id, code, message))),
+      );
+    }
+    const ready = new Set(rows.filter(({ state }) => state === 'ready').map((row) => row.image_id));
+    for (const imageId of present) {
+      if (!ready.has(imageId) && !this.#active.has(imageId)) await hypervisor.discardImage(imageId);
+    }
+  }
+
+  /** Ends what is under way; it has failed then. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const { controller } of this.#imports.values()) controller.abort(stopped());
+    await Promise.all([...this.#imports.values()].map(({ done }) => done));
+  }
+}
+
+function checkedName(text: string): string {
+  const name = text.trim();
+  const problem = vmNameProblem(name);
+  if (problem !== undefined) throw invalidField('name', problem);
+  return name;
+}
+
+function checkSum(found: string, wanted: string | undefined): void {
+  if (wanted === undefined || wanted.toLowerCase() === found) return;
+  throw invalidField('sha256', `the bytes have another one: ${found}`);
+}
+
+function imageInUse(): AppError {
+  return new AppError('image_in_use', 'Virtual machines are made of this image', {
+    hint: 'delete them first',
+  });
+}
+
+function stopped(): AppError {
+  return new AppError('shutting_down', STOPPED);
+}
+
+/** What the row says of it. */
+function failure(error: unknown): { code: string; message: string } {
+  if (error instanceof OutboundRefused) return { code: `source_${error.kind}`, message: error.message };
+  if (isAppError(error)) return { code: error.code, message: error.message };
+  return { code: 'internal_error', message: 'Something went wrong; the log says what' };
+}

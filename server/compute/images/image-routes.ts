@@ -1,0 +1,109 @@
+/** Images over REST. */
+import { readForm } from '../../http/multipart.ts';
+import { defineRoute, type Route, type RouteInput } from '../../http/route.ts';
+import { unknownFields } from '../../http/unknown-members.ts';
+import { Type } from '../../platform/json-schema.ts';
+import type { ImageImports } from './image-imports.ts';
+import { AdminImage, DeletedImage, Image, ImageForm, ImagePath, NewImage } from './image-schema.ts';
+import type { Images } from './images.ts';
+
+export interface ImageRoutesDeps {
+  readonly images: Images;
+  readonly imports: ImageImports;
+}
+
+const ADMIN = '/api/admin/images';
+
+export function imageRoutes(deps: ImageRoutesDeps): Route[] {
+  return [...readRoutes(deps), ...changeRoutes(deps)];
+}
+
+function readRoutes({ images }: ImageRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/images',
+      name: 'listImages',
+      tag: 'compute',
+      summary: 'List what a virtual machine can start from',
+      permission: 'compute:read',
+      responses: { 200: Type.Array(Image) },
+      handler: () => images.list(),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: ADMIN,
+      name: 'adminListImages',
+      tag: 'admin',
+      summary: 'List added images, oldest first, with their state',
+      permission: 'admin',
+      responses: { 200: Type.Array(AdminImage) },
+      handler: () => images.listAll(),
+    }),
+  ];
+}
+
+function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: ADMIN,
+      name: 'adminAddImage',
+      tag: 'admin',
+      summary: 'Add an image from a path or a URL',
+      description:
+        'A qcow2 or raw disk with its own boot loader. Answers at once; the image can be used when its state is `ready`.',
+      permission: 'admin',
+      body: NewImage,
+      responses: { 201: AdminImage },
+      errors: ['payload_too_large', 'shutting_down', 'out_of_space', 'read_only'],
+      handler: (call) => imports.add(call, call.body),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${ADMIN}/upload`,
+      name: 'adminUploadImage',
+      tag: 'admin',
+      summary: 'Add an image by uploading it',
+      description: 'A qcow2 or raw disk with its own boot loader. It can be used when its state is `ready`.',
+      permission: 'admin',
+      consumes: 'multipart',
+      body: ImageForm,
+      responses: { 201: AdminImage },
+      errors: [
+        ...(['invalid_multipart', 'payload_too_large', 'out_of_space', 'read_only'] as const),
+        ...(['engine_unavailable', 'shutting_down'] as const),
+      ],
+      handler: (input) => receive(imports, input),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: `${ADMIN}/{image_id}`,
+      name: 'adminDeleteImage',
+      tag: 'admin',
+      summary: 'Delete an image that no virtual machine is made of',
+      permission: 'admin',
+      params: ImagePath,
+      responses: { 200: DeletedImage },
+      errors: ['image_not_found', 'image_in_use', 'out_of_space', 'read_only'],
+      handler: (call) => imports.delete(call, call.params.image_id),
+    }),
+  ];
+}
+
+/** Stages the file part of the request, or leaves nothing at all. */
+async function receive(imports: ImageImports, input: RouteInput<unknown, unknown, unknown>) {
+  const { request, identify } = input;
+  const stage = await imports.beginUpload();
+  try {
+    const { fields, file } = await readForm(request.raw, stage);
+    unknownFields(request, fields.keys(), ImageForm);
+    const name = fields.get('name') ?? file?.fileName ?? '';
+    const sha256 = fields.get('sha256');
+    identify([name, sha256, stage.bytes, stage.sha256()]);
+    return await imports.finishUpload(input, stage, { name, sha256 });
+  } catch (error) {
+    await imports.abortUpload(stage);
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+/** What images look like from outside. */
+import { Reason } from '../../http/reason.ts';
+import { namedObject, type Static, Type } from '../../platform/json-schema.ts';
+
+const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+const integerOrNull = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
+
+export const Image = namedObject('Image', {
+  image_id: Type.String(),
+  name: Type.String(),
+  is_builtin: Type.Boolean(),
+  size: integerOrNull('Bytes; null when built in'),
+  min_disk_gb: Type.Integer({ description: 'Least disk_gb of an instance type that takes it' }),
+  created_at: textOrNull('null when built in'),
+});
+export type Image = Static<typeof Image>;
+
+export const AdminImage = namedObject('AdminImage', {
+  image_id: Type.String(),
+  name: Type.String(),
+  state: Type.String({ enum: ['importing', 'ready', 'failed'] }),
+  state_reason: Type.Union([Reason, Type.Null()], {
+    description: 'Why it failed',
+  }),
+  size: integerOrNull('Bytes stored; null until it is ready'),
+  virtual_size: integerOrNull('Bytes of the disk that a guest sees; null until it is ready'),
+  min_disk_gb: integerOrNull('Least disk_gb of an instance type that takes it; null until it is ready'),
+  source: Type.String({ description: 'Where it came from; a URL without its query' }),
+  source_format: textOrNull('raw or qcow2, as its own header says; null until it is ready'),
+  sha256: textOrNull('Of the source; null until all of it came'),
+  created_at: Type.String(),
+});
+export type AdminImage = Static<typeof AdminImage>;
+
+const name = Type.String({ description: '1 to 128 visible characters' });
+const sha256 = Type.Optional(
+  Type.String({
+    pattern: '^[0-9a-fA-F]{64}$',
+    'x-rule': 'must be a SHA-256: 64 hexadecimal digits',
+    description: 'Of the source; any other is refused',
+  }),
+);
+
+export const NewImage = namedObject('NewImage', {
+  name,
+  path: Type.Optional(
+    Type.String({ maxLength: 4096, description: 'A file of this host, in a folder the operator named' }),
+  ),
+  url: Type.Optional(Type.String({ maxLength: 4096, description: 'http:// or https://' })),
+  sha256,
+});
+export type NewImage = Static<typeof NewImage>;
+
+export const ImageForm = namedObject('ImageForm', {
+  file: Type.String({ format: 'binary', description: 'The image: qcow2 or raw' }),
+  name: Type.Optional(Type.String({ description: 'Default: the name of the file' })),
+  sha256,
+});
+
+export const DeletedImage = namedObject('DeletedImage', {
+  image_id: Type.String(),
+  deleted: Type.Literal(true),
+});
+export type DeletedImage = Static<typeof DeletedImage>;
+
+export const ImagePath = Type.Object({ image_id: Type.String({ $id: 'ImageId' }) });

@@ -1,0 +1,98 @@
+/** SQL of images that are not built in. */
+import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+
+export type ImageState = 'importing' | 'ready' | 'failed';
+
+export interface ImageRow {
+  readonly image_id: string;
+  readonly name: string;
+  readonly state: ImageState;
+  readonly reason_code: string | null;
+  readonly reason_message: string | null;
+  /** 0 until it is ready. */
+  readonly size_bytes: number;
+  /** 0 until it is ready. */
+  readonly virtual_bytes: number;
+  readonly source: string;
+  readonly source_format: 'raw' | 'qcow2' | null;
+  readonly sha256: string | null;
+  readonly created_at: number;
+}
+
+/** What is known of an image once it is ready. */
+export type FoundImage = Pick<ImageRow, 'size_bytes' | 'virtual_bytes' | 'source_format' | 'sha256'>;
+
+const COLUMNS = `image_id, name, state, reason_code, reason_message, size_bytes, virtual_bytes, source,
+  source_format, sha256, created_at`;
+
+export class ImageStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(imageId: string): Awaitable<ImageRow | undefined> {
+    return this.#reads.get(`SELECT ${COLUMNS} FROM images WHERE image_id = ?`, imageId);
+  }
+
+  /** Oldest first. */
+  list(): Awaitable<ImageRow[]> {
+    return this.#reads.all(`SELECT ${COLUMNS} FROM images ORDER BY image_id`);
+  }
+
+  async isUsed(imageId: string): Promise<boolean> {
+    const found = await this.#reads.get(
+      `SELECT 1 FROM vms WHERE image_id = ? AND image_id <> 'tiny' LIMIT 1`,
+      imageId,
+    );
+    return found !== undefined;
+  }
+
+  insert(row: ImageRow): Statement {
+    return {
+      sql: `INSERT INTO images (image_id, name, state, size_bytes, virtual_bytes, source, sha256, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.image_id, row.name, row.state, row.size_bytes, row.virtual_bytes],
+        ...[row.source, row.sha256, row.created_at],
+      ],
+    };
+  }
+
+  /** Refuses when the image is no longer being imported. */
+  finish(imageId: string, found: FoundImage): Statement {
+    return {
+      sql: `UPDATE images SET state = 'ready', size_bytes = ?, virtual_bytes = ?, source_format = ?, sha256 = ?
+            WHERE image_id = ? AND state = 'importing'`,
+      params: [found.size_bytes, found.virtual_bytes, found.source_format, found.sha256, imageId],
+      expectChanges: 1,
+    };
+  }
+
+  /** Does nothing to an image that is not being imported any more. */
+  fail(imageId: string, code: string, message: string): Statement {
+    return {
+      sql: `UPDATE images SET state = 'failed', reason_code = ?, reason_message = ?
+            WHERE image_id = ? AND state = 'importing'`,
+      params: [code, message, imageId],
+    };
+  }
+
+  /** Goes along with the row of a machine made of it. Changes no row when it is gone, or not ready. */
+  claim(imageId: string): Statement {
+    return {
+      sql: `UPDATE images SET state = state WHERE image_id = ? AND state = 'ready'`,
+      params: [imageId],
+    };
+  }
+
+  /** Changes no row while a machine is made of it. */
+  delete(imageId: string): Statement {
+    return {
+      sql: `DELETE FROM images WHERE image_id = ?
+              AND NOT EXISTS (SELECT 1 FROM vms WHERE vms.image_id = images.image_id AND image_id <> 'tiny')`,
+      params: [imageId],
+    };
+  }
+}

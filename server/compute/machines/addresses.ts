@@ -1,0 +1,99 @@
+/** Addresses of machines: given out of one network, one each, and taken back. */
+import { AppError } from '../../platform/errors.ts';
+import type { Front } from '../ingress.ts';
+
+/** So many addresses are claimed at once, or the whole network if it is smaller. */
+const BLOCK = 256;
+/** Addresses, or blocks of them, that turned out to be somebody else's, before we give up. */
+const MAX_REFUSED = 256;
+
+export interface AddressPoolDeps {
+  /** An IPv4 network like `127.80.0.0/16`. */
+  readonly network: string;
+  /** What machines have already, oldest first. */
+  readonly taken: readonly string[];
+  readonly host: Pick<Front, 'claim' | 'isFree'>;
+}
+
+export class AddressPool {
+  readonly #first: number;
+  readonly #size: number;
+  readonly #host: AddressPoolDeps['host'];
+  readonly #taken = new Set<number>();
+  #next = 1;
+
+  /** The search goes on after the newest address, so that one rests before it is someone else's. */
+  constructor({ network, taken, host }: AddressPoolDeps) {
+    const [base = '', prefix = ''] = network.split('/');
+    this.#host = host;
+    this.#size = 2 ** (32 - Number(prefix));
+    this.#first = Math.floor(toNumber(base) / this.#size) * this.#size;
+    for (const address of taken) this.markTaken(address);
+  }
+
+  /**
+   * An address that no machine has, and where nobody else of this host listens on these ports. Throws
+   * `no_free_address`.
+   */
+  async take(guestPorts: readonly number[]): Promise<string> {
+    let refused = 0;
+    for (let tried = 0; tried < this.#size && refused < MAX_REFUSED; tried++) {
+      const place = this.#next;
+      this.#next = (place + 1) % this.#size;
+      if (!this.#isHost(place) || this.#taken.has(place)) continue;
+      const address = toText(this.#first + place);
+      const block = place - (place % BLOCK);
+      // Before anything is asked: others take addresses meanwhile.
+      this.#taken.add(place);
+      const isOurs = await this.#host.claim(toText(this.#first + block));
+      if (isOurs && (await this.#host.isFree(address, guestPorts))) return address;
+      this.#taken.delete(place);
+      refused++;
+      if (isOurs) continue;
+      this.#next = (block + BLOCK) % this.#size;
+      tried += block + BLOCK - place - 1;
+    }
+    throw new AppError('no_free_address', 'No address is left for a machine', {
+      hint:
+        refused === 0
+          ? 'Delete machines that are not needed, or widen CLOUDLET_VM_POOL'
+          : 'Other programs or clouds on this host have the rest: give this cloud another CLOUDLET_VM_POOL',
+    });
+  }
+
+  /** Claims the blocks that machines have addresses in. Resolves with those that another cloud has. */
+  async claimTaken(): Promise<string[]> {
+    const blocks = new Set([...this.#taken].map((place) => place - (place % BLOCK)));
+    const bases = [...blocks].map((block) => toText(this.#first + block));
+    const outcomes = await Promise.all(bases.map((base) => this.#host.claim(base)));
+    return bases.filter((_, index) => !outcomes[index]);
+  }
+
+  /** An address that turned out to be someone's. */
+  markTaken(address: string): void {
+    const place = toNumber(address) - this.#first;
+    // Of a pool that the operator has changed since.
+    if (place < 0 || place >= this.#size) return;
+    this.#taken.add(place);
+    this.#next = (place + 1) % this.#size;
+  }
+
+  giveBack(address: string): void {
+    this.#taken.delete(toNumber(address) - this.#first);
+  }
+
+  /** Without the network's own address, which is the first, and its broadcast address, the last. */
+  #isHost(place: number): boolean {
+    if (place === 0 || place === this.#size - 1) return false;
+    const last = place % 256;
+    return this.#size < 256 || (last !== 0 && last !== 255);
+  }
+}
+
+function toNumber(address: string): number {
+  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
+function toText(number: number): string {
+  return [24, 16, 8, 0].map((bits) => Math.floor(number / 2 ** bits) % 256).join('.');
+}

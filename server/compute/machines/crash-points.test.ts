@@ -1,0 +1,146 @@
+/** Cloudlet is killed between every two steps of create, start, stop and delete, and started again. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Call } from '../../calls/principal.ts';
+import type { Metadata } from '../../metadata/metadata.ts';
+import {
+  type Compute,
+  type ComputeHouse,
+  openComputeHouse,
+  TEST_ORPHAN_GRACE_MS,
+} from '../../testing/compute-house.ts';
+import { Fuse, Killed } from '../../testing/fuse.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+
+function wrappers(fuse: Fuse) {
+  return {
+    wrapMetadata: (metadata: Metadata) => fuse.metadata(metadata),
+    wrapHypervisor: (inner: Hypervisor) => fuse.calls(inner, ['prepare', 'start', 'stop', 'discard']),
+  };
+}
+
+/** What may be asked of a machine, and how it comes to be ready for it. */
+const ACTIONS: Readonly<
+  Record<
+    string,
+    { prepare: readonly string[]; act: (cloud: Compute, ann: Call, vmId: string) => Promise<unknown> }
+  >
+> = {
+  create: { prepare: [], act: (cloud, ann) => create(cloud, ann) },
+  'start of a new one': { prepare: ['create'], act: (cloud, ann, vmId) => cloud.power.start(ann, vmId) },
+  'start of a stopped one': {
+    prepare: ['create', 'stop'],
+    act: (cloud, ann, vmId) => cloud.power.start(ann, vmId),
+  },
+  stop: { prepare: ['create', 'start'], act: (cloud, ann, vmId) => cloud.power.stop(ann, vmId) },
+  delete: {
+    prepare: ['create', 'start', 'stop'],
+    act: (cloud, ann, vmId) => cloud.removal.remove(ann, vmId),
+  },
+};
+
+async function create(cloud: Compute, ann: Call): Promise<string> {
+  return (await cloud.machines.create(ann, { name: 'web', instance_type: 't2.micro' })).vm_id;
+}
+
+/** What must be so once everything was looked after, whatever was cut off. */
+async function assertClean(house: ComputeHouse, cloud: Compute, where: string): Promise<void> {
+  const rows = await house.store.list(0, 1000);
+  const running = house.engine.running().sort();
+  const shouldRun = rows.filter(({ state }) => state === 'running').map(({ vm_id }) => vm_id);
+  assert.deepEqual(running, shouldRun.sort(), `${where}: guests that run are those whose rows say so`);
+  const disks = [...house.engine.guests.keys()].sort();
+  assert.deepEqual(
+    disks,
+    rows.map(({ vm_id }) => vm_id).sort(),
+    `${where}: a disk for each row, and no other`,
+  );
+  for (const row of rows) {
+    assert.ok(['created', 'running', 'stopped'].includes(row.state), `${where}: ${row.state}`);
+    assert.ok(row.address, `${where}: address`);
+    const place = cloud.front.places.get(row.vm_id);
+    const isRunning = row.state === 'running';
+    assert.equal(place?.exposure.address, isRunning ? row.address : undefined, `${where}: front`);
+    assert.equal(place?.isRunning, isRunning || undefined, `${where}: front runs`);
+    assert.equal(row.handle, house.engine.guests.get(row.vm_id)?.run?.handle ?? null, `${where}: handle`);
+  }
+  assert.equal(cloud.front.places.size, shouldRun.length, `${where}: fronts`);
+  await assertUsage(house, where);
+  // The pool of two addresses has lost none: what is not a machine's can still be given.
+  for (let free = 2 - rows.length; free > 0; free--) await create(cloud, await callOf(house));
+}
+
+/** Each machine's events in an order that can be billed. */
+async function assertUsage(house: ComputeHouse, where: string): Promise<void> {
+  const rows = await house.metadata.all<{ vm_id: string; event: string }>(
+    'SELECT vm_id, event FROM vm_usage ORDER BY id',
+  );
+  const events = Map.groupBy(rows, ({ vm_id }) => vm_id);
+  for (const [vmId, list] of events) {
+    const row = await house.store.find(vmId);
+    const text = list.map(({ event }) => event).join(' ');
+    const end = row === undefined ? ' deleted' : row.state === 'running' ? ' started' : '';
+    assert.match(text, new RegExp(`^created(?: started stopped)*${end}$`), `${where}: ${text}`);
+  }
+}
+
+const calls = new WeakMap<ComputeHouse, Call>();
+async function callOf(house: ComputeHouse): Promise<Call> {
+  const call = calls.get(house) ?? (await house.newCall('ann'));
+  calls.set(house, call);
+  return call;
+}
+
+async function restart(house: ComputeHouse): Promise<Compute> {
+  const cloud = await house.open({ pool: '10.0.0.0/30' });
+  cloud.supervisor.start();
+  await cloud.supervisor.recovered();
+  await cloud.supervisor.sweepOrphans();
+  house.clock.advance(TEST_ORPHAN_GRACE_MS);
+  await cloud.supervisor.sweepOrphans();
+  return cloud;
+}
+
+/** Runs the action with a kill at that step, then starts again. False: the action had fewer steps. */
+async function killAt(name: string, step: number): Promise<boolean> {
+  const house = await openComputeHouse();
+  const fuse = new Fuse();
+  const where = `${name}, killed at step ${step}`;
+  try {
+    const ann = await callOf(house);
+    const cloud = await house.open({ pool: '10.0.0.0/30', ...wrappers(fuse) });
+    const { prepare = [], act } = ACTIONS[name] ?? assert.fail(name);
+    const vmId = prepare.includes('create') ? await create(cloud, ann) : '';
+    if (prepare.includes('start')) await cloud.power.start(ann, vmId);
+    if (prepare.includes('stop')) await cloud.power.stop(ann, vmId);
+    fuse.left = step;
+    const outcome = await act(cloud, ann, vmId).then(
+      () => 'done',
+      (error: unknown) => (error instanceof Killed ? 'killed' : Promise.reject(error)),
+    );
+    await cloud.actions.idle();
+    if (outcome === 'done') return false;
+    const after = await restart(house);
+    await assertClean(house, after, where);
+    assert.deepEqual(after.reports, [], where);
+    return true;
+  } finally {
+    await house.close();
+  }
+}
+
+const STEPS: Readonly<Record<string, number>> = {
+  create: 4,
+  'start of a new one': 6,
+  'start of a stopped one': 6,
+  stop: 6,
+  delete: 6,
+};
+
+for (const name of Object.keys(ACTIONS)) {
+  test(`${name}: killed between every two steps`, async () => {
+    let step = 1;
+    while (await killAt(name, step)) step++;
+    assert.equal(step - 1, STEPS[name], 'steps that were killed at');
+  });
+}

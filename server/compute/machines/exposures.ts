@@ -1,0 +1,67 @@
+/** Makes the address of each machine answer while it runs, and learns from it when a guest came to life. */
+import { type Changes, UNASKED } from '../../metadata/change.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import type { Front, PortState } from '../ingress.ts';
+import { guestNetwork } from './guest-spec.ts';
+import type { VmRow, VmStore } from './vm-store.ts';
+
+/** Told what went wrong with a machine while nobody waited for an answer. */
+export type Report = (vmId: string, what: string, error: unknown) => void;
+
+export interface ExposuresDeps {
+  readonly front: Front;
+  readonly hypervisor: Hypervisor;
+  readonly changes: Changes;
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly report: Report;
+  /** Ports that stay closed; a machine runs all the same. */
+  readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
+}
+
+export class Exposures {
+  readonly #deps: ExposuresDeps;
+
+  constructor(deps: ExposuresDeps) {
+    this.#deps = deps;
+  }
+
+  /** Makes the machine's address answer, for a run that begins or goes on. Never rejects. */
+  async open(row: VmRow): Promise<void> {
+    const { front, hypervisor, report, onClosedPorts } = this.#deps;
+    if (row.address === null) return;
+    const vmId = row.vm_id;
+    const network = guestNetwork(row);
+    try {
+      const closed = await front.open({
+        vmId,
+        address: row.address,
+        guestPorts: network.ports,
+        endpointOf: (port) => hypervisor.endpoint({ vmId, network }, port),
+        onSignOfLife: () => void this.#markReady(vmId),
+      });
+      if (closed.length > 0) onClosedPorts(vmId, closed);
+    } catch (error) {
+      report(vmId, 'its address could not be opened', error);
+    }
+  }
+
+  /** The guest runs, and its row says so. */
+  begin(vmId: string): void {
+    this.#deps.front.begin(vmId);
+  }
+
+  close(vmId: string): Promise<void> {
+    return this.#deps.front.close(vmId);
+  }
+
+  async #markReady(vmId: string): Promise<void> {
+    const { changes, store, clock, report } = this.#deps;
+    try {
+      await changes.run(UNASKED, (change) => change.add(store.markReady(vmId, clock.now())));
+    } catch (error) {
+      report(vmId, 'its first sign of life was not stored', error);
+    }
+  }
+}

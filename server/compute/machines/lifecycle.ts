@@ -1,0 +1,139 @@
+/** Changes of a machine's state: each one commit, with what it means for usage. */
+import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import type { Statement } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { barred } from './stop-causes.ts';
+import { nextState, type VmEvent } from './transitions.ts';
+import type { VmAnswers } from './vm-answer.ts';
+import type { VmBilling } from './vm-billing.ts';
+import { type Announce, announcement } from './vm-events.ts';
+import type { VmRow, VmStore } from './vm-store.ts';
+
+export interface Reason {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What happens to a machine. What is not named stays. */
+export interface Happening {
+  readonly event: VmEvent;
+  readonly desired?: VmRow['desired_state'];
+  /** Without one, an earlier reason is gone. */
+  readonly reason?: Reason | undefined;
+  readonly run?: NewRun;
+  /** When the run that is over ended, ms since 1970; default now. */
+  readonly endedAt?: number | undefined;
+}
+
+export interface NewRun {
+  readonly handle: string;
+  readonly accel: string;
+  readonly accelReason: string;
+  readonly startedAt: number;
+}
+
+export interface LifecycleDeps {
+  readonly changes: Changes;
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly answers: VmAnswers;
+  /** What tells the owner's webhooks, in the same commit. */
+  readonly announce: Announce;
+  readonly billing: Pick<VmBilling, 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'>;
+}
+
+export class Lifecycle {
+  readonly #deps: LifecycleDeps;
+
+  constructor(deps: LifecycleDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Stores the state after `happening.event`; `call` is answered with the machine as it is then. Throws what
+   * the table of transitions refuses, `write_conflict` when the row has changed since it was read, and, for
+   * a start, `insufficient_credits` and `account_suspended`.
+   */
+  async apply(before: VmRow, happening: Happening, call: Recorder = UNASKED): Promise<VmRow> {
+    const { changes, clock, store, announce, answers } = this.#deps;
+    const now = clock.now();
+    const row = changed(before, happening, now);
+    const told = announcement(before, row, now);
+    await changes.run(call, async (change) => {
+      change.expect(store.update(row), writeConflict);
+      change.addAll(this.#usage(before, row, happening.endedAt ?? now));
+      if (row.state === 'starting' && before.state !== 'starting') {
+        change.expect(store.expectNoBar(row.account_id), barred);
+      }
+      // Somebody else spent the same credits.
+      change.addAll(await this.#credits(before, row), 'retry');
+      if (told !== undefined) change.addAll(announce(told));
+      return answers.present(row);
+    });
+    return row;
+  }
+
+  /** An hour's price is set aside from the start of a run to its end. */
+  async #credits(before: VmRow, after: VmRow): Promise<readonly Statement[]> {
+    const { billing } = this.#deps;
+    if (after.state === before.state) return [];
+    if (after.state === 'starting') return billing.reserved(after);
+    const mayRun = after.state === 'running' || after.state === 'stopping' || after.started_at !== null;
+    return mayRun ? [] : billing.released(after);
+  }
+
+  /** A run that began or ended is counted by the very commit that says so. */
+  #usage(before: VmRow, after: VmRow, endedAt: number): Statement[] {
+    const { store, billing } = this.#deps;
+    const statements: Statement[] = [];
+    if (before.started_at !== null && after.started_at !== before.started_at) {
+      const end = Math.max(before.started_at, Math.min(endedAt, this.#deps.clock.now()));
+      statements.push(store.usage(before, 'stopped', end), ...billing.stopped(before, end));
+    }
+    if (after.started_at !== null && after.started_at !== before.started_at) {
+      const at = after.started_at;
+      statements.push(store.usage(after, 'started', at), ...billing.started(after, at));
+    }
+    if (after.state === 'deleting' && before.state !== 'deleting') {
+      statements.push(store.usage(after, 'deleted', after.state_changed_at), ...billing.deleted(after));
+    }
+    return statements;
+  }
+}
+
+function writeConflict(): AppError {
+  return new AppError('write_conflict', 'The machine was changed meanwhile; try again');
+}
+
+/** Of an error's run it is not known whether it is over: only a stop, or its end, ends it. */
+const WITH_RUN = ['running', 'stopping', 'error'];
+
+function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happening, now: number): VmRow {
+  const state = nextState(before.state, event);
+  const isOver = !WITH_RUN.includes(state) || event === 'crashed' || endedAt !== undefined;
+  const kept = isOver
+    ? { handle: null, accel: null, accel_reason: null, started_at: null, ready_at: null }
+    : {};
+  const begun =
+    run === undefined
+      ? {}
+      : {
+          handle: run.handle,
+          accel: run.accel,
+          accel_reason: run.accelReason,
+          started_at: run.startedAt,
+        };
+  return {
+    ...before,
+    ...kept,
+    ...begun,
+    state,
+    address: state === 'deleting' ? null : before.address,
+    desired_state: desired ?? before.desired_state,
+    generation: before.generation + 1,
+    reason_code: reason?.code ?? null,
+    reason_message: reason?.message ?? null,
+    state_changed_at: state === before.state ? before.state_changed_at : now,
+  };
+}

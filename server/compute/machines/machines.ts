@@ -1,0 +1,232 @@
+/** Machines: made and found by their owner. What runs them is power.ts. */
+import type { Call, Principal } from '../../calls/principal.ts';
+import type { Changes, Recorder } from '../../metadata/change.ts';
+import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError, invalidField } from '../../platform/errors.ts';
+import { isId, newId, newMac, newUuid } from '../../platform/ids.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import { DEFAULT_IMAGE, type Images } from '../images/images.ts';
+import type { NewVm, Vm } from '../schema.ts';
+import type { AddressPool } from './addresses.ts';
+import { guestNetwork, guestSpec } from './guest-spec.ts';
+import type { VmAnswers } from './vm-answer.ts';
+import type { VmBilling } from './vm-billing.ts';
+import { type CheckedVm, checkNewVm } from './vm-fields.ts';
+import type { VmRow, VmStore } from './vm-store.ts';
+
+const DEFAULT_REGION = 'us-east-1';
+const LIST_STEP = 1000;
+
+/** Throws `insufficient_capacity` when this process may not open so many files more. */
+export interface OpenFiles {
+  demand(more: number): void;
+}
+
+/** Files that are open while a machine is made: of programs, pipes and disks. */
+const FILES_TO_CREATE = 16;
+/** Of disk, seed and records, before the guest writes anything: the host's reserve is not for them. */
+const BYTES_TO_CREATE = 2 ** 20;
+
+export interface MachinesDeps {
+  readonly changes: Changes;
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly images: Images;
+  readonly addresses: AddressPool;
+  readonly answers: VmAnswers;
+  readonly billing: Pick<VmBilling, 'require' | 'planOf' | 'created'>;
+  readonly descriptors: OpenFiles;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  /** Whether new guests may open connections to the outside. */
+  readonly outbound: boolean;
+}
+
+/** The owner of a machine, or an administrator, for whom it may be anybody's. */
+export type Caller = Principal | 'administrator';
+
+/** What is asked about a machine, and who is answered. */
+export interface MachineCall extends Recorder {
+  readonly principal: Caller;
+}
+
+type NewRow = Omit<VmRow, 'id'>;
+
+interface Page {
+  /** A row id. */
+  readonly after: number;
+  /** At most so many. */
+  readonly limit: number;
+}
+
+interface Wish {
+  readonly input: NewVm;
+  readonly checked: CheckedVm;
+  readonly address: string;
+  readonly plan: string;
+}
+
+export class Machines {
+  readonly #deps: MachinesDeps;
+  /** Have a disk and perhaps no row yet: no orphans. */
+  readonly #beingCreated = new Set<string>();
+
+  constructor(deps: MachinesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `insufficient_capacity`,
+   * `no_free_address`, and what the engine says of a disk it cannot make (`out_of_space`). Nothing is left
+   * behind then.
+   */
+  async create(call: Call, input: NewVm): Promise<Vm> {
+    const { principal } = call;
+    const checked = checkNewVm(input);
+    const image = await this.#deps.images.find(input.image ?? DEFAULT_IMAGE);
+    if (image.min_disk_gb > checked.type.diskGb) {
+      const need = `${input.instance_type} has a disk of ${checked.type.diskGb} GB`;
+      throw invalidField('image', `needs a disk of ${image.min_disk_gb} GB, and ${need}`);
+    }
+    const plan = await this.#deps.billing.planOf(principal.accountId);
+    const { name: instance_type } = checked.type;
+    await this.#deps.billing.require({ account_id: principal.accountId, plan, instance_type });
+    this.#deps.descriptors.demand(FILES_TO_CREATE);
+    this.#deps.assertRoom(BYTES_TO_CREATE);
+    const address = await this.#deps.addresses.take(checked.ports);
+    const row = this.#newRow(principal, { input, checked, address, plan });
+    this.#beingCreated.add(row.vm_id);
+    try {
+      return await this.#store(call, row);
+    } finally {
+      this.#beingCreated.delete(row.vm_id);
+    }
+  }
+
+  /** The caller's machine. Throws `vm_not_found`, also when it is someone else's. */
+  async findFor(caller: Caller, vmId: string): Promise<VmRow> {
+    const row = isId('vm', vmId) ? await this.#deps.store.find(vmId) : undefined;
+    const isTheirs = caller === 'administrator' || row?.account_id === caller.accountId;
+    if (row !== undefined && isTheirs) return row;
+    const whose = caller === 'administrator' ? 'There is' : 'You have';
+    throw new AppError('vm_not_found', `${whose} no such virtual machine`);
+  }
+
+  async describe(principal: Principal, vmId: string): Promise<Vm> {
+    return this.#deps.answers.present(await this.findFor(principal, vmId));
+  }
+
+  /** Of an account, or of all, oldest first. */
+  async *list(accountId: number | 'all', { after, limit }: Page): AsyncGenerator<ListedVm> {
+    const { store } = this.#deps;
+    let last = after;
+    let left = limit;
+    while (left > 0) {
+      const step = Math.min(left, LIST_STEP);
+      const rows = await (accountId === 'all' ? store.list(last, step) : store.listOf(accountId, last, step));
+      for (const row of rows) yield new ListedVm(row, this.#deps.answers);
+      left -= rows.length;
+      const end = rows.at(-1);
+      if (rows.length < LIST_STEP || !end) return;
+      last = end.id;
+    }
+  }
+
+  isBeingCreated(vmId: string): boolean {
+    return this.#beingCreated.has(vmId);
+  }
+
+  #newRow(principal: Principal, wish: Wish): NewRow {
+    const { input, checked, address, plan } = wish;
+    const { type } = checked;
+    const now = this.#deps.clock.now();
+    return {
+      vm_id: newId('vm', this.#deps.clock),
+      account_id: principal.accountId,
+      name: checked.name,
+      instance_type: type.name,
+      region: input.region ?? DEFAULT_REGION,
+      tags: input.tags ?? '',
+      vcpus: type.vcpus,
+      memory_mb: type.memoryMb,
+      disk_gb: type.diskGb,
+      price_micro: type.priceMicro,
+      image_id: input.image ?? DEFAULT_IMAGE,
+      ssh_keys: JSON.stringify(checked.sshKeys),
+      user_data: checked.userData,
+      ports: JSON.stringify(checked.ports),
+      outbound: Number(this.#deps.outbound),
+      uuid: newUuid(),
+      mac: newMac(),
+      address,
+      state: 'created',
+      desired_state: 'stopped',
+      generation: 0,
+      reason_code: null,
+      reason_message: null,
+      handle: null,
+      accel: null,
+      accel_reason: null,
+      state_changed_at: now,
+      started_at: null,
+      ready_at: null,
+      created_at: now,
+      plan,
+    };
+  }
+
+  /** Disk first, then the row: a crash between them leaves a disk to sweep, never a machine without one. */
+  async #store(call: Call, wanted: NewRow): Promise<Vm> {
+    const { hypervisor, changes, store, images, addresses, answers, billing } = this.#deps;
+    let row = wanted;
+    try {
+      await hypervisor.prepare(guestSpec(row));
+      return await changes.run(call, async (change) => {
+        row = await this.#withFreeAddress(row);
+        change.add(store.insert(row), 'retry');
+        change.add(store.usage(row, 'created', row.created_at));
+        images.claim(change, row.image_id);
+        // Somebody else took the last of a quota.
+        change.addAll(await billing.created(row), 'retry');
+        return answers.present(row);
+      });
+    } catch (error) {
+      // It may have been stored all the same; if not, the supervisor removes the disk later.
+      if (error instanceof CommitOutcomeUnknown) throw error;
+      if (row.address !== null) addresses.giveBack(row.address);
+      await hypervisor.discard(row.vm_id).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** An address that is another row's after all stays taken in the pool, which it is. */
+  async #withFreeAddress(row: NewRow): Promise<NewRow> {
+    const { store, addresses } = this.#deps;
+    let { address } = row;
+    while (address !== null && (await store.isAddressTaken(address))) {
+      address = await addresses.take(guestNetwork(row).ports);
+    }
+    return { ...row, address };
+  }
+}
+
+/** A machine with its place in the list and its owner. */
+export class ListedVm {
+  readonly id: number;
+  readonly accountId: number;
+  readonly #row: VmRow;
+  readonly #answers: VmAnswers;
+
+  constructor(row: VmRow, answers: VmAnswers) {
+    this.id = row.id;
+    this.accountId = row.account_id;
+    this.#row = row;
+    this.#answers = answers;
+  }
+
+  toJSON(): Vm {
+    return this.#answers.present(this.#row);
+  }
+}

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, test } from 'node:test';
+import type { Call } from '../../calls/principal.ts';
+import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
+import { type Compute, type ComputeHouse, openComputeHouse } from '../../testing/compute-house.ts';
+
+let house: ComputeHouse;
+let cloud: Compute;
+let ann: Call;
+let vmId: string;
+before(async () => {
+  house = await openComputeHouse();
+  ann = await house.newCall('ann');
+});
+after(() => house.close());
+beforeEach(async () => {
+  cloud = await house.open();
+  cloud.supervisor.start();
+  await cloud.supervisor.recovered();
+  vmId = (await cloud.machines.create(ann, { name: 'web', instance_type: 't2.micro' })).vm_id;
+});
+
+const code = (wanted: ErrorCode) => (error: unknown) => isAppError(error, wanted);
+const read = () => cloud.machines.describe(ann.principal, vmId);
+const events = async () => (await house.usage(vmId)).map(({ event }) => event);
+const starts = () => house.engine.starts.filter((id) => id === vmId).length;
+
+async function reached(state: string): Promise<void> {
+  while ((await read()).state !== state) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Lets a scripted call wait until it is told to go on; `entered` resolves when it has come. */
+function gate() {
+  const way = Promise.withResolvers<void>();
+  const entered = Promise.withResolvers<void>();
+  const wait = () => {
+    entered.resolve();
+    return way.promise;
+  };
+  return { open: () => way.resolve(), entered: entered.promise, wait };
+}
+
+test('start, a sign of life, stop: states, times, front and usage go together', async () => {
+  const running = await cloud.power.start(ann, vmId);
+  const t0 = house.clock.now();
+  assert.equal(running.state, 'running');
+  assert.deepEqual([running.accel, running.accel_reason], ['scripted', 'a test']);
+  const place = cloud.front.places.get(vmId);
+  assert.equal(place?.isRunning, true);
+  house.clock.advance(5000);
+  place?.exposure.onSignOfLife();
+  while ((await read()).ready_at === null) await new Promise((resolve) => setTimeout(resolve, 5));
+  house.clock.advance(5000);
+  place?.exposure.onSignOfLife();
+  const alive = await read();
+  assert.equal(alive.uptime_seconds, 10);
+  assert.equal(Date.parse(`${alive.ready_at}Z`), t0 + 5000);
+  const stopped = await cloud.power.stop(ann, vmId);
+  assert.equal(stopped.state, 'stopped');
+  assert.equal(stopped.state_reason?.code, 'shut_down');
+  assert.deepEqual([stopped.started_at, stopped.ready_at, stopped.uptime_seconds], [null, null, 0]);
+  assert.equal(cloud.front.places.has(vmId), false);
+  assert.deepEqual((await house.usage(vmId)).slice(1), [
+    { event: 'started', at: t0 },
+    { event: 'stopped', at: t0 + 10_000 },
+  ]);
+  assert.equal((await cloud.power.start(ann, vmId)).ready_at, null);
+});
+
+test('a goal that is reached is no error, and does nothing', async () => {
+  await cloud.power.start(ann, vmId);
+  assert.equal((await cloud.power.start(ann, vmId)).state, 'running');
+  assert.equal(starts(), 1);
+  await cloud.power.stop(ann, vmId);
+  assert.equal((await cloud.power.stop(ann, vmId)).state, 'stopped');
+  assert.deepEqual(await events(), ['created', 'started', 'stopped']);
+});
+
+test('the same action twice at once happens once; another one is refused and named', async () => {
+  const { open, wait } = gate();
+  cloud.scripted.script('start', wait);
+  const both = [cloud.power.start(ann, vmId), cloud.power.start(ann, vmId)];
+  await assert.rejects(cloud.power.stop(ann, vmId), (error) => {
+    assert.ok(isAppError(error, 'vm_locked'));
+    assert.deepEqual(error.extra, { state: 'starting', action: 'stop', allowed: ['start'] });
+    return true;
+  });
+  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_locked'));
+  await reached('starting');
+  open();
+  const [one, two] = await Promise.all(both);
+  assert.deepEqual(one, two);
+  assert.equal(starts(), 1);
+  assert.deepEqual(await events(), ['created', 'started']);
+});
+
+test('the grace is that of the caller, or of the operator', async () => {
+  for (const wish of [{}, { graceMs: 3000 }, { graceMs: 0 }]) {
+    await cloud.power.start(ann, vmId);
+    await cloud.power.stop(ann, vmId, wish);
+  }
+  assert.deepEqual(cloud.scripted.graces, [10_000, 3000, 0]);
+});
+
+test('who wants it stopped at once ends the grace of the stop under way', async () => {
+  await cloud.power.start(ann, vmId);
+  const { open, entered, wait } = gate();
+  cloud.scripted.script('stop', wait);
+  const gentle = cloud.power.stop(ann, vmId);
+  await entered;
+  const second = cloud.power.stop(ann, vmId, { graceMs: 5000 });
+  await reached('stopping');
+  assert.equal(cloud.scripted.hurry?.aborted, false, 'another grace than 0 changes nothing');
+  const hard = cloud.power.stop(ann, vmId, { graceMs: 0 });
+  for (let i = 0; i < 100 && !cloud.scripted.hurry?.aborted; i++) await new Promise(setImmediate);
+  assert.equal(cloud.scripted.hurry?.aborted, true);
+  open();
+  assert.deepEqual(await hard, await gentle);
+  assert.deepEqual(await second, await gentle);
+  assert.deepEqual(cloud.scripted.graces, [10_000]);
+});
+
+test('an engine that lacks something: the machine is as it was, with the reason', async () => {
+  cloud.scripted.script('start', async () => {
+    throw new AppError('engine_unavailable', 'No engine here', { hint: 'install it' });
+  });
+  await assert.rejects(cloud.power.start(ann, vmId), code('engine_unavailable'));
+  const { state, state_reason } = await read();
+  assert.deepEqual([state, state_reason?.code], ['created', 'engine_unavailable']);
+  await cloud.power.stop(ann, vmId);
+  await assert.rejects(cloud.power.start(ann, vmId), code('engine_unavailable'));
+  assert.equal((await read()).state, 'stopped');
+  assert.deepEqual(await events(), ['created']);
+});
+
+test('an engine that fails without a word: error, which a stop mends; nothing secret is shown', async () => {
+  cloud.scripted.script('start', async () => {
+    throw new Error('secret path');
+  });
+  await assert.rejects(cloud.power.start(ann, vmId), /secret path/);
+  const failed = await read();
+  assert.deepEqual([failed.state, failed.state_reason?.code], ['error', 'internal_error']);
+  assert.doesNotMatch(JSON.stringify(failed), /secret/);
+  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_not_stopped'));
+  assert.equal((await cloud.power.stop(ann, vmId)).state, 'stopped');
+  await cloud.removal.remove(ann, vmId);
+});
+
+test('a stop that fails leaves the run counted until it is known to be over', async () => {
+  await cloud.power.start(ann, vmId);
+  cloud.scripted.script('stop', async () => {
+    throw new AppError('internal_error', 'It does not answer');
+  });
+  await assert.rejects(cloud.power.stop(ann, vmId), code('internal_error'));
+  assert.equal((await read()).state, 'error');
+  assert.deepEqual(await events(), ['created', 'started']);
+  cloud.scripted.script('stop');
+  assert.equal((await cloud.power.stop(ann, vmId)).state, 'stopped');
+  assert.deepEqual(await events(), ['created', 'started', 'stopped']);
+});
+
+test('a guest that ends by itself: stopped or error, at the time it ended', async () => {
+  for (const [cause, state] of [
+    ['guest_shutdown', 'stopped'],
+    ['crashed', 'error'],
+    ['guest_panic', 'error'],
+  ] as const) {
+    await cloud.power.start(ann, vmId);
+    const end = cloud.scripted.end(vmId, cause, false);
+    house.clock.advance(4000);
+    cloud.scripted.report(end);
+    await cloud.actions.idle();
+    const vm = await read();
+    assert.deepEqual([vm.state, vm.state_reason?.code], [state, cause]);
+    assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at: end.at });
+    assert.equal(cloud.front.places.has(vmId), false);
+  }
+});
+
+test('the end of an earlier run says nothing of the present one', async () => {
+  await cloud.power.start(ann, vmId);
+  const end = cloud.scripted.end(vmId, 'crashed');
+  await cloud.actions.idle();
+  await cloud.power.start(ann, vmId);
+  cloud.scripted.report(end);
+  await cloud.actions.idle();
+  assert.equal((await read()).state, 'running');
+});
+
+test('a guest that ends before its start is stored is not left as running', async () => {
+  const { open, entered, wait } = gate();
+  cloud.scripted.script('start', wait);
+  const starting = cloud.power.start(ann, vmId);
+  await entered;
+  open();
+  // The engine has started it, and the commit that says so, which needs another turn, is still to come.
+  while (!house.engine.running().includes(vmId)) await Promise.resolve();
+  cloud.scripted.end(vmId, 'crashed');
+  await starting;
+  await cloud.actions.idle();
+  assert.equal((await read()).state, 'error');
+  assert.deepEqual(await events(), ['created', 'started', 'stopped']);
+});
+
+test('without credits nothing is started, but stopped and deleted', async () => {
+  const poor = await openComputeHouse();
+  const { machines, power, removal } = await poor.open();
+  const eve = await poor.newCall('eve');
+  const { vm_id } = await machines.create(eve, { name: 'x', instance_type: 't2.micro' });
+  await poor.spendAll();
+  await assert.rejects(power.start(eve, vm_id), code('insufficient_credits'));
+  assert.equal((await machines.describe(eve.principal, vm_id)).state, 'created');
+  await power.stop(eve, vm_id);
+  await removal.remove(eve, vm_id);
+  await poor.close();
+});
+
+test('a machine is deleted only when it is stopped; then it is gone, and its address is free', async () => {
+  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_not_stopped'));
+  await cloud.power.start(ann, vmId);
+  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_not_stopped'));
+  const { ip_address } = await cloud.power.stop(ann, vmId);
+  const gone = await Promise.all([cloud.removal.remove(ann, vmId), cloud.removal.remove(ann, vmId)]);
+  assert.deepEqual(gone[0], { vm_id: vmId, name: 'web', deleted: true, state: 'deleted' });
+  assert.deepEqual(gone[1], gone[0]);
+  await assert.rejects(read(), code('vm_not_found'));
+  await assert.rejects(cloud.power.start(ann, vmId), code('vm_not_found'));
+  assert.equal(house.engine.guests.has(vmId), false);
+  assert.equal(cloud.front.places.has(vmId), false);
+  assert.deepEqual(await events(), ['created', 'started', 'stopped', 'deleted']);
+  assert.ok(!(await house.store.addresses()).includes(ip_address ?? ''));
+});
+
+test('a deletion whose disk cannot be removed is finished when it is asked for again', async () => {
+  await cloud.power.stop(ann, vmId);
+  cloud.scripted.script('discard', async () => {
+    throw new AppError('engine_unavailable', 'not now');
+  });
+  await assert.rejects(cloud.removal.remove(ann, vmId), code('engine_unavailable'));
+  const { state, ip_address } = await read();
+  assert.deepEqual([state, ip_address], ['deleting', null]);
+  await assert.rejects(cloud.power.start(ann, vmId), code('vm_invalid_state'));
+  cloud.scripted.script('discard');
+  await cloud.removal.remove(ann, vmId);
+  assert.deepEqual(await events(), ['created', 'deleted']);
+});

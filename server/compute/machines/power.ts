@@ -1,0 +1,90 @@
+/** Starts and stops machines for their owners. */
+import type { Call } from '../../calls/principal.ts';
+import { type Recorder, UNASKED } from '../../metadata/change.ts';
+import type { Vm } from '../schema.ts';
+import type { Actions, Wanted } from './actions.ts';
+import type { Lifecycle, Reason } from './lifecycle.ts';
+import type { MachineCall, Machines, OpenFiles } from './machines.ts';
+import type { Runs } from './runs.ts';
+import { barred } from './stop-causes.ts';
+import { nextState } from './transitions.ts';
+import type { VmAnswers } from './vm-answer.ts';
+import type { VmBilling } from './vm-billing.ts';
+import type { VmRow, VmStore } from './vm-store.ts';
+
+/** Files that a start opens: listeners, consoles, pipes of programs. */
+const FILES_TO_START = 48;
+
+export interface PowerDeps {
+  readonly store: VmStore;
+  readonly machines: Machines;
+  readonly actions: Actions;
+  readonly lifecycle: Lifecycle;
+  readonly runs: Runs;
+  readonly answers: VmAnswers;
+  readonly billing: Pick<VmBilling, 'require'>;
+  readonly descriptors: OpenFiles;
+  /** How long a guest is asked to shut down when the caller does not say, ms. */
+  readonly graceMs: number;
+}
+
+export interface StopWish {
+  /** 0: at once. */
+  readonly graceMs?: number | undefined;
+  /** Why, when its owner did not ask for it. */
+  readonly reason?: Reason | undefined;
+}
+
+export class Power {
+  readonly #deps: PowerDeps;
+
+  constructor(deps: PowerDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves when the guest's processor runs. Throws `vm_not_found`, `vm_invalid_state`, `vm_locked`,
+   * `insufficient_credits`, `account_suspended`, and what the engine says (`engine_unavailable`,
+   * `insufficient_capacity`, …).
+   */
+  async start(call: Call, vmId: string): Promise<Vm> {
+    const { machines, answers } = this.#deps;
+    const find = () => machines.findFor(call.principal, vmId);
+    return answers.present(await this.startOwned(vmId, find, call));
+  }
+
+  /** As start(), for a caller that knows whose machine it is. */
+  startOwned(vmId: string, find: Wanted['find'], call: Recorder = UNASKED): Promise<VmRow> {
+    const { store, actions, lifecycle, runs, billing, descriptors } = this.#deps;
+    return actions.run({ vmId, action: 'start', find }, async (row) => {
+      if (nextState(row.state, 'start') === 'running') return row;
+      const isUnderWay = row.state === 'starting';
+      // Any other is asked by the commit.
+      if (isUnderWay && (await store.barOf(row.account_id)) !== null) throw barred();
+      await billing.require(row);
+      descriptors.demand(FILES_TO_START);
+      const starting = isUnderWay ? row : await lifecycle.apply(row, { event: 'start', desired: 'running' });
+      const before = isUnderWay ? 'stopped' : row.state;
+      return runs.boot(starting, { before, call, since: null });
+    });
+  }
+
+  /**
+   * Resolves when the guest is gone. With a grace of 0 also a stop that is under way ends at once. Throws
+   * `vm_not_found`, `vm_invalid_state`, `vm_locked`.
+   */
+  async stop(call: MachineCall, vmId: string, wish: StopWish = {}): Promise<Vm> {
+    const { machines, actions, runs, answers } = this.#deps;
+    const { graceMs = this.#deps.graceMs, reason } = wish;
+    const find = async () => {
+      const row = await machines.findFor(call.principal, vmId);
+      // The same stop gets two callers; who wants it at once is not made to wait for the other's grace.
+      if (graceMs === 0) actions.hurry(vmId, 'stop');
+      return row;
+    };
+    const stopped = await actions.run({ vmId, action: 'stop', find }, (row, hurry) =>
+      runs.halt(row, { graceMs, call, hurry, reason }),
+    );
+    return answers.present(stopped);
+  }
+}

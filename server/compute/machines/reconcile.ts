@@ -1,0 +1,170 @@
+/** What is done about a machine whose row and guest were left by a crash, as a table. */
+import { UNASKED } from '../../metadata/change.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { isAppError } from '../../platform/errors.ts';
+import type { GuestFact, Hypervisor, LastEnd } from '../hypervisor.ts';
+import type { Actions, Wanted } from './actions.ts';
+import type { Exposures } from './exposures.ts';
+import type { Removal } from './removal.ts';
+import { CRASHED_UNSEEN, type Gone, HOST_RESTARTED, type Runs } from './runs.ts';
+import { type Bar, STOP_REASONS } from './stop-causes.ts';
+import type { VmAction, VmState } from './transitions.ts';
+import type { VmRow, VmStore } from './vm-store.ts';
+
+export type RecoveryStep =
+  | 'leave'
+  /** It runs, as it should. */
+  | 'adopt'
+  /** Finish the start. */
+  | 'start'
+  /** Finish the stop. */
+  | 'stop'
+  /** It runs although it should not: end it, and the row is right. */
+  | 'end_stray'
+  /** It is gone and should not be. */
+  | 'note_gone'
+  | 'delete';
+
+/** By what the row says and whether the engine says that the guest runs. */
+const TABLE: Readonly<Record<VmState, { readonly runs: RecoveryStep; readonly gone: RecoveryStep }>> = {
+  created: { runs: 'end_stray', gone: 'leave' },
+  starting: { runs: 'start', gone: 'start' },
+  running: { runs: 'adopt', gone: 'note_gone' },
+  stopping: { runs: 'stop', gone: 'stop' },
+  stopped: { runs: 'end_stray', gone: 'leave' },
+  error: { runs: 'stop', gone: 'note_gone' },
+  deleting: { runs: 'delete', gone: 'delete' },
+};
+
+export function recoveryStep(state: VmState, runs: boolean): RecoveryStep {
+  return TABLE[state][runs ? 'runs' : 'gone'];
+}
+
+/** What is known of a machine. */
+interface Found {
+  readonly row: VmRow;
+  readonly fact: GuestFact;
+  /** Of its account. */
+  readonly bar: Bar | null;
+}
+
+export interface RecoveryDeps {
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly actions: Actions;
+  readonly runs: Runs;
+  readonly removal: Removal;
+  readonly exposures: Exposures;
+  readonly graceMs: number;
+}
+
+export class Recovery {
+  readonly #deps: RecoveryDeps;
+  /** Found gone once: machine → generation of its row. */
+  readonly #suspects = new Map<string, number>();
+
+  constructor(deps: RecoveryDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Brings row and guest together again. Does nothing while an action runs on the machine: that one knows
+   * more. A guest that is gone is noted the second time it is found so, unless `isSure`: how it ended may be
+   * about to be told. Throws what the engine says; the row then says it too.
+   */
+  async settle(vmId: string, { isSure }: { readonly isSure: boolean }): Promise<void> {
+    const { hypervisor, store, actions } = this.#deps;
+    const before = await store.find(vmId);
+    if (before === undefined || actions.isRunning(vmId)) return;
+    const fact = await hypervisor.inspect(vmId);
+    const bar = await store.barOf(before.account_id);
+    const row = await store.find(vmId);
+    if (row?.generation !== before.generation || actions.isRunning(vmId)) return;
+    const step = recoveryStep(row.state, fact.running);
+    const isSuspect = this.#suspects.get(vmId) === row.generation;
+    this.#suspects.delete(vmId);
+    if (step === 'note_gone' && !isSure && !isSuspect) {
+      this.#suspects.set(vmId, row.generation);
+      return;
+    }
+    try {
+      await this.#take(step, { row, fact, bar });
+    } catch (error) {
+      if (!isAppError(error, 'vm_locked')) throw error;
+    }
+  }
+
+  /** The row is as it was just read: from there to the action nothing else gets its turn. */
+  async #take(step: RecoveryStep, found: Found): Promise<void> {
+    const { actions, removal, hypervisor, graceMs } = this.#deps;
+    const { row, fact } = found;
+    const vmId = row.vm_id;
+    if (step === 'adopt') await this.#adopt(row, fact);
+    if (step === 'start') await this.#start(found);
+    if (step === 'stop') await this.#stop(found);
+    if (step === 'end_stray') await actions.settle(vmId, () => hypervisor.stop(vmId, { graceMs }));
+    if (step === 'note_gone') await this.#noteGone(found);
+    if (step === 'delete') await actions.run(known('delete', row), () => removal.finish(row));
+  }
+
+  async #start({ row, fact, bar }: Found): Promise<void> {
+    if (bar !== null) return this.#stop({ row, bar });
+    await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
+  }
+
+  async #stop({ row, bar }: Pick<Found, 'row' | 'bar'>): Promise<void> {
+    const { actions, runs, graceMs } = this.#deps;
+    const reason = bar === null ? undefined : STOP_REASONS[bar];
+    await actions.run(known('stop', row), (_, hurry) =>
+      runs.halt(row, { graceMs, call: UNASKED, hurry, reason }),
+    );
+  }
+
+  async #adopt(row: VmRow, fact: GuestFact): Promise<void> {
+    if (row.handle === fact.handle) {
+      await this.#deps.exposures.open(row);
+      this.#deps.exposures.begin(row.vm_id);
+      return;
+    }
+    // Another run than the row knows of: the engine is right.
+    await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
+  }
+
+  async #noteGone({ row, fact, bar }: Found): Promise<void> {
+    const { actions, runs } = this.#deps;
+    const vmId = row.vm_id;
+    // That of another run says nothing of this one.
+    const end = fact.end?.handle === row.handle ? fact.end : null;
+    const wentWithHost = this.#wentWithHost(row, end);
+    if (end !== null && end.cause !== 'host_restarted' && !wentWithHost) {
+      await actions.settle(vmId, () => runs.noteEnd({ vmId, ...end }));
+      return;
+    }
+    const gone = wentWithHost ? afterHostRestart(bar) : CRASHED_UNSEEN;
+    const after = await actions.settle(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
+    if (after.state !== 'starting') return;
+    await actions.run(known('start', after), () => this.#boot(after, null));
+  }
+
+  #boot(row: VmRow, since: number | null): Promise<VmRow> {
+    return this.#deps.runs.boot(row, { before: 'stopped', call: UNASKED, since });
+  }
+
+  /** True when no guest can have outlived what happened, so that its end says nothing of the guest. */
+  #wentWithHost({ state, desired_state, started_at }: VmRow, end: LastEnd | null): boolean {
+    if (state !== 'running' || desired_state !== 'running' || started_at === null) return false;
+    return !this.#deps.hypervisor.capabilities.survivesRestart || end?.cause === 'host_restarted';
+  }
+}
+
+/** For a row that was just read. */
+function known(action: VmAction, row: VmRow): Wanted {
+  return { vmId: row.vm_id, action, find: () => row };
+}
+
+/** Nothing of an account that is barred is started again: it counts as stopped with the others. */
+function afterHostRestart(bar: Bar | null): Gone {
+  if (bar === null) return HOST_RESTARTED;
+  return { event: 'powered_off', desired: 'stopped', reason: STOP_REASONS[bar] };
+}

@@ -1,0 +1,62 @@
+/** Removes machines for good. */
+import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import type { DeletedVm } from '../schema.ts';
+import type { Actions } from './actions.ts';
+import type { AddressPool } from './addresses.ts';
+import type { Exposures } from './exposures.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import type { MachineCall, Machines } from './machines.ts';
+import type { VmRow, VmStore } from './vm-store.ts';
+
+export interface RemovalDeps {
+  readonly changes: Changes;
+  readonly store: VmStore;
+  readonly hypervisor: Hypervisor;
+  readonly machines: Machines;
+  readonly actions: Actions;
+  readonly lifecycle: Lifecycle;
+  readonly exposures: Exposures;
+  readonly addresses: AddressPool;
+}
+
+export class Removal {
+  readonly #deps: RemovalDeps;
+
+  constructor(deps: RemovalDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves when its disk is gone. What fails on the way is finished later: from the first commit on it is
+   * being deleted. Throws `vm_not_found`, `vm_not_stopped`, `vm_locked`.
+   */
+  async remove(call: MachineCall, vmId: string): Promise<DeletedVm> {
+    const { machines, actions, lifecycle } = this.#deps;
+    const find = () => machines.findFor(call.principal, vmId);
+    const removed = await actions.run({ vmId, action: 'delete', find }, async (row) => {
+      await lifecycle.apply(row, { event: 'delete', desired: 'deleted' });
+      return this.finish(row, call);
+    });
+    return deletedVm(removed);
+  }
+
+  /** The rest of a deletion: the machine's front, its disk, its row. May be repeated. */
+  async finish(row: VmRow, call: Recorder = UNASKED): Promise<VmRow> {
+    const { id, vm_id: vmId, address } = row;
+    const { changes, store, hypervisor, exposures, addresses } = this.#deps;
+    await exposures.close(vmId);
+    // Only now: the next machine of this address opens it anew.
+    if (address !== null) addresses.giveBack(address);
+    await hypervisor.discard(vmId);
+    await changes.run(call, (change) => {
+      change.add(store.delete(id));
+      return deletedVm(row);
+    });
+    return row;
+  }
+}
+
+function deletedVm({ vm_id, name }: VmRow): DeletedVm {
+  return { vm_id, name, deleted: true, state: 'deleted' };
+}

@@ -1,0 +1,181 @@
+/** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's action. */
+import type { Recorder } from '../../metadata/change.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError, type ErrorCode } from '../../platform/errors.ts';
+import type { GuestEnd, Hypervisor, LastEnd, StopMeans } from '../hypervisor.ts';
+import type { Exposures } from './exposures.ts';
+import { guestSpec } from './guest-spec.ts';
+import type { Happening, Lifecycle, NewRun, Reason } from './lifecycle.ts';
+import { nextState, type VmState } from './transitions.ts';
+import type { VmRow, VmStore } from './vm-store.ts';
+
+export interface RunsDeps {
+  readonly store: VmStore;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly lifecycle: Lifecycle;
+  readonly exposures: Exposures;
+}
+
+export interface BootOptions {
+  /** Where the machine is again when it could not be started for want of something. */
+  readonly before: VmState;
+  /** Who is answered once it runs. */
+  readonly call: Recorder;
+  /** When a guest that runs already began to, ms since 1970; null: it does not, or nobody knows. */
+  readonly since: number | null;
+}
+
+export interface HaltOptions {
+  readonly graceMs: number;
+  /** Ends the grace before its time. */
+  readonly hurry: AbortSignal;
+  /** Who is answered once it is stopped. */
+  readonly call: Recorder;
+  /** Kept from the beginning of the stop, also over a crash, in place of how the engine ended it. */
+  readonly reason?: Reason | undefined;
+}
+
+/** The engine lacks something that may come: the machine is as it was before. */
+const PASSING: readonly ErrorCode[] = ['engine_unavailable', 'insufficient_capacity', 'out_of_space'];
+
+const MEANS: Readonly<Record<StopMeans, Reason>> = {
+  guest: { code: 'shut_down', message: 'It shut down when it was asked to' },
+  quit: { code: 'powered_off', message: 'It was powered off without waiting for it any longer' },
+  terminate: { code: 'terminated', message: 'It could not be powered off; its process was ended' },
+  kill: { code: 'killed', message: 'It could not be powered off; its process was killed' },
+  was_stopped: { code: 'was_stopped', message: 'It was already stopped' },
+};
+
+/** Whether it was asked to, only who stopped it then could tell. */
+const SHUT_DOWN_UNSEEN: Reason = {
+  code: 'guest_shutdown',
+  message: 'It shut down before its stop was completed, while Cloudlet was not running',
+};
+
+/** What a guest that is gone without a word leads to. */
+export type Gone = Required<Pick<Happening, 'event' | 'desired' | 'reason'>>;
+
+export const CRASHED_UNSEEN: Gone = {
+  event: 'crashed',
+  desired: 'stopped',
+  reason: {
+    code: 'crashed',
+    message: 'It ended while Cloudlet was not running: it was killed, or powered itself off',
+  },
+};
+export const HOST_RESTARTED: Gone = {
+  event: 'host_restarted',
+  desired: 'running',
+  reason: { code: 'host_restarted', message: 'The host went down under it; it is started again' },
+};
+
+export class Runs {
+  readonly #deps: RunsDeps;
+
+  constructor(deps: RunsDeps) {
+    this.#deps = deps;
+  }
+
+  /** To running. On failure the row says why. Throws what the engine says. */
+  async boot(row: VmRow, { before, call, since }: BootOptions): Promise<VmRow> {
+    const { hypervisor, lifecycle, clock, exposures } = this.#deps;
+    let run: NewRun;
+    try {
+      run = { ...(await hypervisor.start(guestSpec(row))), startedAt: since ?? clock.now() };
+    } catch (error) {
+      await lifecycle.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
+      throw error;
+    }
+    // Before the answer, which says what is open.
+    await exposures.open(row);
+    const endedAt = row.started_at === null ? undefined : run.startedAt;
+    const started = { event: 'started', desired: 'running', run, endedAt } as const;
+    const running = await lifecycle.apply(row, started, call);
+    exposures.begin(row.vm_id);
+    return running;
+  }
+
+  /** To `stopped`, by way of the engine unless it never ran. Throws what table and engine say. */
+  async halt(row: VmRow, { graceMs, call, hurry, reason }: HaltOptions): Promise<VmRow> {
+    const { hypervisor, lifecycle, exposures } = this.#deps;
+    const next = nextState(row.state, 'stop');
+    if (row.state === 'stopped') return row;
+    if (next === 'stopped') return lifecycle.apply(row, { event: 'stop', desired: 'stopped' }, call);
+    const isUnderWay = row.state === 'stopping';
+    const stopping = isUnderWay
+      ? row
+      : await lifecycle.apply(row, { event: 'stop', desired: 'stopped', reason });
+    let means: StopMeans;
+    try {
+      means = await hypervisor.stop(row.vm_id, { graceMs, hurry });
+    } catch (error) {
+      await lifecycle.apply(stopping, { event: 'failed', reason: whyNot(error) });
+      throw error;
+    }
+    await exposures.close(row.vm_id);
+    const end = means === 'was_stopped' ? await this.#endOf(row) : null;
+    const how = end === null ? MEANS[means] : endReason(end);
+    const halted = {
+      event: 'halted',
+      reason: reasonOf(stopping) ?? how,
+      endedAt: end?.at ?? undefined,
+    } as const;
+    return lifecycle.apply(stopping, halted, call);
+  }
+
+  /** How and when the run of that row ended; null when it did not, or nobody knows. */
+  async #endOf({ vm_id, handle }: VmRow): Promise<LastEnd | null> {
+    const { end } = await this.#deps.hypervisor.inspect(vm_id);
+    return end !== null && end.handle === handle ? end : null;
+  }
+
+  /** Notes that a guest ended by itself. That of an earlier run says nothing of the present one. */
+  async noteEnd(end: GuestEnd): Promise<void> {
+    const { store, lifecycle, exposures } = this.#deps;
+    const row = await store.find(end.vmId);
+    if (row === undefined || row.handle !== end.handle) return;
+    await lifecycle.apply(row, {
+      event: end.cause === 'guest_shutdown' ? 'powered_off' : 'crashed',
+      desired: 'stopped',
+      reason: { code: end.cause, message: end.message },
+      endedAt: end.at,
+    });
+    await exposures.close(end.vmId);
+  }
+
+  /**
+   * Notes that a guest is gone and nobody knows how. It is counted up to `at`, ms since 1970; null: only the
+   * time in which it was seen running.
+   */
+  async noteGone(row: VmRow, gone: Gone, at: number | null): Promise<VmRow> {
+    const { store, lifecycle, exposures } = this.#deps;
+    if (row.started_at === null) return row;
+    const endedAt = at ?? (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;
+    const after = await lifecycle.apply(row, { ...gone, endedAt });
+    await exposures.close(row.vm_id);
+    return after;
+  }
+}
+
+/** Of a run that was over when the engine was to stop it. */
+function endReason({ cause, message }: LastEnd): Reason {
+  return cause === 'guest_shutdown' ? SHUT_DOWN_UNSEEN : { code: cause, message };
+}
+
+/** Why it is being stopped, when that was said. */
+function reasonOf({ reason_code, reason_message }: VmRow): Reason | null {
+  return reason_code === null ? null : { code: reason_code, message: reason_message ?? '' };
+}
+
+function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_new' | 'failed' {
+  const isPassing = error instanceof AppError && PASSING.includes(error.code);
+  if (!isPassing || before === 'error') return 'failed';
+  return before === 'created' ? 'not_started_new' : 'not_started';
+}
+
+/** Of what is not an AppError nothing may be shown. */
+function whyNot(error: unknown): Reason {
+  if (error instanceof AppError) return { code: error.code, message: error.message };
+  return { code: 'internal_error', message: 'The engine failed; its operator finds why in the log' };
+}

@@ -1,0 +1,32 @@
+/** Why all machines of an account are stopped. A cause is the code of the reason that they show. */
+import { AppError } from '../../platform/errors.ts';
+import type { Reason } from './lifecycle.ts';
+
+/** An account that is barred has nobody who could start or stop its machines. */
+export type Bar = 'account_suspended' | 'account_closed';
+export type StopCause = 'credits_exhausted' | Bar;
+
+/** Tell those that the system stopped from those that their owner did. */
+export const STOP_REASONS: Readonly<Record<StopCause, Reason>> = {
+  credits_exhausted: { code: 'credits_exhausted', message: 'It was stopped because no credits were left' },
+  account_suspended: {
+    code: 'account_suspended',
+    message: 'It was stopped because its account was suspended',
+  },
+  account_closed: { code: 'account_closed', message: 'It was stopped because its account was closed' },
+};
+
+/** Of a single machine that an administrator stopped: its owner may start it again. */
+export const STOPPED_BY_ADMINISTRATOR: Reason = {
+  code: 'stopped_by_administrator',
+  message: 'It was stopped by an administrator',
+};
+
+/** What is stopped for these is started again when they no longer hold. */
+export const PASSING_CAUSES: readonly StopCause[] = ['credits_exhausted', 'account_suspended'];
+
+/** Of a start that its account may not have, whoever wants it. */
+export function barred(): AppError {
+  const message = 'The account of this machine is suspended or closed: nothing of it is started';
+  return new AppError('account_suspended', message);
+}

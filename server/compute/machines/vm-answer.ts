@@ -1,0 +1,98 @@
+/** A machine's row as its owner sees it. */
+import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import type { Front, PortState } from '../ingress.ts';
+import type { Vm } from '../schema.ts';
+import type { VmBilling } from './vm-billing.ts';
+import type { VmRow } from './vm-store.ts';
+
+const SSH = 22;
+/** Of an average month, as prices are commonly told. */
+const HOURS_PER_MONTH = 730;
+
+/** What a price an hour makes in a month, to a millionth. */
+export function pricePerMonth(pricePerHour: number): number {
+  return Math.round(pricePerHour * HOURS_PER_MONTH * 1e6) / 1e6;
+}
+
+/** It is still charged for: it has its memory, and goes on without a boot. */
+const WAITS = {
+  code: 'disk_full',
+  message: "Paused: the host's disk is nearly full. It resumes automatically when space is free.",
+};
+
+export interface VmAnswersDeps {
+  readonly clock: Clock;
+  readonly billing: Pick<VmBilling, 'pricePerHour'>;
+  readonly hypervisor: Pick<Hypervisor, 'waiting'>;
+  readonly front: Pick<Front, 'ports'>;
+  /** Machines are let out, if they were made so; false: none is, whatever it was made with. */
+  readonly outbound: boolean;
+}
+
+export class VmAnswers {
+  readonly #deps: VmAnswersDeps;
+
+  constructor(deps: VmAnswersDeps) {
+    this.#deps = deps;
+  }
+
+  present(row: Omit<VmRow, 'id'>): Vm {
+    const { clock, billing, hypervisor, front, outbound } = this.#deps;
+    const vm = presentVm(row, clock.now(), billing.pricePerHour(row.plan, row.instance_type));
+    const isWaiting = row.state === 'running' && hypervisor.waiting(row.vm_id) !== null;
+    const state_reason = isWaiting ? WAITS : vm.state_reason;
+    const ports = front.ports(row.vm_id, JSON.parse(row.ports) as number[]);
+    return {
+      ...vm,
+      state_reason,
+      ports: ports.map(({ port, guestPort, reason }) => ({
+        port,
+        guest_port: guestPort,
+        open: reason === null,
+        reason,
+      })),
+      ssh_command: sshCommand(row.address, ports),
+      outbound: vm.outbound && outbound,
+    };
+  }
+}
+
+/** By the first port that leads to the guest's SSH server; null: none does now. */
+function sshCommand(address: string | null, ports: readonly PortState[]): string | null {
+  const open = ports.find(({ guestPort, reason }) => guestPort === SSH && reason === null);
+  if (address === null || open === undefined) return null;
+  return open.port === SSH ? `ssh root@${address}` : `ssh -p ${open.port} root@${address}`;
+}
+
+function presentVm(
+  row: Omit<VmRow, 'id'>,
+  now: number,
+  pricePerHour: number,
+): Omit<Vm, 'ports' | 'ssh_command'> {
+  const started = row.started_at;
+  return {
+    vm_id: row.vm_id,
+    name: row.name,
+    ip_address: row.address,
+    instance_type: row.instance_type,
+    region: row.region,
+    tags: row.tags,
+    image: row.image_id,
+    state: row.state,
+    state_reason:
+      row.reason_code === null ? null : { code: row.reason_code, message: row.reason_message ?? '' },
+    vcpus: row.vcpus,
+    memory_mb: row.memory_mb,
+    disk_gb: row.disk_gb,
+    price_per_hour: pricePerHour,
+    price_per_month: pricePerMonth(pricePerHour),
+    outbound: row.outbound === 1,
+    accel: row.accel,
+    accel_reason: row.accel_reason,
+    created_at: formatTime(row.created_at),
+    started_at: formatTimeOrNull(started),
+    ready_at: formatTimeOrNull(row.ready_at),
+    uptime_seconds: started === null ? 0 : Math.max(0, Math.floor((now - started) / 1000)),
+  };
+}

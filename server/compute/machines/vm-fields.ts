@@ -1,0 +1,81 @@
+/** Checks what a new machine is asked to be. */
+import { type FieldProblem, refuseFields } from '../../platform/errors.ts';
+import { DEFAULT_IMAGE } from '../images/images.ts';
+import { findInstanceType, INSTANCE_TYPES, type InstanceType } from '../instance-types.ts';
+import { vmNameProblem } from '../names.ts';
+import type { NewVm } from '../schema.ts';
+import { sshKeyProblem } from './ssh-keys.ts';
+
+const USER_DATA_MAX_BYTES = 64 * 1024;
+/** SSH and the usual web ports. */
+const ALWAYS_OPEN = [22, 80, 443, 8080];
+
+export interface CheckedVm {
+  readonly name: string;
+  readonly type: InstanceType;
+  readonly sshKeys: readonly string[];
+  readonly userData: string | null;
+  /** Ascending. */
+  readonly ports: readonly number[];
+}
+
+/** Throws `invalid_request` naming every given field that breaks its rule. */
+export function requireVmFields(given: Partial<NewVm>): void {
+  const problems: FieldProblem[] = [];
+  const note = (field: string, message: string | undefined) => {
+    if (message !== undefined) problems.push({ field, message });
+  };
+  const { name, instance_type, tags = '', ssh_keys = [], user_data = '', image = DEFAULT_IMAGE } = given;
+  if (name !== undefined) note('name', vmNameProblem(name.trim()));
+  if (instance_type !== undefined) note('instance_type', typeProblem(instance_type));
+  note('tags', tagsProblem(tags));
+  for (const [index, line] of ssh_keys.entries()) note(`ssh_keys.${index}`, sshKeyProblem(line.trim()));
+  note('user_data', userDataProblem(user_data, image));
+  refuseFields(problems);
+}
+
+/** Throws as requireVmFields. */
+export function checkNewVm(input: NewVm): CheckedVm {
+  requireVmFields(input);
+  const type = findInstanceType(input.instance_type);
+  if (type === undefined) throw new Error('a type that is known has gone');
+  const sshKeys = (input.ssh_keys ?? []).map((line) => line.trim());
+  const ports = [...new Set([...ALWAYS_OPEN, ...(input.ports ?? [])])].sort((a, b) => a - b);
+  return { name: input.name.trim(), type, sshKeys, userData: input.user_data || null, ports };
+}
+
+function typeProblem(name: string): string | undefined {
+  if (findInstanceType(name) !== undefined) return undefined;
+  return `must be one of ${INSTANCE_TYPES.map((known) => known.name).join(', ')}`;
+}
+
+function tagsProblem(tags: string): string | undefined {
+  if (!tags.isWellFormed()) return 'must be well-formed Unicode';
+  return /\p{Cc}/u.test(tags) ? 'must have no control characters' : undefined;
+}
+
+function userDataProblem(text: string, image: string): string | undefined {
+  if (!text.isWellFormed() || text.includes('\0')) return 'must be text without NUL';
+  const bytes = Buffer.byteLength(text);
+  if (bytes > USER_DATA_MAX_BYTES) return `must have at most ${USER_DATA_MAX_BYTES} bytes`;
+  return text === '' ? undefined : idleProblem(text, image);
+}
+
+/** How everything begins that cloud-init looks at (its user-data formats), blanks before it apart. */
+const CLOUD_INIT = [
+  ...['#!', '#cloud-config', '#cloud-boothook', '#include', '#part-handler', '## template: jinja'],
+  ...['content-type:', 'mime-version:'],
+];
+
+/** Text that no guest of the image would run. */
+function idleProblem(text: string, image: string): string | undefined {
+  if (/^#!.*\r\n/.test(text)) return 'has Windows line ends (CR LF), with which no script runs';
+  if (image !== DEFAULT_IMAGE) {
+    const begin = text.trimStart().slice(0, 20).toLowerCase();
+    const isRun = CLOUD_INIT.some((kind) => begin.startsWith(kind));
+    return isRun ? undefined : 'would not be run: it must begin with #! or #cloud-config';
+  }
+  const isKeys = /^#cloud-config\b/.test(text) && /^ssh_authorized_keys:/m.test(text);
+  if (text.startsWith('#!') || isKeys) return undefined;
+  return `would not be run: the image ${image} runs scripts that begin with #!, such as #!/bin/sh`;
+}

@@ -1,0 +1,166 @@
+/** Machines over REST. */
+import { listPage, rowIdCursor } from '../../http/list-page.ts';
+import { Paging } from '../../http/paging.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import { Type } from '../../platform/json-schema.ts';
+import { INSTANCE_TYPES } from '../instance-types.ts';
+import { DeletedVm, InstanceTypeEntry, NewVm, StopQuery, Vm, VmPath } from '../schema.ts';
+import type { Machines } from './machines.ts';
+import type { Power } from './power.ts';
+import type { Removal } from './removal.ts';
+import { pricePerMonth } from './vm-answer.ts';
+import type { VmBilling } from './vm-billing.ts';
+import { requireVmFields } from './vm-fields.ts';
+
+export interface VmRoutesDeps {
+  readonly machines: Machines;
+  readonly power: Power;
+  readonly removal: Removal;
+  readonly billing: Pick<VmBilling, 'planOf' | 'pricePerHour'>;
+}
+
+const VM = '/api/vms/{vm_id}';
+
+/** undefined: as long as is usual. */
+export function graceMsOf({ force, grace }: StopQuery): number | undefined {
+  if (force === true) return 0;
+  return grace === undefined ? undefined : grace * 1000;
+}
+
+export function vmRoutes(deps: VmRoutesDeps): Route[] {
+  return [...catalogueRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps)];
+}
+
+function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/instance-types',
+      name: 'listInstanceTypes',
+      tag: 'compute',
+      summary: 'List what a virtual machine can be, and its price',
+      description: 'With a key the prices are those of its plan, else the general ones.',
+      permission: 'public',
+      knowsCaller: true,
+      responses: { 200: Type.Array(InstanceTypeEntry) },
+      handler: async ({ principal }) => {
+        const plan = await billing.planOf(principal.accountId);
+        return INSTANCE_TYPES.map(({ name, vcpus, memoryMb, diskGb }) => {
+          const price = billing.pricePerHour(plan, name);
+          return {
+            instance_type: name,
+            vcpus,
+            memory_mb: memoryMb,
+            disk_gb: diskGb,
+            price_per_hour: price,
+            price_per_month: pricePerMonth(price),
+          };
+        });
+      },
+    }),
+  ];
+}
+
+/** 64 KiB of user data as JSON may write them, and some keys. */
+const MAX_BODY_BYTES = 256 * 1024;
+
+function findRoutes({ machines }: VmRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/vms',
+      name: 'createVm',
+      tag: 'compute',
+      summary: 'Create a virtual machine',
+      description: 'Its disk and its address exist from now on; it runs once it is started.',
+      permission: 'compute:write',
+      body: NewVm,
+      maxBodyBytes: MAX_BODY_BYTES,
+      rules: requireVmFields,
+      responses: { 201: Vm },
+      errors: [
+        ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'quota_exceeded'] as const),
+        ...(['no_free_address', 'engine_unavailable', 'insufficient_capacity'] as const),
+      ],
+      handler: (call) => machines.create(call, call.body),
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/vms',
+      name: 'listVms',
+      tag: 'compute',
+      summary: 'List your virtual machines, oldest first',
+      permission: 'compute:read',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(Vm) },
+      errors: ['invalid_cursor'],
+      produces: 'list',
+      handler: ({ principal, query, request }) => {
+        const { limit, cursor } = query;
+        const after = rowIdCursor(cursor);
+        const page = { after, limit: limit === undefined ? Infinity : limit + 1 };
+        const entries = machines.list(principal.accountId, page);
+        return listPage({ request, limit, entries, cursorOf: (vm) => String(vm.id) });
+      },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: VM,
+      name: 'getVm',
+      tag: 'compute',
+      summary: 'Read a virtual machine',
+      permission: 'compute:read',
+      params: VmPath,
+      responses: { 200: Vm },
+      errors: ['vm_not_found'],
+      handler: ({ principal, params }) => machines.describe(principal, params.vm_id),
+    }),
+  ];
+}
+
+function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: `${VM}/start`,
+      name: 'startVm',
+      tag: 'compute',
+      summary: 'Start a virtual machine',
+      description: 'Answers when its processor runs. One that runs already is left alone.',
+      permission: 'compute:write',
+      params: VmPath,
+      responses: { 200: Vm },
+      errors: [
+        ...(['vm_not_found', 'vm_invalid_state', 'vm_locked', 'insufficient_credits'] as const),
+        ...(['write_conflict', 'engine_unavailable', 'insufficient_capacity'] as const),
+      ],
+      handler: (call) => power.start(call, call.params.vm_id),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${VM}/stop`,
+      name: 'stopVm',
+      tag: 'compute',
+      summary: 'Stop a virtual machine',
+      description: 'The guest is asked to shut down, and powered off when it has not done so in time.',
+      permission: 'compute:write',
+      params: VmPath,
+      query: StopQuery,
+      responses: { 200: Vm },
+      errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
+      handler: (call) => power.stop(call, call.params.vm_id, { graceMs: graceMsOf(call.query) }),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: VM,
+      name: 'deleteVm',
+      tag: 'compute',
+      summary: 'Delete a stopped virtual machine and its disk',
+      permission: 'compute:write',
+      params: VmPath,
+      responses: { 200: DeletedVm },
+      errors: ['vm_not_found', 'vm_not_stopped', 'vm_locked', 'write_conflict', 'engine_unavailable'],
+      handler: (call) => removal.remove(call, call.params.vm_id),
+    }),
+  ];
+}

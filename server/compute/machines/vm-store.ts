@@ -1,0 +1,200 @@
+/** SQL of machines and of what they used. */
+import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+import type { Bar, StopCause } from './stop-causes.ts';
+import type { VmState } from './transitions.ts';
+
+/** Times are ms since 1970. */
+export interface VmRow {
+  readonly id: number;
+  readonly vm_id: string;
+  readonly account_id: number;
+  readonly name: string;
+  readonly instance_type: string;
+  readonly region: string;
+  readonly tags: string;
+  readonly vcpus: number;
+  readonly memory_mb: number;
+  readonly disk_gb: number;
+  /** Micro-credits an hour, when it was made. */
+  readonly price_micro: number;
+  readonly image_id: string;
+  /** JSON array of OpenSSH public key lines. */
+  readonly ssh_keys: string;
+  readonly user_data: string | null;
+  /** JSON array of guest ports. */
+  readonly ports: string;
+  readonly outbound: number;
+  readonly uuid: string;
+  readonly mac: string;
+  readonly address: string | null;
+  readonly state: VmState;
+  readonly desired_state: 'running' | 'stopped' | 'deleted';
+  readonly generation: number;
+  readonly reason_code: string | null;
+  readonly reason_message: string | null;
+  readonly handle: string | null;
+  readonly accel: string | null;
+  readonly accel_reason: string | null;
+  readonly state_changed_at: number;
+  /** Set exactly while a run is being counted: vm_usage has its `started` and not yet its `stopped`. */
+  readonly started_at: number | null;
+  readonly ready_at: number | null;
+  readonly created_at: number;
+  /** Of the owner's account. */
+  readonly plan: string;
+}
+
+export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
+
+const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
+  price_micro, image_id, ssh_keys, user_data, ports, outbound, uuid, mac, address, state, desired_state,
+  generation, reason_code, reason_message, handle, accel, accel_reason, state_changed_at, started_at,
+  ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan`;
+
+export class VmStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(vmId: string): Awaitable<VmRow | undefined> {
+    return this.#reads.get(`SELECT ${COLUMNS} FROM vms WHERE vm_id = ?`, vmId);
+  }
+
+  /** Oldest first, those after row id `after`. */
+  listOf(accountId: number, after: number, limit: number): Awaitable<VmRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+      accountId,
+      after,
+      limit,
+    );
+  }
+
+  /** Of all accounts, oldest first, those after row id `after`. */
+  list(after: number, limit: number): Awaitable<VmRow[]> {
+    return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE id > ? ORDER BY id LIMIT ?`, after, limit);
+  }
+
+  /** Of all accounts. */
+  listRunning(): Awaitable<VmRow[]> {
+    return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE state = 'running' ORDER BY id`);
+  }
+
+  /** Machines that run or are between two states. */
+  listActive(): Awaitable<VmRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM vms WHERE state NOT IN ('created', 'stopped', 'error') ORDER BY id`,
+    );
+  }
+
+  /** Those of an account that run, may run after an error, or are about to start or stop. */
+  listUp(accountId: number): Awaitable<VmRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM vms WHERE account_id = ?
+         AND (started_at IS NOT NULL OR state IN ('starting', 'stopping')) ORDER BY id`,
+      accountId,
+    );
+  }
+
+  /** Those of an account that were, or are being, stopped for one of these causes. */
+  listStopped(accountId: number, causes: readonly StopCause[]): Awaitable<VmRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state IN ('stopped', 'stopping')
+         AND reason_code IN (SELECT value FROM json_each(?)) ORDER BY id`,
+      accountId,
+      JSON.stringify(causes),
+    );
+  }
+
+  /** Why nothing of that account may be started whoever wants it; null: nothing stands against it. */
+  async barOf(accountId: number): Promise<Bar | null> {
+    const row = await this.#reads.get<{ is_active: number; closed_at: number | null }>(
+      'SELECT is_active, closed_at FROM accounts WHERE id = ?',
+      accountId,
+    );
+    if (row === undefined || row.closed_at !== null) return 'account_closed';
+    return row.is_active === 0 ? 'account_suspended' : null;
+  }
+
+  /** Changes no row when the account is barred. */
+  expectNoBar(accountId: number): Statement {
+    return {
+      sql: 'UPDATE accounts SET id = id WHERE id = ? AND is_active = 1',
+      params: [accountId],
+    };
+  }
+
+  /** Every address that is taken, oldest machine first. */
+  async addresses(): Promise<string[]> {
+    const rows = await this.#reads.all<{ address: string }>(
+      'SELECT address FROM vms WHERE address IS NOT NULL ORDER BY id',
+    );
+    return rows.map(({ address }) => address);
+  }
+
+  async isAddressTaken(address: string): Promise<boolean> {
+    return (await this.#reads.get('SELECT 1 FROM vms WHERE address = ?', address)) !== undefined;
+  }
+
+  /** When the machine was last seen running since `since`, by its readings. */
+  async lastSeen(id: number, since: number): Promise<number | null> {
+    const row = await this.#reads.get<{ at: number | null }>(
+      'SELECT max(at) AS at FROM vm_samples WHERE vm = ? AND step_seconds = 5 AND at >= ?',
+      id,
+      since,
+    );
+    return row?.at ?? null;
+  }
+
+  insert(row: Omit<VmRow, 'id'>): Statement {
+    return {
+      sql: `INSERT INTO vms (vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
+              price_micro, image_id, ssh_keys, user_data, ports, outbound, uuid, mac, address, state,
+              desired_state, generation, state_changed_at, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        ...[row.vm_id, row.account_id, row.name, row.instance_type, row.region, row.tags, row.vcpus],
+        ...[row.memory_mb, row.disk_gb, row.price_micro, row.image_id, row.ssh_keys, row.user_data],
+        ...[row.ports, row.outbound, row.uuid, row.mac, row.address, row.state, row.desired_state],
+        ...[row.generation, row.state_changed_at, row.created_at],
+      ],
+    };
+  }
+
+  /** Changes no row that is no longer of the generation before `row`'s. A run that is over is not ready. */
+  update(row: VmRow): Statement {
+    return {
+      sql: `UPDATE vms SET address = ?, state = ?, desired_state = ?, generation = ?, reason_code = ?,
+              reason_message = ?, handle = ?, accel = ?, accel_reason = ?, state_changed_at = ?,
+              started_at = ?, ready_at = CASE WHEN ? THEN ready_at END
+            WHERE id = ? AND generation = ?`,
+      params: [
+        ...[row.address, row.state, row.desired_state, row.generation, row.reason_code],
+        ...[row.reason_message, row.handle, row.accel, row.accel_reason, row.state_changed_at],
+        ...[row.started_at, row.started_at === null ? 0 : 1, row.id, row.generation - 1],
+      ],
+    };
+  }
+
+  /** Does nothing when the machine does not run or was ready before. */
+  markReady(vmId: string, at: number): Statement {
+    return {
+      sql: `UPDATE vms SET ready_at = ? WHERE vm_id = ? AND state = 'running' AND ready_at IS NULL`,
+      params: [at, vmId],
+    };
+  }
+
+  delete(id: number): Statement {
+    return { sql: 'DELETE FROM vms WHERE id = ?', params: [id] };
+  }
+
+  usage(row: Omit<VmRow, 'id'>, event: UsageEvent, at: number): Statement {
+    return {
+      sql: `INSERT INTO vm_usage (vm_id, account_id, event, instance_type, price_micro, disk_gb, at)
+            VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      params: [row.vm_id, row.account_id, event, row.instance_type, row.price_micro, row.disk_gb, at],
+    };
+  }
+}

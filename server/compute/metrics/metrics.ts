@@ -1,0 +1,99 @@
+/** What a machine uses: now, and over the last hour and month. */
+import type { Principal } from '../../calls/principal.ts';
+import { readHistory } from '../../metadata/sample-history.ts';
+import { type MetricsRange, type RangeText, readRange } from '../../metadata/sample-range.ts';
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import type { VmRow } from '../machines/vm-store.ts';
+import type { HistoryEntry, VmMetrics } from './metrics-schema.ts';
+import type { SampledVm, Sampler } from './sampler.ts';
+import type { VmFigures, VmSamplesStore } from './vm-samples.ts';
+
+export type MeasuredVm = SampledVm & Pick<VmRow, 'state' | 'memory_mb'>;
+
+export interface MetricsDeps {
+  readonly clock: Clock;
+  readonly store: VmSamplesStore;
+  readonly sampler: Pick<Sampler, 'read'>;
+  /** The principal's machine; throws `vm_not_found`. */
+  readonly find: (principal: Principal, vmId: string) => Promise<MeasuredVm>;
+}
+
+const MIB = 1_048_576;
+
+type ShownFigures = Omit<HistoryEntry, 'timestamp'>;
+
+const ZEROS: ShownFigures = {
+  cpu_percent: 0,
+  memory_percent: 0,
+  memory_used_mb: 0,
+  disk_read_bytes: 0,
+  disk_write_bytes: 0,
+  network_rx_bytes: 0,
+  network_tx_bytes: 0,
+};
+
+const UNKNOWN: VmFigures = {
+  cpu_percent: null,
+  memory_used_bytes: null,
+  memory_total_bytes: null,
+  resident_bytes: null,
+  disk_read_bytes: null,
+  disk_write_bytes: null,
+  network_rx_bytes: null,
+  network_tx_bytes: null,
+};
+
+export class Metrics {
+  readonly #deps: MetricsDeps;
+
+  constructor(deps: MetricsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The figures of now: zeros when the machine does not run, null where they are not known. With any of
+   * `from`, `to` and `step` also its history. Throws `vm_not_found` and `invalid_request`.
+   */
+  async read(principal: Principal, vmId: string, text: RangeText): Promise<VmMetrics> {
+    const { clock, sampler, find } = this.#deps;
+    const vm = await find(principal, vmId);
+    const wantsHistory = text.from !== undefined || text.to !== undefined || text.step !== undefined;
+    const range = wantsHistory ? readRange(text, clock.now()) : null;
+    const isRunning = vm.state === 'running';
+    const reading = isRunning ? await sampler.read(vm) : null;
+    const now = clock.now();
+    const uptime = vm.started_at === null ? null : Math.max(0, Math.floor((now - vm.started_at) / 1000));
+    return {
+      vm_id: vm.vm_id,
+      state: vm.state,
+      timestamp: formatTime(reading?.at ?? now),
+      ...(isRunning ? present(reading ?? UNKNOWN, vm.memory_mb) : ZEROS),
+      uptime_seconds: isRunning ? uptime : 0,
+      ...(range === null ? {} : { history: await this.#history(vm, range) }),
+    };
+  }
+
+  async #history(vm: MeasuredVm, range: MetricsRange): Promise<HistoryEntry[]> {
+    const steps = await readHistory(this.#deps.store, vm.id, range);
+    return steps.map(([at, figures]) => ({ timestamp: formatTime(at), ...present(figures, vm.memory_mb) }));
+  }
+}
+
+/** `memoryMb` is what the machine was given, for engines that do not say what its guest has. */
+function present(figures: VmFigures, memoryMb: number): ShownFigures {
+  const used = figures.memory_used_bytes;
+  const total = figures.memory_total_bytes ?? memoryMb * MIB;
+  return {
+    cpu_percent: figures.cpu_percent === null ? null : round(figures.cpu_percent),
+    memory_percent: used === null || total <= 0 ? null : Math.min(100, round((used / total) * 100)),
+    memory_used_mb: used === null ? null : round(used / MIB),
+    disk_read_bytes: figures.disk_read_bytes,
+    disk_write_bytes: figures.disk_write_bytes,
+    network_rx_bytes: figures.network_rx_bytes,
+    network_tx_bytes: figures.network_tx_bytes,
+  };
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

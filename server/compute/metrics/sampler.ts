@@ -1,0 +1,213 @@
+/** Reads every running machine's figures every few seconds; keeps the latest in memory, and stores all. */
+import type { Awaitable, Metadata, Statement } from '../../metadata/metadata.ts';
+import { SampleUpkeep } from '../../metadata/sample-history.ts';
+import { FINE_STEP } from '../../metadata/samples-store.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { GuestSample, Hypervisor } from '../hypervisor.ts';
+import type { Front } from '../ingress.ts';
+import type { VmRow } from '../machines/vm-store.ts';
+import type { VmFigures, VmSample, VmSamplesStore } from './vm-samples.ts';
+
+export type SampledVm = Pick<VmRow, 'id' | 'vm_id' | 'account_id' | 'vcpus' | 'started_at'>;
+
+export interface SamplerDeps {
+  readonly clock: Clock;
+  readonly hypervisor: Pick<Hypervisor, 'sample'>;
+  readonly front: Pick<Front, 'traffic'>;
+  readonly metadata: Metadata;
+  readonly store: VmSamplesStore;
+  /** Machines in state `running`. */
+  readonly running: () => Awaitable<readonly SampledVm[]>;
+  /** An engine that takes longer for one sample has none, ms. */
+  readonly timeoutMs?: number;
+}
+
+/** The newest figures of a machine. */
+export interface Reading extends VmSample {
+  readonly vm: SampledVm;
+  /** Since the run began. */
+  readonly cpuMs: number | null;
+  /** Monotonic time of the reading, ms. */
+  readonly takenAt: number;
+}
+
+interface Offsets {
+  /** Of the run they are for. */
+  readonly startedAt: number | null;
+  readonly rx: number;
+  readonly tx: number;
+}
+
+const TIMEOUT_MS = 2000;
+const CONCURRENCY = 16;
+const STATEMENTS_PER_COMMIT = 1000;
+/** A figure that is older says nothing of now. */
+const FRESH_MS = 3 * FINE_STEP * 1000;
+/** The first share of a younger run is that since its start; of an older one it would not be of now. */
+const YOUNG_RUN_MS = 60_000;
+/** The kernel counts in ticks of 10 ms: a share of less time says little. */
+const LEAST_SPAN_MS = 100;
+/** A reading without a share is taken anew after this. */
+const SECOND_LOOK_MS = 1000;
+
+export class Sampler {
+  readonly #deps: SamplerDeps;
+  readonly #latest = new Map<string, Reading>();
+  readonly #offsets = new Map<string, Offsets>();
+  readonly #underWay = new Set<string>();
+  #running: readonly SampledVm[] = [];
+  readonly #upkeep: SampleUpkeep<keyof VmFigures>;
+
+  constructor(deps: SamplerDeps) {
+    this.#deps = deps;
+    this.#upkeep = new SampleUpkeep(deps.store);
+  }
+
+  /** Samples all running machines once and stores what came, in one commit. To be called every 5 s. */
+  async tick(): Promise<void> {
+    const vms = await this.#deps.running();
+    this.#running = vms;
+    this.#forget(new Set(vms.map((vm) => vm.vm_id)));
+    const at = this.#deps.clock.now();
+    const statements: Statement[] = [];
+    const queue = vms[Symbol.iterator]();
+    const worker = async () => {
+      for (const vm of queue) {
+        const reading = await this.#read(vm, at);
+        if (reading !== null) statements.push(this.#deps.store.insert(vm.id, reading));
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+    const upkeep = this.#upkeep.due(at);
+    if (statements.length === 0 && upkeep.isQuiet) return;
+    const all = [...upkeep.statements, ...statements];
+    for (let i = 0; i < all.length; i += STATEMENTS_PER_COMMIT) {
+      await this.#deps.metadata.commit(all.slice(i, i + STATEMENTS_PER_COMMIT));
+    }
+    this.#upkeep.done(at);
+  }
+
+  /** The newest figures, if they are of this run and not older than 15 s; else a sample is taken now. */
+  async read(vm: SampledVm): Promise<Reading | null> {
+    const known = this.#latest.get(vm.vm_id);
+    if (known !== undefined && this.#isFresh(known) && known.vm.started_at === vm.started_at) {
+      const age = this.#deps.clock.monotonic() - known.takenAt;
+      if (known.cpu_percent !== null || age < SECOND_LOOK_MS) return known;
+    }
+    return this.#read(vm, this.#deps.clock.now());
+  }
+
+  /** Every machine that ran at the last tick; null where nothing is known of now. */
+  all(): readonly { readonly vm: SampledVm; readonly reading: Reading | null }[] {
+    return this.#running.map((vm) => {
+      const known = this.#latest.get(vm.vm_id);
+      return { vm, reading: known !== undefined && this.#isFresh(known) ? known : null };
+    });
+  }
+
+  #isFresh(reading: Reading): boolean {
+    return this.#deps.clock.monotonic() - reading.takenAt < FRESH_MS;
+  }
+
+  #forget(running: ReadonlySet<string>): void {
+    for (const vmId of this.#offsets.keys()) {
+      if (running.has(vmId)) continue;
+      this.#latest.delete(vmId);
+      this.#offsets.delete(vmId);
+    }
+  }
+
+  async #read(vm: SampledVm, at: number): Promise<Reading | null> {
+    // An engine that hangs is not asked again about the same guest until it has answered.
+    if (this.#underWay.has(vm.vm_id)) return null;
+    const sample = await this.#ask(vm.vm_id);
+    if (sample === null) return null;
+    const takenAt = this.#deps.clock.monotonic();
+    const before = this.#latest.get(vm.vm_id);
+    const sameRun = before?.vm.started_at === vm.started_at ? before : undefined;
+    const figures: VmFigures = {
+      cpu_percent: cpuPercent(sample, cpuSpan(vm, { at, takenAt, before: sameRun })),
+      memory_used_bytes: sample.memoryUsedBytes,
+      memory_total_bytes: sample.memoryTotalBytes,
+      resident_bytes: sample.residentBytes,
+      disk_read_bytes: sample.diskReadBytes,
+      disk_write_bytes: sample.diskWriteBytes,
+      ...(await this.#network(vm, sample)),
+    };
+    const reading = { vm, at, takenAt, cpuMs: sample.cpuMs, ...figures };
+    this.#latest.set(vm.vm_id, reading);
+    return reading;
+  }
+
+  async #ask(vmId: string): Promise<GuestSample | null> {
+    this.#underWay.add(vmId);
+    const answer = this.#deps.hypervisor
+      .sample(vmId)
+      .catch(() => null)
+      .finally(() => this.#underWay.delete(vmId));
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), this.#deps.timeoutMs ?? TIMEOUT_MS);
+    });
+    const sample = await Promise.race([answer, patience]);
+    clearTimeout(timer);
+    return sample;
+  }
+
+  /** The engine's counters, or else the bytes that passed through the machine's address in this run. */
+  async #network(vm: SampledVm, sample: GuestSample) {
+    const offsets = await this.#offsetsOf(vm);
+    const traffic = this.#deps.front.traffic(vm.vm_id);
+    const rx = traffic === null ? null : traffic.inBytes + offsets.rx;
+    const tx = traffic === null ? null : traffic.outBytes + offsets.tx;
+    return {
+      network_rx_bytes: sample.networkRxBytes ?? rx,
+      network_tx_bytes: sample.networkTxBytes ?? tx,
+    };
+  }
+
+  /**
+   * What has to be added to the address's counters, which begin with the run and again with Cloudlet: what
+   * was stored of the run before this process first looked at it.
+   */
+  async #offsetsOf(vm: SampledVm): Promise<Offsets> {
+    const known = this.#offsets.get(vm.vm_id);
+    if (known !== undefined && known.startedAt === vm.started_at) return known;
+    const stored = vm.started_at === null ? null : await this.#deps.store.newest(vm.id, vm.started_at);
+    const offsets = {
+      startedAt: vm.started_at,
+      rx: stored?.network_rx_bytes ?? 0,
+      tx: stored?.network_tx_bytes ?? 0,
+    };
+    this.#offsets.set(vm.vm_id, offsets);
+    return offsets;
+  }
+}
+
+interface CpuSpan {
+  readonly ms: number;
+  /** What had been worked at its beginning. */
+  readonly fromMs: number;
+  readonly vcpus: number;
+}
+
+/** The time since the reading before; for the first one, that since the start of a run that is young. */
+function cpuSpan(
+  { started_at, vcpus }: SampledVm,
+  { at, takenAt, before }: { at: number; takenAt: number; before: Reading | undefined },
+): CpuSpan | null {
+  if (before !== undefined) {
+    return before.cpuMs === null ? null : { ms: takenAt - before.takenAt, fromMs: before.cpuMs, vcpus };
+  }
+  const ms = started_at === null ? Number.POSITIVE_INFINITY : at - started_at;
+  return ms > YOUNG_RUN_MS ? null : { ms, fromMs: 0, vcpus };
+}
+
+/** Share of all the machine's processors, 0–100, one decimal; null: not known. */
+function cpuPercent({ cpuMs }: GuestSample, span: CpuSpan | null): number | null {
+  if (cpuMs === null || span === null) return null;
+  // A counter that fell belongs to another run.
+  if (span.ms < LEAST_SPAN_MS || cpuMs < span.fromMs) return null;
+  const percent = ((cpuMs - span.fromMs) / (span.ms * span.vcpus)) * 100;
+  return Math.min(100, Math.round(percent * 10) / 10);
+}

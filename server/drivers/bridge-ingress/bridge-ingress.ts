@@ -1,0 +1,69 @@
+/**
+ * For machines that have their address themselves: nobody listens here. What is left to do is to notice the
+ * first sign of life.
+ */
+import {
+  type Exposure,
+  type Front,
+  type FrontTraffic,
+  NOT_RUNNING,
+  type PortState,
+} from '../../compute/ingress.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { GuestRun } from '../loopback-ingress/guest-run.ts';
+import { TIMINGS } from '../loopback-ingress/loopback-ingress.ts';
+
+interface Machine {
+  readonly exposure: Exposure;
+  run: GuestRun | null;
+}
+
+export class BridgeFront implements Front {
+  readonly #clock: Clock;
+  readonly #machines = new Map<string, Machine>();
+
+  constructor({ clock }: { readonly clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  /** The bridge's network is this cloud's. */
+  async claim(_base: string): Promise<boolean> {
+    return true;
+  }
+
+  async isFree(_address: string, _guestPorts: readonly number[]): Promise<boolean> {
+    return true;
+  }
+
+  async open(exposure: Exposure): Promise<readonly PortState[]> {
+    if (!this.#machines.has(exposure.vmId)) this.#machines.set(exposure.vmId, { exposure, run: null });
+    return [];
+  }
+
+  begin(vmId: string): void {
+    const machine = this.#machines.get(vmId);
+    if (machine === undefined || machine.run !== null) return;
+    const { endpointOf, onSignOfLife } = machine.exposure;
+    machine.run = new GuestRun({ clock: this.#clock, timings: TIMINGS, endpointOf, onSignOfLife });
+    machine.run.start();
+  }
+
+  ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {
+    const reason = this.#machines.has(vmId) ? null : NOT_RUNNING;
+    return guestPorts.map((port) => ({ port, guestPort: port, reason }));
+  }
+
+  /** Not known here: connections do not pass. */
+  traffic(_vmId: string): FrontTraffic | null {
+    return null;
+  }
+
+  async close(vmId: string): Promise<void> {
+    this.#machines.get(vmId)?.run?.stop();
+    this.#machines.delete(vmId);
+  }
+
+  async closeAll(): Promise<void> {
+    for (const vmId of [...this.#machines.keys()]) await this.close(vmId);
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Addresses of machines on this host. Every address of 127.0.0.0/8 answers on Linux without any set-up;
+ * others must be given to the host by its operator. Cloudlet listens and hands each connection on.
+ */
+import {
+  type Exposure,
+  type Front,
+  type FrontTraffic,
+  NOT_RUNNING,
+  type PortState,
+} from '../../compute/ingress.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { AddressGuard } from './address-guard.ts';
+import type { FrontTimings } from './guest-run.ts';
+import { HostAddresses } from './host-addresses.ts';
+import { type Descriptors, frontPorts, MachineFront } from './machine-ingress.ts';
+
+export interface LoopbackFrontDeps {
+  readonly clock: Clock;
+  readonly descriptors: Descriptors;
+  /** null: machines listen at their own ports, and share them with whoever listens at every address. */
+  readonly guard: AddressGuard | null;
+  /** For tests. */
+  readonly timings?: Partial<FrontTimings>;
+}
+
+export const TIMINGS: FrontTimings = {
+  retryMs: 250,
+  waitMs: 30_000,
+  holdMs: 10_000,
+  atOnceMs: 2000,
+  lingerMs: 5000,
+};
+
+export class LoopbackFront implements Front {
+  readonly #deps: LoopbackFrontDeps;
+  readonly #timings: FrontTimings;
+  readonly #machines = new Map<string, MachineFront>();
+  readonly #addresses = new HostAddresses();
+
+  constructor(deps: LoopbackFrontDeps) {
+    this.#deps = deps;
+    this.#timings = { ...TIMINGS, ...deps.timings };
+  }
+
+  async claim(base: string): Promise<boolean> {
+    const isOurs = await this.#addresses.claim(base);
+    if (isOurs) await this.#deps.guard?.protect(base);
+    return isOurs;
+  }
+
+  isFree(address: string, guestPorts: readonly number[]): Promise<boolean> {
+    return this.#addresses.isFree(
+      address,
+      frontPorts(guestPorts).map(({ port }) => port),
+    );
+  }
+
+  open(exposure: Exposure): Promise<readonly PortState[]> {
+    const { clock, descriptors } = this.#deps;
+    let machine = this.#machines.get(exposure.vmId);
+    if (machine === undefined) {
+      const doors = (ports: readonly number[]) => this.#doors(exposure.address, ports);
+      machine = new MachineFront({ clock, descriptors, timings: this.#timings, exposure, doors });
+      this.#machines.set(exposure.vmId, machine);
+    }
+    return machine.open();
+  }
+
+  async #doors(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
+    const { guard } = this.#deps;
+    // Of another cloud, or of nobody any more: its rules, if there are any, are not ours to make.
+    if (guard === null || !(await this.#addresses.claim(guard.blockOf(address)))) return new Map();
+    return guard.doors(address, ports);
+  }
+
+  begin(vmId: string): void {
+    this.#machines.get(vmId)?.begin();
+  }
+
+  ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {
+    const known = this.#machines.get(vmId)?.ports();
+    return known ?? frontPorts(guestPorts).map((port) => ({ ...port, reason: NOT_RUNNING }));
+  }
+
+  traffic(vmId: string): FrontTraffic | null {
+    return this.#machines.get(vmId)?.traffic() ?? null;
+  }
+
+  async close(vmId: string): Promise<void> {
+    const machine = this.#machines.get(vmId);
+    this.#machines.delete(vmId);
+    await machine?.close();
+  }
+
+  async closeAll(): Promise<void> {
+    await Promise.all([...this.#machines.keys()].map((vmId) => this.close(vmId)));
+    // While the addresses are still ours.
+    await this.#deps.guard?.release();
+    await this.#addresses.close();
+  }
+}
