@@ -1,6 +1,6 @@
 /** Writes openapi.json: the API as its routes declare it. Run it after changing a route or a schema. */
 import { writeFileSync } from 'node:fs';
-import { declaredRoutes } from '../server/all-routes.ts';
+import { declaredRoutes } from '../server/build/edges.ts';
 import { openApi, renderOpenApi } from '../server/http/openapi.ts';
 import { VERSION } from '../server/platform/version.ts';
 

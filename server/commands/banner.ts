@@ -2,7 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Cloud } from '../build.ts';
+import type { Cloud } from '../build/cloud.ts';
 import { openParentOf } from '../platform/data-directory.ts';
 import { EXPOSED, EXPOSED_FIX, isExposed } from './exposure.ts';
 

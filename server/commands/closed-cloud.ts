@@ -1,6 +1,6 @@
 /** A cloud that nobody but the operator can reach, for commands while no server runs. */
 import { pino } from 'pino';
-import { buildCloud, type Cloud } from '../build.ts';
+import { buildCloud, type Cloud } from '../build/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { systemClock } from '../platform/clock.ts';
 import { startControl } from './start.ts';

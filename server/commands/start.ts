@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { buildCloud, type Cloud } from '../build.ts';
+import { buildCloud, type Cloud } from '../build/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { listenOnControlSocket } from '../http/control-server.ts';
 import { systemClock } from '../platform/clock.ts';

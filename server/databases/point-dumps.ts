@@ -22,7 +22,7 @@ export interface PointDumpsDeps {
 }
 
 const PAGE = 500;
-/** As build-databases.ts has kept dumps. */
+/** As build/databases.ts has kept dumps. */
 const FOLDER = 'databases/kept';
 const OWNER_ONLY = 0o600;
 

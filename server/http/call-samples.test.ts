@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { declaredRoutes } from '../all-routes.ts';
+import { declaredRoutes } from '../build/edges.ts';
 import { CALL_SAMPLES } from './call-samples.ts';
 import { bodyCheck } from './validate.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { declaredRoutes } from '../all-routes.ts';
+import { declaredRoutes } from '../build/edges.ts';
 import { ERRORS } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import { docsPage } from './docs-page.ts';

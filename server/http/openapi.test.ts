@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { declaredRoutes } from '../all-routes.ts';
+import { declaredRoutes } from '../build/edges.ts';
 import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { VERSION } from '../platform/version.ts';
 import { errorsOf, openApi, renderOpenApi } from './openapi.ts';

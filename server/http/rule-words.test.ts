@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { declaredRoutes } from '../all-routes.ts';
+import { declaredRoutes } from '../build/edges.ts';
 import type { AppError } from '../platform/errors.ts';
 import { type TSchema, Type } from '../platform/json-schema.ts';
 import { bodyCheck } from './validate.ts';

@@ -1,8 +1,8 @@
 /** Everything of compute on a real database, with an engine and a front that obey. For tests. */
 import { pino } from 'pino';
-import { buildBilling } from '../build-billing.ts';
+import { buildBilling } from '../build/billing.ts';
+import { assembleCompute } from '../build/compute.ts';
 import type { Call } from '../calls/principal.ts';
-import { assembleCompute } from '../compute/assemble.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
 import { ImageSources } from '../compute/images/image-sources.ts';
 import { AddressPool } from '../compute/machines/addresses.ts';

@@ -1,9 +1,9 @@
 /** Everything of databases on a real metadata database, with an engine that obeys. For tests. */
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { buildBilling } from '../build-billing.ts';
+import { buildBilling } from '../build/billing.ts';
+import { assembleDatabases } from '../build/databases.ts';
 import type { Call } from '../calls/principal.ts';
-import { assembleDatabases } from '../databases/assemble.ts';
 import type { Engine } from '../databases/engine.ts';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
 import { DatabaseStore } from '../databases/store.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
-import { buildBilling } from '../build-billing.ts';
+import { buildBilling } from '../build/billing.ts';
 import type { Principal } from '../calls/principal.ts';
 import { FileBlobs, type FileBlobsDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { JobRuns } from '../metadata/job-runs.ts';

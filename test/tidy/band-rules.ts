@@ -6,8 +6,6 @@ const DOMAINS = ['accounts', 'storage', 'compute', 'databases', 'billing', 'webh
 const EDGES_IN = ['http', 's3', 'hrana'];
 /** What all stand on, from the bottom up: each knows only those before it. */
 const GROUND = ['config', 'platform', 'metadata', 'calls'];
-/** Files directly in server/ that put the folders together. */
-const COMPOSITION = /^server\/(?:main|build(?:-[a-z]+)?|all-routes)\.ts$/;
 
 /** Runs what other drivers start, whatever it is. */
 const PROCESS_ROOM = 'server/drivers/host-process/';
@@ -50,7 +48,7 @@ function place(path: string): Place {
 }
 
 function seesEverything(path: string): boolean {
-  return /^server\/build(?:-[a-z]+)?\.ts$/.test(path) || isTest(path) || path.startsWith('server/commands/');
+  return /^server\/(?:build|commands)\//.test(path) || isTest(path);
 }
 
 /**
@@ -66,7 +64,7 @@ function complaint(from: Place, to: Place): string | undefined {
     return 'server/ imports nothing of what is built around it';
   if (!from.inServer) return undefined;
   if (to.folder === 'drivers' && from.folder !== 'drivers') {
-    return 'only build.ts, commands/ and tests see drivers/; take the interface as a dependency';
+    return 'only build/, commands/ and tests see drivers/; take the interface as a dependency';
   }
   // metadata/ has stores too: of what belongs to no domain, offered to all of them.
   const isForeignStore = to.isStore && from.folder !== to.folder;
@@ -90,9 +88,7 @@ function complaint(from: Place, to: Place): string | undefined {
   if (floor >= 0 && !GROUND.slice(0, floor + 1).includes(to.folder) && to.inServer) {
     return `${from.folder}/ is ground: it knows only ${GROUND.slice(0, floor).join(', ') || 'itself'}`;
   }
-  if (from.folder === '' && !COMPOSITION.test(from.path)) {
-    return 'directly in server/ are only main.ts and what puts the folders together';
-  }
+  if (from.folder === '' && from.path !== 'server/main.ts') return 'directly in server/ is only main.ts';
   return undefined;
 }
 

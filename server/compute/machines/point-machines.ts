@@ -11,7 +11,7 @@ export interface GuestFiles {
 export type GuestFile = Pick<SourceFile, 'path' | 'open'>;
 
 const PAGE = 500;
-/** As build-compute.ts has guests. */
+/** As build/compute.ts has guests. */
 const FOLDER = 'vms';
 const OWNER_ONLY = 0o600;
 /** A machine may stop, or be started, while its disk is read. */

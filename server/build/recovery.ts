@@ -1,36 +1,37 @@
-/** The part of the composition root that makes recovery points. */
+/** Makes recovery points. */
+
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from './config/config.ts';
-import { SqliteSnapshots } from './drivers/metadata-sqlite/sqlite-snapshots.ts';
-import { DirectoryDataFiles } from './drivers/recovery-directory/data-files.ts';
-import { DirectoryTarget } from './drivers/recovery-directory/directory-target.ts';
-import { lookAtDirectory } from './drivers/recovery-directory/target-fact.ts';
-import { Changes } from './metadata/change.ts';
-import type { Metadata } from './metadata/metadata.ts';
-import type { Secrets } from './metadata/secrets.ts';
-import type { Alarms } from './platform/alarms.ts';
-import type { Clock } from './platform/clock.ts';
-import type { Jobs } from './platform/jobs.ts';
-import type { Meters } from './platform/prometheus.ts';
-import { VERSION } from './platform/version.ts';
-import { cloudSources } from './recovery/cloud-sources.ts';
-import { JournalStore } from './recovery/journal-store.ts';
-import { Journals } from './recovery/journals.ts';
-import { Lease } from './recovery/lease.ts';
-import { OutlookStore } from './recovery/outlook-store.ts';
-import { PointNews } from './recovery/point-news.ts';
-import { Points } from './recovery/points.ts';
-import { RecoveryKeys } from './recovery/recovery-keys.ts';
-import { Removals } from './recovery/removals.ts';
-import type { Source } from './recovery/sources.ts';
-import { RecoveryStore, WRITER } from './recovery/store.ts';
-import { Verifications } from './recovery/verifications.ts';
-import { RecoveryWatch } from './recovery/watch.ts';
-import { eventStatements } from './webhooks/events.ts';
+import type { Config } from '../config/config.ts';
+import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
+import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';
+import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
+import { lookAtDirectory } from '../drivers/recovery-directory/target-fact.ts';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { Secrets } from '../metadata/secrets.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Jobs } from '../platform/jobs.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import { VERSION } from '../platform/version.ts';
+import { cloudSources } from '../recovery/cloud-sources.ts';
+import { JournalStore } from '../recovery/journal-store.ts';
+import { Journals } from '../recovery/journals.ts';
+import { Lease } from '../recovery/lease.ts';
+import { OutlookStore } from '../recovery/outlook-store.ts';
+import { PointNews } from '../recovery/point-news.ts';
+import { Points } from '../recovery/points.ts';
+import { RecoveryKeys } from '../recovery/recovery-keys.ts';
+import { Removals } from '../recovery/removals.ts';
+import type { Source } from '../recovery/sources.ts';
+import { RecoveryStore, WRITER } from '../recovery/store.ts';
+import { Verifications } from '../recovery/verifications.ts';
+import { RecoveryWatch } from '../recovery/watch.ts';
+import { eventStatements } from '../webhooks/events.ts';
 
 export interface RecoveryDeps {
   readonly config: Pick<

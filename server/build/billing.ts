@@ -1,38 +1,46 @@
-/** The part of the composition root that makes billing: what is used, what it costs, who may go on. */
+/** Makes billing, and what it shows. */
+
 import type { Logger } from 'pino';
-import { BillingAccountStore } from './billing/accounts-store.ts';
-import { Checks } from './billing/checks.ts';
-import { CheckStore } from './billing/checks-store.ts';
-import { ClockStore } from './billing/clock-store.ts';
-import { Credit } from './billing/credit.ts';
-import { CreditStore } from './billing/credit-store.ts';
-import { DatabaseCharges } from './billing/database-charges.ts';
-import { HoldStore } from './billing/hold-store.ts';
-import { Holds } from './billing/holds.ts';
-import { Monthly } from './billing/monthly.ts';
-import { PlanStore } from './billing/plan-store.ts';
-import { Plans } from './billing/plans.ts';
-import { PriceStore } from './billing/price-store.ts';
-import { type BuiltInPrice, Prices } from './billing/prices.ts';
-import { QuotaStore } from './billing/quota-store.ts';
-import { Quotas } from './billing/quotas.ts';
-import { Settlement } from './billing/settlement.ts';
-import { type AccountStops, Standing } from './billing/standing.ts';
-import { StandingStore } from './billing/standing-store.ts';
-import { SteadyClock } from './billing/steady-clock.ts';
-import { StorageCharges } from './billing/storage-charges.ts';
-import { Usage } from './billing/usage.ts';
-import { UsageStore } from './billing/usage-store.ts';
-import { VmCharges } from './billing/vm-charges.ts';
-import { INSTANCE_TYPES } from './compute/instance-types.ts';
-import { ENGINES } from './databases/engine.ts';
-import type { Metadata, ReadingThreads } from './metadata/metadata.ts';
-import type { Alarms } from './platform/alarms.ts';
-import type { Clock } from './platform/clock.ts';
-import { isAppError } from './platform/errors.ts';
-import { hostBootId } from './platform/host-boot.ts';
-import type { Jobs } from './platform/jobs.ts';
-import { eventStatements } from './webhooks/events.ts';
+import { BillingAccountStore } from '../billing/accounts-store.ts';
+import { Checks } from '../billing/checks.ts';
+import { CheckStore } from '../billing/checks-store.ts';
+import { ClockStore } from '../billing/clock-store.ts';
+import { Credit } from '../billing/credit.ts';
+import { CreditStore } from '../billing/credit-store.ts';
+import { DatabaseCharges } from '../billing/database-charges.ts';
+import { estimate } from '../billing/estimate.ts';
+import { HoldStore } from '../billing/hold-store.ts';
+import { Holds } from '../billing/holds.ts';
+import { Monthly } from '../billing/monthly.ts';
+import { PlanStore } from '../billing/plan-store.ts';
+import { Plans } from '../billing/plans.ts';
+import { PriceList } from '../billing/price-list.ts';
+import { PriceStore } from '../billing/price-store.ts';
+import { type BuiltInPrice, Prices } from '../billing/prices.ts';
+import { QuotaStore } from '../billing/quota-store.ts';
+import { Quotas } from '../billing/quotas.ts';
+import { Reports } from '../billing/report.ts';
+import { LedgerReports } from '../billing/report-ledger.ts';
+import type { Period } from '../billing/report-period.ts';
+import { revenueReport } from '../billing/report-revenue.ts';
+import { ReportStore } from '../billing/report-store.ts';
+import { Settlement } from '../billing/settlement.ts';
+import { type AccountStops, Standing } from '../billing/standing.ts';
+import { StandingStore } from '../billing/standing-store.ts';
+import { SteadyClock } from '../billing/steady-clock.ts';
+import { StorageCharges } from '../billing/storage-charges.ts';
+import { Usage } from '../billing/usage.ts';
+import { UsageStore } from '../billing/usage-store.ts';
+import { VmCharges } from '../billing/vm-charges.ts';
+import { INSTANCE_TYPES } from '../compute/instance-types.ts';
+import { ENGINES } from '../databases/engine.ts';
+import type { Metadata, ReadingThreads } from '../metadata/metadata.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { hostBootId } from '../platform/host-boot.ts';
+import type { Jobs } from '../platform/jobs.ts';
+import { eventStatements } from '../webhooks/events.ts';
 
 export interface BillingDeps {
   readonly clock: Clock;
@@ -70,7 +78,8 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time that is not charged');
   const accounts = new BillingAccountStore(metadata);
   const usageStore = new UsageStore(metadata);
-  const prices = new Prices({ store: new PriceStore(metadata), clock, builtIn: BUILT_IN });
+  const priceStore = new PriceStore(metadata);
+  const prices = new Prices({ store: priceStore, clock, builtIn: BUILT_IN });
   await prices.load();
   const holdStore = new HoldStore(metadata);
   const shared = { metadata, clock, steady, prices, accounts };
@@ -101,6 +110,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     accounts,
     steady,
     prices,
+    priceStore,
     usageStore,
     settlement,
     holds,
@@ -151,4 +161,19 @@ export function startBilling(billing: Billing, { standing, monthly, graceMs }: C
   // A short grace is to be noticed when it is over.
   jobs.every('look at credits', Math.min(graceMs, MINUTE_MS), () => standing.tick());
   jobs.every('give the credits of plans', MINUTE_MS, () => monthly.tick());
+}
+
+export function buildReports(billing: Billing) {
+  const { accounts, prices, priceStore, usageStore: usage, settlement, checks, clock, metadata } = billing;
+  const store = new ReportStore(metadata);
+  const settle = (accountId: number, notSince: number) => settlement.settle(accountId, notSince);
+  return {
+    clock,
+    checks,
+    reports: new Reports({ store, clock, settle }),
+    ledgerReports: new LedgerReports({ store }),
+    priceList: new PriceList({ prices, accounts, metadata, clock, reports: store, priceStore }),
+    estimate: (accountId: number) => estimate({ accounts, usage, prices, clock, settle }, accountId),
+    revenue: (period: Period) => revenueReport(store, period),
+  };
 }

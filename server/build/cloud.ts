@@ -1,53 +1,58 @@
-/** The composition root: every part is made here, in start order. Only this file sees everything. */
+/** The composition root: every part is made here and in the files beside, in start order. */
+
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { SetupLinks } from './accounts/setup-links.ts';
-import { apiRoutes, dataRoutes } from './all-routes.ts';
-import { type AccountParts, buildAccounts } from './build-accounts.ts';
-import { buildBilling, buildCredits, startBilling } from './build-billing.ts';
-import { buildCompute, closeCompute, startCompute } from './build-compute.ts';
-import { buildDatabases, closeDatabases, startDatabases } from './build-databases.ts';
-import { buildEdges } from './build-edges.ts';
-import { buildEngines, startEngines } from './build-engines.ts';
-import { flushAll, startJobs } from './build-jobs.ts';
-import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './build-recovery.ts';
-import { buildReports } from './build-reports.ts';
-import { buildStorage } from './build-storage.ts';
-import { buildWebhooks, startWebhooks } from './build-webhooks.ts';
-import { Idempotency } from './calls/idempotency.ts';
-import { IdempotencyStore } from './calls/idempotency-store.ts';
-import { Operations } from './calls/operations.ts';
-import { OperationsStore } from './calls/operations-store.ts';
-import type { Principal } from './calls/principal.ts';
-import { consoleSocket } from './compute/console/console-routes.ts';
-import { machineSource } from './compute/machines/point-machines.ts';
-import { type Config, poolThreads } from './config/config.ts';
-import { FileBlobs } from './drivers/blobs-file/blobs-file.ts';
-import { type DirectoryLock, lockDirectory } from './drivers/directory-lock.ts';
-import { SqliteMetadata } from './drivers/metadata-sqlite/sqlite-metadata.ts';
-import { SqliteThreads } from './drivers/metadata-sqlite/sqlite-threads.ts';
-import type { ConnectionGuard } from './http/connection-guard.ts';
-import type { ControlSockets } from './http/credentials.ts';
-import { rotateMasterKey } from './metadata/key-rotation.ts';
-import type { Metadata } from './metadata/metadata.ts';
-import { ReserveCommits } from './metadata/reserve-commits.ts';
-import { SealedColumnsStore } from './metadata/sealed-columns-store.ts';
-import { Secrets } from './metadata/secrets.ts';
-import { Alarms } from './platform/alarms.ts';
-import type { Clock } from './platform/clock.ts';
-import { openDataDirectory } from './platform/data-directory.ts';
-import { DiskRoom } from './platform/disk-room.ts';
-import { Jobs } from './platform/jobs.ts';
-import { MasterKeys } from './platform/master-key.ts';
-import { Meters } from './platform/prometheus.ts';
-import { VERSION } from './platform/version.ts';
-import { assertWritable } from './platform/writable.ts';
-import { gaugeLoopDelay } from './status/event-loop-delay.ts';
-import { HostMetrics } from './status/host-metrics.ts';
-import { Status } from './status/status.ts';
-import type { Blobs } from './storage/blobs.ts';
-import { Links } from './storage/links.ts';
+import type { SetupLinks } from '../accounts/setup-links.ts';
+import { Idempotency } from '../calls/idempotency.ts';
+import { IdempotencyStore } from '../calls/idempotency-store.ts';
+import { Operations } from '../calls/operations.ts';
+import { OperationsStore } from '../calls/operations-store.ts';
+import type { Principal } from '../calls/principal.ts';
+import { consoleSocket } from '../compute/console/console-routes.ts';
+import { machineSource } from '../compute/machines/point-machines.ts';
+import { type Config, poolThreads } from '../config/config.ts';
+import { FileBlobs } from '../drivers/blobs-file/blobs-file.ts';
+import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
+import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { SqliteThreads } from '../drivers/metadata-sqlite/sqlite-threads.ts';
+import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import type { ConnectionGuard } from '../http/connection-guard.ts';
+import type { ControlSockets } from '../http/credentials.ts';
+import { rotateMasterKey } from '../metadata/key-rotation.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { ReserveCommits } from '../metadata/reserve-commits.ts';
+import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
+import { Secrets } from '../metadata/secrets.ts';
+import { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import { openDataDirectory } from '../platform/data-directory.ts';
+import { DiskRoom } from '../platform/disk-room.ts';
+import { Jobs } from '../platform/jobs.ts';
+import { MasterKeys } from '../platform/master-key.ts';
+import type { Outbound } from '../platform/outbound.ts';
+import { Meters } from '../platform/prometheus.ts';
+import { VERSION } from '../platform/version.ts';
+import { assertWritable } from '../platform/writable.ts';
+import { gaugeLoopDelay } from '../status/event-loop-delay.ts';
+import { HostMetrics } from '../status/host-metrics.ts';
+import { Status } from '../status/status.ts';
+import type { Blobs } from '../storage/blobs.ts';
+import { Links } from '../storage/links.ts';
+import { buildBilling, buildCredits, buildReports, startBilling } from './billing.ts';
+import { buildCompute, closeCompute, startCompute } from './compute.ts';
+import { buildDatabases, buildEngines, closeDatabases, startDatabases, startEngines } from './databases.ts';
+import {
+  type AccountParts,
+  buildAccounts,
+  buildStorage,
+  buildWebhooks,
+  flushAll,
+  startJobs,
+  startWebhooks,
+} from './domains.ts';
+import { apiRoutes, buildEdges, dataRoutes } from './edges.ts';
+import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './recovery.ts';
 
 export interface BuildOptions {
   readonly config: Config;
@@ -93,6 +98,7 @@ interface Foundations {
   readonly hostMetrics: HostMetrics;
   readonly linkSecret: Uint8Array;
   readonly secrets: Secrets;
+  readonly outbound: Outbound;
 }
 
 /**
@@ -209,7 +215,7 @@ async function buildDomains(
     config.creditGraceSeconds * 1000,
   );
   const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
-  const webhooks = buildWebhooks({ config, clock, log, base });
+  const webhooks = buildWebhooks({ clock, log, base });
   const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });
   return {
     billing,
@@ -339,8 +345,12 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertRoom = roomFor({ alarms, room });
+    const outbound = new SafeFetch({
+      clock,
+      allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
+    });
     const stores = { metadata, threads, blobs };
-    return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, secrets, ...stores };
+    return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, secrets, outbound, ...stores };
   } catch (error) {
     lock.release();
     throw error;

@@ -1,39 +1,116 @@
-/** The part of the composition root that makes compute: engine, addresses, machines, console, metrics. */
+/** Makes compute: engine, addresses, machines, console, metrics. */
+
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { assembleCompute } from './compute/assemble.ts';
-import { Consoles } from './compute/console/console.ts';
-import { ConsoleTickets } from './compute/console/console-tickets.ts';
-import { ImageSources } from './compute/images/image-sources.ts';
-import { AddressPool } from './compute/machines/addresses.ts';
-import type { Machines } from './compute/machines/machines.ts';
-import type { VmBilling } from './compute/machines/vm-billing.ts';
-import { VmStore } from './compute/machines/vm-store.ts';
-import { Metrics } from './compute/metrics/metrics.ts';
-import { Sampler } from './compute/metrics/sampler.ts';
-import { VM_SAMPLES } from './compute/metrics/vm-samples.ts';
-import { meterVms } from './compute/metrics/vm-series.ts';
-import type { Config } from './config/config.ts';
-import { BridgeFront } from './drivers/bridge-ingress/bridge-ingress.ts';
-import { GuestBridge } from './drivers/host-network/guest-bridge.ts';
-import { OutboundGuard } from './drivers/host-network/outbound-guard.ts';
-import { AddressGuard } from './drivers/loopback-ingress/address-guard.ts';
-import { LoopbackFront } from './drivers/loopback-ingress/loopback-ingress.ts';
-import { UIDS } from './drivers/qemu/guest-folders.ts';
-import { QemuHypervisor } from './drivers/qemu/qemu-hypervisor.ts';
-import { TINY_FOLDER, tinyIn } from './drivers/qemu/tiny-image.ts';
-import { SafeFetch } from './drivers/safe-fetch/safe-fetch.ts';
-import type { Metadata } from './metadata/metadata.ts';
-import { SamplesStore } from './metadata/samples-store.ts';
-import type { Alarms } from './platform/alarms.ts';
-import type { Clock } from './platform/clock.ts';
-import { Descriptors } from './platform/descriptors.ts';
-import type { DiskRoom } from './platform/disk-room.ts';
-import type { AppError } from './platform/errors.ts';
-import type { Jobs } from './platform/jobs.ts';
-import { type NoOtherUsers, whyNoOtherUsers } from './platform/other-users.ts';
-import type { Meters } from './platform/prometheus.ts';
-import { eventStatements } from './webhooks/events.ts';
+import { Consoles } from '../compute/console/console.ts';
+import { ConsoleTickets } from '../compute/console/console-tickets.ts';
+import type { Hypervisor } from '../compute/hypervisor.ts';
+import { ImageImports } from '../compute/images/image-imports.ts';
+import { ImageSources } from '../compute/images/image-sources.ts';
+import { ImageStore } from '../compute/images/image-store.ts';
+import { Images } from '../compute/images/images.ts';
+import type { Front } from '../compute/ingress.ts';
+import { AccountStops } from '../compute/machines/account-stops.ts';
+import { Actions } from '../compute/machines/actions.ts';
+import { AddressPool } from '../compute/machines/addresses.ts';
+import { Exposures, type ExposuresDeps } from '../compute/machines/exposures.ts';
+import { Lifecycle } from '../compute/machines/lifecycle.ts';
+import { Machines, type OpenFiles } from '../compute/machines/machines.ts';
+import { Power } from '../compute/machines/power.ts';
+import { Recovery } from '../compute/machines/reconcile.ts';
+import { Removal } from '../compute/machines/removal.ts';
+import { Runs } from '../compute/machines/runs.ts';
+import { Supervisor } from '../compute/machines/supervisor.ts';
+import { VmAnswers } from '../compute/machines/vm-answer.ts';
+import type { VmBilling } from '../compute/machines/vm-billing.ts';
+import type { Announce } from '../compute/machines/vm-events.ts';
+import { VmStore } from '../compute/machines/vm-store.ts';
+import { Metrics } from '../compute/metrics/metrics.ts';
+import { Sampler } from '../compute/metrics/sampler.ts';
+import { VM_SAMPLES } from '../compute/metrics/vm-samples.ts';
+import { meterVms } from '../compute/metrics/vm-series.ts';
+import type { Config } from '../config/config.ts';
+import { BridgeFront } from '../drivers/bridge-ingress/bridge-ingress.ts';
+import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
+import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
+import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
+import { LoopbackFront } from '../drivers/loopback-ingress/loopback-ingress.ts';
+import { UIDS } from '../drivers/qemu/guest-folders.ts';
+import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
+import { TINY_FOLDER, tinyIn } from '../drivers/qemu/tiny-image.ts';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { SamplesStore } from '../metadata/samples-store.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import { Descriptors } from '../platform/descriptors.ts';
+import type { DiskRoom } from '../platform/disk-room.ts';
+import type { AppError } from '../platform/errors.ts';
+import type { Jobs } from '../platform/jobs.ts';
+import { type NoOtherUsers, whyNoOtherUsers } from '../platform/other-users.ts';
+import type { Outbound } from '../platform/outbound.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import { eventStatements } from '../webhooks/events.ts';
+
+export interface ComputeParts {
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly store: VmStore;
+  readonly hypervisor: Hypervisor;
+  readonly front: Front;
+  readonly addresses: AddressPool;
+  readonly imageSources: ImageSources;
+  readonly billing: VmBilling;
+  readonly announce: Announce;
+  /** Throws when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  readonly report: (id: string, what: string, error: unknown) => void;
+  readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
+  readonly descriptors: OpenFiles;
+  readonly outbound: boolean;
+  readonly maxImageBytes: number;
+  /** ms. */
+  readonly graceMs: number;
+  readonly orphanGraceMs: number;
+}
+
+/** Makes the parts; nothing runs until `supervisor.start()`. */
+export function assembleCompute(given: ComputeParts) {
+  const { metadata } = given;
+  const changes = new Changes({ metadata });
+  const imageStore = new ImageStore(metadata);
+  const images = new Images({ store: imageStore });
+  const { imageSources: sources, maxImageBytes: maxBytes } = given;
+  const imports = new ImageImports({ ...given, changes, store: imageStore, sources, maxBytes });
+  const exposures = new Exposures({ ...given, changes });
+  const base = { ...given, changes, images, exposures, answers: new VmAnswers(given) };
+  const machines = new Machines(base);
+  const actions = new Actions();
+  const lifecycle = new Lifecycle(base);
+  const runs = new Runs({ ...base, lifecycle });
+  const parts = { ...base, machines, actions, lifecycle, runs };
+  const power = new Power(parts);
+  const removal = new Removal(parts);
+  const recovery = new Recovery({ ...parts, removal });
+  const supervisor = new Supervisor({ ...parts, recovery });
+  const accountStops = new AccountStops({ ...parts, power, removal });
+  return {
+    images,
+    imports,
+    machines,
+    actions,
+    lifecycle,
+    runs,
+    exposures,
+    power,
+    removal,
+    recovery,
+    supervisor,
+    accountStops,
+    addresses: given.addresses,
+    billing: given.billing,
+  };
+}
 
 export interface ComputeDeps {
   readonly config: Config;
@@ -46,6 +123,7 @@ export interface ComputeDeps {
     readonly assertRoom: (bytes: number) => void;
     readonly room: DiskRoom;
     readonly alarms: Alarms;
+    readonly outbound: Outbound;
   };
   readonly billing: VmBilling;
 }
@@ -70,7 +148,7 @@ export async function buildCompute(deps: ComputeDeps) {
   const taken = await store.addresses();
   const addresses = new AddressPool({ network: config.vmPool, taken, host: front });
   if (bridge !== null) addresses.markTaken(bridge.gateway);
-  const imageSources = buildImageSources(config, clock);
+  const imageSources = buildImageSources(config, deps.base.outbound);
   const parts = assembleCompute({
     metadata,
     assertRoom,
@@ -159,9 +237,8 @@ function buildNetwork(config: Config, noUsers: NoOtherUsers | null) {
   };
 }
 
-function buildImageSources(config: Config, clock: Clock): ImageSources {
+function buildImageSources(config: Config, outbound: Outbound): ImageSources {
   const list = (text: string) => text.split(',').filter((entry) => entry !== '');
-  const outbound = new SafeFetch({ clock, allowed: list(config.fetchAllow) });
   return new ImageSources({
     folders: list(config.imageSources),
     outbound,

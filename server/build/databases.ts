@@ -1,0 +1,278 @@
+/** Makes databases: their engines, and what is kept of each. */
+
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import { AccountStops } from '../databases/account-stops.ts';
+import { Creation } from '../databases/creation.ts';
+import { DatabaseAnswers } from '../databases/database-answer.ts';
+import type { DatabaseBilling } from '../databases/database-billing.ts';
+import type { Announce } from '../databases/database-events.ts';
+import { DATABASE_SAMPLES } from '../databases/database-samples.ts';
+import { DatabaseSecrets } from '../databases/database-secrets.ts';
+import { meterDatabases } from '../databases/database-series.ts';
+import { Databases } from '../databases/databases.ts';
+import { Dumps } from '../databases/dumps.ts';
+import type { Engine, EngineDatabase, EngineLimits } from '../databases/engine.ts';
+import { watchEngines } from '../databases/engine-watch.ts';
+import { Engines } from '../databases/engines.ts';
+import type { KeptDumps } from '../databases/kept-dumps.ts';
+import { Lifecycle } from '../databases/lifecycle.ts';
+import { Logins } from '../databases/logins.ts';
+import { Metrics } from '../databases/metrics.ts';
+import { OwnedDatabases } from '../databases/owned-databases.ts';
+import { databaseSource } from '../databases/point-dumps.ts';
+import { Queries } from '../databases/queries.ts';
+import { Refill } from '../databases/refill.ts';
+import { Removal } from '../databases/removal.ts';
+import { Sampler } from '../databases/sampler.ts';
+import { DatabaseStore } from '../databases/store.ts';
+import { DatabaseSupervisor } from '../databases/supervisor.ts';
+import { DatabaseTurns } from '../databases/turns.ts';
+import { MongodbEngine } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { MYSQL_USERS, MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
+import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
+import { PostgresqlEngine, USERS } from '../drivers/engine-postgresql/postgresql-engine.ts';
+import { exchangeHrana, type HranaCall } from '../drivers/engine-sqlite/hrana-exchange.ts';
+import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
+import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import { ServerTls } from '../drivers/managed-server/server-tls.ts';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { SamplesStore } from '../metadata/samples-store.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { DiskRoom } from '../platform/disk-room.ts';
+import type { Jobs } from '../platform/jobs.ts';
+import { whyNoOtherUsers } from '../platform/other-users.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import type { Sealer } from '../platform/sealer.ts';
+import { eventStatements } from '../webhooks/events.ts';
+
+export interface EnginesOptions {
+  readonly config: Pick<
+    Config,
+    | 'dataDir'
+    | 'databaseUidBase'
+    | 'databaseProcesses'
+    | 'databaseIdleSeconds'
+    | 'postgresqlUrl'
+    | 'postgresqlPort'
+    | 'mysqlPort'
+    | 'mongodbPort'
+    | 'databaseHost'
+    | 'tlsCert'
+    | 'tlsKey'
+  >;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly alarms: Alarms;
+  readonly room: Pick<DiskRoom, 'isLow'>;
+  /** Of the data origin; known once it listens. */
+  readonly dataUrl: () => string;
+}
+
+/** As many as there are machines; databases take them from the first on, servers from the last. */
+const UIDS = 2 ** 20;
+
+export type DatabaseEngines = ReturnType<typeof buildEngines>;
+
+/** No database is opened until it is used. */
+export function buildEngines({ config, clock, log, alarms, room, dataUrl }: EnginesOptions) {
+  const range = { first: config.databaseUidBase, count: UIDS };
+  const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
+  const children = {
+    clock,
+    log,
+    ground: config.dataDir,
+    users,
+    maxChildren: config.databaseProcesses,
+    idleMs: config.databaseIdleSeconds * 1000,
+  };
+  const atSqlite = join(config.dataDir, 'databases', 'sqlite');
+  const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
+  const atMongodb = join(config.dataDir, 'databases', 'mongodb');
+  const tls = tlsOf(config, clock);
+  const firstPort = config.mongodbPort;
+  const mongodb = new MongodbEngine({ ...children, folder: atMongodb, firstPort, tls, alarms });
+  const processes = new HostProcesses({
+    clock,
+    group: 'cloudlet-servers',
+    hasUsers: users !== null,
+    ground: config.dataDir,
+  });
+  const postgresql = new PostgresqlEngine({
+    folder: join(config.dataDir, 'databases', 'postgresql'),
+    processes,
+    uidBase: users === null ? null : users.first + users.count - USERS,
+    firstPort: config.postgresqlPort,
+    external: externalPostgresql(config),
+    tls,
+    alarms,
+    isDiskLow: () => room.isLow(),
+    notice: (text) => log.warn(text),
+  });
+  const mysql = new MysqlEngine({
+    folder: join(config.dataDir, 'databases', 'mysql'),
+    processes,
+    uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
+    firstPort: config.mysqlPort,
+    tls,
+    alarms,
+    isDiskLow: () => room.isLow(),
+    notice: (text) => log.warn(text),
+  });
+  const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
+  return { sqlite, postgresql, mysql, mongodb, exchange };
+}
+
+/** For servers that users on other hosts reach; null: there are none. */
+function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls | null {
+  const { dataDir, databaseHost: host, tlsCert: certFile, tlsKey: keyFile } = config;
+  if (host === '') return null;
+  return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
+}
+
+/** Has the servers up that there are; only a server does. */
+export function startEngines({ postgresql, mysql, mongodb }: DatabaseEngines): void {
+  postgresql.wake();
+  mysql.wake();
+  mongodb.wake();
+}
+
+export interface DatabasesParts {
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly billing: DatabaseBilling;
+  readonly engines: readonly Engine[];
+  readonly kept: KeptDumps;
+  readonly limits: EngineLimits;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  /** Largest size_limit_mb. */
+  readonly maxSizeMb: number;
+  /** How long the last dump of a deleted database is kept; 0: there is none. */
+  readonly keepMs: number;
+  /** How long the dump of one may take for a recovery point, ms. */
+  readonly pointDumpMs: number;
+  /** How long it may give nothing meanwhile, ms. */
+  readonly pointSilenceMs: number;
+  /** How long what no row knows is left alone, ms. */
+  readonly orphanGraceMs: number;
+  readonly announce: Announce;
+  readonly report: (databaseId: string, what: string, error: unknown) => void;
+}
+
+/** Makes the parts; nothing runs by itself. */
+export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesParts) {
+  const { metadata, clock, billing, limits, maxSizeMb, announce } = given;
+  const store = new DatabaseStore(metadata);
+  const changes = new Changes({ metadata });
+  const engines = new Engines(list);
+  const secrets = new DatabaseSecrets({ sealer });
+  const turns = new DatabaseTurns();
+  const owned = new OwnedDatabases({ store, clock });
+  const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
+  const answers = new DatabaseAnswers({ engines, billing, inEngine: (row) => lifecycle.inEngine(row) });
+  const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, answers };
+  const databases = new Databases(parts);
+  const creation = new Creation(parts);
+  const settleSoon = (databaseId: string) => supervisor.settleSoon(databaseId);
+  const refill = new Refill(parts);
+  const removal = new Removal({ ...parts, refill, settleSoon });
+  const supervisor = new DatabaseSupervisor({ ...parts, creation, removal, refill });
+  const accountStops = new AccountStops({ ...parts, settleSoon });
+  const samples = new SamplesStore(metadata, DATABASE_SAMPLES);
+  const sampler = new Sampler({ ...parts, samples });
+  const metrics = new Metrics({ ...parts, samples, sampler });
+  const queries = new Queries(parts);
+  const dumps = new Dumps(parts);
+  const routes = { databases, creation, removal, engines, limits, maxSizeMb, queries, dumps, metrics };
+  const logins = new Logins({ store, lifecycle, engine: 'sqlite' });
+  const pointSource = databaseSource(parts);
+  const { kept } = given;
+  return {
+    store,
+    engines,
+    logins,
+    lifecycle,
+    turns,
+    supervisor,
+    accountStops,
+    sampler,
+    kept,
+    pointSource,
+    routes,
+  };
+}
+
+export interface DatabasesOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly base: {
+    readonly metadata: Metadata;
+    readonly keys: Sealer;
+    readonly assertRoom: (bytes: number) => void;
+    readonly alarms: Alarms;
+  };
+  readonly meters: Meters;
+  readonly billing: DatabaseBilling;
+  readonly engines: readonly Engine[];
+}
+
+export type DatabaseParts = Awaited<ReturnType<typeof buildDatabases>>;
+
+const HOUR_MS = 3_600_000;
+
+/** Makes the parts, and frees the names of creations that the last run was cut off in. */
+export async function buildDatabases(options: DatabasesOptions) {
+  const { config, clock, log, base, billing, engines, meters } = options;
+  const { metadata, keys: sealer, assertRoom, alarms } = base;
+  const directory = join(config.dataDir, 'databases', 'kept');
+  const parts = assembleDatabases({
+    metadata,
+    clock,
+    sealer,
+    billing,
+    engines,
+    kept: await KeptDumpFiles.open({ directory, assertRoom }),
+    limits: {
+      connections: config.databaseConnections,
+      statementMs: config.databaseStatementSeconds * 1000,
+    },
+    assertRoom,
+    maxSizeMb: config.databaseSizeMb,
+    keepMs: config.databaseKeepHours * HOUR_MS,
+    announce: eventStatements,
+    pointDumpMs: config.recoveryDumpMinutes * 60_000,
+    pointSilenceMs: config.recoverySilenceSeconds * 1000,
+    orphanGraceMs: config.sweepGraceSeconds * 1000,
+    report: (id, what, error) => log.error({ id, err: error }, what),
+  });
+  meterDatabases(meters, parts.sampler);
+  await parts.supervisor.recover();
+  const watch = () => watchEngines({ engines: parts.engines, alarms, counts: () => parts.store.counts() });
+  return { ...parts, watch };
+}
+
+const CHECK_MS = 15_000;
+const SWEEP_MS = 60_000;
+const SAMPLE_MS = 5000;
+
+/** Begins to bring engines in line with the rows; only a server does. */
+export function startDatabases({ supervisor, sampler, watch }: DatabaseParts, jobs: Jobs): void {
+  void supervisor.check();
+  jobs.every('look after databases', CHECK_MS, () => supervisor.check());
+  jobs.every('measure databases', SAMPLE_MS, () => sampler.tick());
+  jobs.every('watch the engines of databases', CHECK_MS, watch);
+  jobs.every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans());
+}
+
+/** Ends loads and copies under way, then the engines. */
+export async function closeDatabases({ turns, engines }: DatabaseParts): Promise<void> {
+  await turns.close();
+  for (const engine of engines.all()) await engine.close();
+}

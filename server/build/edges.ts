@@ -1,0 +1,157 @@
+/** Makes the edges: every route of the two origins, the API, the data origin, WebSockets. */
+import { type AdminRoutesDeps, adminRoutes } from '../accounts/admin-routes.ts';
+import { type AccountRoutesDeps, accountRoutes } from '../accounts/routes.ts';
+import { type BillingAdminRoutesDeps, billingAdminRoutes } from '../billing/admin-routes.ts';
+import { type PlanRoutesDeps, planRoutes } from '../billing/plan-routes.ts';
+import { type BillingRoutesDeps, billingRoutes } from '../billing/routes.ts';
+import { type ComputeRoutesDeps, computeRoutes } from '../compute/routes.ts';
+import type { Config } from '../config/config.ts';
+import { type DatabaseRoutesDeps, databaseRoutes } from '../databases/routes.ts';
+import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
+import { ConnectionGuard } from '../http/connection-guard.ts';
+import { documentRoutes } from '../http/document-routes.ts';
+import { createEdge, type EdgeDeps } from '../http/edge.ts';
+import { API_HEADERS, DATA_HEADERS, HSTS } from '../http/headers.ts';
+import { hostsOf } from '../http/host-check.ts';
+import { type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
+import { type OperationRoutesDeps, operationRoutes } from '../http/operation-routes.ts';
+import { CallerLimits, RateLimiter } from '../http/rate-limit.ts';
+import type { Route } from '../http/route.ts';
+import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
+import { type RecoveryRoutesDeps, recoveryRoutes } from '../recovery/routes.ts';
+import { type SystemRoutesDeps, systemRoutes } from '../status/routes.ts';
+import { cdnRoutes } from '../storage/content-routes.ts';
+import { type StorageRoutesDeps, storageRoutes } from '../storage/routes.ts';
+import { type WebhookRoutesDeps, webhookRoutes } from '../webhooks/routes.ts';
+
+export interface ApiDeps {
+  readonly accounts: AccountRoutesDeps;
+  readonly administration: AdminRoutesDeps;
+  readonly storage: StorageRoutesDeps;
+  readonly compute: ComputeRoutesDeps;
+  readonly databases: DatabaseRoutesDeps;
+  readonly recovery: RecoveryRoutesDeps;
+  readonly billing: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
+  readonly webhooks: WebhookRoutesDeps;
+  readonly system: SystemRoutesDeps;
+  readonly operations: OperationRoutesDeps;
+  readonly index: IndexRoutesDeps;
+}
+
+/** The API origin. */
+export function apiRoutes(deps: ApiDeps): Route[] {
+  const routes = [
+    ...accountRoutes(deps.accounts),
+    ...storageRoutes(deps.storage),
+    ...computeRoutes(deps.compute),
+    ...databaseRoutes(deps.databases),
+    ...recoveryRoutes(deps.recovery),
+    ...billingRoutes(deps.billing),
+    ...webhookRoutes(deps.webhooks),
+    ...operationRoutes(deps.operations),
+    ...systemRoutes(deps.system),
+    ...adminRoutes(deps.administration),
+    ...planRoutes(deps.billing),
+    ...billingAdminRoutes(deps.billing),
+    ...indexRoutes(deps.index),
+  ];
+  return [...routes, ...documentRoutes(routes)];
+}
+
+/** The data origin. */
+export function dataRoutes(deps: Parameters<typeof cdnRoutes>[0]): Route[] {
+  return cdnRoutes(deps);
+}
+
+/** The API's routes as declared, without anything behind them: enough to document them. */
+export function declaredRoutes(): Route[] {
+  const nothing = {} as never;
+  return apiRoutes({
+    accounts: nothing,
+    administration: nothing,
+    storage: nothing,
+    compute: nothing,
+    databases: nothing,
+    recovery: nothing,
+    billing: nothing,
+    webhooks: nothing,
+    system: nothing,
+    operations: nothing,
+    index: nothing,
+  });
+}
+
+type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'operations' | 'control'> &
+  Pick<WebSocketsDeps, 'accounts'>;
+
+const API_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
+const LINK_METHODS = ['GET', 'HEAD'];
+const DATABASE_METHODS = ['GET', 'POST'];
+
+/** The two origins, each with its limits and headers, and the guard over both's connections. */
+export function buildEdges(
+  config: Config,
+  deps: CommonEdgeDeps & {
+    apiRoutes: EdgeDeps['routes'];
+    dataRoutes: EdgeDeps['routes'];
+    sockets: readonly SocketRoute[];
+    hrana: HranaEdgeDeps['databases'];
+    /** How many connections the process has files for. */
+    connections: number;
+  },
+) {
+  const { clock, log } = deps;
+  const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
+  const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
+  const limitOf = (name: string, requests: number, windowSeconds: number) =>
+    new RateLimiter({ name, requests, windowSeconds }, clock);
+  const limiter = new CallerLimits(
+    limitOf('requests', config.requestsPerWindow, 10),
+    limitOf('account', config.requestsPerWindow * config.accountRateFactor, 10),
+  );
+  const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
+  const registrations = limitOf('registrations', config.registrationsPerWindow, 600);
+  const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
+  const share = Math.min(1, deps.connections / config.maxConnections);
+  const maxConnections = Math.floor(config.maxConnections * share);
+  if (share < 1)
+    log.warn({ maxConnections }, 'fewer connections than set: too few files may be open (ulimit -n)');
+  const guard = new ConnectionGuard({
+    clock,
+    maxConnections,
+    maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
+    trustedProxies,
+    slowSeconds: config.slowBodySeconds,
+  });
+  const isReserve = guard.isReserve.bind(guard);
+  const common = { ...deps, trustedProxies, hostNames, isReserve };
+  const api = createEdge({
+    ...common,
+    limiter,
+    routeLimiters: new Map([['register', registrations]]),
+    routes: deps.apiRoutes,
+    headers: { ...API_HEADERS, ...hsts },
+    cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
+  });
+  const headers = { ...API_HEADERS, ...hsts };
+  const { publicUrl } = config;
+  new WebSockets({ ...common, limiter, routes: deps.sockets, headers, publicUrl }).serve(api);
+  const data = createEdge({
+    ...common,
+    limiter: null,
+    routeLimiters: new Map(),
+    routes: deps.dataRoutes,
+    headers: { ...DATA_HEADERS, ...hsts },
+    // Whoever has a link may read what it leads to; whoever has a password, use the database.
+    cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
+  });
+  new HranaEdge({
+    log,
+    databases: deps.hrana,
+    maxCalls: config.databaseCalls,
+    maxBodyBytes: config.databaseCallMb * 2 ** 20,
+  }).serve(data);
+  guard.watch(api.server);
+  guard.watch(data.server);
+  return { api, data, guard };
+}
