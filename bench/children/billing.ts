@@ -17,6 +17,7 @@ import { SteadyClock } from '../../server/billing/steady-clock.ts';
 import { UsageStore } from '../../server/billing/usage-store.ts';
 import { SqliteMetadata } from '../../server/drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SqliteThreads } from '../../server/drivers/metadata-sqlite/sqlite-threads.ts';
+import { Changes } from '../../server/metadata/change.ts';
 import { Alarms } from '../../server/platform/alarms.ts';
 import { FakeClock, systemClock } from '../../server/platform/clock.ts';
 import { type BillingFilling, fillBilling } from '../billing-filling.ts';
@@ -42,7 +43,7 @@ const prices = new Prices({ store: priceStore, clock, builtIn });
 await prices.load();
 const steady = new SteadyClock({ clock, bootId: 'bench', anchor: null });
 const stores = { usage: new UsageStore(metadata), holds: new HoldStore(metadata), accounts };
-const settlement = new Settlement({ metadata, clock, steady, prices, ...stores });
+const settlement = new Settlement({ changes: new Changes({ metadata }), clock, steady, prices, ...stores });
 const checks = new Checks({
   alarms,
   clock: systemClock,

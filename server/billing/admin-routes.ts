@@ -46,7 +46,7 @@ function priceRoutes({ priceList }: BillingAdminRoutesDeps): Route[] {
       description: 'In place of one for the same hour. A price of a plan goes before one for all.',
       body: shapes.NewPrice,
       responses: { 201: shapes.SetPrice },
-      handler: ({ body, receipt }) => priceList.set(body, receipt),
+      handler: (call) => priceList.set(call, call.body),
     }),
   ];
 }

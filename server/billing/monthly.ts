@@ -2,13 +2,15 @@
  * The credits that a plan gives each month, once for an account and a calendar month (UTC): the transfer's
  * id says which, and the ledger takes no id twice.
  */
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { transferStatements } from './ledger.ts';
 import type { DueRow, PlanStore } from './plan-store.ts';
 
 export interface MonthlyDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly store: PlanStore;
   /** Told after the commit. */
@@ -59,15 +61,16 @@ export class Monthly {
   }
 
   async #give(row: DueRow, month: string): Promise<boolean> {
-    try {
-      await this.#deps.metadata.commit(this.#grant(row, month));
-    } catch (error) {
+    let isGiven = false;
+    await this.#deps.changes.run(UNASKED, (change) => {
       // Somebody else gave it.
-      if (error instanceof CommitRejected && error.reason === 'unique') return false;
-      throw error;
-    }
-    this.#deps.creditsAdded(row.account_id);
-    return true;
+      change.addAll(this.#grant(row, month), 'skip');
+      change.after(() => {
+        isGiven = true;
+        this.#deps.creditsAdded(row.account_id);
+      });
+    });
+    return isGiven;
   }
 
   #grant({ account_id, plan, monthly_micro }: DueRow, month: string): Statement[] {

@@ -40,7 +40,7 @@ function adminPlanRoutes({ plans }: PlanRoutesDeps): Route[] {
       body: shapes.NewPlan,
       responses: { 201: shapes.Plan },
       errors: ['plan_exists'],
-      handler: ({ body, receipt }) => plans.create(body, receipt),
+      handler: (call) => plans.create(call, call.body),
     }),
     defineRoute({
       method: 'PATCH',
@@ -54,7 +54,7 @@ function adminPlanRoutes({ plans }: PlanRoutesDeps): Route[] {
       body: shapes.PlanChange,
       responses: { 200: shapes.Plan },
       errors: ['plan_not_found', 'write_conflict'],
-      handler: ({ params, body }) => plans.change(params.name, body),
+      handler: (call) => plans.change(call, call.params.name, call.body),
     }),
     defineRoute({
       method: 'DELETE',
@@ -66,7 +66,7 @@ function adminPlanRoutes({ plans }: PlanRoutesDeps): Route[] {
       params: shapes.PlanPath,
       responses: { 200: shapes.Plan },
       errors: ['plan_not_found', 'plan_in_use'],
-      handler: ({ params }) => plans.remove(params.name),
+      handler: (call) => plans.remove(call, call.params.name),
     }),
   ];
 }
@@ -84,7 +84,7 @@ function accountRoutes({ plans }: PlanRoutesDeps): Route[] {
       body: shapes.TermsChange,
       responses: { 200: shapes.AccountTerms },
       errors: ['account_not_found', 'plan_not_found'],
-      handler: ({ params, body }) => plans.setTerms(accountIdOf(params), body),
+      handler: (call) => plans.setTerms(call, accountIdOf(call.params), call.body),
     }),
     defineRoute({
       method: 'GET',

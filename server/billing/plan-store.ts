@@ -53,32 +53,29 @@ export class PlanStore {
     };
   }
 
-  /** Refuses when it was changed since `before` was read. */
+  /** Changes no row that was changed since `before` was read. */
   update(before: PlanRow, after: Pick<PlanRow, 'monthly_micro' | 'quotas'>): Statement {
     return {
       sql: 'UPDATE plans SET monthly_micro = ?, quotas = ? WHERE name = ? AND monthly_micro = ? AND quotas = ?',
       params: [after.monthly_micro, after.quotas, before.name, before.monthly_micro, before.quotas],
-      expectChanges: 1,
     };
   }
 
-  /** Refuses while an open account has it, and when it is gone. */
+  /** Changes no row while an open account has it, and when it is gone. */
   delete(name: string): Statement {
     return {
       sql: `DELETE FROM plans WHERE name = ?
             AND NOT EXISTS (SELECT 1 FROM accounts WHERE plan = ? AND closed_at IS NULL)`,
       params: [name, name],
-      expectChanges: 1,
     };
   }
 
-  /** Refuses when there is no such plan, or the account is closed. */
+  /** Changes no row when there is no such plan, or the account is closed. */
   assign(accountId: number, name: string): Statement {
     return {
       sql: `UPDATE accounts SET plan = ? WHERE id = ? AND closed_at IS NULL
             AND EXISTS (SELECT 1 FROM plans WHERE name = ?)`,
       params: [name, accountId, name],
-      expectChanges: 1,
     };
   }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommitRejected } from '../metadata/metadata.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { openBillingHouse } from '../testing/billing-house.ts';
 import { Monthly } from './monthly.ts';
@@ -32,7 +31,7 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
   t.after(house.close);
   const { plans, monthly, newMonthly, clock, credits, nudged } = house;
   assert.equal(await monthly.tick(), 0);
-  await plans.change('free', { monthly_credits: 2.5 });
+  await plans.change(UNASKED, 'free', { monthly_credits: 2.5 });
   assert.equal(await monthly.tick(), 1);
   await Promise.all([monthly.tick(), newMonthly().tick(), newMonthly().tick(), newMonthly().giveTo(1)]);
   assert.equal(await credits(), 2.5);
@@ -59,7 +58,7 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
 test('as many as share a month are given in pages', async (t) => {
   const house = await openPlans();
   t.after(house.close);
-  await house.plans.change('free', { monthly_credits: 1 });
+  await house.plans.change(UNASKED, 'free', { monthly_credits: 1 });
   for (let i = 0; i < 450; i++) await house.addAccount(0n);
   assert.equal(await house.monthly.tick(), 451);
   assert.equal(await house.newMonthly().tick(), 0);
@@ -69,9 +68,9 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
   const house = await openPlans();
   t.after(house.close);
   const { plans, credits } = house;
-  await plans.create({ name: 'pro', monthly_credits: 7, quotas: { vms: 3 } }, noReceipt);
-  await plans.create({ name: 'max', monthly_credits: 11 }, noReceipt);
-  const terms = await plans.setTerms(1, { plan: 'pro', quotas: { buckets: 2 } });
+  await plans.create(UNASKED, { name: 'pro', monthly_credits: 7, quotas: { vms: 3 } });
+  await plans.create(UNASKED, { name: 'max', monthly_credits: 11 });
+  const terms = await plans.setTerms(UNASKED, 1, { plan: 'pro', quotas: { buckets: 2 } });
   assert.deepEqual(terms, {
     id: 1,
     plan: 'pro',
@@ -84,11 +83,11 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
       databases: { limit: null, used: 0 },
     },
   });
-  for (const plan of ['pro', 'free', 'pro', 'max', 'pro']) await plans.setTerms(1, { plan });
+  for (const plan of ['pro', 'free', 'pro', 'max', 'pro']) await plans.setTerms(UNASKED, 1, { plan });
   assert.equal(await credits(), 18);
-  await assert.rejects(plans.setTerms(1, { plan: 'none' }), code('plan_not_found'));
-  await assert.rejects(plans.setTerms(99, { plan: 'pro' }), code('account_not_found'));
-  assert.deepEqual((await plans.setTerms(1, {})).own_quotas, { buckets: 2 });
+  await assert.rejects(plans.setTerms(UNASKED, 1, { plan: 'none' }), code('plan_not_found'));
+  await assert.rejects(plans.setTerms(UNASKED, 99, { plan: 'pro' }), code('account_not_found'));
+  assert.deepEqual((await plans.setTerms(UNASKED, 1, {})).own_quotas, { buckets: 2 });
 });
 
 test('what was used before a change of plan is charged by the plan of before', async (t) => {
@@ -96,14 +95,14 @@ test('what was used before a change of plan is charged by the plan of before', a
   t.after(house.close);
   const { plans, usage, metadata, clock, grant, credits } = house;
   await grant(1, 10_000_000n);
-  await plans.create({ name: 'gift' }, noReceipt);
+  await plans.create(UNASKED, { name: 'gift' });
   const gift = { meter: 'vm.time', variant: 'p3.2xlarge', plan: 'gift', price_nano: 0 } as const;
   await metadata.commit([house.priceStore.set({ ...gift, effective_from: 0 })]);
   await house.prices.load();
   const vm = { vm_id: 'vm-1', account_id: 1, name: 'a', instance_type: 'p3.2xlarge', disk_gb: 0 };
   await metadata.commit([...usage.vmCreated(vm), ...usage.vmStarted(vm, clock.now())]);
   clock.advance(3_600_000);
-  await plans.setTerms(1, { plan: 'gift' });
+  await plans.setTerms(UNASKED, 1, { plan: 'gift' });
   clock.advance(3_600_000);
   await house.settlement.settle(1);
   assert.equal(await credits(), 6.94);
@@ -114,26 +113,24 @@ test('plans are made, changed and deleted, but none that somebody has', async (t
   t.after(house.close);
   const { plans } = house;
   const quotas = { vms: 5, buckets: null, nonsense: 3 };
-  const made = await plans.create({ name: 'pro', monthly_credits: 1.5, quotas }, noReceipt);
+  const made = await plans.create(UNASKED, { name: 'pro', monthly_credits: 1.5, quotas });
   assert.deepEqual(made.quotas, { vms: 5, buckets: null });
-  await assert.rejects(plans.create({ name: 'pro' }, noReceipt), code('plan_exists'));
-  await assert.rejects(
-    plans.create({ name: 'x', monthly_credits: 1e-7 }, noReceipt),
-    code('invalid_request'),
-  );
-  const changed = await plans.change('pro', { quotas: { vcpus: 1 } });
+  await assert.rejects(plans.create(UNASKED, { name: 'pro' }), code('plan_exists'));
+  await assert.rejects(plans.create(UNASKED, { name: 'x', monthly_credits: 1e-7 }), code('invalid_request'));
+  const changed = await plans.change(UNASKED, 'pro', { quotas: { vcpus: 1 } });
   assert.deepEqual([changed.quotas, changed.monthly_credits], [{ vcpus: 1 }, 1.5]);
-  await plans.setTerms(1, { plan: 'pro' });
+  await plans.setTerms(UNASKED, 1, { plan: 'pro' });
   const counts = (await plans.list()).map(({ name, account_count }) => [name, account_count]);
   assert.deepEqual(counts, [
     ['free', 0],
     ['pro', 1],
   ]);
-  await assert.rejects(plans.remove('pro'), code('plan_in_use'));
-  await assert.rejects(plans.remove('free'), code('plan_in_use'));
-  await plans.setTerms(1, { plan: 'free' });
-  await plans.remove('pro');
-  await assert.rejects(plans.remove('pro'), code('plan_not_found'));
-  await assert.rejects(plans.change('pro', {}), code('plan_not_found'));
-  await assert.rejects(house.metadata.commit([house.store.assign(1, 'pro')]), CommitRejected);
+  await assert.rejects(plans.remove(UNASKED, 'pro'), code('plan_in_use'));
+  await assert.rejects(plans.remove(UNASKED, 'free'), code('plan_in_use'));
+  await plans.setTerms(UNASKED, 1, { plan: 'free' });
+  await plans.remove(UNASKED, 'pro');
+  await assert.rejects(plans.remove(UNASKED, 'pro'), code('plan_not_found'));
+  await assert.rejects(plans.change(UNASKED, 'pro', {}), code('plan_not_found'));
+  const [assigned] = await house.metadata.commit([house.store.assign(1, 'pro')]);
+  assert.equal(assigned?.changes, 0);
 });

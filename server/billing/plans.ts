@@ -1,8 +1,7 @@
 /** Plans: what accounts may have, and what they are given each month. Their prices are in the price list. */
 import { accountNotFound } from '../accounts/accounts.ts';
 import { toCredits, toMicro } from '../accounts/credits.ts';
-import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+import type { Changes, Recorder } from '../metadata/change.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Monthly } from './monthly.ts';
@@ -15,7 +14,7 @@ import type { Settlement } from './settlement.ts';
 const FIRST_PLAN = 'free';
 
 export interface PlansDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly store: PlanStore;
   readonly quotas: Quotas;
@@ -37,102 +36,99 @@ export class Plans {
   }
 
   /** Throws `invalid_request`, `plan_exists`. */
-  async create(input: NewPlan, receipt: Receipt): Promise<Plan> {
-    const { metadata, store, clock } = this.#deps;
+  async create(call: Recorder, input: NewPlan): Promise<Plan> {
+    const { changes, store, clock, quotas } = this.#deps;
     const row = {
       name: input.name,
       monthly_micro: toMicro(input.monthly_credits ?? 0, 'monthly_credits'),
       quotas: JSON.stringify(known(input.quotas ?? {})),
       created_at: clock.now(),
     };
-    const plan = present(row, 0);
-    try {
-      await metadata.commit([store.insert(row), ...receipt(plan)]);
-      this.#deps.quotas.limitsChanged();
-    } catch (error) {
-      if (!(error instanceof CommitRejected) || error.index !== 0) throw error;
-      throw new AppError('plan_exists', `There is a plan ${input.name} already`);
-    }
-    return plan;
+    return changes.run(call, (change) => {
+      const exists = () => new AppError('plan_exists', `There is a plan ${input.name} already`);
+      change.add(store.insert(row), exists);
+      change.after(() => quotas.limitsChanged());
+      return present(row, 0);
+    });
   }
 
   /**
    * Lowered limits take nothing away; changed monthly credits are given at once to who has none of this
-   * month. Throws `invalid_request`, `plan_not_found`, `write_conflict`.
+   * month. Throws `invalid_request`, `plan_not_found`.
    */
-  async change(name: string, input: PlanChange): Promise<Plan> {
-    const { metadata, store, monthly } = this.#deps;
-    const before = await this.#find(name);
+  change(call: Recorder, name: string, input: PlanChange): Promise<Plan> {
+    const { changes, store, monthly, quotas: allQuotas } = this.#deps;
     const { monthly_credits: credits, quotas } = input;
-    const after = {
-      ...before,
-      monthly_micro: credits === undefined ? before.monthly_micro : toMicro(credits, 'monthly_credits'),
-      quotas: quotas === undefined ? before.quotas : JSON.stringify(known(quotas)),
-    };
-    try {
-      await metadata.commit([store.update(before, after)]);
-    } catch (error) {
-      if (!(error instanceof CommitRejected)) throw error;
-      throw new AppError('write_conflict', 'The plan was changed meanwhile; try again', { cause: error });
-    }
-    monthly.changed();
-    this.#deps.quotas.limitsChanged();
-    return present(after, await store.countAccounts(name));
+    return changes.run(call, async (change) => {
+      const before = await this.#find(name);
+      const after = {
+        ...before,
+        monthly_micro: credits === undefined ? before.monthly_micro : toMicro(credits, 'monthly_credits'),
+        quotas: quotas === undefined ? before.quotas : JSON.stringify(known(quotas)),
+      };
+      change.expect(store.update(before, after), 'retry');
+      change.after(() => {
+        monthly.changed();
+        allQuotas.limitsChanged();
+      });
+      return present(after, await store.countAccounts(name));
+    });
   }
 
   /** Throws `plan_not_found`, `plan_in_use`. */
-  async remove(name: string): Promise<Plan> {
-    const { metadata, store } = this.#deps;
-    const row = await this.#find(name);
+  async remove(call: Recorder, name: string): Promise<Plan> {
+    const { changes, store } = this.#deps;
     if (name === FIRST_PLAN) {
       throw new AppError('plan_in_use', `New accounts get the plan ${name}: it cannot be deleted`);
     }
-    try {
-      await metadata.commit([store.delete(name)]);
-    } catch (error) {
-      if (!(error instanceof CommitRejected)) throw error;
-      const count = await store.countAccounts(name);
-      if (count === 0) throw planNotFound(name);
-      throw new AppError('plan_in_use', `${count} accounts have the plan ${name}: give them another first`);
-    }
-    return present(row, 0);
+    return changes.run(call, async (change) => {
+      const row = await this.#find(name);
+      change.expect(store.delete(name), async () => {
+        const count = await store.countAccounts(name);
+        if (count === 0) return planNotFound(name);
+        return new AppError(
+          'plan_in_use',
+          `${count} accounts have the plan ${name}: give them another first`,
+        );
+      });
+      return present(row, 0);
+    });
   }
 
   /**
    * Gives an account another plan, with the credits of this month, or limits of its own. What it used so far
    * is charged by the plan of before. Throws `account_not_found`, `plan_not_found`.
    */
-  async setTerms(accountId: number, input: TermsChange): Promise<AccountTerms> {
-    const { metadata, store, quotas, settlement, monthly } = this.#deps;
-    const plan = input.plan ?? (await store.planOf(accountId));
-    if (plan === undefined) throw accountNotFound();
+  async setTerms(call: Recorder, accountId: number, input: TermsChange): Promise<AccountTerms> {
+    const { changes, store, quotas, settlement, monthly } = this.#deps;
+    if ((await store.planOf(accountId)) === undefined) throw accountNotFound();
     if (input.plan !== undefined) {
       await this.#find(input.plan);
       await settlement.settle(accountId);
     }
-    const own = input.quotas === undefined ? await quotas.ownOf(accountId) : known(input.quotas);
-    const statements = [
-      ...(input.plan === undefined ? [] : [store.assign(accountId, input.plan)]),
-      ...(input.quotas === undefined ? [] : [quotas.setOwn(accountId, own)]),
-    ];
-    try {
-      if (statements.length > 0) await metadata.commit(statements);
-    } catch (error) {
-      if (!(error instanceof CommitRejected)) throw error;
-      if ((await store.planOf(accountId)) === undefined) throw accountNotFound();
-      throw planNotFound(plan);
-    }
-    quotas.limitsChanged();
+    const answer = await changes.run(call, async (change) => {
+      const plan = input.plan === undefined ? undefined : await this.#find(input.plan);
+      const own = input.quotas && known(input.quotas);
+      const isOpen = (await store.planOf(accountId)) !== undefined;
+      const terms = isOpen ? await quotas.termsOf(accountId, { plan, own }) : undefined;
+      if (terms === undefined) throw accountNotFound();
+      // The plan went, or the account was closed, since they were looked at.
+      if (plan !== undefined) change.expect(store.assign(accountId, plan.name), 'retry');
+      if (own !== undefined) change.expect(quotas.setOwn(accountId, own), 'retry');
+      change.after(() => quotas.limitsChanged());
+      return { id: accountId, ...terms };
+    });
     // Should it fail, the next tick gives it.
     if (input.plan !== undefined) await monthly.giveTo(accountId).catch(() => monthly.changed());
-    return { id: accountId, own_quotas: own, ...(await this.quotasOf(accountId)) };
+    return answer;
   }
 
   /** Throws `account_not_found`. */
   async quotasOf(accountId: number): Promise<AccountQuotas> {
-    const found = await this.#deps.quotas.of(accountId);
+    const found = await this.#deps.quotas.termsOf(accountId);
     if (found === undefined) throw accountNotFound();
-    return found;
+    const { plan, quotas } = found;
+    return { plan, quotas };
   }
 
   async #find(name: string): Promise<PlanRow> {

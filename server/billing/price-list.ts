@@ -1,6 +1,6 @@
 /** Prices as accounts see them and as the operator sets them. */
-import type { Metadata } from '../metadata/metadata.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+
+import type { Changes, Recorder } from '../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
 import type { BillingAccountStore } from './accounts-store.ts';
@@ -17,7 +17,7 @@ export interface PriceListDeps {
   readonly priceStore: PriceStore;
   readonly accounts: BillingAccountStore;
   readonly reports: ReportStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
 }
 
@@ -107,13 +107,14 @@ export class PriceList {
   }
 
   /** Throws `invalid_request`. The price is in force from its hour on; none is changed that began. */
-  async set(wanted: NewPrice, receipt: Receipt): Promise<SetPrice> {
-    const { prices, priceStore, metadata } = this.#deps;
+  async set(call: Recorder, wanted: NewPrice): Promise<SetPrice> {
+    const { prices, priceStore, changes } = this.#deps;
     const row = await this.#rowOf(wanted);
-    const answer = describeRow(row);
-    await metadata.commit([priceStore.set(row), ...receipt(answer)]);
-    await prices.load();
-    return answer;
+    return changes.run(call, (change) => {
+      change.add(priceStore.set(row));
+      change.after(() => prices.put(row));
+      return describeRow(row);
+    });
   }
 
   async #rowOf(wanted: NewPrice): Promise<PriceRow> {

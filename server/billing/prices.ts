@@ -39,9 +39,12 @@ export class Prices {
 
   /** Reads what was set. Call once before anything else. */
   async load(): Promise<void> {
-    // The newest first, and those for one plan before those for all.
-    const rows = [...(await this.#deps.store.list())];
-    this.#rows = rows.sort((a, b) => b.effective_from - a.effective_from || b.plan.localeCompare(a.plan));
+    this.#rows = inOrder(await this.#deps.store.list());
+  }
+
+  /** A price that was set just now, in place of one for the same hour. */
+  put(row: PriceRow): void {
+    this.#rows = inOrder([row, ...this.#rows.filter((other) => !isSameHour(other, row))]);
   }
 
   /**
@@ -75,4 +78,14 @@ export class Prices {
   nextHour(): number {
     return hourOf(this.#deps.clock.now()) + 3_600_000;
   }
+}
+
+/** The newest first, and those for one plan before those for all. */
+function inOrder(rows: readonly PriceRow[]): PriceRow[] {
+  return [...rows].sort((a, b) => b.effective_from - a.effective_from || b.plan.localeCompare(a.plan));
+}
+
+function isSameHour(a: PriceRow, b: PriceRow): boolean {
+  const isSamePrice = a.meter === b.meter && a.variant === b.variant && a.plan === b.plan;
+  return isSamePrice && a.effective_from === b.effective_from;
 }

@@ -90,6 +90,6 @@ export class QuotaStore {
   /** JSON of the account's own limits. */
   setOwn(accountId: number, quotas: string): Statement {
     const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
-    return { sql, params: [quotas, accountId], expectChanges: 1 };
+    return { sql, params: [quotas, accountId] };
   }
 }

@@ -37,7 +37,7 @@ async function openQuotas() {
       [{ sql: 'UPDATE accounts SET storage_bytes = storage_bytes + ? WHERE id = 1', params: [bytes] }],
     );
   const used = async () => {
-    const found = await quotas.of(1);
+    const found = await quotas.termsOf(1);
     assert.ok(found);
     return Object.fromEntries(Object.entries(found.quotas).map(([quota, use]) => [quota, use.used]));
   };
@@ -111,8 +111,8 @@ test("an account's own limits go before its plan's, null takes one away, and les
   await setOwn({ buckets: 0 });
   assert.equal(await bucket(), false);
   await house.metadata.commit(quotas.releaseBucket(1));
-  assert.deepEqual((await quotas.of(1))?.quotas.buckets, { limit: 0, used: 2 });
-  assert.equal(await quotas.of(99), undefined);
+  assert.deepEqual((await quotas.termsOf(1))?.quotas.buckets, { limit: 0, used: 2 });
+  assert.equal(await quotas.termsOf(99), undefined);
 });
 
 test('any mix of bytes at once keeps to the limit, and every refusal was right when it was given', async (t) => {

@@ -17,6 +17,17 @@ export interface QuotaUse {
   readonly used: number;
 }
 
+export interface Terms {
+  readonly plan: string;
+  readonly own_quotas: Limits;
+  readonly quotas: Readonly<Record<Quota, QuotaUse>>;
+}
+
+interface WantedTerms {
+  readonly plan?: { readonly name: string; readonly quotas: string } | undefined;
+  readonly own?: Limits | undefined;
+}
+
 interface CountedVm {
   readonly account_id: number;
   readonly vcpus: number;
@@ -97,25 +108,27 @@ export class Quotas {
     return isLimited;
   }
 
-  /** Every quota of an account; undefined without such an account. */
-  async of(
-    accountId: number,
-  ): Promise<{ readonly plan: string; readonly quotas: Record<Quota, QuotaUse> } | undefined> {
-    const row = await this.#store.find(accountId);
-    if (row === undefined) return undefined;
+  /**
+   * Plan, limits of its own and every quota of an account, as they are or as they would be with another plan
+   * and other limits of its own; undefined without such an account.
+   */
+  async termsOf(accountId: number, wanted: WantedTerms = {}): Promise<Terms | undefined> {
+    const found = await this.#store.find(accountId);
+    if (found === undefined) return undefined;
+    const { plan, own: own_quotas = JSON.parse(found.quotas) as Limits } = wanted;
+    const row = {
+      ...found,
+      plan: plan?.name ?? found.plan,
+      plan_quotas: plan?.quotas ?? found.plan_quotas,
+      quotas: JSON.stringify(own_quotas),
+    };
     const limits = limitsOf(row);
     const use = (quota: Quota) => ({ limit: limits[quota] ?? null, used: Number(row[quota]) });
     const quotas = Object.fromEntries(QUOTAS.map((quota) => [quota, use(quota)])) as Record<Quota, QuotaUse>;
-    return { plan: row.plan, quotas };
+    return { plan: row.plan, own_quotas, quotas };
   }
 
-  /** The account's own limits, which go before its plan's. */
-  async ownOf(accountId: number): Promise<Limits> {
-    const row = await this.#store.find(accountId);
-    return row === undefined ? {} : (JSON.parse(row.quotas) as Limits);
-  }
-
-  /** Replaces the account's own limits. Refuses when there is no such account. */
+  /** Replaces the account's own limits. Changes no row when there is no such account. */
   setOwn(accountId: number, limits: Limits): Statement {
     return this.#store.setOwn(accountId, JSON.stringify(limits));
   }

@@ -3,7 +3,9 @@
  * transfers of the ledger, those of each line in one commit. Settling twice charges once, and settling more
  * often charges the same. Between settlements nothing is owed that is not in the lines.
  */
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyLocks } from '../platform/keyed-mutex.ts';
 import type { BillingAccountStore, BillingRow } from './accounts-store.ts';
@@ -13,10 +15,10 @@ import { METERS, type Service, ticksOf } from './meters.ts';
 import { payments } from './payments.ts';
 import type { Prices } from './prices.ts';
 import type { SteadyClock } from './steady-clock.ts';
-import type { LineRow, UsageStore } from './usage-store.ts';
+import { FIRST_LINE, type LineKey, type LineRow, PAGE_LINES, type UsageStore } from './usage-store.ts';
 
 export interface SettlementDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly steady: SteadyClock;
   readonly prices: Prices;
@@ -31,7 +33,6 @@ interface Moment {
   readonly steadyMs: number;
 }
 
-const MAX_TRIES = 20;
 const PAGE_ACCOUNTS = 200;
 /** Splits a large settlement so that other commits can run in between. */
 const STATEMENTS_PER_COMMIT = 1000;
@@ -52,13 +53,13 @@ export class Settlement {
    */
   settle(accountId: number, notSince = Number.POSITIVE_INFINITY): Promise<void> {
     return this.#locks.run(String(accountId), async () => {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await this.#settleOnce(accountId, notSince);
-        } catch (error) {
-          // Somebody else settled between the look and the commit.
-          if (!(error instanceof CommitRejected) || tries === MAX_TRIES) throw error;
-        }
+      const { accounts, clock } = this.#deps;
+      const account = await accounts.find(accountId);
+      if (account === undefined) return;
+      // Nothing was settled at a time to come: then the wall clock was set back.
+      if (account.settled_at > notSince && account.settled_at <= clock.now()) return;
+      for (let after: LineKey | undefined = FIRST_LINE; after !== undefined; ) {
+        after = await this.#settleSome(accountId, after);
       }
     });
   }
@@ -92,63 +93,39 @@ export class Settlement {
     await this.settleAll();
   }
 
-  async #settleOnce(accountId: number, notSince: number): Promise<void> {
-    const { accounts, usage, clock, steady } = this.#deps;
-    const account = await accounts.find(accountId);
-    if (account === undefined) return;
-    // Nothing was settled at a time to come: then the wall clock was set back.
-    if (account.settled_at > notSince && account.settled_at <= clock.now()) return;
-    let { settlement } = account;
-    for await (const lines of usage.linePages(accountId)) {
-      const moment = { wallMs: clock.now(), steadyMs: steady.now() };
-      for (let from = 0; from < lines.length; ) {
-        const { to, isWritten } = await this.#settleSome(lines, { from, settlement, moment });
-        if (isWritten) settlement++;
-        from = to;
-      }
-    }
-  }
-
   /**
-   * Settles so many lines from `from` on as one commit should hold; those before `to`. Throws CommitRejected
-   * when another settlement than number `settlement` was the last.
+   * Settles as many lines behind `after` as one commit should hold. Returns the last of them; undefined when
+   * none are left.
    */
-  async #settleSome(
-    lines: readonly LineRow[],
-    { from, settlement, moment }: { from: number; settlement: number; moment: Moment },
-  ): Promise<{ readonly to: number; readonly isWritten: boolean }> {
-    const { accounts, usage, holds, metadata } = this.#deps;
-    const accountId = lines[from]?.account_id ?? 0;
-    for (let tries = 1; ; tries++) {
+  #settleSome(accountId: number, after: LineKey): Promise<LineKey | undefined> {
+    const { accounts, usage, holds, changes, clock, steady } = this.#deps;
+    return changes.run(UNASKED, async (change) => {
       const account = await accounts.find(accountId);
-      if (account === undefined) return { to: lines.length, isWritten: false };
+      if (account === undefined) return undefined;
+      const lines = await usage.linesAfter(accountId, after);
+      const moment = { wallMs: clock.now(), steadyMs: steady.now() };
       const statements: Statement[] = [];
       const owed = new Map<Service, bigint>();
-      let to = from;
-      for (const line of lines.slice(from)) {
+      let last: LineRow | undefined;
+      let hasClosed = false;
+      for (const line of lines) {
         if (statements.length >= STATEMENTS_PER_COMMIT) break;
         const { service } = METERS[line.meter];
         const cost = this.#settleLine(account, line, { moment, statements });
         owed.set(service, (owed.get(service) ?? 0n) + cost);
-        to++;
+        hasClosed ||= line.is_closed === 1;
+        last = line;
       }
-      if (lines.slice(from, to).some((line) => line.is_closed === 1)) {
-        statements.push(usage.forgetClosed(accountId));
+      if (hasClosed) statements.push(usage.forgetClosed(accountId));
+      const isEnd = last === lines.at(-1) && lines.length < PAGE_LINES;
+      if (statements.length > 0) {
+        const bill = { owed, holds: await holds.listOf(accountId), at: moment.wallMs };
+        // Somebody else settled, or spent the credits, since they were looked at.
+        change.expect(accounts.countSettlement(accountId, account.settlement, moment.wallMs), 'retry');
+        change.addAll([...statements, ...payments(account, bill)], 'retry');
       }
-      if (statements.length === 0) return { to, isWritten: false };
-      const bill = { owed, holds: await holds.listOf(accountId), at: moment.wallMs };
-      try {
-        await metadata.commit([
-          accounts.countSettlement(accountId, settlement, moment.wallMs),
-          ...statements,
-          ...payments({ ...account, settlement }, bill),
-        ]);
-        return { to, isWritten: true };
-      } catch (error) {
-        // Somebody spent since we looked: what was settled before this stays so.
-        if (!(error instanceof CommitRejected) || error.index === 0 || tries === MAX_TRIES) throw error;
-      }
-    }
+      return isEnd ? undefined : last;
+    });
   }
 
   /** Adds the statements that settle a line; returns what it costs, micro-credits. */

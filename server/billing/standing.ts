@@ -6,7 +6,8 @@
  * crash the next tick goes on where it ended.
  */
 import { toCredits } from '../accounts/credits.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import { type Changes, UNASKED } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import type { BillingState } from './accounts-store.ts';
 import type { Holds } from './holds.ts';
@@ -31,7 +32,7 @@ export interface AccountStops {
 export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
 
 export interface StandingDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly steady: SteadyClock;
   readonly store: StandingStore;
@@ -61,7 +62,6 @@ interface Estimate {
   freeMicro: bigint;
 }
 
-const MAX_TRIES = 20;
 const PAGE_LINES = 1000;
 const PAGE_ACCOUNTS = 500;
 /** Judged at the same time, so that they share commits. */
@@ -129,43 +129,25 @@ export class Standing {
 
   /** Settles an account and gives it the state that is due. What follows goes on in the background. */
   async judge(accountId: number): Promise<void> {
-    const { store, settlement, steady, metadata } = this.#deps;
-    for (let tries = 1; ; tries++) {
-      await settlement.settle(accountId);
+    const { changes, store, settlement, holds, steady } = this.#deps;
+    await settlement.settle(accountId);
+    await changes.run(UNASKED, async (change) => {
       const row = await store.find(accountId);
       if (row === undefined) return;
       const burnNano = await this.#burnOf(row);
       const freeMicro = BigInt(row.credits_micro);
       const after = standingOf(factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() }));
-      if (after === row.state) {
-        if (hasToFollow(row)) this.#follow(accountId);
-        return;
-      }
-      try {
-        await metadata.commit(this.#changeStatements(row, { after, burnNano }));
-      } catch (error) {
+      const isSame = after === row.state;
+      if (!isSame) {
         // Credits came or went since they were looked at.
-        if (error instanceof CommitRejected && tries < MAX_TRIES) continue;
-        throw error;
+        change.addAll(this.#changeStatements(row, { after, burnNano }), 'retry');
+        // The next grace is to be paid for as well.
+        const isPaid = row.state === 'grace' && after !== 'suspended';
+        if (isPaid) change.addAll(await holds.refill(accountId), 'retry');
       }
-      if (row.state === 'grace' && after !== 'suspended') await this.#refill(accountId);
-      if (after === 'suspended' || row.state === 'suspended') this.#follow(accountId);
-      return;
-    }
-  }
-
-  /** The next grace is to be paid for as well. */
-  async #refill(accountId: number): Promise<void> {
-    const { holds, metadata } = this.#deps;
-    for (let tries = 1; ; tries++) {
-      const statements = await holds.refill(accountId);
-      try {
-        if (statements.length > 0) await metadata.commit(statements);
-        return;
-      } catch (error) {
-        if (!(error instanceof CommitRejected) || tries === MAX_TRIES) throw error;
-      }
-    }
+      const follows = isSame ? hasToFollow(row) : after === 'suspended' || row.state === 'suspended';
+      if (follows) change.after(() => this.#follow(accountId));
+    });
   }
 
   /** Resolves when nothing goes on in the background. */
@@ -296,7 +278,7 @@ export class Standing {
   }
 
   async #followUp(accountId: number): Promise<void> {
-    const { store, stops, metadata } = this.#deps;
+    const { store, stops, changes } = this.#deps;
     const row = await store.find(accountId);
     if (row === undefined) return;
     const cause = stopCauseOf(row);
@@ -304,7 +286,7 @@ export class Standing {
       await Promise.all(stops.map((each) => each.stop(accountId, cause)));
     } else if (mayResume(row)) {
       const resumed = await Promise.all(stops.map((each) => each.resume(accountId)));
-      if (resumed.every(({ waiting }) => waiting === 0)) await metadata.commit([store.resumed(accountId)]);
+      if (resumed.every(({ waiting }) => waiting === 0)) await changes.store([store.resumed(accountId)]);
     }
   }
 

@@ -31,7 +31,7 @@ export interface NewLine {
   readonly now: number;
 }
 
-type LineKey = Pick<NewLine, 'meter' | 'resourceId'>;
+type UsedLine = Pick<NewLine, 'meter' | 'resourceId'>;
 
 export interface SettledLine {
   readonly meter: MeterName;
@@ -64,7 +64,16 @@ const WINDOW = `account_id, window_start, meter, resource_id, name, variant, pri
   cost_micro`;
 
 /** Some milliseconds of work. */
-const PAGE_LINES = 250;
+export const PAGE_LINES = 250;
+
+/** Orders the lines of an account. */
+export interface LineKey {
+  readonly meter: MeterName | '';
+  readonly resource_id: string;
+}
+
+/** Before all lines. */
+export const FIRST_LINE: LineKey = { meter: '', resource_id: '' };
 
 export class UsageStore {
   readonly #reads: Reads;
@@ -75,19 +84,23 @@ export class UsageStore {
 
   /** All lines of an account, perhaps one for each of thousands of buckets: others get their turn between. */
   async *linePages(accountId: number): AsyncGenerator<LineRow[]> {
-    let last: Pick<LineRow, 'meter' | 'resource_id'> | undefined;
-    do {
-      if (last !== undefined) await endOfTick();
-      const lines: LineRow[] = await this.#reads.all(
-        `SELECT ${LINE} FROM usage_lines WHERE account_id = ? AND (meter, resource_id) > (?, ?)
-         ORDER BY meter, resource_id LIMIT ${PAGE_LINES}`,
-        accountId,
-        last?.meter ?? '',
-        last?.resource_id ?? '',
-      );
+    for (let last: LineKey | undefined = FIRST_LINE; last !== undefined; ) {
+      const lines: LineRow[] = await this.linesAfter(accountId, last);
       yield lines;
       last = lines[PAGE_LINES - 1];
-    } while (last !== undefined);
+      if (last !== undefined) await endOfTick();
+    }
+  }
+
+  /** At most PAGE_LINES lines of an account, those after `last`. */
+  linesAfter(accountId: number, last: LineKey): Awaitable<LineRow[]> {
+    return this.#reads.all(
+      `SELECT ${LINE} FROM usage_lines WHERE account_id = ? AND (meter, resource_id) > (?, ?)
+       ORDER BY meter, resource_id LIMIT ${PAGE_LINES}`,
+      accountId,
+      last.meter,
+      last.resource_id,
+    );
   }
 
   /** Accounts with something to settle, by id, those after `after`. */
@@ -124,7 +137,7 @@ export class UsageStore {
   }
 
   /** From `now` (steady, ticks) on, so much is used at a time. Changes nothing when the line is closed. */
-  setLevel({ meter, resourceId }: LineKey, level: number, now: number): Statement {
+  setLevel({ meter, resourceId }: UsedLine, level: number, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
               level_since = ?, level = ? WHERE meter = ? AND resource_id = ? AND is_closed = 0`,
@@ -132,13 +145,13 @@ export class UsageStore {
     };
   }
 
-  rename({ meter, resourceId }: LineKey, name: string): Statement {
+  rename({ meter, resourceId }: UsedLine, name: string): Statement {
     const sql = 'UPDATE usage_lines SET name = ? WHERE meter = ? AND resource_id = ?';
     return { sql, params: [name, meter, resourceId] };
   }
 
   /** From `now` (steady, ticks) on, `delta` more is used at a time. Refuses when there is no such line. */
-  change({ meter, resourceId }: LineKey, delta: number, now: number): Statement {
+  change({ meter, resourceId }: UsedLine, delta: number, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
               level_since = ?, level = level + ? WHERE meter = ? AND resource_id = ?`,
@@ -149,7 +162,7 @@ export class UsageStore {
   }
 
   /** Nothing is used any more; what was is still to be settled. */
-  close({ meter, resourceId }: LineKey, now: number): Statement {
+  close({ meter, resourceId }: UsedLine, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?, level = 0,
               is_closed = 1 WHERE meter = ? AND resource_id = ?`,
@@ -159,7 +172,7 @@ export class UsageStore {
   }
 
   /** `quantity` was used at once, at `now` (steady, ticks). Changes nothing when the line is gone. */
-  add({ meter, resourceId }: LineKey, quantity: number, now: number): Statement {
+  add({ meter, resourceId }: UsedLine, quantity: number, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since) + ?,
               level_since = ? WHERE meter = ? AND resource_id = ?`,

@@ -34,6 +34,7 @@ import { UsageStore } from '../billing/usage-store.ts';
 import { VmCharges } from '../billing/vm-charges.ts';
 import { INSTANCE_TYPES } from '../compute/instance-types.ts';
 import { ENGINES } from '../databases/engine.ts';
+import { Changes } from '../metadata/change.ts';
 import type { Metadata, ReadingThreads } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -72,6 +73,7 @@ export type Billing = Awaited<ReturnType<typeof buildBilling>>;
 
 export async function buildBilling({ clock, log, base }: BillingDeps) {
   const { metadata, alarms, threads } = base;
+  const changes = new Changes({ metadata });
   const clockStore = new ClockStore(metadata);
   const anchor = await clockStore.find();
   const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
@@ -82,7 +84,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   const prices = new Prices({ store: priceStore, clock, builtIn: BUILT_IN });
   await prices.load();
   const holdStore = new HoldStore(metadata);
-  const shared = { metadata, clock, steady, prices, accounts };
+  const shared = { changes, clock, steady, prices, accounts };
   const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
   const credit = new Credit({ store: new CreditStore(metadata) });
   const checks = new Checks({
@@ -107,6 +109,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     clock,
     log,
     metadata,
+    changes,
     accounts,
     steady,
     prices,
@@ -120,7 +123,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     databaseCharges: new DatabaseCharges(charges),
     storageCharges: new StorageCharges(charges),
     /** Writes the charged time down. */
-    flush: () => metadata.commit([clockStore.put(steady.reanchor())]),
+    flush: () => changes.store([clockStore.put(steady.reanchor())]),
   };
 }
 
@@ -128,7 +131,7 @@ export type Credits = ReturnType<typeof buildCredits>;
 
 /** What follows when credits run out or come, or an account is suspended: needs what is stopped then. */
 export function buildCredits(billing: Billing, stops: readonly AccountStops[], graceMs: number) {
-  const { clock, log, metadata, usageStore: usage } = billing;
+  const { clock, log, metadata, changes, usageStore: usage } = billing;
   const standingStore = new StandingStore(metadata);
   const standing = new Standing({
     ...billing,
@@ -143,7 +146,7 @@ export function buildCredits(billing: Billing, stops: readonly AccountStops[], g
   const accountChanged = (accountId: number) => standing.accountChanged(accountId);
   const reactivation = (accountId: number) => [standingStore.resumeDue(accountId)];
   const store = new PlanStore(metadata);
-  const monthly = new Monthly({ metadata, clock, store, creditsAdded });
+  const monthly = new Monthly({ changes, clock, store, creditsAdded });
   const forAccounts = { creditsAdded, accountChanged, reactivation };
   return { standing, monthly, forAccounts, graceMs, plans: new Plans({ ...billing, store, monthly }) };
 }
@@ -164,7 +167,17 @@ export function startBilling(billing: Billing, { standing, monthly, graceMs }: C
 }
 
 export function buildReports(billing: Billing) {
-  const { accounts, prices, priceStore, usageStore: usage, settlement, checks, clock, metadata } = billing;
+  const {
+    accounts,
+    prices,
+    priceStore,
+    usageStore: usage,
+    settlement,
+    checks,
+    clock,
+    metadata,
+    changes,
+  } = billing;
   const store = new ReportStore(metadata);
   const settle = (accountId: number, notSince: number) => settlement.settle(accountId, notSince);
   return {
@@ -172,7 +185,7 @@ export function buildReports(billing: Billing) {
     checks,
     reports: new Reports({ store, clock, settle }),
     ledgerReports: new LedgerReports({ store }),
-    priceList: new PriceList({ prices, accounts, metadata, clock, reports: store, priceStore }),
+    priceList: new PriceList({ prices, accounts, changes, clock, reports: store, priceStore }),
     estimate: (accountId: number) => estimate({ accounts, usage, prices, clock, settle }, accountId),
     revenue: (period: Period) => revenueReport(store, period),
   };

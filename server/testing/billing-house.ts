@@ -13,6 +13,7 @@ import { SteadyClock } from '../billing/steady-clock.ts';
 import { Usage } from '../billing/usage.ts';
 import { UsageStore } from '../billing/usage-store.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { Changes } from '../metadata/change.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 
@@ -40,7 +41,7 @@ export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
   const steady = new SteadyClock({ clock, bootId: 'boot', anchor: null });
   const prices = new Prices({ store: priceStore, clock, builtIn: TEST_PRICES });
   const usage = new Usage({ store: usageStore, steady });
-  const shared = { metadata, clock, steady, prices, accounts };
+  const shared = { changes: new Changes({ metadata }), clock, steady, prices, accounts };
   const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
   const holds = new Holds({ ...shared, store: holdStore });
   const ledger = new Ledger({ metadata });
@@ -80,16 +81,13 @@ export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
   };
   return {
     directory,
-    clock,
+    ...shared,
     metadata,
-    accounts,
     usageStore,
     usage,
     holdStore,
     holds,
     priceStore,
-    prices,
-    steady,
     settlement,
     ledger,
     addAccount,
