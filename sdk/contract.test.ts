@@ -1,0 +1,106 @@
+/** Every call of openapi.json has a method, and the methods send what the cloud understands. */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { CloudError, createCloud } from './index.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** Pages for people, and a second name of another call. */
+const WITHOUT_METHOD = ['GET /', 'GET /setup', 'GET /api/docs', 'GET /api/profile'];
+
+test('every call has a method', () => {
+  const { paths } = JSON.parse(readFileSync(join(ROOT, 'openapi.json'), 'utf8'));
+  const declared = Object.entries(paths as Record<string, object>).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const code = globSync('resources/*.ts', { cwd: import.meta.dirname })
+    .map((file) => readFileSync(join(import.meta.dirname, file), 'utf8'))
+    .join('\n');
+  const made = [...code.matchAll(/'((?:GET|POST|PATCH|DELETE) \/[^']*)'(?!\])/g)].map(([, call]) => call);
+  const missing = declared.filter((call) => !made.includes(call) && !WITHOUT_METHOD.includes(call));
+  assert.deepEqual(missing, []);
+  assert.deepEqual(
+    made.filter((call) => !declared.includes(call as string)),
+    [],
+  );
+});
+
+interface Sent {
+  readonly url: string;
+  readonly init: RequestInit;
+}
+
+/** A client whose calls are answered by `answers`, one after the other, and what it sent. */
+function scripted(...answers: Response[]) {
+  const sent: Sent[] = [];
+  const fetch = async (url: string | URL | Request, init: RequestInit = {}) => {
+    sent.push({ url: String(url), init });
+    return answers.shift() as Response;
+  };
+  return { sent, cloud: createCloud({ baseUrl: 'http://cloud/', apiKey: 'clk_1', fetch }) };
+}
+
+test('path, query, body and key are sent', async () => {
+  const { sent, cloud } = scripted(Response.json({}), Response.json({}));
+  await cloud.buckets.create({ name: 'photos' });
+  await cloud.objects.delete('obj-1', { version_id: 'ver-1&x' });
+  assert.deepEqual(
+    sent.map(({ url, init: { method, body } }) => [method, url, body]),
+    [
+      ['POST', 'http://cloud/api/buckets', '{"name":"photos"}'],
+      ['DELETE', 'http://cloud/api/storage/obj-1?version_id=ver-1%26x', undefined],
+    ],
+  );
+  assert.equal(new Headers(sent[0]?.init.headers).get('x-api-key'), 'clk_1');
+});
+
+test('names are no path', () => {
+  const { cloud } = scripted();
+  assert.equal(cloud.objects.downloadUrl('a/b?c'), 'http://cloud/api/storage/a%2Fb%3Fc/download');
+});
+
+test('a list goes on where its page ended', async () => {
+  const link = '</api/buckets?limit=1000&cursor=c%202>; rel="next"';
+  const { sent, cloud } = scripted(
+    Response.json([{ name: 'a' }], { headers: { link } }),
+    Response.json([{ name: 'b' }]),
+  );
+  const names: string[] = [];
+  for await (const { name } of cloud.buckets.list()) names.push(name);
+  assert.deepEqual(names, ['a', 'b']);
+  assert.equal(new URL(sent[1]?.url ?? '').searchParams.get('cursor'), 'c 2');
+});
+
+test('a refusal carries code, detail, hint and fields', async () => {
+  const problem = {
+    code: 'invalid_request',
+    status: 400,
+    detail: 'no',
+    hint: 'do',
+    errors: [{ field: 'name', message: 'bad' }],
+  };
+  const { cloud } = scripted(Response.json(problem, { status: 400 }));
+  await assert.rejects(cloud.buckets.list().page(), (error: CloudError) => {
+    assert.ok(error instanceof CloudError);
+    assert.deepEqual(
+      [error.code, error.status, error.message, error.hint, error.fields],
+      ['invalid_request', 400, 'no', 'do', problem.errors],
+    );
+    return true;
+  });
+});
+
+test('no answer, and the answer of a proxy, are refusals too', async () => {
+  const gone = createCloud({ baseUrl: 'http://cloud', fetch: () => Promise.reject(new TypeError('x')) });
+  await assert.rejects(gone.account.get(), { code: 'no_answer', status: 0 });
+  const { cloud } = scripted(new Response('<html>', { status: 502 }));
+  await assert.rejects(cloud.account.get(), { code: 'not_understood', status: 502 });
+});
+
+test('who aborts sees the reason', async () => {
+  const cloud = createCloud({ baseUrl: 'http://127.0.0.1:1' });
+  const reason = new Error('left');
+  await assert.rejects(cloud.objects.get('obj-1', { signal: AbortSignal.abort(reason) }), reason);
+});

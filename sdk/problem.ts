@@ -1,0 +1,60 @@
+/** What the cloud refuses with, as an Error. */
+import type { Problem } from '../build/sdk/schema.d.ts';
+
+export type ErrorCode = Problem['code'] | 'no_answer' | 'not_understood';
+
+/** A refusal of the cloud, or that it could not be asked. `message` names the rule that refused. */
+export class CloudError extends Error {
+  override readonly name = 'CloudError';
+  /** Stable; `no_answer`: the cloud was not reached, `not_understood`: something else answered. */
+  readonly code: ErrorCode;
+  /** Of the HTTP answer; 0 when there was none. */
+  readonly status: number;
+  /** What to do about it. */
+  readonly hint: string | undefined;
+  /** What is wrong with single members of the body. */
+  readonly fields: readonly { readonly field: string; readonly message: string }[];
+  /** For the operator, who finds it in the log. */
+  readonly requestId: string | undefined;
+  /** From Retry-After. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    known: { code: ErrorCode; status: number; detail: string } & Partial<Omit<Problem, 'code'>>,
+    options: { cause?: unknown; retryAfterSeconds?: number | undefined } = {},
+  ) {
+    super(known.detail, { cause: options.cause });
+    this.code = known.code;
+    this.status = known.status;
+    this.hint = known.hint;
+    this.fields = known.errors ?? [];
+    this.requestId = known.request_id;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** `text`: the body of an answer that is not 2xx. */
+export function readProblem(status: number, text: string, retryAfter: string | null): CloudError {
+  const seconds = retryAfter === null ? Number.NaN : Number(retryAfter);
+  const retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined;
+  try {
+    const problem = JSON.parse(text) as Problem;
+    if (typeof problem.detail === 'string' && typeof problem.code === 'string') {
+      return new CloudError(problem, { retryAfterSeconds });
+    }
+  } catch {
+    // No JSON: a proxy said it.
+  }
+  const detail = `The answer (status ${status}) is not from Cloudlet`;
+  const hint = 'A proxy between here and the cloud may have refused it';
+  return new CloudError({ code: 'not_understood', status, detail, hint }, { retryAfterSeconds });
+}
+
+/** For a request without an answer. */
+export function noAnswer(cause: unknown): CloudError {
+  const hint = 'Check that it is running and that the network is up';
+  return new CloudError(
+    { code: 'no_answer', status: 0, detail: 'Cloudlet does not answer', hint },
+    { cause },
+  );
+}
