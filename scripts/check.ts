@@ -68,7 +68,7 @@ const SHARING: readonly TestStep[] = [
   { label: 'acceptance', patterns: ['test/acceptance/**/*.test.ts'], concurrency: 2, timeoutMs: 300_000 },
   {
     label: 'unit',
-    patterns: ['{server,scripts,bench,test/harness}/**/*.test.ts'],
+    patterns: ['{server,sdk,scripts,bench,test/harness}/**/*.test.ts'],
     concurrency: 3,
     timeoutMs: 240_000,
   },

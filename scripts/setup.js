@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildConsole, isConsoleCurrent } from './console-build.js';
 import {
   fetchDatabasePrograms,
   hasJustFailed,
@@ -45,7 +46,7 @@ const NPM_FAILURES = [
     message:
       'the package registry cannot be reached; connect to the network (or set its proxy) and run this again',
   },
-  { pattern: /\bENOSPC\b/, message: 'the disk is full; free about 600 MB and run this again' },
+  { pattern: /\bENOSPC\b/, message: 'the disk is full; free about 700 MB and run this again' },
   {
     pattern: /\b(EACCES|EPERM|EROFS)\b/,
     message: `no permission to write ${MODULES} (or npm's cache); run this as the owner of that directory`,
@@ -274,6 +275,19 @@ function outsidePrograms(purpose) {
   }
 }
 
+/** The pages at `/`. Without them the API is there all the same. */
+function browserConsole() {
+  if (isConsoleCurrent(ROOT)) return;
+  try {
+    step('building the console', () => {
+      buildConsole(ROOT, PINNED_NODE);
+      return 'done';
+    });
+  } catch (error) {
+    console.log(`  no console: ${error.message}`);
+  }
+}
+
 /** What virtual machines start from. Without it they answer what is missing, and all else works. */
 function guestImage() {
   if (!existsSync(join(ROOT, 'guest')) || isGuestImageCurrent(ROOT)) return;
@@ -319,6 +333,7 @@ function main(purpose) {
   runtime(lock);
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
   outsidePrograms(purpose);
+  browserConsole();
   guestImage();
   databasePrograms();
 }

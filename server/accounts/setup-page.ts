@@ -12,6 +12,7 @@ form > button { margin-top: 1rem; width: 100%; padding: .65rem; } button:disable
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 :root { --wrong: light-dark(#b3261e, #ffb4ab); } .wrong, [role=alert] { color: var(--wrong); white-space: pre-line; }
 .copied { display: flex; gap: .75rem; align-items: center; } pre { margin: .5rem 0; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+.open { display: block; padding: .65rem; font-weight: 600; text-align: center; color: #fff; background: #0b57d0; border-radius: 6px; text-decoration: none; }
 [hidden] { display: none; }
 `;
 
@@ -72,7 +73,12 @@ form.addEventListener('submit', async (event) => {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch('/api/setup', { method: 'POST', headers, body: JSON.stringify(body) });
     const answer = await response.json();
-    if (response.ok) return showDone(answer);
+    if (response.ok) {
+      // Signed in, the console opens without asking again.
+      const login = JSON.stringify({ username: body.username, password: body.password });
+      await fetch('/api/login', { method: 'POST', headers, body: login }).catch(() => {});
+      return showDone(answer);
+    }
     const errors = answer.errors ?? [];
     showWrong(errors);
     if (errors.length === 0) message.textContent = [answer.detail, answer.hint].filter(Boolean).join('.\\n');
@@ -177,6 +183,7 @@ ${FIELDS.map(renderField).join('\n')}
 </form>
 <section id="done" hidden>
 <h1 tabindex="-1">You are the administrator</h1>
+<p><a class="open" href="/">Open the console</a></p>
 <p>This is your API key. Whoever has it can do all that you can do, so keep it like a password.</p>
 <pre id="key">{key}</pre>
 <p class="copied"><button type="button" id="copy">Copy the key</button> <span id="copied" role="status"></span></p>

@@ -18,6 +18,7 @@ import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SqliteThreads } from '../drivers/metadata-sqlite/sqlite-threads.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
+import { ConsoleFiles } from '../http/console-files.ts';
 import type { ControlSockets } from '../http/credentials.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -54,6 +55,9 @@ import {
 import { apiRoutes, buildEdges, dataRoutes } from './edges.ts';
 import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './recovery.ts';
 
+/** What the set-up builds from console/. */
+const CONSOLE_FOLDER = join(import.meta.dirname, '../../build/console');
+
 export interface BuildOptions {
   readonly config: Config;
   readonly clock: Clock;
@@ -64,7 +68,7 @@ export interface BuildOptions {
 
 export interface Cloud {
   readonly config: Config;
-  /** API and, later, console. */
+  /** API and console. */
   readonly api: FastifyInstance;
   /** Users' files by signed link. */
   readonly data: FastifyInstance;
@@ -115,7 +119,8 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
   const idempotency = buildIdempotency(base, answers);
   const operations = buildOperations(base, answers);
-  const routes = routesOf(options, { parts, base, meters, operations, addresses });
+  const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
+  const routes = routesOf(options, { parts, base, meters, operations, addresses, pages });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
     clock,
@@ -126,6 +131,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     idempotency,
     operations,
     apiRoutes: routes,
+    pages,
     dataRoutes: dataRoutes(storage),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
@@ -236,10 +242,11 @@ interface RouteParts {
   readonly meters: Meters;
   readonly operations: Operations;
   readonly addresses: Cloud['addresses'];
+  readonly pages: ConsoleFiles;
 }
 
 function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
-  const { parts, base, meters, operations, addresses } = from;
+  const { parts, base, meters, operations, addresses, pages } = from;
   const { billing, storage, compute, databases, credits, accounts, webhooks, recovery } = parts;
   const status = new Status({
     clock,
@@ -265,7 +272,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     billing: { ...buildReports(billing), plans: credits.plans },
     webhooks,
     operations: { operations },
-    index: { needsSetup: () => accounts.setupLinks.needsSetup(), publicUrl: config.publicUrl },
+    index: { needsSetup: () => accounts.setupLinks.needsSetup(), publicUrl: config.publicUrl, pages },
     system: {
       status,
       meters,

@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import { type DatabaseRoutesDeps, databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
+import type { ConsoleFiles } from '../http/console-files.ts';
 import { documentRoutes } from '../http/document-routes.ts';
 import { createEdge, type EdgeDeps } from '../http/edge.ts';
 import { API_HEADERS, DATA_HEADERS, HSTS } from '../http/headers.ts';
@@ -96,6 +97,7 @@ export function buildEdges(
     dataRoutes: EdgeDeps['routes'];
     sockets: readonly SocketRoute[];
     hrana: HranaEdgeDeps['databases'];
+    pages: ConsoleFiles;
     /** How many connections the process has files for. */
     connections: number;
   },
@@ -130,6 +132,7 @@ export function buildEdges(
     limiter,
     routeLimiters: new Map([['register', registrations]]),
     routes: deps.apiRoutes,
+    pages: deps.pages,
     headers: { ...API_HEADERS, ...hsts },
     cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });

@@ -16,6 +16,7 @@ export async function banner(cloud: Cloud, isTerminal: boolean): Promise<string>
   const { config, addresses } = cloud;
   const lines = [
     '',
+    `  Console      ${addresses.apiUrl}/`,
     `  API          ${addresses.apiUrl}/api`,
     `  Docs         ${addresses.apiUrl}/api/docs`,
     `  Data origin  ${addresses.dataUrl}`,

@@ -15,13 +15,7 @@ import {
 
 export const SETTINGS = {
   host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on', notEmpty),
-  port: integer(
-    'CLOUDLET_PORT',
-    8080,
-    0,
-    65535,
-    'Port of the API and, later, the console; 0 picks a free one',
-  ),
+  port: integer('CLOUDLET_PORT', 8080, 0, 65535, 'Port of the API and the console; 0 picks a free one'),
   dataPort: integer(
     'CLOUDLET_DATA_PORT',
     9000,

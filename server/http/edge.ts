@@ -16,6 +16,7 @@ import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
 import { type Answer, lineOf } from './answer.ts';
+import type { ConsoleFiles } from './console-files.ts';
 import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
 import { handleRoute } from './handle.ts';
@@ -24,7 +25,7 @@ import { announcesBody, notJson, refuseEncoding, refuseForms, requireMultipart }
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
-import { unknownPath } from './unknown-path.ts';
+import { freePaths, unknownPath } from './unknown-path.ts';
 
 const LINGER_MS = 5000;
 
@@ -50,6 +51,8 @@ export interface EdgeDeps {
   readonly hostNames?: readonly string[];
   /** As of ConnectionGuard. */
   readonly isReserve?: (socket: Socket) => boolean;
+  /** Asked about what no route answers. */
+  readonly pages?: Pick<ConsoleFiles, 'answer'>;
 }
 
 declare module 'fastify' {
@@ -113,9 +116,11 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     done();
   });
   for (const route of deps.routes) mount(app, deps, route);
+  const isFree = freePaths(deps.routes);
   app.setNotFoundHandler((request, reply) => {
     try {
       deps.limiter?.take(request, request.answerHeaders);
+      if (isFree(request.url) && deps.pages?.answer(request, reply)) return;
       sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
     } catch (error) {
       sendProblem(deps, reply, error);

@@ -1,4 +1,7 @@
-/** What is at `/`: what this is, where to go on, and the first commands to type. */
+/**
+ * What is at `/api`, and at `/` while the console is not built: what this is, where to go on, and the first
+ * commands to type.
+ */
 import { escapeHtml, PAGE_STYLE } from './page.ts';
 
 const STYLE = `${PAGE_STYLE}
@@ -32,7 +35,7 @@ on the machine itself: it prints a link that makes one.</p>`
 <main>
 <h1>Cloudlet</h1>
 <p class="soft">Version ${escapeHtml(version)}. A small cloud: accounts, object storage, virtual machines, billing and webhooks.
-It is used over HTTP; a console for the browser is not there yet.</p>
+It is used over HTTP, or in the console at <a href="/">/</a>. (Where that is missing, <code>npm start</code> builds it.)</p>
 ${notice}
 <ul>
 <li><a href="/api/docs">The API</a>, each call with an example</li>

@@ -1,6 +1,7 @@
 /** Where one begins who only knows the address: a page for people, an index for programs. */
 import { namedObject, Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
+import type { ConsoleFiles } from './console-files.ts';
 import { varyOn } from './cors.ts';
 import { indexPage } from './index-page.ts';
 import { sendPage } from './page.ts';
@@ -29,6 +30,7 @@ export interface IndexRoutesDeps {
   readonly needsSetup: () => Promise<boolean>;
   /** Where a proxy in front of this cloud is reached; empty: there is none. */
   readonly publicUrl: string;
+  readonly pages: Pick<ConsoleFiles, 'isBuilt' | 'sendPage'>;
 }
 
 export function indexRoutes(deps: IndexRoutesDeps): Route[] {
@@ -38,8 +40,14 @@ export function indexRoutes(deps: IndexRoutesDeps): Route[] {
       ...common,
       path: '/',
       name: 'getStart',
-      summary: 'Where to go on: a page for browsers, else the same as /api',
-      handler: (input) => answer(deps, input),
+      summary: 'The console for browsers, else the same as /api',
+      handler: (input) => {
+        const { request, reply } = input;
+        if (!deps.pages.isBuilt || request.headers.accept?.includes('text/html') !== true)
+          return answer(deps, input);
+        deps.pages.sendPage(request, reply);
+        return undefined;
+      },
     }),
     defineRoute({
       ...common,

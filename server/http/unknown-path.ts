@@ -42,3 +42,13 @@ function fill(routePath: string, segments: readonly string[]): string | undefine
   const filled = pattern.map((part, index) => (part.startsWith('{') ? segments[index] : part));
   return filled.slice(1).includes('') ? undefined : filled.join('/');
 }
+
+/** Says of a URL whether no route begins like it, so that pages may be shown there: `/api/x` never is. */
+export function freePaths(routes: readonly Route[]): (url: string) => boolean {
+  const taken = new Set(routes.map(({ path }) => firstSegment(path)).filter((segment) => segment !== ''));
+  return (url) => !taken.has(firstSegment(url));
+}
+
+function firstSegment(url: string): string {
+  return /^\/*([^/?]*)/.exec(url)?.[1] ?? '';
+}

@@ -1,0 +1,31 @@
+/** Puts the console into the page. */
+import { MantineProvider } from '@mantine/core';
+import { Notifications } from '@mantine/notifications';
+import '@mantine/core/styles.css';
+import '@mantine/notifications/styles.css';
+import '@mantine/spotlight/styles.css';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import './base.css';
+import { queryClient } from './queries.ts';
+import { router } from './router.tsx';
+import { giveStylesTheNonce } from './shell/style-nonce.ts';
+import { theme } from './theme.ts';
+
+const nonce = giveStylesTheNonce();
+
+// Another build took this one's place: its parts have other names now.
+window.addEventListener('vite:preloadError', () => location.reload());
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <StrictMode>
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <QueryClientProvider client={queryClient}>
+        <RouterProvider router={router} />
+        <Notifications position="bottom-right" limit={4} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

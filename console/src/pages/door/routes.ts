@@ -1,0 +1,32 @@
+/** For those who are not signed in. */
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { rootRoute } from '../../shell/base-routes.ts';
+
+export interface DoorSearch {
+  /** Where to go afterwards. */
+  readonly next?: string | undefined;
+  /** They were signed in until now. */
+  readonly ended?: boolean;
+}
+
+function readSearch(search: Record<string, unknown>): DoorSearch {
+  const { next, ended } = search;
+  // A path of this console, and no `//elsewhere`.
+  const isOwn = typeof next === 'string' && /^\/(?![/\\])/.test(next);
+  return { ...(isOwn ? { next } : {}), ...(ended === true ? { ended } : {}) };
+}
+
+export const doorRoutes = [
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/sign-in',
+    validateSearch: readSearch,
+    component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
+  }),
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/sign-up',
+    validateSearch: readSearch,
+    component: lazyRouteComponent(() => import('./sign-up-page.tsx'), 'SignUpPage'),
+  }),
+] as const;

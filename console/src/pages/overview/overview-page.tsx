@@ -1,0 +1,6 @@
+import { Page } from '../../parts/page.tsx';
+import { text } from '../../texts/text.ts';
+
+export function OverviewPage() {
+  return <Page title={text.overview.title}>{null}</Page>;
+}

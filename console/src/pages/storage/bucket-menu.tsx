@@ -1,0 +1,82 @@
+/** What can be done with a bucket: its switches, and deleting it. */
+
+import {
+  EllipsisHorizontalIcon,
+  LockClosedIcon,
+  RectangleStackIcon,
+  TrashIcon,
+} from '@heroicons/react/24/outline';
+import { ActionIcon, Menu } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Bucket, BucketChange } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { sayCount } from '../../parts/size.ts';
+import { text } from '../../texts/text.ts';
+import { bucketsQuery } from './queries.ts';
+
+export function BucketMenu({ bucket }: { bucket: Bucket }) {
+  const [isAsked, setAsked] = useState(false);
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const refresh = () => queryClient.invalidateQueries({ queryKey: bucketsQuery.queryKey });
+  const change = useMutation({
+    mutationFn: (body: BucketChange) => cloud.buckets.change(bucket.name, body),
+    onSuccess: refresh,
+  });
+  const remove = useMutation({
+    mutationFn: () => cloud.buckets.delete(bucket.name, bucket.version_count > 0 ? { force: true } : {}),
+    meta: { shown: true },
+    onSuccess: async () => {
+      setAsked(false);
+      showDone(text.storage.bucketDeleted(bucket.name));
+      await navigate({ to: '/storage' });
+      await refresh();
+    },
+  });
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={text.storage.actionsOf(bucket.name)}>
+            <EllipsisHorizontalIcon width={20} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item
+            leftSection={<RectangleStackIcon width={18} />}
+            onClick={() => change.mutate({ versioning: !bucket.versioning })}
+          >
+            {bucket.versioning ? text.storage.stopVersioning : text.storage.startVersioning}
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<LockClosedIcon width={18} />}
+            onClick={() => change.mutate({ encryption: !bucket.encryption })}
+          >
+            {bucket.encryption ? text.storage.stopEncryption : text.storage.startEncryption}
+          </Menu.Item>
+          <Menu.Divider />
+          <Menu.Item color="red" leftSection={<TrashIcon width={18} />} onClick={() => setAsked(true)}>
+            {text.storage.deleteBucket}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Confirm
+        isOpen={isAsked}
+        title={text.storage.deleteBucketAsk(bucket.name)}
+        action={text.storage.deleteBucket}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        {bucket.version_count === 0
+          ? text.storage.deleteEmptyLead
+          : text.storage.deleteFullLead(sayCount(bucket.object_count), sayCount(bucket.version_count))}
+      </Confirm>
+    </>
+  );
+}

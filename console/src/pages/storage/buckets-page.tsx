@@ -1,0 +1,97 @@
+/** The buckets: their size, and what is turned on. */
+
+import { ArchiveBoxIcon, PlusIcon } from '@heroicons/react/24/outline';
+import { Badge, Button, Group, Table } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { Bucket } from '../../../../sdk/index.ts';
+import { Empty } from '../../parts/empty.tsx';
+import { AnchorLink } from '../../parts/links.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { sayBytes, sayCount } from '../../parts/size.ts';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import { BucketMenu } from './bucket-menu.tsx';
+import { NewBucketForm } from './new-bucket-form.tsx';
+import { bucketsQuery } from './queries.ts';
+
+export function BucketsPage() {
+  const { create = false } = useSearch({ from: '/shell/storage' });
+  const navigate = useNavigate({ from: '/storage' });
+  const buckets = useQuery(bucketsQuery);
+  const setCreating = (isOpen: boolean) => navigate({ search: isOpen ? { create: true } : {} });
+  const createButton = (
+    <Button leftSection={<PlusIcon width={18} />} onClick={() => setCreating(true)}>
+      {text.storage.createBucket}
+    </Button>
+  );
+  return (
+    <Page title={text.storage.title} lead={text.storage.lead} actions={createButton}>
+      <Loaded query={buckets}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty icon={ArchiveBoxIcon} title={text.storage.noBuckets} action={createButton}>
+              {text.storage.noBucketsLead}
+            </Empty>
+          ) : (
+            <BucketTable buckets={all} />
+          )
+        }
+      </Loaded>
+      <NewBucketForm isOpen={create} onClose={() => setCreating(false)} />
+    </Page>
+  );
+}
+
+function BucketTable({ buckets }: { buckets: readonly Bucket[] }) {
+  return (
+    <Table.ScrollContainer minWidth={560}>
+      <Table verticalSpacing="sm" highlightOnHover>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{text.storage.name}</Table.Th>
+            <Table.Th>{text.storage.objects}</Table.Th>
+            <Table.Th>{text.storage.size}</Table.Th>
+            <Table.Th>{text.storage.created}</Table.Th>
+            <Table.Th aria-label={text.storage.actions} />
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {buckets.map((bucket) => (
+            <BucketRow key={bucket.name} bucket={bucket} />
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function BucketRow({ bucket }: { bucket: Bucket }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Group gap="xs">
+          <AnchorLink to="/storage/$bucket" params={{ bucket: bucket.name }} fw={550}>
+            {bucket.name}
+          </AnchorLink>
+          {bucket.versioning && <Badge variant="light">{text.storage.versioned}</Badge>}
+          {bucket.encryption && (
+            <Badge variant="light" color="gray">
+              {text.storage.encrypted}
+            </Badge>
+          )}
+        </Group>
+      </Table.Td>
+      <Table.Td>{sayCount(bucket.object_count)}</Table.Td>
+      <Table.Td title={bucket.versioning ? text.storage.withVersions(sayBytes(bucket.total_size)) : ''}>
+        {sayBytes(bucket.size)}
+      </Table.Td>
+      <Table.Td>
+        <When at={bucket.created_at} />
+      </Table.Td>
+      <Table.Td ta="right">
+        <BucketMenu bucket={bucket} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}

@@ -1,0 +1,79 @@
+import { Button, Group, Modal, Stack, Switch, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { fieldError } from '../../parts/refusal.ts';
+import { Refused } from '../../parts/refused.tsx';
+import { text } from '../../texts/text.ts';
+import { bucketsQuery } from './queries.ts';
+
+const NO_BUCKET = { name: '', versioning: true, encryption: false };
+
+export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const [bucket, setBucket] = useState(NO_BUCKET);
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const create = useMutation({
+    mutationFn: () => cloud.buckets.create(bucket),
+    meta: { shown: true },
+    onSuccess: async ({ name }) => {
+      await queryClient.invalidateQueries({ queryKey: bucketsQuery.queryKey });
+      setBucket(NO_BUCKET);
+      await navigate({ to: '/storage/$bucket', params: { bucket: name } });
+    },
+  });
+  const nameError = fieldError(create.error, 'name');
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={text.storage.createBucket}
+      closeButtonProps={{ 'aria-label': text.shell.close }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          create.mutate();
+        }}
+      >
+        <Stack>
+          <TextInput
+            data-autofocus
+            label={text.storage.name}
+            description={text.storage.nameRule}
+            value={bucket.name}
+            error={nameError}
+            required
+            withAsterisk={false}
+            spellCheck={false}
+            onChange={({ currentTarget }) => setBucket({ ...bucket, name: currentTarget.value })}
+          />
+          <Switch
+            label={text.storage.versioning}
+            description={text.storage.versioningLead}
+            checked={bucket.versioning}
+            onChange={({ currentTarget }) => setBucket({ ...bucket, versioning: currentTarget.checked })}
+          />
+          <Switch
+            label={text.storage.encryption}
+            description={text.storage.encryptionLead}
+            checked={bucket.encryption}
+            onChange={({ currentTarget }) => setBucket({ ...bucket, encryption: currentTarget.checked })}
+          />
+          {nameError === undefined && <Refused error={create.error} />}
+          <CallSample call="POST /api/buckets" body={bucket} method="buckets.create" args={[bucket]} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {text.shell.cancel}
+            </Button>
+            <Button type="submit" loading={create.isPending}>
+              {text.storage.createBucket}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,23 @@
+/** What ⌘K knows of each area: actions that are always there, and resources found by words. */
+import type { NavigateOptions } from '@tanstack/react-router';
+import type { ComponentType, SVGProps } from 'react';
+import { storagePalette } from '../pages/storage/palette.ts';
+
+export interface PaletteEntry {
+  /** Unique. */
+  readonly id: string;
+  readonly label: string;
+  /** Second line: what kind of thing it is. */
+  readonly note?: string;
+  readonly icon: ComponentType<SVGProps<SVGSVGElement>>;
+  readonly open: NavigateOptions;
+}
+
+export interface PaletteSource {
+  readonly actions: readonly PaletteEntry[];
+  /** Resources whose names have `words`; at most about ten. */
+  readonly find?: (words: string) => Promise<readonly PaletteEntry[]>;
+}
+
+/** One line for each area. */
+export const PALETTE_SOURCES: readonly PaletteSource[] = [storagePalette];

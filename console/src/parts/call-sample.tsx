@@ -1,0 +1,96 @@
+/** "Show as code": the call that a form is about to make, as curl and as SDK code, filled in. */
+
+import { CodeBracketIcon } from '@heroicons/react/24/outline';
+import { Code, Collapse, Group, SegmentedControl, Stack, UnstyledButton } from '@mantine/core';
+import { useId, useState } from 'react';
+import type { CallName } from '../../../sdk/index.ts';
+import { text } from '../texts/text.ts';
+import classes from './call-sample.module.css';
+import { CopyIcon } from './copy.tsx';
+
+interface CallSampleProps {
+  readonly call: CallName;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  /** Lines of a form to be uploaded: `file=@photo.jpg`. */
+  readonly form?: readonly string[];
+  /** Method of the SDK: `buckets.create`; its arguments follow. */
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export function CallSample(props: CallSampleProps) {
+  const [isOpen, setOpen] = useState(false);
+  const [language, setLanguage] = useState('curl');
+  const id = useId();
+  const code = language === 'curl' ? curlOf(props) : sdkOf(props);
+  return (
+    <div>
+      <UnstyledButton
+        className={classes.toggle ?? ''}
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <CodeBracketIcon width={16} aria-hidden /> {text.shell.asCode}
+      </UnstyledButton>
+      <Collapse expanded={isOpen} id={id}>
+        <Stack gap="xs" mt="xs">
+          <Group justify="space-between">
+            <SegmentedControl
+              size="xs"
+              value={language}
+              onChange={setLanguage}
+              aria-label={text.shell.language}
+              data={[
+                { value: 'curl', label: 'curl' },
+                { value: 'sdk', label: 'JavaScript' },
+              ]}
+            />
+            <CopyIcon value={code} label={text.shell.copyCode} />
+          </Group>
+          <Code block tabIndex={0}>
+            {code}
+          </Code>
+        </Stack>
+      </Collapse>
+    </div>
+  );
+}
+
+/** For a shell. */
+function quoted(word: string): string {
+  return /^[\w./:=@%+,?&-]+$/.test(word) && !/[?&]/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function curlOf({ call, params = {}, query = {}, body, form = [] }: CallSampleProps): string {
+  const [method = 'GET', path = ''] = call.split(' ');
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  const address = quoted(location.origin + filled + (search.size === 0 ? '' : `?${search}`));
+  const lines = [`curl ${method === 'GET' || form.length > 0 ? '' : `-X ${method} `}${address}`];
+  lines.push('-H "X-API-Key: $KEY"');
+  for (const field of form) lines.push(`-F ${quoted(field)}`);
+  if (body !== undefined)
+    lines.push("-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`);
+  return lines.join(' \\\n  ');
+}
+
+function sdkOf({ method, args }: CallSampleProps): string {
+  const shown = args.map((arg) => (typeof arg === 'string' ? `'${arg}'` : literal(arg)));
+  return [
+    "import { createCloud } from './sdk/index.ts'; // in a clone of Cloudlet",
+    '',
+    `const cloud = createCloud({ baseUrl: '${location.origin}', apiKey: process.env.KEY });`,
+    `await cloud.${method}(${shown.join(', ')});`,
+  ].join('\n');
+}
+
+/** A value as one would write it. */
+function literal(value: unknown): string {
+  return JSON.stringify(value, null, 2)
+    .replace(/"(\w+)":/g, '$1:')
+    .replaceAll('"', "'");
+}

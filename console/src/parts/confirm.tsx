@@ -1,0 +1,45 @@
+/** Asks before something is done that cannot be taken back. */
+import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { text } from '../texts/text.ts';
+import { Refused } from './refused.tsx';
+
+interface ConfirmProps {
+  readonly isOpen: boolean;
+  readonly title: string;
+  /** What will be gone. */
+  readonly children: ReactNode;
+  /** The button: `Delete bucket`. */
+  readonly action: string;
+  readonly isBusy?: boolean;
+  readonly error?: unknown;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+export function Confirm(props: ConfirmProps) {
+  const { isOpen, title, children, action, isBusy = false, error, onConfirm, onClose } = props;
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={title}
+      closeButtonProps={{ 'aria-label': text.shell.close }}
+    >
+      <Stack>
+        <Text component="div" size="sm">
+          {children}
+        </Text>
+        <Refused error={error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {text.shell.cancel}
+          </Button>
+          <Button color="red" loading={isBusy} onClick={onConfirm} data-autofocus>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,48 @@
+/** Short messages in the corner: what was refused and why, what was done and how to undo it. */
+import { Button, Group, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { text } from '../texts/text.ts';
+import { refusalOf } from './refusal.ts';
+
+const READING_MS = 12_000;
+const UNDO_MS = 10_000;
+
+/** Shows why something was refused, and what to do. */
+export function showRefusal(error: unknown): void {
+  const { title, detail } = refusalOf(error);
+  notifications.show({
+    color: 'red',
+    title,
+    message: detail,
+    autoClose: READING_MS,
+    withBorder: true,
+    closeButtonProps: { 'aria-label': text.shell.close },
+  });
+}
+
+/** Says that something was done. `undo` takes it back. */
+export function showDone(message: string, undo?: () => void): void {
+  const id = notifications.show({
+    withBorder: true,
+    autoClose: undo === undefined ? 4000 : UNDO_MS,
+    closeButtonProps: { 'aria-label': text.shell.close },
+    message:
+      undo === undefined ? (
+        message
+      ) : (
+        <Group justify="space-between" wrap="nowrap">
+          <Text size="sm">{message}</Text>
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={() => {
+              notifications.hide(id);
+              undo();
+            }}
+          >
+            {text.shell.undo}
+          </Button>
+        </Group>
+      ),
+  });
+}

@@ -1,0 +1,58 @@
+/** The frame of every page: title, what it is about, what can be done, and what the tab is called. */
+import { Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { type ReactNode, useEffect } from 'react';
+import { Refused } from './refused.tsx';
+
+interface PageProps {
+  readonly title: string;
+  /** Above the title: the way back. */
+  readonly trail?: ReactNode;
+  readonly lead?: ReactNode;
+  readonly actions?: ReactNode;
+  readonly children: ReactNode;
+}
+
+export function Page({ title, trail, lead, actions, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Cloudlet`;
+  }, [title]);
+  return (
+    <Stack gap="lg">
+      <div>
+        {trail}
+        <Group justify="space-between" align="flex-start" gap="sm">
+          <div>
+            <Title order={1}>{title}</Title>
+            {lead !== undefined && (
+              <Text c="dimmed" maw="62ch" mt={4}>
+                {lead}
+              </Text>
+            )}
+          </div>
+          {actions !== undefined && <Group gap="xs">{actions}</Group>}
+        </Group>
+      </div>
+      {children}
+    </Stack>
+  );
+}
+
+interface Read<T> {
+  readonly data: T | undefined;
+  readonly error: unknown;
+  readonly refetch: () => unknown;
+}
+
+/** Shows `children` of what was read, lines while it comes, and the refusal with a retry. */
+export function Loaded<T>({ query, children }: { query: Read<T>; children: (data: T) => ReactNode }) {
+  const { data, error, refetch } = query;
+  if (data !== undefined) return children(data);
+  if (error !== null) return <Refused error={error} onRetry={() => refetch()} />;
+  return (
+    <Stack gap="sm" aria-busy="true">
+      {['a', 'b', 'c', 'd'].map((line) => (
+        <Skeleton key={line} height={20} radius="sm" />
+      ))}
+    </Stack>
+  );
+}

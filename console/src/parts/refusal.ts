@@ -1,0 +1,25 @@
+/** An error in words: what the server said, and its hint. */
+import { CloudError } from '../../../sdk/index.ts';
+import { text } from '../texts/text.ts';
+
+export interface Refusal {
+  readonly title: string;
+  readonly detail: string;
+  readonly requestId: string | undefined;
+}
+
+export function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof CloudError)) {
+    const detail = error instanceof Error ? error.message : String(error);
+    return { title: text.shell.pageFailed, detail, requestId: undefined };
+  }
+  const fields = error.fields.map(({ field, message }) => `${field} ${message}`);
+  const detail = [...fields, error.hint].filter((part) => part !== undefined).join('. ');
+  return { title: error.message, detail, requestId: error.requestId };
+}
+
+/** What is wrong with one field of a form, for its `error`. */
+export function fieldError(error: unknown, field: string): string | undefined {
+  if (!(error instanceof CloudError)) return undefined;
+  return error.fields.find((one) => one.field === field)?.message;
+}

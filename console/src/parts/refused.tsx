@@ -1,0 +1,24 @@
+/** A refusal in its place on the page. */
+import { Alert, Button, Text } from '@mantine/core';
+import { text } from '../texts/text.ts';
+import { refusalOf } from './refusal.ts';
+
+export function Refused({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  if (error === null || error === undefined) return null;
+  const { title, detail, requestId } = refusalOf(error);
+  return (
+    <Alert color="red" variant="light" title={title} role="alert">
+      {detail !== '' && <Text size="sm">{detail}</Text>}
+      {requestId !== undefined && (
+        <Text size="xs" c="dimmed" className="mono">
+          {requestId}
+        </Text>
+      )}
+      {onRetry !== undefined && (
+        <Button size="compact-sm" variant="default" mt="xs" onClick={onRetry}>
+          {text.shell.retry}
+        </Button>
+      )}
+    </Alert>
+  );
+}

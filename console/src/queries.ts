@@ -1,0 +1,50 @@
+/** What was read of the cloud, kept for a while, and where refusals go that no page shows itself. */
+import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+import { CloudError } from '../../sdk/index.ts';
+import { cloud } from './cloud.ts';
+import { showRefusal } from './parts/notices.tsx';
+
+declare module '@tanstack/react-query' {
+  interface Register {
+    mutationMeta: {
+      /** The page shows the refusal in place. */
+      shown?: boolean;
+    };
+  }
+}
+
+/** Set by the router: goes to the sign-in page and comes back. */
+let onSessionEnd: () => void = () => {};
+
+export function whenSessionEnds(listener: () => void): void {
+  onSessionEnd = listener;
+}
+
+/** True for a refusal because nobody is signed in (any more). */
+export function isSignedOut(error: unknown): boolean {
+  return error instanceof CloudError && error.status === 401 && error.code !== 'invalid_credentials';
+}
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      // What was refused is refused again; a connection that broke may come back.
+      retry: (count, error) => count < 2 && error instanceof CloudError && error.code === 'no_answer',
+    },
+  },
+  queryCache: new QueryCache({
+    onError: (error) => {
+      if (isSignedOut(error)) onSessionEnd();
+    },
+  }),
+  mutationCache: new MutationCache({
+    onError: (error, ...[, , { meta }]) => {
+      if (isSignedOut(error)) onSessionEnd();
+      else if (meta?.shown !== true) showRefusal(error);
+    },
+  }),
+});
+
+/** Who is signed in. */
+export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.account.get() });

@@ -1,0 +1,25 @@
+/** What the navigation shows, in its order. */
+import {
+  ArchiveBoxIcon,
+  CircleStackIcon,
+  Cog6ToothIcon,
+  CreditCardIcon,
+  HomeIcon,
+  LifebuoyIcon,
+  ServerIcon,
+  UserCircleIcon,
+} from '@heroicons/react/24/outline';
+import { text } from '../texts/text.ts';
+
+const { areas } = text.shell;
+
+export const AREAS = [
+  { to: '/', label: areas.overview, icon: HomeIcon, forAdmins: false },
+  { to: '/storage', label: areas.storage, icon: ArchiveBoxIcon, forAdmins: false },
+  { to: '/machines', label: areas.machines, icon: ServerIcon, forAdmins: false },
+  { to: '/databases', label: areas.databases, icon: CircleStackIcon, forAdmins: false },
+  { to: '/billing', label: areas.billing, icon: CreditCardIcon, forAdmins: false },
+  { to: '/recovery', label: areas.recovery, icon: LifebuoyIcon, forAdmins: true },
+  { to: '/administration', label: areas.administration, icon: Cog6ToothIcon, forAdmins: true },
+  { to: '/account', label: areas.account, icon: UserCircleIcon, forAdmins: false },
+] as const;

@@ -1,0 +1,32 @@
+/** The routes all others hang on: the root, and the frame that needs a session. */
+import type { QueryClient } from '@tanstack/react-query';
+import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router';
+import { accountQuery, isSignedOut } from '../queries.ts';
+import { NotFound, PageFailed } from './failures.tsx';
+import { Root } from './root.tsx';
+import { Shell } from './shell.tsx';
+
+interface RouterContext {
+  readonly queryClient: QueryClient;
+}
+
+export const rootRoute = createRootRouteWithContext<RouterContext>()({
+  component: Root,
+  notFoundComponent: NotFound,
+});
+
+/** Parent of every page for those who are signed in; others go to the sign-in page and come back. */
+export const shellRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  id: 'shell',
+  component: Shell,
+  errorComponent: PageFailed,
+  beforeLoad: async ({ context, location }) => {
+    try {
+      await context.queryClient.ensureQueryData(accountQuery);
+    } catch (error) {
+      if (!isSignedOut(error)) throw error;
+      throw redirect({ to: '/sign-in', search: { next: location.href } });
+    }
+  },
+});

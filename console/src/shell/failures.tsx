@@ -1,0 +1,34 @@
+/** In place of a page that cannot be shown. */
+
+import { CloudIcon } from '@heroicons/react/24/outline';
+import { Center, Stack } from '@mantine/core';
+import { useRouter } from '@tanstack/react-router';
+import { Empty } from '../parts/empty.tsx';
+import { ButtonLink } from '../parts/links.tsx';
+import { Refused } from '../parts/refused.tsx';
+import { text } from '../texts/text.ts';
+
+export function NotFound() {
+  return (
+    <Center mih="60vh" p="md">
+      <Empty
+        icon={CloudIcon}
+        title={text.shell.notFound}
+        action={<ButtonLink to="/">{text.shell.goHome}</ButtonLink>}
+      >
+        {text.shell.notFoundLead}
+      </Empty>
+    </Center>
+  );
+}
+
+export function PageFailed({ error }: { error: unknown }) {
+  const router = useRouter();
+  return (
+    <Center mih="60vh" p="md">
+      <Stack maw={520}>
+        <Refused error={error} onRetry={() => router.invalidate()} />
+      </Stack>
+    </Center>
+  );
+}

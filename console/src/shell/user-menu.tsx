@@ -1,0 +1,70 @@
+/** Who is signed in, the colours, and the way out. */
+
+import { ArrowRightStartOnRectangleIcon, UserCircleIcon } from '@heroicons/react/24/outline';
+import { Avatar, Menu, SegmentedControl, Text, UnstyledButton, useMantineColorScheme } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { Account } from '../../../sdk/index.ts';
+import { cloud } from '../cloud.ts';
+import { queryClient } from '../queries.ts';
+import { text } from '../texts/text.ts';
+
+const { scheme } = text.shell;
+const SCHEMES = [
+  { value: 'light', label: scheme.light },
+  { value: 'dark', label: scheme.dark },
+  { value: 'auto', label: scheme.auto },
+] as const;
+
+export function UserMenu({ account }: { account: Account }) {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const navigate = useNavigate();
+  const signOut = useMutation({
+    mutationFn: () => cloud.account.logOut(),
+    onSuccess: async () => {
+      await navigate({ to: '/sign-in' });
+      queryClient.clear();
+    },
+  });
+  return (
+    <Menu position="bottom-end" width={268} withinPortal>
+      <Menu.Target>
+        <UnstyledButton aria-label={text.shell.signedInAs(account.username)}>
+          <Avatar size={32} radius="xl" color="petrol" name={account.username} alt="" />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          <Text size="sm" fw={600} c="var(--mantine-color-text)" truncate>
+            {account.username}
+          </Text>
+          <Text size="xs" truncate>
+            {account.email}
+          </Text>
+        </Menu.Label>
+        <Menu.Item component={Link} to="/account" leftSection={<UserCircleIcon width={18} />}>
+          {text.shell.areas.account}
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>{scheme.label}</Menu.Label>
+        <SegmentedControl
+          fullWidth
+          size="xs"
+          mx={6}
+          mb={6}
+          aria-label={scheme.label}
+          value={colorScheme}
+          onChange={setColorScheme}
+          data={[...SCHEMES]}
+        />
+        <Menu.Divider />
+        <Menu.Item
+          leftSection={<ArrowRightStartOnRectangleIcon width={18} />}
+          onClick={() => signOut.mutate()}
+        >
+          {text.shell.signOut}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

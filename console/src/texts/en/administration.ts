@@ -1,0 +1,4 @@
+export const administration = {
+  title: 'Administration',
+  soon: 'These pages are on their way. The API has everything already.',
+};

@@ -1,0 +1,19 @@
+/** Signing in and signing up. */
+export const door = {
+  signIn: 'Sign in',
+  signInLead: 'Welcome back.',
+  ended: 'Your session ended. Sign in to go on where you were.',
+  name: 'User name or e-mail address',
+  password: 'Password',
+  passwordRule: '8 to 256 characters of any kind.',
+  noAccount: 'No account yet?',
+  signUp: 'Create an account',
+  signUpLead: 'A new account starts with free credits.',
+  username: 'User name',
+  usernameRule: '3 to 64 characters: letters, digits, and . _ -',
+  email: 'E-mail address',
+  emailRule: 'You can sign in with it too. Cloudlet sends no mail.',
+  haveAccount: 'Have an account already?',
+  needsSetup: 'This cloud has no administrator yet',
+  needsSetupLead: 'On the machine itself, run this. It prints a link that makes one:',
+};

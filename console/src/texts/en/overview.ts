@@ -1,0 +1,22 @@
+export const overview = {
+  title: 'Overview',
+  hello: (name: string) => `Hello, ${name}`,
+  first: 'First five minutes',
+  firstLead: 'Five things that make a cloud. Each is ticked off when it is done.',
+  doneCount: (done: number, all: number) => `${done} of ${all} done`,
+  steps: {
+    upload: ['Upload a file', 'Drop one anywhere on this page. A bucket is made when there is none.'],
+    machine: ['Start a machine', 'A Linux with a console in this tab, in about a minute.'],
+    database: ['Make a database', 'SQLite, PostgreSQL, MySQL or MongoDB, in about three seconds.'],
+    key: ['Make an access key', 'For a program of yours, with no more rights than it needs.'],
+    point: ['Take a recovery point', 'The whole cloud, to be had back when this machine is lost.'],
+  },
+  chooseFile: 'Choose a file',
+  here: 'What you have',
+  status: 'This cloud',
+  healthy: 'Everything works.',
+  degraded: 'Something needs attention.',
+  processor: 'Processor',
+  memory: 'Memory',
+  disk: 'Disk',
+};

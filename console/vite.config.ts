@@ -1,0 +1,27 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+/** Where `npm run dev` finds a cloud that runs. */
+const CLOUD = 'http://127.0.0.1:8080';
+
+export default defineConfig({
+  plugins: [react()],
+  // The server puts a nonce of its own into every answer.
+  html: { cspNonce: 'CSP_NONCE' },
+  build: {
+    target: 'es2022',
+    modulePreload: { polyfill: false },
+    // Inlined files would need `data:` in the policy.
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 800,
+  },
+  server: {
+    port: 5173,
+    strictPort: true,
+    proxy: {
+      '/api': { target: CLOUD, changeOrigin: true, ws: true },
+      '/setup': { target: CLOUD, changeOrigin: true },
+    },
+  },
+});

@@ -1,0 +1,132 @@
+/**
+ * The console: static files that the set-up builds into build/console, each beside its compressed forms, and
+ * one page that answers every address of the console.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import mime from 'mime';
+import { randomSecret } from '../platform/ids.ts';
+import { varyOn } from './cors.ts';
+
+/** Their names change with their content. */
+const ASSETS = '/assets/';
+const ENCODINGS = [
+  ['br', '.br'],
+  ['gzip', '.gz'],
+] as const;
+/** Where the build leaves room for the nonce of each answer. */
+const NONCE_MARK = 'CSP_NONCE';
+
+export interface ConsoleFilesDeps {
+  /** build/console. */
+  readonly folder: string;
+  /** Where the data origin is reached: previews come from there. */
+  readonly dataUrl: () => string;
+}
+
+export class ConsoleFiles {
+  readonly #deps: ConsoleFilesDeps;
+  readonly #names: ReadonlySet<string>;
+  readonly #page: string | null;
+
+  constructor(deps: ConsoleFilesDeps) {
+    this.#deps = deps;
+    this.#names = new Set(filesIn(deps.folder));
+    this.#page = this.#names.has('index.html') ? readFileSync(join(deps.folder, 'index.html'), 'utf8') : null;
+  }
+
+  /** True when there is a console to show. */
+  get isBuilt(): boolean {
+    return this.#page !== null;
+  }
+
+  /**
+   * Answers a GET that no route answers: a file of the console, or for a browser that opens an address, the
+   * page. False: it is neither.
+   */
+  answer(request: FastifyRequest, reply: FastifyReply): boolean {
+    const { method, headers } = request;
+    if (this.#page === null || (method !== 'GET' && method !== 'HEAD')) return false;
+    const path = request.url.split('?', 1)[0] ?? '';
+    const name = path.slice(1);
+    if (this.#names.has(name) && name !== 'index.html') {
+      this.#sendFile(name, request, reply);
+      return true;
+    }
+    if (path.startsWith(ASSETS) || headers.accept?.includes('text/html') !== true) return false;
+    this.sendPage(request, reply);
+    return true;
+  }
+
+  /** Only when isBuilt. */
+  sendPage({ answerHeaders, method }: FastifyRequest, reply: FastifyReply): void {
+    const nonce = randomSecret(16).toString('base64');
+    const html = (this.#page ?? '').replaceAll(NONCE_MARK, nonce);
+    Object.assign(answerHeaders, {
+      'content-security-policy': policy(nonce, this.#deps.dataUrl()),
+      'content-type': 'text/html; charset=utf-8',
+      'content-length': String(Buffer.byteLength(html)),
+    });
+    varyOn(answerHeaders, 'Accept');
+    reply.hijack();
+    reply.raw.writeHead(200, answerHeaders);
+    reply.raw.end(method === 'HEAD' ? undefined : html);
+  }
+
+  #sendFile(name: string, request: FastifyRequest, reply: FastifyReply): void {
+    const { answerHeaders, headers, method } = request;
+    const accepted = String(headers['accept-encoding'] ?? '');
+    const packed = ENCODINGS.find(
+      ([encoding, ending]) => accepted.includes(encoding) && this.#names.has(name + ending),
+    );
+    answerHeaders['content-type'] = mime.getType(name) ?? 'application/octet-stream';
+    answerHeaders['cache-control'] = `/${name}`.startsWith(ASSETS)
+      ? 'public, max-age=31536000, immutable'
+      : 'no-cache';
+    varyOn(answerHeaders, 'Accept-Encoding');
+    if (packed !== undefined) answerHeaders['content-encoding'] = packed[0];
+    reply.hijack();
+    readFile(join(this.#deps.folder, name + (packed?.[1] ?? ''))).then(
+      (bytes) => {
+        answerHeaders['content-length'] = String(bytes.length);
+        reply.raw.writeHead(200, answerHeaders);
+        reply.raw.end(method === 'HEAD' ? undefined : bytes);
+      },
+      // Another build took its place.
+      () => reply.raw.destroy(),
+    );
+  }
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * No inline script, and no request to any other host than the data origin. Styles that components make while
+ * they run carry the nonce of the page.
+ */
+function policy(nonce: string, dataUrl: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    `img-src 'self' data: blob: ${dataUrl}`,
+    `media-src 'self' blob: ${dataUrl}`,
+    `frame-src blob: ${dataUrl}`,
+    "connect-src 'self'",
+    "font-src 'self'",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
