@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { mayTouch, type Principal, permits } from '../calls/principal.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, openAccountHouse, TEST_ACCESS_KEYS } from '../testing/account-house.ts';
+import { type AccountHouse, by, openAccountHouse, TEST_ACCESS_KEYS } from '../testing/account-house.ts';
 import { s3SecretContext } from './access-keys.ts';
 import type { AccessKeyBody } from './schema.ts';
 
@@ -20,12 +20,12 @@ const principalOf = async (apiKey: string) => house.authenticator.authenticate({
 async function holder(): Promise<Principal> {
   const username = `user-${++made}`;
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  const account = await house.accounts.register(fields, noReceipt);
+  const account = await house.accounts.register(UNASKED, fields);
   return await principalOf(account.api_key ?? '');
 }
 
 const create = (principal: Principal, body: Partial<AccessKeyBody> = {}) =>
-  house.accessKeys.create(principal, { name: 'k', scopes: ['*'], ...body }, noReceipt);
+  house.accessKeys.create(by(principal), { name: 'k', scopes: ['*'], ...body });
 
 async function listed(principal: Principal, afterId = '', limit = 1000) {
   const keys = [];
@@ -75,13 +75,13 @@ test('revoked: refused at once; another account cannot; twice is 404', async () 
   const [owner, stranger] = [await holder(), await holder()];
   const key = await create(owner);
   await principalOf(key.api_key);
-  await assert.rejects(house.accessKeys.revoke(stranger, key.id), code('access_key_not_found'));
-  await assert.rejects(house.accessKeys.revoke(owner, 'nonsense'), code('access_key_not_found'));
-  await assert.rejects(house.accessKeys.revoke(owner, owner.credentialId), code('access_key_not_found'));
+  await assert.rejects(house.accessKeys.revoke(by(stranger), key.id), code('access_key_not_found'));
+  await assert.rejects(house.accessKeys.revoke(by(owner), 'nonsense'), code('access_key_not_found'));
+  await assert.rejects(house.accessKeys.revoke(by(owner), owner.credentialId), code('access_key_not_found'));
   await principalOf(key.api_key);
-  assert.deepEqual(await house.accessKeys.revoke(owner, key.id), { id: key.id });
+  assert.deepEqual(await house.accessKeys.revoke(by(owner), key.id), { id: key.id });
   await assert.rejects(principalOf(key.api_key), code('invalid_api_key'));
-  await assert.rejects(house.accessKeys.revoke(owner, key.id), code('access_key_not_found'));
+  await assert.rejects(house.accessKeys.revoke(by(owner), key.id), code('access_key_not_found'));
   assert.deepEqual(await listed(stranger), []);
 });
 
@@ -136,26 +136,26 @@ test('a key revokes only what it could have made, itself included', async () => 
   ];
   for (const body of beyond) {
     const made = await create(owner, body);
-    const revoking = house.accessKeys.revoke(limited, made.id);
+    const revoking = house.accessKeys.revoke(by(limited), made.id);
     await assert.rejects(revoking, code('scope_required'), JSON.stringify(body));
     await principalOf(made.api_key);
-    await house.accessKeys.revoke(owner, made.id);
+    await house.accessKeys.revoke(by(owner), made.id);
   }
   const within = await create(owner, { scopes: ['storage:read'], buckets, expires_in: 60 });
-  for (const id of [within.id, own.id]) await house.accessKeys.revoke(limited, id);
+  for (const id of [within.id, own.id]) await house.accessKeys.revoke(by(limited), id);
 });
 
 test('an access key never sees the main key, rotates it or closes the account', async () => {
   const owner = await holder();
   const all = await principalOf((await create(owner)).api_key);
   assert.equal((await house.accounts.profile(all)).api_key, null);
-  await assert.rejects(house.apiKeys.rotate(all, 0, noReceipt), code('scope_required'));
-  await assert.rejects(house.accounts.close(all), code('scope_required'));
+  await assert.rejects(house.apiKeys.rotate(by(all), 0), code('scope_required'));
+  await assert.rejects(house.accounts.close(by(all)), code('scope_required'));
 });
 
 test('a limited key of an administrator is no administrator', async () => {
   const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  const chief = await house.administration.create(fields, noReceipt);
+  const chief = await house.administration.create(UNASKED, fields);
   const owner = await principalOf(chief.api_key ?? '');
   assert.equal(permits(owner, 'admin'), true);
   for (const body of [{ scopes: ['storage:*' as const] }, { buckets: [{ name: 'photos' }] }]) {

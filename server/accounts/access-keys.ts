@@ -1,7 +1,6 @@
 /** Further keys of an account, each with a name, scopes, limits and an S3 key pair. */
-import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
-import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+import type { BucketLimit, Call, Principal, Scope } from '../calls/principal.ts';
+import type { Changes } from '../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId, randomBase62, randomSecret } from '../platform/ids.ts';
@@ -16,7 +15,7 @@ const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
 export interface AccessKeysDeps {
   readonly store: AccountStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly cache: CredentialCache;
@@ -44,22 +43,22 @@ export class AccessKeys {
    * Throws `invalid_request`, `scope_required` (more than the caller's own credential may, or for longer),
    * `too_many_access_keys`.
    */
-  async create(principal: Principal, body: AccessKeyBody, receipt: Receipt): Promise<CreatedAccessKey> {
-    const { store, metadata, clock, sealer, maxKeys } = this.#deps;
+  async create(call: Call, body: AccessKeyBody): Promise<CreatedAccessKey> {
+    const { store, changes, clock, sealer, maxKeys } = this.#deps;
     if (!body.name.isWellFormed() || /\p{Cc}/u.test(body.name)) {
       throw invalidField('name', 'must have no control characters');
     }
     const scopes: Scope[] = [...new Set(body.scopes)];
     const limits = body.buckets?.map(({ name, prefix }) => ({ bucket: name, prefix: prefix ?? '' })) ?? null;
     const expiresAt = readExpiry(body, clock);
-    demandCovered(principal, { scopes, limits, expiresAt });
+    demandCovered(call.principal, { scopes, limits, expiresAt });
 
     const keyId = newId('key', clock);
     const apiKey = newApiKey();
     const secret = randomBase62(40);
     const row = {
       keyHash: hashSecret(apiKey),
-      accountId: principal.accountId,
+      accountId: call.principal.accountId,
       keyId,
       name: body.name,
       scopes: JSON.stringify(scopes),
@@ -81,36 +80,27 @@ export class AccessKeys {
       api_key: apiKey,
       secret_access_key: secret,
     };
-    try {
-      await metadata.commit([store.insertAccessKey(row, maxKeys), ...receipt(answer)]);
-    } catch (error) {
-      if (error instanceof CommitRejected && error.index === 0 && error.reason === 'expectation') {
-        throw new AppError('too_many_access_keys', `An account has at most ${maxKeys} access keys`, {
-          hint: 'Delete one that is no longer used',
-        });
-      }
-      throw error;
-    }
-    return answer;
+    return changes.run(call, (change) => {
+      change.expect(store.insertAccessKey(row, maxKeys), () => tooManyKeys(maxKeys));
+      return answer;
+    });
   }
 
   /**
    * Ends a key at once, and the links made with it. Throws `access_key_not_found`, also for another
    * account's, and `scope_required` when the caller's own credential could not have made it.
    */
-  async revoke(principal: Principal, keyId: string): Promise<{ readonly id: string }> {
-    const { store, metadata, cache } = this.#deps;
+  async revoke(call: Call, keyId: string): Promise<{ readonly id: string }> {
+    const { principal } = call;
+    const { store, changes, cache } = this.#deps;
     const row = await store.keyById(keyId);
     if (row?.account_id !== principal.accountId || row.kind !== 'access') throw accessKeyNotFound();
     demandCouldHaveMade(principal, rightsOf(row));
-    try {
-      await metadata.commit([store.deleteAccessKey(principal.accountId, keyId)]);
-    } catch (error) {
-      if (!(error instanceof CommitRejected)) throw error;
-      throw accessKeyNotFound();
-    }
-    cache.forgetCredential(keyId);
-    return { id: keyId };
+    return changes.run(call, (change) => {
+      change.expect(store.deleteAccessKey(principal.accountId, keyId), accessKeyNotFound);
+      change.after(() => cache.forgetCredential(keyId));
+      return { id: keyId };
+    });
   }
 }
 
@@ -119,6 +109,12 @@ function newS3AccessKey(): string {
   let text = 'CLAK';
   for (const byte of randomSecret(16)) text += BASE32.charAt(byte & 31);
   return text;
+}
+
+function tooManyKeys(maxKeys: number): AppError {
+  return new AppError('too_many_access_keys', `An account has at most ${maxKeys} access keys`, {
+    hint: 'Delete one that is no longer used',
+  });
 }
 
 function accessKeyNotFound(): AppError {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { UNASKED } from '../metadata/change.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
-import { noReceipt } from '../metadata/receipt.ts';
 import { type AppError, isAppError } from '../platform/errors.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
 import { apiKeyTextProblem } from './api-key-text.ts';
 
 let house: AccountHouse;
@@ -22,7 +22,7 @@ async function register(fields: { username?: string; email?: string; password?: 
   const username = fields.username ?? `user-${++made}`;
   const email = fields.email ?? `${username}@example.com`;
   const password = fields.password ?? 'a good password';
-  const account = await house.accounts.register({ username, email, password }, noReceipt);
+  const account = await house.accounts.register(UNASKED, { username, email, password });
   return { account, password, key: account.api_key ?? '' };
 }
 
@@ -98,7 +98,7 @@ test('taken without regard to case, both named at once', async () => {
 test('50 parallel registrations of one name: one wins, and only one account and grant exist', async () => {
   const fields = { username: 'Race', email: 'race@example.com', password: 'a good password' };
   const results = await Promise.allSettled(
-    Array.from({ length: 50 }, () => house.accounts.register(fields, noReceipt)),
+    Array.from({ length: 50 }, () => house.accounts.register(UNASKED, fields)),
   );
   assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
   const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
@@ -119,19 +119,19 @@ test('the receipt is part of the commit: refused together, stored together', asy
   const insert = (answer: unknown) => [
     { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['receipt', JSON.stringify(answer)] },
   ];
-  const account = await house.accounts.register(fields, insert);
+  const account = await house.accounts.register({ receipt: insert }, fields);
   const stored = await house.metadata.get<{ value: string }>(
     "SELECT value FROM settings WHERE name = 'receipt'",
   );
   assert.deepEqual(JSON.parse(stored?.value ?? ''), account);
   const second = { ...fields, username: 'receipt2', email: 'receipt2@example.com' };
-  await assert.rejects(house.accounts.register(second, insert), CommitRejected);
+  await assert.rejects(house.accounts.register({ receipt: insert }, second), CommitRejected);
   assert.equal(await house.store.accountByUsername('receipt2'), undefined);
 });
 
 test('rotation: without overlap the old key ends at once', async () => {
   const { account, key } = await register();
-  const rotated = await house.apiKeys.rotate(await principalOf(key), 0, noReceipt);
+  const rotated = await house.apiKeys.rotate(by(await principalOf(key)), 0);
   assert.equal(rotated.previous_key_expires_at, null);
   assert.equal(rotated.id, account.id);
   assert.notEqual(rotated.api_key, key);
@@ -141,14 +141,14 @@ test('rotation: without overlap the old key ends at once', async () => {
 
 test('rotation with overlap: both keys work until it ends; the old one cannot see the new one', async () => {
   const { account, key } = await register();
-  const rotated = await house.apiKeys.rotate(await principalOf(key), 60, noReceipt);
+  const rotated = await house.apiKeys.rotate(by(await principalOf(key)), 60);
   const old = await principalOf(key);
   assert.equal(old.accountId, account.id);
   assert.equal((await house.accounts.profile(old)).api_key, null);
-  await assert.rejects(house.apiKeys.rotate(old, 0, noReceipt), code('scope_required'));
-  await assert.rejects(house.accounts.close(old), code('scope_required'));
+  await assert.rejects(house.apiKeys.rotate(by(old), 0), code('scope_required'));
+  await assert.rejects(house.accounts.close(by(old)), code('scope_required'));
   const forever = { name: 'k', scopes: ['*' as const] };
-  await assert.rejects(house.accessKeys.create(old, forever, noReceipt), code('scope_required'));
+  await assert.rejects(house.accessKeys.create(by(old), forever), code('scope_required'));
   house.clock.advance(59_999);
   assert.equal((await principalOf(key)).accountId, account.id);
   house.clock.advance(1);
@@ -158,9 +158,9 @@ test('rotation with overlap: both keys work until it ends; the old one cannot se
 
 test('a rotation without overlap ends the older overlaps too', async () => {
   const { key } = await register();
-  const second = await house.apiKeys.rotate(await principalOf(key), 3600, noReceipt);
+  const second = await house.apiKeys.rotate(by(await principalOf(key)), 3600);
   await principalOf(key);
-  await house.apiKeys.rotate(await principalOf(second.api_key ?? ''), 0, noReceipt);
+  await house.apiKeys.rotate(by(await principalOf(second.api_key ?? '')), 0);
   for (const old of [key, second.api_key ?? ''])
     await assert.rejects(async () => principalOf(old), code('invalid_api_key'));
 });
@@ -169,7 +169,7 @@ test('overlaps are bounded; 20 parallel rotations leave one current key', async 
   const { account, key } = await register();
   const principal = await principalOf(key);
   const results = await Promise.allSettled(
-    Array.from({ length: 20 }, () => house.apiKeys.rotate(principal, 3600, noReceipt)),
+    Array.from({ length: 20 }, () => house.apiKeys.rotate(by(principal), 3600)),
   );
   assert.ok(results.some((result) => result.status === 'fulfilled'));
   const rows = await house.store.mainKeys(account.id);
@@ -177,7 +177,7 @@ test('overlaps are bounded; 20 parallel rotations leave one current key', async 
   let current = await house.apiKeys.current(account.id);
   await assert.rejects(async () => {
     for (let i = 0; i < 20; i++) {
-      current = (await house.apiKeys.rotate(await principalOf(current ?? ''), 3600, noReceipt)).api_key;
+      current = (await house.apiKeys.rotate(by(await principalOf(current ?? '')), 3600)).api_key;
     }
   }, code('too_many_access_keys'));
 });
@@ -186,27 +186,27 @@ test('a password changes only with the current one, an address also by the own k
   const { account, key, password } = await register();
   const principal = await principalOf(key);
   const another = { password: 'another password', address };
-  await assert.rejects(house.accounts.update(principal, another), code('invalid_request'));
+  await assert.rejects(house.accounts.update(by(principal), another), code('invalid_request'));
   const change = { email: 'new@example.com', address };
   const scopes = ['account:write'] as const;
-  const { api_key } = await house.accessKeys.create(principal, { name: 'k', scopes: [...scopes] }, noReceipt);
+  const { api_key } = await house.accessKeys.create(by(principal), { name: 'k', scopes: [...scopes] });
   const narrow = await principalOf(api_key);
-  await assert.rejects(house.accounts.update(narrow, change), code('invalid_request'));
+  await assert.rejects(house.accounts.update(by(narrow), change), code('invalid_request'));
   assert.equal((await house.accounts.profile(principal)).email, account.email);
-  assert.equal((await house.accounts.update(principal, change)).email, 'new@example.com');
+  assert.equal((await house.accounts.update(by(principal), change)).email, 'new@example.com');
   const wrong = { ...change, currentPassword: 'wrong password' };
-  await assert.rejects(house.accounts.update(principal, wrong), code('invalid_credentials'));
+  await assert.rejects(house.accounts.update(by(principal), wrong), code('invalid_credentials'));
   const right = { email: 'newer@example.com', address, currentPassword: password };
-  assert.equal((await house.accounts.update(narrow, right)).email, 'newer@example.com');
+  assert.equal((await house.accounts.update(by(narrow), right)).email, 'newer@example.com');
   const case_ = { email: 'NEW@example.com', currentPassword: password, address };
-  assert.equal((await house.accounts.update(principal, case_)).email, 'NEW@example.com');
+  assert.equal((await house.accounts.update(by(principal), case_)).email, 'NEW@example.com');
   assert.deepEqual(
-    await house.accounts.update(principal, { address }),
+    await house.accounts.update(by(principal), { address }),
     await house.accounts.profile(principal),
   );
   const other = await register();
   const taken = { email: other.account.email, currentPassword: password, address };
-  await assert.rejects(house.accounts.update(principal, taken), code('email_taken'));
+  await assert.rejects(house.accounts.update(by(principal), taken), code('email_taken'));
   assert.equal((await house.accounts.profile(principal)).email, 'NEW@example.com');
   assert.equal(account.id, (await house.store.accountByEmail('new@example.com'))?.id);
 });
@@ -216,20 +216,20 @@ test('guessing the current password is slowed', async () => {
   const principal = await principalOf(key);
   for (let i = 0; i < 10; i++) {
     const guess = { email: 'x@example.com', currentPassword: 'wrong password', address };
-    await assert.rejects(house.accounts.update(principal, guess), code('invalid_credentials'));
+    await assert.rejects(house.accounts.update(by(principal), guess), code('invalid_credentials'));
   }
   const right = { email: 'x@example.com', currentPassword: password, address };
-  await assert.rejects(house.accounts.update(principal, right), code('rate_limited'));
-  await house.accounts.update(principal, { ...right, address: '10.9.9.9' });
+  await assert.rejects(house.accounts.update(by(principal), right), code('rate_limited'));
+  await house.accounts.update(by(principal), { ...right, address: '10.9.9.9' });
 });
 
 test('closing ends keys and sessions, frees the name, keeps the ledger', async () => {
   const { account, key, password } = await register({ username: 'Leaver', email: 'leaver@example.com' });
-  const { token } = await house.sessions.login({ name: 'leaver', password, address }, noReceipt);
+  const { token } = await house.sessions.login(UNASKED, { name: 'leaver', password, address });
   const principal = await principalOf(key);
-  const access = await house.accessKeys.create(principal, { name: 'k', scopes: ['*'] }, noReceipt);
+  const access = await house.accessKeys.create(by(principal), { name: 'k', scopes: ['*'] });
   await principalOf(access.api_key);
-  const closed = await house.accounts.close(principal);
+  const closed = await house.accounts.close(by(principal));
   assert.deepEqual([closed.id, closed.username], [account.id, 'Leaver']);
   await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
   await assert.rejects(async () => principalOf(access.api_key), code('invalid_api_key'));
@@ -238,11 +238,11 @@ test('closing ends keys and sessions, frees the name, keeps the ledger', async (
     code('invalid_session'),
   );
   await assert.rejects(
-    house.sessions.login({ name: 'leaver', password, address }, noReceipt),
+    house.sessions.login(UNASKED, { name: 'leaver', password, address }),
     code('invalid_credentials'),
   );
   assert.equal(house.changed.at(-1), principal.accountId);
-  await assert.rejects(house.accounts.close(principal), code('account_not_found'));
+  await assert.rejects(house.accounts.close(by(principal)), code('account_not_found'));
   // A request that was under way when the account closed leaves no way in.
   const late = house.apiKeys.issue(account.id);
   await house.metadata.commit([late.statement]);

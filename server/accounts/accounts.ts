@@ -1,7 +1,7 @@
 /** Accounts: they register, are shown, changed and closed. */
-import type { Principal } from '../calls/principal.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+import type { Call, Principal } from '../calls/principal.ts';
+import type { Change, Changes, Recorder } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { describeAccount, describeRegistration } from './account-answer.ts';
@@ -37,9 +37,8 @@ export interface NewAccount {
 
 export interface CreateOptions {
   readonly isAdmin: boolean;
-  /** Part of the same commit, before everything else. */
-  readonly precede?: readonly Statement[];
-  readonly receipt: (account: Account) => readonly Statement[];
+  /** Adds to the same commit what is to be refused before everything else. */
+  readonly precede?: (change: Change) => void;
   /** Taken as it is instead of a new key. */
   readonly apiKey?: string;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
@@ -56,7 +55,7 @@ export interface AccountChange {
 
 export interface AccountsDeps {
   readonly store: AccountStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly passwords: Passwords;
   readonly throttle: LoginThrottle;
@@ -79,64 +78,58 @@ export class Accounts {
   }
 
   /** Throws `invalid_request`, `username_taken`, `email_taken`, `overloaded`. */
-  async register(fields: NewAccount, receipt: Receipt): Promise<Registration> {
-    const account = await this.create(fields, {
-      isAdmin: false,
-      receipt: (created) => receipt(describeRegistration(created)),
-    });
-    return describeRegistration(account);
+  register(recorder: Recorder, fields: NewAccount): Promise<Registration> {
+    return this.#make(recorder, fields, { isAdmin: false, present: describeRegistration });
   }
 
   /** An account with its key and its sign-up credits, all in one commit. Errors as register. */
-  async create(fields: NewAccount, options: CreateOptions): Promise<Account> {
+  create(recorder: Recorder, fields: NewAccount, options: CreateOptions): Promise<Account> {
+    return this.#make(recorder, fields, { ...options, present: (account) => account });
+  }
+
+  async #make<T>(
+    recorder: Recorder,
+    fields: NewAccount,
+    options: CreateOptions & { readonly present: (account: Account) => T },
+  ): Promise<T> {
     checkAccountFields(fields);
     // Asked before hashing because that costs 60 ms; the commit decides.
     await this.#demandFree(fields, options);
-    const { store, passwords, clock, apiKeys, metadata } = this.#deps;
-    const { password, address } = fields;
+    const { passwords, clock, apiKeys, changes, store } = this.#deps;
+    const { username, email, password, address } = fields;
     const passwordHash = password === undefined ? '' : await passwords.hash(password, address);
     const id = await this.#newAccountId();
+    const { isAdmin, claimEmail } = options;
     const createdAt = clock.now();
     const key = apiKeys.issue(id, options.apiKey);
-    const account = describeAccount(
-      this.#newRow({ id, createdAt, passwordHash, isAdmin: options.isAdmin, ...fields }),
-      key.text,
-    );
-    const precede = options.precede ?? [];
     const inserted = store.insertAccount({
       id,
-      username: fields.username,
-      usernameFolded: foldUsername(fields.username),
-      email: fields.email,
-      emailFolded: options.claimEmail === false ? null : foldEmail(fields.email),
+      username,
+      usernameFolded: foldUsername(username),
+      email,
+      emailFolded: claimEmail === false ? null : foldEmail(email),
       passwordHash,
-      isAdmin: options.isAdmin,
+      isAdmin,
       createdAt,
     });
-    try {
-      await metadata.commit([
-        ...precede,
-        inserted,
-        key.statement,
-        ...this.#signupGrant(id, createdAt),
-        ...options.receipt(account),
-      ]);
-    } catch (error) {
-      if (error instanceof CommitRejected && error.index === precede.length) {
+    return changes.run(recorder, (change) => {
+      options.precede?.(change);
+      change.add(inserted, async (reason) => {
         await this.#demandFree(fields, options);
-        throw new AppError('write_conflict', 'The account could not be stored; try again', { cause: error });
-      }
-      throw error;
-    }
-    return account;
+        return new AppError('write_conflict', 'The account could not be stored; try again', {
+          cause: new Error(reason),
+        });
+      });
+      change.add(key.statement);
+      change.addAll(this.#signupGrant(id, createdAt));
+      const row = this.#newRow({ id, username, email, passwordHash, isAdmin, createdAt });
+      return options.present(describeAccount(row, key.text));
+    });
   }
 
   /** The caller's account. The key is shown to sessions and to the key itself only. */
   async profile(principal: Principal): Promise<Account> {
-    const row = await this.#own(principal);
-    const { apiKeys } = this.#deps;
-    const visible = await apiKeys.ownsAccount(principal);
-    return describeAccount(row, visible ? await apiKeys.current(row.id) : null);
+    return this.#describe(principal, await this.#own(principal));
   }
 
   /**
@@ -144,34 +137,30 @@ export class Accounts {
    * `invalid_request`, `invalid_credentials`, `rate_limited`, `email_taken`, `scope_required` (an account
    * without a password is changed only by its own key or session).
    */
-  async update(principal: Principal, change: AccountChange): Promise<Account> {
+  async update(call: Call, wanted: AccountChange): Promise<Account> {
+    const { principal } = call;
     const row = await this.#own(principal);
-    const { email, password } = change;
+    const { email, password } = wanted;
     if (email === undefined && password === undefined) return await this.profile(principal);
     checkAccountFields({ email, password });
-    await this.#demandCurrentPassword(principal, row, change);
-    const { store, metadata, passwords, cache } = this.#deps;
-    const statements: Statement[] = [];
-    if (email !== undefined) {
-      await this.#demandFreeEmail(email, row.id);
-      statements.push(store.setEmail(row.id, email, foldEmail(email)));
-    }
-    if (password !== undefined) {
-      const becomes = await passwords.hash(password, change.address);
-      statements.push(
-        store.setPassword(row.id, { was: row.password_hash, becomes }),
-        store.deleteSessionsExcept(row.id, sessionHashOf(principal) ?? ''),
-      );
-    }
-    try {
-      await metadata.commit(statements);
-    } catch (error) {
-      if (!(error instanceof CommitRejected)) throw error;
-      if (error.reason === 'unique' && email !== undefined) await this.#demandFreeEmail(email, row.id);
-      throw new AppError('write_conflict', 'The account was changed by another request', { cause: error });
-    }
-    if (password !== undefined) cache.forgetAccount(row.id);
-    return await this.profile(principal);
+    await this.#demandCurrentPassword(principal, row, wanted);
+    const { store, changes, passwords, cache } = this.#deps;
+    if (email !== undefined) await this.#demandFreeEmail(email, row.id);
+    const becomes = password === undefined ? undefined : await passwords.hash(password, wanted.address);
+    return changes.run(call, async (change) => {
+      if (email !== undefined) {
+        change.expect(store.setEmail(row.id, email, foldEmail(email)), async (reason) => {
+          if (reason === 'unique') await this.#demandFreeEmail(email, row.id);
+          return changedByOthers();
+        });
+      }
+      if (becomes !== undefined) {
+        change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
+        change.add(store.deleteSessionsExcept(row.id, sessionHashOf(principal) ?? ''));
+        change.after(() => cache.forgetAccount(row.id));
+      }
+      return this.#describe(principal, { ...row, email: email ?? row.email });
+    });
   }
 
   /**
@@ -179,20 +168,23 @@ export class Accounts {
    * stored can no longer be reached, its machines are stopped and deleted. The ledger keeps its entries.
    * Throws `scope_required`.
    */
-  async close(principal: Principal): Promise<ClosedAccount> {
-    const row = await this.#own(principal);
-    const { apiKeys, store, metadata, clock, cache } = this.#deps;
-    await apiKeys.demandOwner(principal);
-    const now = clock.now();
-    try {
-      await metadata.commit(store.closeAccount(row.id, now));
-    } catch (error) {
-      if (error instanceof CommitRejected) throw accountNotFound();
-      throw error;
-    }
-    cache.forgetAccount(row.id);
-    this.#deps.accountChanged?.(row.id);
-    return { id: row.id, username: row.username, closed_at: formatTime(now) };
+  async close(call: Call): Promise<ClosedAccount> {
+    const { id, username } = await this.#own(call.principal);
+    const { apiKeys, store, changes, clock, cache, accountChanged } = this.#deps;
+    await apiKeys.demandOwner(call.principal);
+    return changes.run(call, (change) => {
+      const now = clock.now();
+      change.addAll(store.closeAccount(id, now), accountNotFound);
+      change.after(() => cache.forgetAccount(id));
+      change.after(() => accountChanged?.(id));
+      return { id, username, closed_at: formatTime(now) };
+    });
+  }
+
+  async #describe(principal: Principal, row: AccountRow): Promise<Account> {
+    const { apiKeys } = this.#deps;
+    const visible = await apiKeys.ownsAccount(principal);
+    return describeAccount(row, visible ? await apiKeys.current(row.id) : null);
   }
 
   async #own(principal: Principal): Promise<AccountRow> {
@@ -298,6 +290,10 @@ export class Accounts {
       at,
     });
   }
+}
+
+function changedByOthers(): AppError {
+  return new AppError('write_conflict', 'The account was changed by another request');
 }
 
 export function accountNotFound(): AppError {

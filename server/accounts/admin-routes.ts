@@ -49,8 +49,11 @@ function accountRoutes(administration: Administration): Route[] {
       body: shapes.AdminCreateBody,
       responses: { 201: shapes.Account },
       errors: ['username_taken', 'email_taken', 'overloaded'],
-      handler: ({ body: { username, email, password, is_admin: isAdmin }, request: { address }, receipt }) =>
-        administration.create({ username, email, password, isAdmin, address }, receipt),
+      handler: (call) => {
+        const { username, email, password, is_admin: isAdmin } = call.body;
+        const { address } = call.request;
+        return administration.create(call, { username, email, password, isAdmin, address });
+      },
     }),
   ];
 }
@@ -69,13 +72,9 @@ function actionRoutes(administration: Administration): Route[] {
       body: shapes.CreditsBody,
       responses: { 200: shapes.AdminAccount },
       errors: ['account_not_found', 'insufficient_credits', 'transfer_exists', 'write_conflict'],
-      handler: ({ principal, params, body, receipt }) => {
-        const { amount, reason, transfer_id: transferId } = body;
-        return administration.credit(
-          accountIdOf(params),
-          { amount, reason, transferId, by: principal },
-          receipt,
-        );
+      handler: (call) => {
+        const { amount, reason, transfer_id: transferId } = call.body;
+        return administration.credit(call, accountIdOf(call.params), { amount, reason, transferId });
       },
     }),
     defineRoute({
@@ -92,8 +91,8 @@ function actionRoutes(administration: Administration): Route[] {
       body: shapes.SuspendBody,
       responses: { 200: shapes.AdminAccount },
       errors: ['account_not_found'],
-      handler: ({ principal, params, body: { reason }, receipt }) =>
-        administration.suspend(principal, { accountId: accountIdOf(params), reason }, receipt),
+      handler: (call) =>
+        administration.suspend(call, { accountId: accountIdOf(call.params), reason: call.body.reason }),
     }),
     defineRoute({
       method: 'POST',
@@ -108,7 +107,7 @@ function actionRoutes(administration: Administration): Route[] {
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.AdminAccount },
       errors: ['account_not_found'],
-      handler: ({ params, receipt }) => administration.resume(accountIdOf(params), receipt),
+      handler: (call) => administration.resume(call, accountIdOf(call.params)),
     }),
     defineRoute({
       method: 'POST',
@@ -121,7 +120,7 @@ function actionRoutes(administration: Administration): Route[] {
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.Account },
       errors: ['account_not_found'],
-      handler: ({ params, receipt }) => administration.showKey(accountIdOf(params), receipt),
+      handler: (call) => administration.showKey(call, accountIdOf(call.params)),
     }),
   ];
 }

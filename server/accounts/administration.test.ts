@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Ledger } from '../billing/ledger.ts';
 import { OPERATOR, permits } from '../calls/principal.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
 
 let house: AccountHouse;
 before(async () => {
@@ -17,11 +17,11 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 const principalOf = async (apiKey: string | null) =>
   house.authenticator.authenticate({ apiKey: apiKey ?? '' });
 const credit = (id: number, amount: number) =>
-  house.administration.credit(id, { amount, reason: 'test', by: OPERATOR }, noReceipt);
+  house.administration.credit(by(OPERATOR), id, { amount, reason: 'test' });
 
 async function register(username = `user-${++made}`) {
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  return await house.accounts.register(fields, noReceipt);
+  return await house.accounts.register(UNASKED, fields);
 }
 
 test('credits: granted and taken exactly, never below zero, each a ledger entry', async () => {
@@ -74,7 +74,7 @@ test('parallel grants: every answer shows a balance that was', async () => {
 test('an id of the caller’s own is booked once, and never stands for something else', async () => {
   const { id } = await register();
   const give = (amount: number, reason = 'test') =>
-    house.administration.credit(id, { amount, reason, transferId: `t-${id}`, by: OPERATOR }, noReceipt);
+    house.administration.credit(by(OPERATOR), id, { amount, reason, transferId: `t-${id}` });
   const answers = await Promise.allSettled(Array.from({ length: 8 }, () => give(2)));
   for (const answer of answers) assert.equal(answer.status, 'fulfilled');
   assert.equal((await give(2)).credits, 12);
@@ -82,15 +82,18 @@ test('an id of the caller’s own is booked once, and never stands for something
   await assert.rejects(give(-2), code('transfer_exists'));
   await assert.rejects(give(2, 'another'), code('transfer_exists'));
   const other = await register();
-  const elsewhere = { amount: 2, reason: 'test', transferId: `t-${id}`, by: OPERATOR };
-  await assert.rejects(house.administration.credit(other.id, elsewhere, noReceipt), code('transfer_exists'));
+  const elsewhere = { amount: 2, reason: 'test', transferId: `t-${id}` };
+  await assert.rejects(
+    house.administration.credit(by(OPERATOR), other.id, elsewhere),
+    code('transfer_exists'),
+  );
   assert.equal(Number((await house.store.account(id))?.credits_micro), 12_000_000);
 });
 
 test('the ledger says who did it', async () => {
   const { id } = await register();
-  const by = { accountId: 4, username: 'ada' };
-  await house.administration.credit(id, { amount: 1, reason: 'a gift', by }, noReceipt);
+  const ada = { ...OPERATOR, accountId: 4, username: 'ada' };
+  await house.administration.credit(by(ada), id, { amount: 1, reason: 'a gift' });
   await credit(id, -1);
   const rows = await house.metadata.all<{ reference: string }>(
     "SELECT reference FROM ledger_transfers WHERE code LIKE 'admin%' AND ? IN (debit, credit) ORDER BY seq",
@@ -105,7 +108,7 @@ test('the ledger says who did it', async () => {
 test('reasons are plain text', async () => {
   const { id } = await register();
   for (const reason of ['', ' ', 'a\0b', 'a\nb', '\ud800']) {
-    const grant = house.administration.credit(id, { amount: 1, reason, by: OPERATOR }, noReceipt);
+    const grant = house.administration.credit(by(OPERATOR), id, { amount: 1, reason });
     await assert.rejects(grant, code('invalid_request'), JSON.stringify(reason));
   }
 });
@@ -130,27 +133,27 @@ test('the list has every open account once, oldest first, and no secret', async 
 
 test('accounts without a password have keys but no login', async () => {
   const fields = { username: 'robot', email: 'robot@example.com' };
-  const robot = await house.administration.create(fields, noReceipt);
+  const robot = await house.administration.create(UNASKED, fields);
   assert.equal(robot.is_admin, false);
   await principalOf(robot.api_key);
   for (const password of ['', 'password']) {
     const login = { name: 'robot', password, address: '::1' };
-    await assert.rejects(house.sessions.login(login, noReceipt), code('invalid_credentials'));
+    await assert.rejects(house.sessions.login(UNASKED, login), code('invalid_credentials'));
   }
   const change = { password: 'a good password', address: '::1' };
-  await house.accounts.update(await principalOf(robot.api_key), change);
-  await house.sessions.login({ name: 'robot', password: 'a good password', address: '::1' }, noReceipt);
+  await house.accounts.update(by(await principalOf(robot.api_key)), change);
+  await house.sessions.login(UNASKED, { name: 'robot', password: 'a good password', address: '::1' });
 });
 
 test('suspending oneself is refused; unknown accounts are not found', async () => {
   const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  const chief = await house.administration.create(fields, noReceipt);
+  const chief = await house.administration.create(UNASKED, fields);
   const principal = await principalOf(chief.api_key);
   const self = { accountId: chief.id, reason: 'x' };
-  await assert.rejects(house.administration.suspend(principal, self, noReceipt), code('invalid_request'));
+  await assert.rejects(house.administration.suspend(by(principal), self), code('invalid_request'));
   const unknown = { accountId: 424242, reason: 'x' };
-  await assert.rejects(house.administration.suspend(OPERATOR, unknown, noReceipt), code('account_not_found'));
-  await assert.rejects(house.administration.resume(424242, noReceipt), code('account_not_found'));
+  await assert.rejects(house.administration.suspend(by(OPERATOR), unknown), code('account_not_found'));
+  await assert.rejects(house.administration.resume(UNASKED, 424242), code('account_not_found'));
 });
 
 test('a suspension and its end are told, and the end lets machines start again in its own commit', async () => {
@@ -158,17 +161,17 @@ test('a suspension and its end are told, and the end lets machines start again i
   const standing = () =>
     house.metadata.get('SELECT resume_due FROM billing_accounts WHERE account_id = ?', id);
   house.changed.length = 0;
-  await house.administration.suspend(OPERATOR, { accountId: id, reason: 'x' }, noReceipt);
+  await house.administration.suspend(by(OPERATOR), { accountId: id, reason: 'x' });
   assert.deepEqual([house.changed, await standing()], [[id], { resume_due: 0 }]);
-  await house.administration.resume(id, noReceipt);
+  await house.administration.resume(UNASKED, id);
   assert.deepEqual([house.changed, await standing()], [[id, id], { resume_due: 1 }]);
 });
 
 test('showing a key makes one only when there is none', async () => {
   const { id, api_key: key } = await register();
-  assert.equal((await house.administration.showKey(id, noReceipt)).api_key, key);
+  assert.equal((await house.administration.showKey(UNASKED, id)).api_key, key);
   await house.metadata.commit([house.store.deleteMainKeys(id)]);
-  const shown = await house.administration.showKey(id, noReceipt);
+  const shown = await house.administration.showKey(UNASKED, id);
   assert.notEqual(shown.api_key, key);
   assert.equal((await principalOf(shown.api_key)).accountId, id);
 });

@@ -1,7 +1,7 @@
 /** What administrators do with accounts. */
-import type { Principal } from '../calls/principal.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
-import { noReceipt, type Receipt } from '../metadata/receipt.ts';
+import type { Call, Principal } from '../calls/principal.ts';
+import { type Change, type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
@@ -14,12 +14,11 @@ import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
-const ATTEMPTS = 10;
 const PAGE_SIZE = 500;
 
 export interface AdministrationDeps {
   readonly store: AccountStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly accounts: Accounts;
   readonly apiKeys: ApiKeys;
@@ -38,7 +37,6 @@ export interface Adjustment {
   readonly reason: string;
   /** Chosen by the caller: it is booked once. */
   readonly transferId?: string | undefined;
-  readonly by: Pick<Principal, 'accountId' | 'username'>;
 }
 
 export class Administration {
@@ -63,11 +61,11 @@ export class Administration {
   }
 
   /** Errors as Accounts.create. */
-  async create(
+  create(
+    recorder: Recorder,
     fields: NewAccount & { readonly isAdmin?: boolean | undefined },
-    receipt: Receipt,
   ): Promise<Account> {
-    return await this.#deps.accounts.create(fields, { isAdmin: fields.isAdmin ?? false, receipt });
+    return this.#deps.accounts.create(recorder, fields, { isAdmin: fields.isAdmin ?? false });
   }
 
   /**
@@ -75,50 +73,42 @@ export class Administration {
    * made before it changes nothing. Throws `invalid_request`, `account_not_found`, `insufficient_credits` (it
    * would fall below zero), `transfer_exists` (the id is of another adjustment), `write_conflict`.
    */
-  async credit(accountId: number, adjustment: Adjustment, receipt: Receipt): Promise<AdminAccount> {
+  async credit(call: Call, accountId: number, adjustment: Adjustment): Promise<AdminAccount> {
     const micro = toMicro(adjustment.amount, 'amount');
     if (micro === 0) throw invalidField('amount', 'must not be 0');
     demandPlainText('reason', adjustment.reason);
-    // One after the other: each expects the balance that the one before left.
-    return this.#locks.run(String(accountId), () => this.#adjust(accountId, { micro, adjustment }, receipt));
-  }
-
-  async #adjust(
-    accountId: number,
-    { micro, adjustment }: { readonly micro: number; readonly adjustment: Adjustment },
-    receipt: Receipt,
-  ): Promise<AdminAccount> {
-    const { store, metadata, clock } = this.#deps;
+    const { changes, clock } = this.#deps;
     const { transferId } = adjustment;
     const id =
       transferId === undefined ? `adjustment:${newId('op', clock)}` : `adjustment:given:${transferId}`;
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const row = await this.#find(accountId);
-      const before = Number(row.credits_micro);
-      const booking = adjustmentTransfer(id, { accountId, micro, adjustment });
-      if (transferId !== undefined && (await this.#isBooked(booking))) {
-        const answer = describeForAdmin(row);
-        await commitReceipt(metadata, receipt(answer));
-        return answer;
-      }
-      const after = before + micro;
-      demandBalance(row, after);
-      const answer = describeForAdmin({ ...row, credits_micro: after });
-      const ours = [
-        store.expectBalance(accountId, before),
-        ...this.#deps.transfer({ ...booking, at: clock.now() }),
-      ];
-      try {
-        await metadata.commit([...ours, ...receipt(answer)]);
-        if (micro > 0) this.#deps.creditsAdded?.(accountId);
-        return answer;
-      } catch (error) {
-        // The balance moved meanwhile: count anew.
-        if (error instanceof CommitRejected && error.index < ours.length) continue;
-        throw error;
-      }
-    }
-    throw new AppError('write_conflict', 'The balance keeps changing; try again');
+    const booking = adjustmentTransfer(id, {
+      accountId,
+      micro,
+      reason: adjustment.reason,
+      by: call.principal,
+    });
+    // One after the other: each expects the balance that the one before left.
+    return this.#locks.run(String(accountId), () =>
+      changes.run(call, async (change) => {
+        const row = await this.#find(accountId);
+        if (transferId !== undefined && (await this.#isBooked(booking))) return describeForAdmin(row);
+        return this.#book(change, { row, micro, booking });
+      }),
+    );
+  }
+
+  #book(
+    change: Change,
+    { row, micro, booking }: { readonly row: AccountRow; readonly micro: number; readonly booking: Booking },
+  ): AdminAccount {
+    const { store, clock, transfer, creditsAdded } = this.#deps;
+    const before = Number(row.credits_micro);
+    const after = before + micro;
+    demandBalance(row, after);
+    change.expect(store.expectBalance(row.id, before), 'retry');
+    change.addAll(transfer({ ...booking, at: clock.now() }), 'retry');
+    if (micro > 0) change.after(() => creditsAdded?.(row.id));
+    return describeForAdmin({ ...row, credits_micro: after });
   }
 
   /**
@@ -126,37 +116,29 @@ export class Administration {
    * `invalid_request` for oneself.
    */
   async suspend(
-    principal: Principal,
+    call: Call,
     target: { readonly accountId: number; readonly reason: string },
-    receipt: Receipt,
   ): Promise<AdminAccount> {
-    if (principal.accountId === target.accountId) {
+    if (call.principal.accountId === target.accountId) {
       throw new AppError('invalid_request', 'An administrator cannot suspend the account in use');
     }
     demandPlainText('reason', target.reason);
-    return await this.#setSuspended(target.accountId, target.reason, receipt);
+    return this.#setSuspended(call, target.accountId, target.reason);
   }
 
   /** Machines that its suspension stopped start again, given credits. Throws `account_not_found`. */
-  async resume(accountId: number, receipt: Receipt): Promise<AdminAccount> {
-    return await this.#setSuspended(accountId, null, receipt);
+  resume(recorder: Recorder, accountId: number): Promise<AdminAccount> {
+    return this.#setSuspended(recorder, accountId, null);
   }
 
   /** The account with its current key, which is made when there is none. Throws `account_not_found`. */
-  async showKey(accountId: number, receipt: Receipt): Promise<Account> {
-    const { apiKeys, metadata } = this.#deps;
-    const row = await this.#find(accountId);
-    const known = await apiKeys.current(accountId);
-    if (known !== null) {
-      const answer = describeAccount(row, known);
-      await commitReceipt(metadata, receipt(answer));
-      return answer;
-    }
-    const made = apiKeys.replaceAll(accountId);
-    const answer = describeAccount(row, made.text);
-    await metadata.commit([...made.statements, ...receipt(answer)]);
-    this.#deps.authenticator.forgetAccount(accountId);
-    return answer;
+  showKey(recorder: Recorder, accountId: number): Promise<Account> {
+    const { apiKeys, changes } = this.#deps;
+    return changes.run(recorder, async (change) => {
+      const row = await this.#find(accountId);
+      const key = (await apiKeys.current(accountId)) ?? apiKeys.replaceAll(change, accountId);
+      return describeAccount(row, key);
+    });
   }
 
   /**
@@ -164,23 +146,19 @@ export class Administration {
    * When a user who is no administrator took that name, the next free of `admin-2`, `admin-3`, … is used.
    */
   async ensureAdminKey(key: string): Promise<void> {
-    const { store, accounts, apiKeys, authenticator, metadata } = this.#deps;
+    const { store, accounts, apiKeys, authenticator, changes } = this.#deps;
     authenticator.allowPresetKey(key);
     for (let number = 1; ; number++) {
       const username = number === 1 ? 'admin' : `admin-${number}`;
       const row = await store.accountByUsername(username);
       if (row === undefined) {
-        const email = `${username}@localhost`;
-        await accounts.create(
-          { username, email },
-          { isAdmin: true, apiKey: key, claimEmail: false, receipt: noReceipt },
-        );
+        const fields = { username, email: `${username}@localhost` };
+        await accounts.create(UNASKED, fields, { isAdmin: true, apiKey: key, claimEmail: false });
         return;
       }
       if (row.is_admin === 0) continue;
       if ((await apiKeys.current(row.id)) !== key) {
-        await metadata.commit(apiKeys.replaceAll(row.id, key).statements);
-        authenticator.forgetAccount(row.id);
+        await changes.run(UNASKED, (change) => apiKeys.replaceAll(change, row.id, key));
       }
       return;
     }
@@ -207,24 +185,16 @@ export class Administration {
     return row;
   }
 
-  async #setSuspended(accountId: number, reason: string | null, receipt: Receipt): Promise<AdminAccount> {
-    const { store, metadata, authenticator, reactivation, accountChanged } = this.#deps;
-    const row = await this.#find(accountId);
-    const answer = describeForAdmin({
-      ...row,
-      is_active: reason === null ? 1 : 0,
-      suspended_reason: reason,
+  #setSuspended(recorder: Recorder, accountId: number, reason: string | null): Promise<AdminAccount> {
+    const { store, changes, authenticator, reactivation, accountChanged } = this.#deps;
+    return changes.run(recorder, async (change) => {
+      const row = await this.#find(accountId);
+      change.expect(store.setSuspended(accountId, reason), accountNotFound);
+      if (reason === null) change.addAll(reactivation(accountId));
+      change.after(() => authenticator.forgetAccount(accountId));
+      change.after(() => accountChanged?.(accountId));
+      return describeForAdmin({ ...row, is_active: reason === null ? 1 : 0, suspended_reason: reason });
     });
-    try {
-      const follows = reason === null ? reactivation(accountId) : [];
-      await metadata.commit([store.setSuspended(accountId, reason), ...follows, ...receipt(answer)]);
-    } catch (error) {
-      if (error instanceof CommitRejected && error.index === 0) throw accountNotFound();
-      throw error;
-    }
-    authenticator.forgetAccount(accountId);
-    accountChanged?.(accountId);
-    return answer;
   }
 }
 
@@ -232,10 +202,14 @@ type Booking = Omit<Parameters<Transfer>[0], 'at'>;
 
 function adjustmentTransfer(
   id: string,
-  made: { readonly accountId: number; readonly micro: number; readonly adjustment: Adjustment },
+  made: {
+    readonly accountId: number;
+    readonly micro: number;
+    readonly reason: string;
+    readonly by: Principal;
+  },
 ): Booking {
-  const { accountId, micro, adjustment } = made;
-  const { by, reason } = adjustment;
+  const { accountId, micro, reason, by } = made;
   const user = `account:${accountId}`;
   // The operator on the machine itself has no account.
   const who = by.accountId === 0 ? 'the operator' : `${by.username} (account ${by.accountId})`;
@@ -247,10 +221,6 @@ function adjustmentTransfer(
     code: micro > 0 ? 'admin_grant' : 'admin_withdrawal',
     reference: `by ${who}: ${reason}`,
   };
-}
-
-async function commitReceipt(metadata: Metadata, statements: readonly Statement[]): Promise<void> {
-  if (statements.length > 0) await metadata.commit(statements);
 }
 
 function demandBalance(row: AccountRow, after: number): void {

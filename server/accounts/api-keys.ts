@@ -1,7 +1,7 @@
 /** The account's own key: one current key, and after a rotation the older ones until their overlap ends. */
-import type { Principal } from '../calls/principal.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+import type { Call, Principal } from '../calls/principal.ts';
+import type { Change, Changes } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
@@ -14,11 +14,10 @@ import type { AccountStore, KeyRow } from './store.ts';
 
 /** Keys of one account, the current one included, that may live at once. */
 const MAX_MAIN_KEYS = 10;
-const ATTEMPTS = 5;
 
 export interface ApiKeysDeps {
   readonly store: AccountStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly cache: CredentialCache;
@@ -32,14 +31,14 @@ export interface IssuedKey {
 
 export class ApiKeys {
   readonly #store: AccountStore;
-  readonly #metadata: Metadata;
+  readonly #changes: Changes;
   readonly #clock: Clock;
   readonly #sealer: Sealer;
   readonly #cache: CredentialCache;
 
   constructor(deps: ApiKeysDeps) {
     this.#store = deps.store;
-    this.#metadata = deps.metadata;
+    this.#changes = deps.changes;
     this.#clock = deps.clock;
     this.#sealer = deps.sealer;
     this.#cache = deps.cache;
@@ -97,44 +96,35 @@ export class ApiKeys {
    * does every older one still in its overlap. Throws `scope_required`, `too_many_access_keys` (too many
    * overlaps), `write_conflict`.
    */
-  async rotate(principal: Principal, overlapSeconds: number, receipt: Receipt): Promise<RotatedKey> {
-    const { accountId } = principal;
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      await this.demandOwner(principal);
+  rotate(call: Call, overlapSeconds: number): Promise<RotatedKey> {
+    const { accountId } = call.principal;
+    return this.#changes.run(call, async (change) => {
+      await this.demandOwner(call.principal);
       const account = await this.#store.account(accountId);
       const old = await this.#currentRow(accountId);
-      if (account === undefined || old === undefined) break;
+      if (account === undefined || old === undefined) throw rotatedByOthers();
       const now = this.#clock.now();
       const endsAt = overlapSeconds === 0 ? null : now + overlapSeconds * 1000;
       if (endsAt !== null) await this.#demandRoom(accountId, now);
+      // Another rotation may be first. A session goes on with its key; the key that it ended does not.
+      change.expect(this.#store.endMainKeyAt(old.key_id, endsAt ?? now), 'retry');
+      if (endsAt === null) change.add(this.#store.deleteMainKeys(accountId));
       const issued = this.issue(accountId);
-      const answer: RotatedKey = {
+      change.add(issued.statement);
+      change.after(() => this.#cache.forgetAccount(accountId));
+      return {
         ...describeAccount(account, issued.text),
         previous_key_expires_at: formatTimeOrNull(endsAt),
       };
-      const statements = [
-        this.#store.endMainKeyAt(old.key_id, endsAt ?? now),
-        ...(endsAt === null ? [this.#store.deleteMainKeys(accountId)] : []),
-        issued.statement,
-        ...receipt(answer),
-      ];
-      try {
-        await this.#metadata.commit(statements);
-      } catch (error) {
-        // Another rotation was first. A session goes on with its key; the key that it ended does not.
-        if (error instanceof CommitRejected && error.index === 0) continue;
-        throw error;
-      }
-      this.#cache.forgetAccount(accountId);
-      return answer;
-    }
-    throw new AppError('write_conflict', 'The key is being rotated by another request');
+    });
   }
 
-  /** Statements that make `text`, or a new key, the account's only one. Forget the account after it. */
-  replaceAll(accountId: number, text?: string): { readonly text: string; readonly statements: Statement[] } {
+  /** Makes `text`, or a new key, the account's only one. Returns it. */
+  replaceAll(change: Change, accountId: number, text?: string): string {
     const issued = this.issue(accountId, text);
-    return { text: issued.text, statements: [this.#store.deleteMainKeys(accountId), issued.statement] };
+    change.addAll([this.#store.deleteMainKeys(accountId), issued.statement]);
+    change.after(() => this.#cache.forgetAccount(accountId));
+    return issued.text;
   }
 
   async #currentRow(accountId: number): Promise<KeyRow | undefined> {
@@ -149,6 +139,10 @@ export class ApiKeys {
       hint: 'Rotate without an overlap to end them all',
     });
   }
+}
+
+function rotatedByOthers(): AppError {
+  return new AppError('write_conflict', 'The key is being rotated by another request');
 }
 
 function apiKeyContext(keyId: string): string {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { NOBODY, type Principal } from '../calls/principal.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import type { Principal } from '../calls/principal.ts';
+import { NOBODY } from '../calls/principal.ts';
+import { Changes, UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import { Authenticator } from './authenticator.ts';
 import { AccountStore } from './store.ts';
@@ -20,7 +21,7 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 async function register() {
   const username = `user-${++made}`;
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  const account = await house.accounts.register(fields, noReceipt);
+  const account = await house.accounts.register(UNASKED, fields);
   return { id: account.id, username, key: account.api_key ?? '' };
 }
 
@@ -36,9 +37,9 @@ function counted(generationSize?: number) {
       all: (sql, ...params) => house.metadata.all(sql, ...params),
     },
   });
-  const { metadata, clock } = house;
+  const { changes, clock } = house;
   const size = generationSize === undefined ? {} : { generationSize };
-  return { authenticator: new Authenticator({ store, metadata, clock, ...size }), reads: () => reads };
+  return { authenticator: new Authenticator({ store, changes, clock, ...size }), reads: () => reads };
 }
 
 test('no credential is nobody', () => {
@@ -92,11 +93,11 @@ test('bad form or checksum is refused without a read; a well-formed unknown key 
 test('suspended at once, with the reason, on keys and sessions; resumed at once', async () => {
   const { id, username, key } = await register();
   const login = { name: username, password: 'a good password', address: '::1' };
-  const { token } = await house.sessions.login(login, noReceipt);
+  const { token } = await house.sessions.login(UNASKED, login);
   await house.authenticator.authenticate({ apiKey: key });
   await house.authenticator.authenticate({ sessionToken: token });
   const operator: Principal = { ...NOBODY, isAdmin: true };
-  await house.administration.suspend(operator, { accountId: id, reason: 'unpaid' }, noReceipt);
+  await house.administration.suspend(by(operator), { accountId: id, reason: 'unpaid' });
   for (const credentials of [{ apiKey: key }, { sessionToken: token }]) {
     await assert.rejects(
       async () => house.authenticator.authenticate(credentials),
@@ -105,10 +106,10 @@ test('suspended at once, with the reason, on keys and sessions; resumed at once'
       },
     );
   }
-  await assert.rejects(house.sessions.login(login, noReceipt), code('account_suspended'));
+  await assert.rejects(house.sessions.login(UNASKED, login), code('account_suspended'));
   const guess = { ...login, password: 'wrong password' };
-  await assert.rejects(house.sessions.login(guess, noReceipt), code('invalid_credentials'));
-  await house.administration.resume(id, noReceipt);
+  await assert.rejects(house.sessions.login(UNASKED, guess), code('invalid_credentials'));
+  await house.administration.resume(UNASKED, id);
   await house.authenticator.authenticate({ apiKey: key });
   await house.authenticator.authenticate({ sessionToken: token });
 });
@@ -130,7 +131,7 @@ test('what was read before a revocation is not remembered after it', async () =>
       all: (sql, ...params) => house.metadata.all(sql, ...params),
     },
   });
-  const authenticator = new Authenticator({ store, metadata: house.metadata, clock: house.clock });
+  const authenticator = new Authenticator({ store, changes: house.changes, clock: house.clock });
   const pending = Promise.resolve(authenticator.authenticate({ apiKey: key }));
   await house.metadata.commit([house.store.deleteMainKeys(id)]);
   authenticator.forgetAccount(id);
@@ -188,7 +189,8 @@ test('a failed flush loses nothing', async () => {
       return await house.metadata.commit(statements);
     },
   };
-  const authenticator = new Authenticator({ store: house.store, metadata, clock: house.clock });
+  const changes = new Changes({ metadata });
+  const authenticator = new Authenticator({ store: house.store, changes, clock: house.clock });
   await authenticator.authenticate({ apiKey: key });
   await assert.rejects(authenticator.flush(), /disk/);
   broken = false;

@@ -3,8 +3,11 @@
  * usual request costs two look-ups; whoever revokes, rotates, suspends or closes calls
  * forget… after its commit, and the credential is refused from then on.
  */
-import { type BucketLimit, NOBODY, type Principal, type Scope } from '../calls/principal.ts';
-import type { Awaitable, Metadata, Statement } from '../metadata/metadata.ts';
+import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
+import { NOBODY } from '../calls/principal.ts';
+import type { Changes } from '../metadata/change.ts';
+import type { Awaitable, Statement } from '../metadata/metadata.ts';
+import { WriteBehind } from '../metadata/write-behind.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { apiKeyTextProblem, hashSecret } from './api-key-text.ts';
@@ -15,7 +18,6 @@ export const SESSION_IDLE_MS = 7 * 24 * 3600_000;
 const MAX_SECRET_LENGTH = 512;
 /** Two generations of this many entries are kept. */
 const GENERATION_SIZE = 10_000;
-const TOUCHES_PER_COMMIT = 200;
 
 export interface Credentials {
   readonly apiKey?: string;
@@ -37,8 +39,6 @@ interface Entry {
   /** Infinity: never. */
   readonly expiresAt: number;
   lastSeenAt: number;
-  /** Used since the last flush. */
-  touched: boolean;
 }
 
 /** What an entry is remembered by, and how it is read when it is not remembered. */
@@ -49,7 +49,7 @@ interface Lookup {
 
 export interface AuthenticatorDeps {
   readonly store: AccountStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly generationSize?: number;
 }
@@ -61,7 +61,6 @@ export function sessionCredentialId(tokenHash: string): string {
 
 export class Authenticator implements CredentialCache {
   readonly #store: AccountStore;
-  readonly #metadata: Metadata;
   readonly #clock: Clock;
   readonly #generationSize: number;
   // Least-recently-used at the cost of a plain Map: what is used moves to the young generation, and when
@@ -70,14 +69,15 @@ export class Authenticator implements CredentialCache {
   #old = new Map<string, Entry>();
   /** Of secrets seen lately, good or bad: a hash never becomes wrong. */
   readonly #hashes = new Map<string, string>();
-  #touched: Entry[] = [];
+  /** By the hash of the secret. */
+  readonly #uses: WriteBehind<string, Entry>;
   #presetHash: string | undefined;
   /** Counts forgettings: what was read from the database before one must not be remembered after it. */
   #epoch = 0;
 
   constructor(deps: AuthenticatorDeps) {
     this.#store = deps.store;
-    this.#metadata = deps.metadata;
+    this.#uses = new WriteBehind({ changes: deps.changes, statementOf: (_, entry) => this.#touch(entry) });
     this.#clock = deps.clock;
     this.#generationSize = deps.generationSize ?? GENERATION_SIZE;
   }
@@ -127,17 +127,8 @@ export class Authenticator implements CredentialCache {
   }
 
   /** Stores the last uses collected since the last call. On failure they are kept for the next one. */
-  async flush(): Promise<void> {
-    while (this.#touched.length > 0) {
-      const batch = this.#touched.splice(0, TOUCHES_PER_COMMIT);
-      for (const entry of batch) entry.touched = false;
-      try {
-        await this.#metadata.commit(batch.map((entry) => this.#touch(entry)));
-      } catch (error) {
-        for (const entry of batch) this.#markTouched(entry);
-        throw error;
-      }
-    }
+  flush(): Promise<void> {
+    return this.#uses.flush();
   }
 
   #byKey(key: string): Awaitable<Principal> {
@@ -182,7 +173,7 @@ export class Authenticator implements CredentialCache {
       return undefined;
     }
     entry.lastSeenAt = now;
-    if (!entry.touched) this.#markTouched(entry);
+    this.#uses.note(entry.hash, entry);
     return entry.principal;
   }
 
@@ -196,7 +187,6 @@ export class Authenticator implements CredentialCache {
       principal: toPrincipal(row, via),
       expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
       lastSeenAt: row.last_seen_at,
-      touched: false,
     };
     const now = this.#clock.now();
     if (isOver(entry, now)) throw refuse();
@@ -205,7 +195,7 @@ export class Authenticator implements CredentialCache {
       throw new AppError('account_suspended', `This account is suspended${reason}`);
     }
     entry.lastSeenAt = now;
-    this.#markTouched(entry);
+    this.#uses.note(entry.hash, entry);
     if (epoch === this.#epoch) this.#remember(name, entry);
     return entry.principal;
   }
@@ -225,12 +215,6 @@ export class Authenticator implements CredentialCache {
         if (matches(entry)) generation.delete(name);
       }
     }
-  }
-
-  #markTouched(entry: Entry): void {
-    if (entry.touched) return;
-    entry.touched = true;
-    this.#touched.push(entry);
   }
 
   #touch(entry: Entry): Statement {

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { createEdge } from '../http/edge.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { adminRoutes } from './admin-routes.ts';
@@ -80,7 +81,7 @@ async function register(username = `user-${++made}`) {
 async function administrator() {
   const username = `admin-${++made}`;
   const fields = { username, email: `${username}@example.com`, isAdmin: true };
-  return (await house.administration.create(fields, () => [])).api_key ?? '';
+  return (await house.administration.create(UNASKED, fields)).api_key ?? '';
 }
 
 /** What an account shows beyond its registration, as long as it has credits. */

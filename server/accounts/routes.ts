@@ -53,8 +53,10 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       body: shapes.RegisterBody,
       responses: { 201: shapes.Registration },
       errors: ['username_taken', 'email_taken', 'overloaded'],
-      handler: ({ body: { username, email, password }, request: { address }, receipt }) =>
-        accounts.register({ username, email, password, address }, receipt),
+      handler: (call) => {
+        const { username, email, password } = call.body;
+        return accounts.register(call, { username, email, password, address: call.request.address });
+      },
     }),
     defineRoute({
       method: 'POST',
@@ -69,9 +71,10 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       body: shapes.LoginBody,
       responses: { 200: shapes.Account },
       errors: ['invalid_credentials', 'account_suspended', 'rate_limited', 'overloaded'],
-      handler: async ({ body, request, receipt }) => {
+      handler: async (call) => {
+        const { body, request } = call;
         const login = { name: loginName(body), password: body.password, address: request.address };
-        const { account, token } = await sessions.login(login, receipt);
+        const { account, token } = await sessions.login(call, login);
         const maxAgeSeconds = SESSION_MAX_MS / 1000;
         setCookie(request, renderSessionCookie({ token, secure: secureCookies, maxAgeSeconds }));
         return account;
@@ -88,9 +91,10 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       permission: 'public',
       responses: { 200: shapes.Empty },
       errors: ['cross_site_request'],
-      handler: async ({ request, receipt }) => {
+      handler: async (call) => {
+        const { request } = call;
         refuseCrossSite(request.raw);
-        const answer = await sessions.logout(readSessionCookie(request.headers.cookie), receipt);
+        const answer = await sessions.logout(call, readSessionCookie(request.headers.cookie));
         setCookie(request, renderEndedSessionCookie(secureCookies));
         return answer;
       },
@@ -126,8 +130,11 @@ function setupRoutes({ setupLinks, apiUrl }: AccountRoutesDeps): Route[] {
       body: shapes.SetupBody,
       responses: { 201: shapes.Account },
       errors: ['invalid_link', 'username_taken', 'email_taken', 'overloaded'],
-      handler: ({ body: { token, username, email, password }, request: { address }, receipt }) =>
-        setupLinks.setUp(token, { username, email, password, address }, receipt),
+      handler: (call) => {
+        const { token, username, email, password } = call.body;
+        const { address } = call.request;
+        return setupLinks.setUp(call, token, { username, email, password, address });
+      },
     }),
     defineRoute({
       method: 'GET',
@@ -176,13 +183,10 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       body: shapes.UpdateBody,
       responses: { 200: shapes.Account },
       errors: ['account_not_found', 'invalid_credentials', 'email_taken', 'write_conflict', 'overloaded'],
-      handler: ({ principal, body, request }) =>
-        accounts.update(principal, {
-          email: body.email,
-          password: body.password,
-          currentPassword: body.current_password,
-          address: request.address,
-        }),
+      handler: (call) => {
+        const { email, password, current_password: currentPassword } = call.body;
+        return accounts.update(call, { email, password, currentPassword, address: call.request.address });
+      },
     }),
     defineRoute({
       method: 'DELETE',
@@ -198,9 +202,11 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       permission: 'account:write',
       responses: { 200: shapes.ClosedAccount },
       errors: ['account_not_found'],
-      handler: async ({ principal, request }) => {
-        const closed = await accounts.close(principal);
-        if (principal.via === 'session') setCookie(request, renderEndedSessionCookie(secureCookies));
+      handler: async (call) => {
+        const closed = await accounts.close(call);
+        if (call.principal.via === 'session') {
+          setCookie(call.request, renderEndedSessionCookie(secureCookies));
+        }
         return closed;
       },
     }),
@@ -223,8 +229,7 @@ function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
       body: shapes.RotateBody,
       responses: { 200: shapes.RotatedKey },
       errors: ['too_many_access_keys', 'write_conflict'],
-      handler: ({ principal, body, receipt }) =>
-        apiKeys.rotate(principal, body.overlap_seconds ?? 0, receipt),
+      handler: (call) => apiKeys.rotate(call, call.body.overlap_seconds ?? 0),
     }),
   ];
 }
@@ -266,7 +271,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       maxBodyBytes: 256 * 1024, // a hundred prefixes
       responses: { 201: shapes.CreatedAccessKey },
       errors: ['too_many_access_keys'],
-      handler: ({ principal, body, receipt }) => accessKeys.create(principal, body, receipt),
+      handler: (call) => accessKeys.create(call, call.body),
     }),
     defineRoute({
       method: 'DELETE',
@@ -280,7 +285,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       params: shapes.AccessKeyPath,
       responses: { 200: shapes.RevokedAccessKey },
       errors: ['access_key_not_found'],
-      handler: ({ principal, params }) => accessKeys.revoke(principal, params.id),
+      handler: (call) => accessKeys.revoke(call, call.params.id),
     }),
   ];
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { noReceipt } from '../metadata/receipt.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
 
 let house: AccountHouse;
 before(async () => {
@@ -17,15 +17,16 @@ let made = 0;
 
 async function register() {
   const username = `User-${++made}`;
-  const account = await house.accounts.register(
-    { username, email: `${username}@Example.com`, password },
-    noReceipt,
-  );
+  const account = await house.accounts.register(UNASKED, {
+    username,
+    email: `${username}@Example.com`,
+    password,
+  });
   return { ...account, key: account.api_key ?? '' };
 }
 
 const login = (name: string, given = password, address = '10.0.0.1') =>
-  house.sessions.login({ name, password: given, address }, noReceipt);
+  house.sessions.login(UNASKED, { name, password: given, address });
 const bySession = async (sessionToken: string) => house.authenticator.authenticate({ sessionToken });
 
 test('login by name or e-mail in any case; last_login is set; every login has a new token', async () => {
@@ -177,11 +178,11 @@ test('logout ends that session only; again, or with nonsense, is no error', asyn
   const { username } = await register();
   const [one, two] = [(await login(username)).token, (await login(username)).token];
   await bySession(one);
-  assert.deepEqual(await house.sessions.logout(one, noReceipt), {});
+  assert.deepEqual(await house.sessions.logout(UNASKED, one), {});
   await assert.rejects(bySession(one), code('invalid_session'));
   await bySession(two);
-  await house.sessions.logout(one, noReceipt);
-  await house.sessions.logout(undefined, noReceipt);
+  await house.sessions.logout(UNASKED, one);
+  await house.sessions.logout(UNASKED, undefined);
 });
 
 test('a new password ends the other sessions and the old password', async () => {
@@ -189,7 +190,7 @@ test('a new password ends the other sessions and the old password', async () => 
   const [own, other] = [(await login(username)).token, (await login(username)).token];
   await bySession(other);
   const change = { password: 'another password', currentPassword: password, address: '10.0.0.1' };
-  await house.accounts.update(await bySession(own), change);
+  await house.accounts.update(by(await bySession(own)), change);
   await bySession(own);
   await assert.rejects(bySession(other), code('invalid_session'));
   await assert.rejects(login(username), code('invalid_credentials'));

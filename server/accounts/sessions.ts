@@ -1,7 +1,6 @@
 /** Logging in and out of the console. A session is an opaque token, stored as its hash. */
 import type { Principal } from '../calls/principal.ts';
-import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+import type { Changes, Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
@@ -32,7 +31,7 @@ export interface Login {
 
 export interface SessionsDeps {
   readonly store: AccountStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly passwords: Passwords;
   readonly throttle: LoginThrottle;
@@ -58,55 +57,51 @@ export class Sessions {
    * `invalid_credentials`, `rate_limited`, `account_suspended` (to who knows the password), `overloaded`.
    */
   async login(
+    recorder: Recorder,
     login: Login,
-    receipt: Receipt,
   ): Promise<{ readonly account: Account; readonly token: string }> {
     const row = await this.#checkPassword(login);
-    const { store, metadata, clock, apiKeys, cache } = this.#deps;
-    const now = clock.now();
+    const { store, changes, clock, apiKeys, cache } = this.#deps;
     const token = randomSecret(32).toString('base64url');
-    const account = describeAccount({ ...row, last_login: now }, await apiKeys.current(row.id));
-    const known = await store.sessions(row.id);
-    const surplus = known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1));
-    const session = {
-      tokenHash: hashSecret(token),
-      accountId: row.id,
-      createdAt: now,
-      expiresAt: now + SESSION_MAX_MS,
-    };
-    try {
-      await metadata.commit([
-        store.recordLogin(row.id, { passwordHash: row.password_hash, at: now }),
-        ...surplus.map((hash) => store.deleteSession(hash)),
-        store.insertSession(session),
-        ...receipt(account),
-      ]);
-    } catch (error) {
+    const account = await changes.run(recorder, async (change) => {
+      const now = clock.now();
       // Changed, suspended or closed since it was read: as if the login had come a moment later.
-      if (error instanceof CommitRejected && error.index === 0) throw wrong();
-      throw error;
-    }
-    for (const hash of surplus) cache.forgetCredential(sessionCredentialId(hash));
+      change.expect(store.recordLogin(row.id, { passwordHash: row.password_hash, at: now }), wrong);
+      const known = await store.sessions(row.id);
+      for (const hash of known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1))) {
+        change.add(store.deleteSession(hash));
+        change.after(() => cache.forgetCredential(sessionCredentialId(hash)));
+      }
+      change.add(
+        store.insertSession({
+          tokenHash: hashSecret(token),
+          accountId: row.id,
+          createdAt: now,
+          expiresAt: now + SESSION_MAX_MS,
+        }),
+      );
+      return describeAccount({ ...row, last_login: now }, await apiKeys.current(row.id));
+    });
     return { account, token };
   }
 
   /** Ends the session of `token`; one that is unknown or over is no error. */
-  async logout(token: string | undefined, receipt: Receipt): Promise<Record<string, never>> {
-    const { store, metadata, cache } = this.#deps;
-    const answer = {};
-    const hash = token === undefined ? undefined : hashSecret(token);
-    const statements = [...(hash === undefined ? [] : [store.deleteSession(hash)]), ...receipt(answer)];
-    if (statements.length > 0) await metadata.commit(statements);
-    if (hash !== undefined) cache.forgetCredential(sessionCredentialId(hash));
-    return answer;
+  logout(recorder: Recorder, token: string | undefined): Promise<Record<string, never>> {
+    const { store, changes, cache } = this.#deps;
+    return changes.run(recorder, (change) => {
+      if (token !== undefined) {
+        const hash = hashSecret(token);
+        change.add(store.deleteSession(hash));
+        change.after(() => cache.forgetCredential(sessionCredentialId(hash)));
+      }
+      return {};
+    });
   }
 
   /** Removes sessions, keys and set-up links that ended long enough ago. To be called now and then. */
   async sweep(): Promise<void> {
-    const { store, metadata, clock } = this.#deps;
-    await metadata.commit(
-      store.sweep(clock.now(), { idleMs: SESSION_IDLE_MS, keptMs: EXPIRED_KEYS_KEPT_MS }),
-    );
+    const { store, changes, clock } = this.#deps;
+    await changes.store(store.sweep(clock.now(), { idleMs: SESSION_IDLE_MS, keptMs: EXPIRED_KEYS_KEPT_MS }));
   }
 
   async #checkPassword({ name: given, password, address }: Login): Promise<AccountRow> {

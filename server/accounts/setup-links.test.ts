@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { permits } from '../calls/principal.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { openAccountHouse } from '../testing/account-house.ts';
 
@@ -14,22 +14,22 @@ test('one use makes the administrator; a refused attempt leaves the link good', 
   const { setupLinks, accounts } = house;
   assert.equal(await setupLinks.needsSetup(), true);
   const token = await setupLinks.createSetupLink();
-  await accounts.register({ ...fields, email: 'other@example.com' }, noReceipt);
+  await accounts.register(UNASKED, { ...fields, email: 'other@example.com' });
   assert.equal(await setupLinks.needsSetup(), true);
-  await assert.rejects(setupLinks.setUp('wrong', fields, noReceipt), code('invalid_link'));
-  await assert.rejects(setupLinks.setUp(token, fields, noReceipt), code('username_taken'));
+  await assert.rejects(setupLinks.setUp(UNASKED, 'wrong', fields), code('invalid_link'));
+  await assert.rejects(setupLinks.setUp(UNASKED, token, fields), code('username_taken'));
   await assert.rejects(
-    setupLinks.setUp(token, { ...fields, password: 'x' }, noReceipt),
+    setupLinks.setUp(UNASKED, token, { ...fields, password: 'x' }),
     code('invalid_request'),
   );
-  const admin = await setupLinks.setUp(token, { ...fields, username: 'boss' }, noReceipt);
+  const admin = await setupLinks.setUp(UNASKED, token, { ...fields, username: 'boss' });
   assert.equal(admin.is_admin, true);
   const principal = await house.authenticator.authenticate({ apiKey: admin.api_key ?? '' });
   assert.equal(permits(principal, 'admin'), true);
   assert.equal(await setupLinks.needsSetup(), false);
   await assert.rejects(setupLinks.createSetupLink(), code('administrator_exists'));
   const again = { ...fields, username: 'boss2', email: 'boss2@example.com' };
-  await assert.rejects(setupLinks.setUp(token, again, noReceipt), code('invalid_link'));
+  await assert.rejects(setupLinks.setUp(UNASKED, token, again), code('invalid_link'));
 });
 
 test('20 parallel uses make one administrator', async (t) => {
@@ -38,11 +38,11 @@ test('20 parallel uses make one administrator', async (t) => {
   const token = await house.setupLinks.createSetupLink();
   const results = await Promise.allSettled(
     Array.from({ length: 20 }, (_, i) =>
-      house.setupLinks.setUp(
-        token,
-        { ...fields, username: `boss${i}`, email: `boss${i}@example.com` },
-        noReceipt,
-      ),
+      house.setupLinks.setUp(UNASKED, token, {
+        ...fields,
+        username: `boss${i}`,
+        email: `boss${i}@example.com`,
+      }),
     ),
   );
   assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
@@ -55,9 +55,9 @@ test('30 minutes, and a newer link, end it', async (t) => {
   t.after(() => house.close());
   const first = await house.setupLinks.createSetupLink();
   const second = await house.setupLinks.createSetupLink();
-  await assert.rejects(house.setupLinks.setUp(first, fields, noReceipt), code('invalid_link'));
+  await assert.rejects(house.setupLinks.setUp(UNASKED, first, fields), code('invalid_link'));
   house.clock.advance(30 * 60_000);
-  await assert.rejects(house.setupLinks.setUp(second, fields, noReceipt), code('invalid_link'));
+  await assert.rejects(house.setupLinks.setUp(UNASKED, second, fields), code('invalid_link'));
   const stored = await house.metadata.all('SELECT 1 FROM setup_links WHERE token_hash = ?', second);
   assert.equal(stored.length, 0);
 });
@@ -68,7 +68,7 @@ test('an administrator who was made otherwise ends it', async (t) => {
   const token = await house.setupLinks.createSetupLink();
   assert.equal(await house.setupLinks.isGood(token), true);
   const chief = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  await house.administration.create(chief, noReceipt);
+  await house.administration.create(UNASKED, chief);
   assert.equal(await house.setupLinks.isGood(token), false);
-  await assert.rejects(house.setupLinks.setUp(token, fields, noReceipt), code('invalid_link'));
+  await assert.rejects(house.setupLinks.setUp(UNASKED, token, fields), code('invalid_link'));
 });

@@ -1,6 +1,5 @@
 /** The first administrator: made by who holds the one-use link that the first start prints. */
-import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
@@ -15,7 +14,7 @@ const LINK_LIFE_MS = 30 * 60_000;
 export interface SetupLinksDeps {
   readonly store: AccountStore;
   readonly setupLinkStore: SetupLinkStore;
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly clock: Clock;
   readonly accounts: Accounts;
 }
@@ -34,13 +33,13 @@ export class SetupLinks {
 
   /** A new token, good once and for 30 minutes. Earlier ones end. Throws `administrator_exists`. */
   async createSetupLink(): Promise<string> {
-    const { setupLinkStore, metadata, clock } = this.#deps;
+    const { setupLinkStore, changes, clock } = this.#deps;
     if (!(await this.needsSetup()))
       throw new AppError('administrator_exists', 'A set-up link is only for the first administrator', {
         hint: 'cloudlet admin create makes further ones on the machine itself',
       });
     const token = randomSecret(32).toString('base64url');
-    await metadata.commit(setupLinkStore.replace(hashSecret(token), clock.now() + LINK_LIFE_MS));
+    await changes.store(setupLinkStore.replace(hashSecret(token), clock.now() + LINK_LIFE_MS));
     return token;
   }
 
@@ -52,19 +51,11 @@ export class SetupLinks {
   }
 
   /** Throws `invalid_link` (unknown, used, expired) and, with the link still good, as Accounts.create. */
-  async setUp(token: string, fields: NewAccount, receipt: Receipt): Promise<Account> {
+  async setUp(recorder: Recorder, token: string, fields: NewAccount): Promise<Account> {
     const { setupLinkStore, accounts } = this.#deps;
     if (!(await this.isGood(token))) throw invalidLink();
-    try {
-      return await accounts.create(fields, {
-        isAdmin: true,
-        precede: [setupLinkStore.use(hashSecret(token))],
-        receipt,
-      });
-    } catch (error) {
-      if (error instanceof CommitRejected && error.index === 0) throw invalidLink();
-      throw error;
-    }
+    const precede = (change: Change) => change.expect(setupLinkStore.use(hashSecret(token)), invalidLink);
+    return accounts.create(recorder, fields, { isAdmin: true, precede });
   }
 }
 

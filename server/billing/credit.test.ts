@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { openAccountHouse } from '../testing/account-house.ts';
 import { Credit } from './credit.ts';
@@ -9,7 +10,7 @@ test('an account pays while a micro-credit is left; an unknown one never, nor on
   const house = await openAccountHouse();
   try {
     const fields = { username: 'payer', email: 'payer@example.org', password: 'correct horse' };
-    const { id } = await house.accounts.register(fields, () => []);
+    const { id } = await house.accounts.register(UNASKED, fields);
     const credit = new Credit({ store: new CreditStore(house.metadata) });
     const set = (micro: number | bigint) =>
       house.metadata.commit([

@@ -62,12 +62,13 @@ export type AccountParts = Awaited<ReturnType<typeof buildAccounts>>;
 export async function buildAccounts({ config, clock, base, credits }: AccountsDeps) {
   const { metadata, keys } = base;
   const store = new AccountStore({ reads: metadata });
-  const authenticator = new Authenticator({ store, metadata, clock });
+  const changes = new Changes({ metadata });
+  const authenticator = new Authenticator({ store, changes, clock });
   const passwords = new Passwords({ blocklist: readBlocklist(config.passwordBlocklist) });
   const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
   const shared = {
     store,
-    metadata,
+    changes,
     clock,
     sealer: keys,
     cache: authenticator,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
-import { noReceipt } from '../metadata/receipt.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
 import { Operations } from './operations.ts';
@@ -25,7 +25,7 @@ after(() => house.close());
 
 async function principal(username: string): Promise<Principal> {
   const account = { username, email: `${username}@x.org`, password: 'correct horse' };
-  const { id } = await house.accounts.register(account, noReceipt);
+  const { id } = await house.accounts.register(UNASKED, account);
   return { ...NOBODY, accountId: id, via: 'key', scopes: ['*'], credentialId: username };
 }
 

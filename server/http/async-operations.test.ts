@@ -7,7 +7,7 @@ import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
 import { OperationsStore } from '../calls/operations-store.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
@@ -63,7 +63,7 @@ before(async () => {
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const account = { username: 'ann', email: 'ann@x.org', password: 'correct horse' };
-  key = (await house.accounts.register(account, noReceipt)).api_key ?? '';
+  key = (await house.accounts.register(UNASKED, account)).api_key ?? '';
 });
 after(async () => {
   await app.close();

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
-import { noReceipt } from '../metadata/receipt.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
 import { type LinkQuery, Links, type LinkTarget } from './links.ts';
 
 let house: AccountHouse;
@@ -21,9 +21,9 @@ before(async () => {
   house = await openAccountHouse();
   links = newLinks();
   const fields = { username: 'ada', email: 'ada@example.org', password };
-  const { api_key } = await house.accounts.register(fields, noReceipt);
+  const { api_key } = await house.accounts.register(UNASKED, fields);
   owner = await house.authenticator.authenticate({ apiKey: api_key ?? '' });
-  const { token } = await house.sessions.login({ name: 'ada', password, address: '::1' }, noReceipt);
+  const { token } = await house.sessions.login(UNASKED, { name: 'ada', password, address: '::1' });
   session = await house.authenticator.authenticate({ sessionToken: token });
   objectId = newId('obj', house.clock);
   versionId = newId('ver', house.clock);
@@ -43,7 +43,7 @@ function newLinks(): Links {
 async function newKey(expiresIn?: number): Promise<Principal> {
   const ends = expiresIn === undefined ? {} : { expires_in: expiresIn };
   const body = { name: 'k', scopes: ['storage:read' as const], ...ends };
-  const { api_key } = await house.accessKeys.create(owner, body, noReceipt);
+  const { api_key } = await house.accessKeys.create(by(owner), body);
   return await house.authenticator.authenticate({ apiKey: api_key });
 }
 
@@ -142,7 +142,7 @@ test('revoking a key ends its links at once, and no others', async () => {
   const sign = async (by: Principal) => read((await links.sign(by, { objectId }, 3600)).query);
   const [first, second] = [await sign(one), await sign(two)];
   for (const query of [first, second]) await links.check(objectId, query);
-  await house.accessKeys.revoke(owner, one.credentialId);
+  await house.accessKeys.revoke(by(owner), one.credentialId);
   await assert.rejects(links.check(objectId, first), /key .* has ended/);
   await links.check(objectId, second);
 });
@@ -152,14 +152,14 @@ test('who replaces the own key ends its links and those of sessions; an overlap 
   const byKey = await sign(owner);
   const bySession = await sign(session);
   const other = await sign(await newKey());
-  await house.apiKeys.rotate(session, 600, noReceipt);
+  await house.apiKeys.rotate(by(session), 600);
   const later = await sign(session);
   house.clock.advance(599_000);
   for (const query of [byKey, bySession]) await links.check(objectId, query);
   house.clock.advance(1000);
   for (const query of [byKey, bySession]) await refuses(objectId, query);
   await links.check(objectId, later);
-  await house.apiKeys.rotate(session, 0, noReceipt);
+  await house.apiKeys.rotate(by(session), 0);
   await refuses(objectId, later);
   await links.check(objectId, other);
 });

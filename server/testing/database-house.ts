@@ -8,6 +8,7 @@ import type { Engine } from '../databases/engine.ts';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { noReceipt } from '../metadata/receipt.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -78,7 +79,7 @@ export async function openDatabaseHouse() {
     /** Calls of a new account. */
     async newCall(username: string): Promise<Call> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-      const { id } = await accounts.register(fields, () => []);
+      const { id } = await accounts.register(UNASKED, fields);
       const principal = {
         accountId: id,
         username,

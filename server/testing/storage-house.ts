@@ -5,6 +5,7 @@ import type { Accounts } from '../accounts/accounts.ts';
 import { buildBilling } from '../build/billing.ts';
 import type { Principal } from '../calls/principal.ts';
 import { FileBlobs, type FileBlobsDeps } from '../drivers/blobs-file/blobs-file.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs.ts';
 import { JobRunsStore } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -132,7 +133,7 @@ export interface NewObject extends Partial<Naming> {
 /** A new account, as its own key's principal. */
 async function newPrincipal(accounts: Accounts, username: string): Promise<Principal> {
   const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-  const { id } = await accounts.register(fields, () => []);
+  const { id } = await accounts.register(UNASKED, fields);
   const rights = {
     isAdmin: false,
     scopes: ['*'],

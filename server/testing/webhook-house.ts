@@ -1,7 +1,7 @@
 /** Everything of webhooks on a real database, with a clock that obeys. For tests. */
 import type { Principal } from '../calls/principal.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
-import { Changes } from '../metadata/change.ts';
+import { Changes, UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { systemClock } from '../platform/clock.ts';
 import { Deliveries } from '../webhooks/deliveries.ts';
@@ -60,7 +60,7 @@ export async function openWebhookHouse() {
     /** A new account, as its own key's principal. */
     async newPrincipal(username: string): Promise<Principal> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-      const { id } = await accounts.register(fields, () => []);
+      const { id } = await accounts.register(UNASKED, fields);
       const rights = {
         isAdmin: false,
         scopes: ['*'],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { NOBODY } from '../../calls/principal.ts';
+import { UNASKED } from '../../metadata/change.ts';
 import { SamplesStore } from '../../metadata/samples-store.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
@@ -38,7 +39,7 @@ let metrics: Metrics;
 beforeEach(async () => {
   house = await openAccountHouse();
   const fields = { username: 'owner', email: 'o@example.org', password: 'correct horse' };
-  accountId = (await house.accounts.register(fields, () => [])).id;
+  accountId = (await house.accounts.register(UNASKED, fields)).id;
   vms = [];
   asked.length = 0;
   engine.clear();
