@@ -201,11 +201,11 @@ export class UsageStore {
     };
   }
 
-  /** Adds to the window when it is there. */
+  /** Adds to the window when it is there. It shows the name that the resource had last. */
   addToWindow(row: WindowRow): Statement {
     return {
       sql: `INSERT INTO usage_windows (${WINDOW}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT DO UPDATE SET quantity = quantity + excluded.quantity,
+            ON CONFLICT DO UPDATE SET name = excluded.name, quantity = quantity + excluded.quantity,
               cost_micro = cost_micro + excluded.cost_micro`,
       params: [
         ...[row.account_id, row.window_start, row.meter, row.resource_id, row.name, row.variant],

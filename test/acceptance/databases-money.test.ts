@@ -89,9 +89,12 @@ test('what a database takes is measured, shown, and charged by the GB-hour', asy
   await owner.user.expect(200, path, { method: 'PATCH', json: { name: 'store' } });
   const used = await eventually('its use', async () => {
     const report = await owner.user.expect(200, '/api/billing/usage');
-    return report.items.find((one: { quantity: number }) => one.quantity > 0);
+    // What was counted before the change of name is shown with it as soon as more is.
+    return report.items.find(
+      (one: { name: string; quantity: number }) => one.quantity > 0 && one.name === 'store',
+    );
   });
-  assert.deepEqual([used.name, used.meter], ['store', 'database.storage']);
+  assert.equal(used.meter, 'database.storage');
   await owner.user.expect(200, path, { method: 'DELETE' });
   assert.deepEqual((await owner.user.expect(200, '/api/billing/estimate')).items, []);
 });

@@ -54,7 +54,7 @@ async function notesIn(
       return await pool.query<RowDataPacket[] & ResultSetHeader>(sql, values);
     } catch (error) {
       // Who comes next does so by a new connection.
-      if (!ENDED.includes(String((error as { code?: string }).code)) || sql.startsWith('INSERT')) throw error;
+      if (!ENDED.includes(String((error as { code?: string }).code))) throw error;
       return pool.query<RowDataPacket[] & ResultSetHeader>(sql, values);
     }
   };
