@@ -182,7 +182,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'return (async (work) => work())(async () => {',
       },
       {
-        file: 'server/storage/store.ts',
+        file: 'server/storage/object-sql.ts',
         find: `
       sql: 'UPDATE objects SET current = ? WHERE id = ? AND current IS ?',
       params: [to, object, from],
@@ -192,12 +192,12 @@ export const SABOTAGES: readonly Sabotage[] = [
       params: [to, object, from],`,
       },
       {
-        file: 'server/storage/store.ts',
+        file: 'server/storage/object-sql.ts',
         find: "sql: 'DELETE FROM versions WHERE id = ?', params: [id], expectChanges: 1 }",
         replace: "sql: 'DELETE FROM versions WHERE id = ?', params: [id] }",
       },
       {
-        file: 'server/storage/store.ts',
+        file: 'server/storage/object-sql.ts',
         find: "WHERE id = ?', params: [blob], expectChanges: 1 }",
         replace: "WHERE id = ? AND refs > 0', params: [blob] }",
       },

@@ -12,7 +12,7 @@ import type { Principal } from '../calls/principal.ts';
 import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import { type Config, poolThreads } from '../config/config.ts';
-import { FileBlobs } from '../drivers/blobs-file/blobs-file.ts';
+import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SqliteThreads } from '../drivers/metadata-sqlite/sqlite-threads.ts';
@@ -38,7 +38,7 @@ import { assertWritable } from '../platform/writable.ts';
 import { gaugeLoopDelay } from '../status/event-loop-delay.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import { Status } from '../status/status.ts';
-import type { Blobs } from '../storage/blobs.ts';
+import type { BlobStore } from '../storage/blobs.ts';
 import { Links } from '../storage/links.ts';
 import { buildBilling, buildCredits, buildReports, startBilling } from './billing.ts';
 import { buildCompute, closeCompute, startCompute } from './compute.ts';
@@ -98,7 +98,7 @@ interface Foundations {
   readonly room: DiskRoom;
   /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
-  readonly blobs: Blobs;
+  readonly blobs: BlobStore;
   readonly hostMetrics: HostMetrics;
   readonly linkSecret: Uint8Array;
   readonly secrets: Secrets;
@@ -340,7 +340,7 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const linkSecret = await secrets.get('links');
     const directory = join(dataDir, 'blobs');
     const blobs = await step('object store', () =>
-      FileBlobs.open({
+      FileBlobStore.open({
         directory,
         threads: config.blobThreads,
         clock,

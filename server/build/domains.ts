@@ -28,20 +28,20 @@ import type { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import { isWritable } from '../platform/writable.ts';
 import { AccessTimes } from '../storage/access-times.ts';
-import type { Blobs } from '../storage/blobs.ts';
-import { BlobsStore } from '../storage/blobs-store.ts';
+import { BlobSql } from '../storage/blob-sql.ts';
+import type { BlobStore } from '../storage/blobs.ts';
+import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
-import { BucketStore } from '../storage/buckets-store.ts';
 import { Contents } from '../storage/contents.ts';
 import { Egress } from '../storage/egress.ts';
 import { Emptying } from '../storage/emptying.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Inspection } from '../storage/inspection.ts';
 import { Listing } from '../storage/listing.ts';
+import { ObjectSql } from '../storage/object-sql.ts';
 import { Objects } from '../storage/objects.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import type { StorageBilling } from '../storage/storage-billing.ts';
-import { ObjectStore } from '../storage/store.ts';
 import { Sweeper } from '../storage/sweeper.ts';
 import { Deliveries } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
@@ -100,7 +100,7 @@ export interface StorageDeps {
   readonly clock: Clock;
   readonly base: {
     readonly metadata: Metadata;
-    readonly blobs: Blobs;
+    readonly blobs: BlobStore;
     readonly keys: MasterKeys;
     readonly alarms: Alarms;
     /** Throws when so many bytes more must not be stored. */
@@ -118,14 +118,14 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
   const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
-  const store = new ObjectStore(metadata);
-  const bucketStore = new BucketStore(metadata);
-  const blobsStore = new BlobsStore(metadata);
-  const shared = { metadata, store, bucketStore, blobs, clock, wrapKey, unwrapKey, billing };
+  const store = new ObjectSql(metadata);
+  const bucketSql = new BucketSql(metadata);
+  const blobSql = new BlobSql(metadata);
+  const shared = { metadata, store, bucketSql, blobs, clock, wrapKey, unwrapKey, billing };
   const hot = new HotContents();
   const egress = new Egress(shared);
   const accessTimes = new AccessTimes(shared);
-  const buckets = new Buckets({ ...shared, store: bucketStore });
+  const buckets = new Buckets({ ...shared, store: bucketSql });
   const objects = new Objects({
     ...shared,
     hot,
@@ -146,14 +146,14 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     emptying: new Emptying({ buckets, objects, store }),
     sweeper: new Sweeper({
       metadata,
-      store: blobsStore,
+      store: blobSql,
       blobs,
       clock,
       graceMs: garbageGraceMs,
       isWritable: () => isWritable(alarms),
       isHeld,
     }),
-    scrubber: new Scrubber({ metadata, store: blobsStore, blobs, runs, alarms, clock, unwrapKey }),
+    scrubber: new Scrubber({ metadata, store: blobSql, blobs, runs, alarms, clock, unwrapKey }),
   };
 }
 

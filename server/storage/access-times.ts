@@ -4,11 +4,11 @@
  */
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { ObjectStore } from './store.ts';
+import type { ObjectSql } from './object-sql.ts';
 
 export interface AccessTimesDeps {
   readonly metadata: Metadata;
-  readonly store: ObjectStore;
+  readonly store: ObjectSql;
   readonly clock: Clock;
 }
 

@@ -70,7 +70,7 @@ export interface StoredBlob {
   readonly modifiedAt: number;
 }
 
-export interface Blobs {
+export interface BlobStore {
   /**
    * Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error and
    * `out_of_space` when the disk is nearly full.

@@ -3,7 +3,7 @@ import type { Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import type { BucketRow, BucketStore } from './buckets-store.ts';
+import type { BucketRow, BucketSql } from './bucket-sql.ts';
 import { formatSize } from './format-size.ts';
 import { requireBucketName } from './names.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
@@ -16,7 +16,7 @@ const QUOTA_TRIES = 50;
 
 export interface BucketsDeps {
   readonly metadata: Metadata;
-  readonly store: BucketStore;
+  readonly store: BucketSql;
   readonly clock: Clock;
   readonly billing: Pick<StorageBilling, 'require' | 'bucketCreated' | 'bucketDeleted'>;
 }

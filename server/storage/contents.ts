@@ -2,16 +2,16 @@
 import { mayTouch, type Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import type { AccessTimes } from './access-times.ts';
-import type { BlobRange, BlobSink, Blobs } from './blobs.ts';
+import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';
 import type { Egress } from './egress.ts';
 import type { HotContents } from './hot-contents.ts';
+import type { ContentRow, ObjectSql } from './object-sql.ts';
 import { notFound } from './objects.ts';
-import type { ContentRow, ObjectStore } from './store.ts';
 import { openInline } from './upload.ts';
 
 export interface ContentsDeps {
-  readonly store: ObjectStore;
-  readonly blobs: Blobs;
+  readonly store: ObjectSql;
+  readonly blobs: BlobStore;
   readonly accessTimes: AccessTimes;
   readonly hot: HotContents;
   readonly egress: Egress;
@@ -92,7 +92,7 @@ export class Contents {
     return row.wrapped_key === null ? null : this.#deps.unwrapKey(row.wrapped_key);
   }
 
-  /** Hands the verified bytes of `range` to `sink`; see Blobs.read. */
+  /** Hands the verified bytes of `range` to `sink`; see BlobStore.read. */
   async read(content: Content, { range, sink, signal }: ContentRead): Promise<void> {
     const { row } = content;
     if (content.inline) {

@@ -2,17 +2,17 @@
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type Buckets, limitedKey } from './buckets.ts';
+import type { ObjectSql } from './object-sql.ts';
 import type { Objects } from './objects.ts';
 import type { Bucket } from './schema.ts';
-import type { ObjectStore } from './store.ts';
 
 const AT_ONCE = 64;
 const TRIES = 10;
 
 export class Emptying {
-  readonly #deps: { buckets: Buckets; objects: Objects; store: ObjectStore };
+  readonly #deps: { buckets: Buckets; objects: Objects; store: ObjectSql };
 
-  constructor(deps: { buckets: Buckets; objects: Objects; store: ObjectStore }) {
+  constructor(deps: { buckets: Buckets; objects: Objects; store: ObjectSql }) {
     this.#deps = deps;
   }
 

@@ -2,8 +2,8 @@
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { AccessTimes } from './access-times.ts';
 import { formatSize } from './format-size.ts';
+import type { EntryRow } from './object-sql.ts';
 import type { ObjectEntry } from './schema.ts';
-import type { EntryRow } from './store.ts';
 
 /** One entry; with `versions`, the members that tell versions apart. */
 export function presentEntry(row: EntryRow, accessTimes: AccessTimes, versions: boolean): ObjectEntry {

@@ -2,9 +2,9 @@
 import type { Principal } from '../calls/principal.ts';
 import type { AccessTimes } from './access-times.ts';
 import { presentEntry } from './entries.ts';
+import type { ObjectSql } from './object-sql.ts';
 import { notFound, type Objects } from './objects.ts';
 import type { ObjectDetails } from './schema.ts';
-import type { ObjectStore } from './store.ts';
 
 /** Some of an object's versions, and where those after them begin. */
 interface Description {
@@ -20,9 +20,9 @@ export interface VersionPage {
 }
 
 export class Inspection {
-  readonly #deps: { objects: Objects; store: ObjectStore; accessTimes: AccessTimes };
+  readonly #deps: { objects: Objects; store: ObjectSql; accessTimes: AccessTimes };
 
-  constructor(deps: { objects: Objects; store: ObjectStore; accessTimes: AccessTimes }) {
+  constructor(deps: { objects: Objects; store: ObjectSql; accessTimes: AccessTimes }) {
     this.#deps = deps;
   }
 

@@ -2,14 +2,14 @@
 import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import type { AccessTimes } from './access-times.ts';
+import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
-import type { BucketRow } from './buckets-store.ts';
 import { presentEntry } from './entries.ts';
+import type { EntryRow, ObjectSql } from './object-sql.ts';
 import type { ObjectEntry } from './schema.ts';
-import type { EntryRow, ObjectStore } from './store.ts';
 
 export interface ListingDeps {
-  readonly store: ObjectStore;
+  readonly store: ObjectSql;
   readonly buckets: Buckets;
   readonly accessTimes: AccessTimes;
 }

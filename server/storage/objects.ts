@@ -9,23 +9,23 @@ import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { KeyLocks } from '../platform/keyed-mutex.ts';
-import type { Blobs } from './blobs.ts';
+import type { BlobStore } from './blobs.ts';
+import type { BucketDelta, BucketRow, BucketSql } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
-import type { BucketDelta, BucketRow, BucketStore } from './buckets-store.ts';
 import { formatSize } from './format-size.ts';
 import type { HotContents } from './hot-contents.ts';
 import { requireObjectName } from './names.ts';
+import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
-import type { ObjectRow, ObjectStore, VersionRow } from './store.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
 
 export interface ObjectsDeps {
   readonly metadata: Metadata;
-  readonly store: ObjectStore;
-  readonly bucketStore: BucketStore;
+  readonly store: ObjectSql;
+  readonly bucketSql: BucketSql;
   readonly buckets: Buckets;
-  readonly blobs: Blobs;
+  readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
   readonly billing: Pick<StorageBilling, 'require' | 'bytesKept'>;
@@ -257,8 +257,8 @@ export class Objects {
 
   /** The counters of bucket and account, and what is charged for them. */
   async #count(bucket: BucketRow, delta: BucketDelta): Promise<Statement[]> {
-    const { bucketStore, billing } = this.#deps;
-    return [...bucketStore.count(bucket, delta), ...(await billing.bytesKept(bucket, delta.totalBytes))];
+    const { bucketSql, billing } = this.#deps;
+    return [...bucketSql.count(bucket, delta), ...(await billing.bytesKept(bucket, delta.totalBytes))];
   }
 
   async #requireVersion(id: number, objectId: string): Promise<VersionRow> {

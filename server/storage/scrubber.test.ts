@@ -96,14 +96,14 @@ test('stopped in the middle, the next run goes on and counts everything once', a
   await Promise.all(sizes.map((size) => put('plain', `f${size}`, size)));
   const first = house.openScrubber();
   const stopsAfter = 120;
-  const { blobsStore } = house;
-  const page = blobsStore.page.bind(blobsStore);
-  blobsStore.page = (after, limit) => {
+  const { blobSql } = house;
+  const page = blobSql.page.bind(blobSql);
+  blobSql.page = (after, limit) => {
     if (after >= stopsAfter - 100 && after > 0) first.stop();
     return page(after, limit);
   };
   await assert.rejects(first.run(FAST), (error) => isAppError(error, 'shutting_down'));
-  blobsStore.page = page;
+  blobSql.page = page;
   const status = await first.status();
   assert.ok(status.finished_at === null && status.started_at !== null && !status.running);
   assert.ok(status.checked_blobs > 0 && status.checked_blobs < sizes.length);

@@ -8,14 +8,14 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import type { Blobs } from './blobs.ts';
-import type { BlobRow, BlobsStore, DamageRow } from './blobs-store.ts';
+import type { BlobRow, BlobSql, DamageRow } from './blob-sql.ts';
+import type { BlobStore } from './blobs.ts';
 import { openInline } from './upload.ts';
 
 export interface ScrubberDeps {
   readonly metadata: Metadata;
-  readonly store: BlobsStore;
-  readonly blobs: Blobs;
+  readonly store: BlobSql;
+  readonly blobs: BlobStore;
   readonly runs: JobRuns;
   readonly alarms: Alarms;
   readonly clock: Clock;

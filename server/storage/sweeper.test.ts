@@ -45,7 +45,7 @@ test('a deleted blob keeps its file through the grace, and no longer', async () 
   assert.equal(await sweeper.sweepGarbage(), 1);
   assert.ok(!(await files()).has(file));
   assert.deepEqual(await house.metadata.all('SELECT blob FROM blob_garbage'), []);
-  assert.equal(await house.blobsStore.isKnown(file), false);
+  assert.equal(await house.blobSql.isKnown(file), false);
   assert.equal(await sweeper.sweepGarbage(), 0);
 });
 
@@ -66,7 +66,7 @@ test('garbage that is named again stays, and does not hold up the rest', async (
   house.clock.advance(TEST_GRACE_MS);
   assert.equal(await house.openSweeper().sweepGarbage(), 1);
   assert.ok((await files()).has(file));
-  assert.ok(await house.blobsStore.isKnown(file));
+  assert.ok(await house.blobSql.isKnown(file));
 });
 
 test('an orphan goes when it is older than the grace; what a row names or a writer holds stays', async () => {

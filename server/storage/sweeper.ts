@@ -5,13 +5,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Blobs } from './blobs.ts';
-import type { BlobsStore } from './blobs-store.ts';
+import type { BlobSql } from './blob-sql.ts';
+import type { BlobStore } from './blobs.ts';
 
 export interface SweeperDeps {
   readonly metadata: Metadata;
-  readonly store: BlobsStore;
-  readonly blobs: Blobs;
+  readonly store: BlobSql;
+  readonly blobs: BlobStore;
   readonly clock: Clock;
   /** A file younger than this may belong to an upload about to be committed. */
   readonly graceMs: number;

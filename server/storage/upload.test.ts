@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
-import type { Blobs, BlobWriter } from './blobs.ts';
+import type { BlobStore, BlobWriter } from './blobs.ts';
 import { INLINE_MAX_BYTES, openInline, type ReceivedBytes, Upload, type UploadDeps } from './upload.ts';
 
 let house: StorageHouse;
@@ -134,7 +134,7 @@ test('an upload aborted while its file is being made leaves nothing behind and n
   const before = await storedNames();
   const made = Promise.withResolvers<void>();
   const writers: BlobWriter[] = [];
-  const create = async (options: Parameters<Blobs['create']>[0]) => {
+  const create = async (options: Parameters<BlobStore['create']>[0]) => {
     await made.promise;
     writers.push(await house.blobs.create(options));
     return writers[0] as BlobWriter;

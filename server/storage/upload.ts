@@ -7,15 +7,15 @@ import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
-import type { Blobs, BlobWriter } from './blobs.ts';
-import type { NewBlob } from './store.ts';
+import type { BlobStore, BlobWriter } from './blobs.ts';
+import type { NewBlob } from './object-sql.ts';
 
 export const INLINE_MAX_BYTES = 16 * 1024;
 /** Upper bound for one version's rows and index entries. */
 const ROW_OVERHEAD_BYTES = 4096;
 
 export interface UploadDeps {
-  readonly blobs: Pick<Blobs, 'create'>;
+  readonly blobs: Pick<BlobStore, 'create'>;
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertRoom: (bytes: number) => void;

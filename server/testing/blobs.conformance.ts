@@ -1,4 +1,4 @@
-/** What any Blobs driver must do. A driver's own test calls this with a way to open it. */
+/** What any BlobStore driver must do. A driver's own test calls this with a way to open it. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { isAppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
-import type { BlobRef, Blobs } from '../storage/blobs.ts';
+import type { BlobRef, BlobStore } from '../storage/blobs.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -18,7 +18,7 @@ export interface StoredRef extends BlobRef {
 
 /** Writes `content` in pieces of `stepBytes` and waits when told to. */
 export async function storeBlob(
-  blobs: Blobs,
+  blobs: BlobStore,
   content: Buffer,
   { dataKey = null, stepBytes = 64 * KIB }: { dataKey?: Uint8Array | null; stepBytes?: number } = {},
 ): Promise<StoredRef> {
@@ -39,7 +39,7 @@ export async function storeBlob(
 
 /** Everything the sink saw, even of a read that then failed. */
 export async function readBlob(
-  blobs: Blobs,
+  blobs: BlobStore,
   ref: BlobRef,
   range = { start: 0, end: ref.sizeBytes },
 ): Promise<{ bytes: Buffer; error: unknown }> {
@@ -55,22 +55,22 @@ export async function readBlob(
   return { bytes: Buffer.concat(seen), error };
 }
 
-async function assertReads(blobs: Blobs, ref: StoredRef, range?: { start: number; end: number }) {
+async function assertReads(blobs: BlobStore, ref: StoredRef, range?: { start: number; end: number }) {
   const { bytes, error } = await readBlob(blobs, ref, range);
   assert.equal(error, undefined);
   assert.ok(bytes.equals(ref.content.subarray(range?.start ?? 0, range?.end ?? ref.sizeBytes)));
 }
 
-async function namesOf(blobs: Blobs): Promise<Set<string>> {
+async function namesOf(blobs: BlobStore): Promise<Set<string>> {
   const names = new Set<string>();
   for await (const { name } of blobs.list()) names.add(name);
   return names;
 }
 
 /** Registers the tests. `open` is called once; what it returns is closed at the end. */
-export function testBlobs(driver: string, open: () => Promise<Blobs>): void {
-  describe(`${driver} as Blobs`, () => {
-    let blobs: Blobs;
+export function testBlobStore(driver: string, open: () => Promise<BlobStore>): void {
+  describe(`${driver} as BlobStore`, () => {
+    let blobs: BlobStore;
     before(async () => {
       blobs = await open();
     });
@@ -83,7 +83,7 @@ export function testBlobs(driver: string, open: () => Promise<Blobs>): void {
   });
 }
 
-function testContent(blobs: () => Blobs, encrypted: boolean): void {
+function testContent(blobs: () => BlobStore, encrypted: boolean): void {
   const newKey = () => (encrypted ? randomSecret(32) : null);
 
   test('a round trip at every size keeps the bytes and names their MD5', async () => {
@@ -146,7 +146,7 @@ function testContent(blobs: () => Blobs, encrypted: boolean): void {
   });
 }
 
-function testWriting(blobs: () => Blobs): void {
+function testWriting(blobs: () => BlobStore): void {
   test('a blob is listed, known as being written until it is released, and gone once removed', async () => {
     const writer = await blobs().create({ dataKey: null });
     assert.ok(isId('blob', writer.name));
@@ -210,7 +210,7 @@ function testWriting(blobs: () => Blobs): void {
   });
 }
 
-function testReading(blobs: () => Blobs): void {
+function testReading(blobs: () => BlobStore): void {
   test('a slow sink keeps its memory until it lets go of it', async () => {
     const ref = await storeBlob(blobs(), randomSecret(2 * MIB + 5), { dataKey: randomSecret(32) });
     const seen: Buffer[] = [];

@@ -4,26 +4,26 @@ import { pino } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import { buildBilling } from '../build/billing.ts';
 import type { Principal } from '../calls/principal.ts';
-import { FileBlobs, type FileBlobsDeps } from '../drivers/blobs-file/blobs-file.ts';
+import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs.ts';
 import { JobRunsStore } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { AccessTimes } from '../storage/access-times.ts';
-import { BlobsStore } from '../storage/blobs-store.ts';
+import { BlobSql } from '../storage/blob-sql.ts';
+import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
-import { BucketStore } from '../storage/buckets-store.ts';
 import { Contents } from '../storage/contents.ts';
 import { Egress } from '../storage/egress.ts';
 import { Emptying } from '../storage/emptying.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Inspection } from '../storage/inspection.ts';
 import { Listing } from '../storage/listing.ts';
+import { ObjectSql } from '../storage/object-sql.ts';
 import { type Naming, Objects } from '../storage/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
-import { ObjectStore } from '../storage/store.ts';
 import { Sweeper } from '../storage/sweeper.ts';
 import { openAccountHouse, testSealer } from './account-house.ts';
 
@@ -44,8 +44,8 @@ function assertFree(room: TestRoom, bytes: number): void {
   if (bytes > room.freeBytes) throw new AppError('out_of_space', 'The disk is full; nothing was stored');
 }
 
-function openBlobs({ directory, ...rest }: Omit<FileBlobsDeps, 'threads' | 'directWrites'>) {
-  return FileBlobs.open({ directory: join(directory, 'blobs'), threads: 1, directWrites: 1, ...rest });
+function openBlobs({ directory, ...rest }: Omit<FileBlobStoreDeps, 'threads' | 'directWrites'>) {
+  return FileBlobStore.open({ directory: join(directory, 'blobs'), threads: 1, directWrites: 1, ...rest });
 }
 
 function keyWrapping() {
@@ -68,14 +68,14 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const blobs = await openBlobs({ directory, clock, alarms, room });
   const log = pino({ level: 'silent' });
   const { storageCharges: billing } = await buildBilling({ clock, log, base: { metadata, alarms } });
-  const store = new ObjectStore(metadata);
-  const bucketStore = new BucketStore(metadata);
-  const blobsStore = new BlobsStore(metadata);
+  const store = new ObjectSql(metadata);
+  const bucketSql = new BucketSql(metadata);
+  const blobSql = new BlobSql(metadata);
   const shared = {
     metadata,
     clock,
     blobs,
-    bucketStore,
+    bucketSql,
     alarms,
     ...keyWrapping(),
     billing,
@@ -86,11 +86,11 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const accessTimes = new AccessTimes({ ...shared, store });
   const hot = new HotContents();
   const egress = new Egress(shared);
-  const buckets = new Buckets({ ...shared, store: bucketStore });
+  const buckets = new Buckets({ ...shared, store: bucketSql });
   const objects = new Objects({ ...shared, store, buckets, hot });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
-  const sweeping = { store: blobsStore, graceMs: TEST_GRACE_MS, isHeld: async () => false };
-  const openScrubber = () => new Scrubber({ ...shared, store: blobsStore, runs });
+  const sweeping = { store: blobSql, graceMs: TEST_GRACE_MS, isHeld: async () => false };
+  const openScrubber = () => new Scrubber({ ...shared, store: blobSql, runs });
   return {
     metadata,
     clock,
@@ -99,8 +99,8 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     blobs,
     room,
     store,
-    bucketStore,
-    blobsStore,
+    bucketSql,
+    blobSql,
     accounts,
     accessTimes,
     buckets,

@@ -43,7 +43,7 @@ function place(path: string): Place {
     path,
     folder: match?.[1] ?? '',
     inServer: match !== null,
-    isStore: /(?:\/|-)store\.ts$/.test(path),
+    isStore: /(?:\/store|-store|-sql)\.ts$/.test(path),
   };
 }
 

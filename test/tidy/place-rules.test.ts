@@ -18,7 +18,7 @@ test('SQL outside a store is refused, prose that only looks like it is not', () 
   const found = ['1', '2', '3', '5', '6'].map((line) => `${IN_DOMAIN}:${line}`);
   assert.deepEqual(places(checkSql(sample({ [IN_DOMAIN]: text }))), found);
   const homes = [
-    'server/storage/store.ts',
+    'server/storage/object-sql.ts',
     'server/calls/idempotency-store.ts',
     'server/metadata/migrate.ts',
   ];

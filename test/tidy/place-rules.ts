@@ -22,7 +22,8 @@ const SQL = new RegExp(
 
 function isSqlHome(path: string): boolean {
   return (
-    /(?:\/|-)store\.ts$/.test(path) || /^server\/(?:metadata\/|drivers\/(?:metadata|engine)-)/.test(path)
+    /(?:\/store|-store|-sql)\.ts$/.test(path) ||
+    /^server\/(?:metadata\/|drivers\/(?:metadata|engine)-)/.test(path)
   );
 }
 
@@ -36,7 +37,7 @@ export function checkSql(files: readonly SourceFile[]): Finding[] {
         .map(({ index }) => ({
           path,
           line: lineAt(text, index),
-          message: 'SQL lives in a store.ts, metadata/ or drivers/{metadata,engine}-*',
+          message: 'SQL lives in a store.ts, *-store.ts, *-sql.ts, metadata/ or drivers/{metadata,engine}-*',
         })),
     );
 }

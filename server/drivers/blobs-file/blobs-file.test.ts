@@ -27,19 +27,19 @@ import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { newId, randomSecret } from '../../platform/ids.ts';
-import { readBlob, storeBlob, testBlobs } from '../../testing/blobs.conformance.ts';
+import { readBlob, storeBlob, testBlobStore } from '../../testing/blobs.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { CachedAppender } from './appender.ts';
 import { BlobDirectories } from './blob-directories.ts';
 import { BlobFault } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES, CRC_BYTES, frameOffset, TAG_BYTES } from './blob-format.ts';
-import { FileBlobs, type Room } from './blobs-file.ts';
+import { FileBlobStore, type Room } from './blobs-file.ts';
 import { frameCodec } from './frame-codec.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { WorkerPool } from './worker-pool.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'cloudlet-blobs-'));
-const opened: FileBlobs[] = [];
+const opened: FileBlobStore[] = [];
 after(async () => {
   // A test that failed has not closed its own.
   await Promise.allSettled(opened.map((blobs) => blobs.close()));
@@ -49,7 +49,7 @@ after(async () => {
 const anyRoom: Room = { assertRoom: () => {} };
 
 interface Opened {
-  readonly blobs: FileBlobs;
+  readonly blobs: FileBlobStore;
   readonly workers: WorkerPool;
   readonly alarms: Alarms;
   readonly directory: string;
@@ -59,7 +59,7 @@ function openAt(directory: string, room = anyRoom): Opened {
   const alarms = new Alarms(systemClock);
   const workers = new WorkerPool({ directory, threads: 2, directWrites: 4, alarms });
   const deps = { directory, threads: 2, directWrites: 4, clock: systemClock, alarms, room };
-  const blobs = new FileBlobs(deps, workers);
+  const blobs = new FileBlobStore(deps, workers);
   opened.push(blobs);
   return { blobs, workers, alarms, directory };
 }
@@ -82,8 +82,8 @@ async function assertNoOpenFiles(directory: string): Promise<void> {
   await eventually(() => openFiles(directory).length === 0);
 }
 
-testBlobs('FileBlobs', () =>
-  FileBlobs.open({
+testBlobStore('FileBlobStore', () =>
+  FileBlobStore.open({
     directory: join(scratch, 'made', 'by', 'open'),
     threads: 2,
     directWrites: 2,
@@ -92,8 +92,8 @@ testBlobs('FileBlobs', () =>
     room: anyRoom,
   }),
 );
-testBlobs('FileBlobs with one thread, through the cache', () =>
-  FileBlobs.open({
+testBlobStore('FileBlobStore with one thread, through the cache', () =>
+  FileBlobStore.open({
     directory: join(scratch, 'one'),
     threads: 1,
     directWrites: 0,

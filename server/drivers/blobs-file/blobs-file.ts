@@ -6,7 +6,14 @@ import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
-import type { BlobRange, BlobReader, BlobRef, Blobs, BlobWriter, StoredBlob } from '../../storage/blobs.ts';
+import type {
+  BlobRange,
+  BlobReader,
+  BlobRef,
+  BlobStore,
+  BlobWriter,
+  StoredBlob,
+} from '../../storage/blobs.ts';
 import { BlobFault, isFullDisk } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from './blob-format.ts';
 import { BlobReading } from './blob-reading.ts';
@@ -16,7 +23,7 @@ import { WorkerPool } from './worker-pool.ts';
 
 export type { Room } from './blob-writer.ts';
 
-export interface FileBlobsDeps {
+export interface FileBlobStoreDeps {
   /** Where the blobs are kept; made with mode 0700 when missing. */
   readonly directory: string;
   /** Worker threads. With one, hashing and writing do not overlap. */
@@ -31,8 +38,8 @@ export interface FileBlobsDeps {
   readonly room: Room;
 }
 
-export class FileBlobs implements Blobs {
-  readonly #deps: FileBlobsDeps;
+export class FileBlobStore implements BlobStore {
+  readonly #deps: FileBlobStoreDeps;
   readonly #workers: WorkerPool;
   readonly #slots = new SlotPool();
   readonly #writers = new Map<string, FileBlobWriter>();
@@ -42,20 +49,20 @@ export class FileBlobs implements Blobs {
   #closed = false;
 
   /** `workers` are ended by close(). */
-  constructor(deps: FileBlobsDeps, workers: WorkerPool) {
+  constructor(deps: FileBlobStoreDeps, workers: WorkerPool) {
     this.#deps = deps;
     this.#workers = workers;
   }
 
   /** Makes the directory durably. Throws what the file system throws. */
-  static async open(deps: FileBlobsDeps): Promise<FileBlobs> {
+  static async open(deps: FileBlobStoreDeps): Promise<FileBlobStore> {
     const created = await mkdir(deps.directory, { recursive: true, mode: 0o700 });
     if (created !== undefined) {
       for (let path = deps.directory; path.length >= created.length; path = dirname(path)) {
         syncDirectory(dirname(path));
       }
     }
-    return new FileBlobs(deps, new WorkerPool(deps));
+    return new FileBlobStore(deps, new WorkerPool(deps));
   }
 
   async create({ dataKey }: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter> {

@@ -10,12 +10,12 @@ const from = (name: string) => JSON.stringify(new URL(name, import.meta.url).hre
 const SCRIPT = `
   import { closeSync, openSync } from 'node:fs';
   import { setTimeout as sleep } from 'node:timers/promises';
-  import { FileBlobs } from ${from('./blobs-file.ts')};
+  import { FileBlobStore } from ${from('./blobs-file.ts')};
   import { Alarms } from ${from('../../platform/alarms.ts')};
   import { systemClock } from ${from('../../platform/clock.ts')};
   const [, , directory] = process.argv;
   const room = { assertRoom() {}, isLow: () => false, isOut: () => false };
-  const blobs = await FileBlobs.open(
+  const blobs = await FileBlobStore.open(
     { directory, threads: 2, directWrites: 2, clock: systemClock, alarms: new Alarms(systemClock), room });
   const store = async () => {
     const writer = await blobs.create({ dataKey: null });

@@ -25,7 +25,7 @@ export interface DamageRow {
   readonly account_id: number;
 }
 
-export class BlobsStore {
+export class BlobSql {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {

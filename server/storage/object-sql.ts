@@ -92,7 +92,7 @@ const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.accoun
 const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   JOIN blobs bl ON bl.id = v.blob`;
 
-export class ObjectStore {
+export class ObjectSql {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {

@@ -28,7 +28,7 @@ export interface BucketDelta {
 const COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
   object_count, size_bytes, version_count, total_bytes`;
 
-export class BucketStore {
+export class BucketSql {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
