@@ -9,7 +9,7 @@ import { ImageImports } from '../compute/images/image-imports.ts';
 import { ImageSources } from '../compute/images/image-sources.ts';
 import { ImageStore } from '../compute/images/image-store.ts';
 import { Images } from '../compute/images/images.ts';
-import type { Front } from '../compute/ingress.ts';
+import type { Ingress } from '../compute/ingress.ts';
 import { AccountStops } from '../compute/machines/account-stops.ts';
 import { Actions } from '../compute/machines/actions.ts';
 import { AddressPool } from '../compute/machines/addresses.ts';
@@ -30,11 +30,11 @@ import { Sampler } from '../compute/metrics/sampler.ts';
 import { VM_SAMPLES } from '../compute/metrics/vm-samples.ts';
 import { meterVms } from '../compute/metrics/vm-series.ts';
 import type { Config } from '../config/config.ts';
-import { BridgeFront } from '../drivers/bridge-ingress/bridge-ingress.ts';
+import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
 import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
 import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
-import { LoopbackFront } from '../drivers/loopback-ingress/loopback-ingress.ts';
+import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
 import { TINY_FOLDER, tinyIn } from '../drivers/qemu/tiny-image.ts';
@@ -57,7 +57,7 @@ export interface ComputeParts {
   readonly clock: Clock;
   readonly store: VmStore;
   readonly hypervisor: Hypervisor;
-  readonly front: Front;
+  readonly ingress: Ingress;
   readonly addresses: AddressPool;
   readonly imageSources: ImageSources;
   readonly billing: VmBilling;
@@ -141,12 +141,12 @@ export async function buildCompute(deps: ComputeDeps) {
   const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
   const hypervisor = buildHypervisor(deps, { noUsers, guard, bridge });
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
-  const front =
+  const ingress =
     bridge === null
-      ? new LoopbackFront({ clock, descriptors, guard: addressGuard })
-      : new BridgeFront({ clock });
+      ? new LoopbackIngress({ clock, descriptors, guard: addressGuard })
+      : new BridgeIngress({ clock });
   const taken = await store.addresses();
-  const addresses = new AddressPool({ network: config.vmPool, taken, host: front });
+  const addresses = new AddressPool({ network: config.vmPool, taken, host: ingress });
   if (bridge !== null) addresses.markTaken(bridge.gateway);
   const imageSources = buildImageSources(config, deps.base.outbound);
   const parts = assembleCompute({
@@ -155,7 +155,7 @@ export async function buildCompute(deps: ComputeDeps) {
     clock,
     store,
     hypervisor,
-    front,
+    ingress,
     addresses,
     billing,
     imageSources,
@@ -171,7 +171,7 @@ export async function buildCompute(deps: ComputeDeps) {
   const { machines, power, removal, images, imports, supervisor, accountStops } = parts;
   const metricsStore = new SamplesStore(metadata, VM_SAMPLES);
   const running = () => store.listRunning();
-  const sampler = new Sampler({ clock, hypervisor, front, metadata, store: metricsStore, running });
+  const sampler = new Sampler({ clock, hypervisor, ingress, metadata, store: metricsStore, running });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
   const metrics = new Metrics({ clock, store: metricsStore, sampler, find });
   meterVms(meters, sampler);
@@ -181,7 +181,7 @@ export async function buildCompute(deps: ComputeDeps) {
   return {
     imports,
     hypervisor,
-    front,
+    ingress,
     consoles,
     sampler,
     supervisor,
@@ -304,13 +304,13 @@ export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number
 export async function closeCompute({
   supervisor,
   imports,
-  front,
+  ingress,
   consoles,
   hypervisor,
 }: Compute): Promise<void> {
   await imports.close();
   await supervisor.close();
   consoles.close();
-  await front.closeAll();
+  await ingress.closeAll();
   await hypervisor.close();
 }

@@ -5,13 +5,13 @@
  */
 import type { GuestEndpoint } from './hypervisor.ts';
 
-export interface FrontPort {
+export interface IngressPort {
   /** As the caller of the address sees it. */
   readonly port: number;
   readonly guestPort: number;
 }
 
-export interface PortState extends FrontPort {
+export interface PortState extends IngressPort {
   /** Why it does not answer, for the machine's owner; null: it does. */
   readonly reason: string | null;
 }
@@ -28,7 +28,7 @@ export interface Exposure {
   readonly onSignOfLife: () => void;
 }
 
-export interface FrontTraffic {
+export interface IngressTraffic {
   /** Towards the guest, bytes since open(). */
   readonly inBytes: number;
   readonly outBytes: number;
@@ -36,7 +36,7 @@ export interface FrontTraffic {
   readonly connections: number;
 }
 
-export interface Front {
+export interface Ingress {
   /**
    * Keeps the block of addresses that begins with `base` for this cloud, until closeAll(), where the host
    * can. False: another cloud on this host has it.
@@ -57,7 +57,7 @@ export interface Front {
   /** Each port, open or not; those of a machine that is not open are closed. */
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[];
   /** null: the machine is not open, or nobody counts. */
-  traffic(vmId: string): FrontTraffic | null;
+  traffic(vmId: string): IngressTraffic | null;
   /** The address answers no more; connections are ended. Missing is no error. */
   close(vmId: string): Promise<void>;
   closeAll(): Promise<void>;

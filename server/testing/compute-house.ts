@@ -1,4 +1,4 @@
-/** Everything of compute on a real database, with an engine and a front that obey. For tests. */
+/** Everything of compute on a real database, with an engine and an ingress that obey. For tests. */
 import { pino } from 'pino';
 import { buildBilling } from '../build/billing.ts';
 import { assembleCompute } from '../build/compute.ts';
@@ -17,7 +17,7 @@ import { systemClock } from '../platform/clock.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
-import { ScriptedFront } from './scripted-ingress.ts';
+import { ScriptedIngress } from './scripted-ingress.ts';
 
 const TEST_POOL = '127.80.0.0/16';
 export const TEST_ORPHAN_GRACE_MS = 600_000;
@@ -127,7 +127,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const hypervisor = options.wrapHypervisor?.(scripted) ?? scripted;
   const metadata = options.wrapMetadata?.(base.metadata) ?? base.metadata;
   const store = new VmStore(metadata);
-  const front = new ScriptedFront();
+  const ingress = new ScriptedIngress();
   const reports: string[] = [];
   const outbound = new SafeFetch({ clock: systemClock, allowed: ['127.0.0.0/8'] });
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
@@ -136,13 +136,13 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     clock,
     store,
     hypervisor,
-    front,
+    ingress,
     billing,
     maxImageBytes,
     addresses: new AddressPool({
       network: options.pool ?? TEST_POOL,
       taken: await store.addresses(),
-      host: front,
+      host: ingress,
     }),
     descriptors: options.descriptors ?? { demand: () => {} },
     imageSources: new ImageSources({
@@ -158,5 +158,5 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     graceMs: 10_000,
     orphanGraceMs: TEST_ORPHAN_GRACE_MS,
   });
-  return { ...parts, scripted, front, reports };
+  return { ...parts, scripted, ingress, reports };
 }

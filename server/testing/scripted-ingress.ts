@@ -1,8 +1,8 @@
 /** Addresses that only remember what they were told. For tests of the domain only. */
 import {
   type Exposure,
-  type Front,
-  type FrontTraffic,
+  type Ingress,
+  type IngressTraffic,
   NOT_RUNNING,
   type PortState,
 } from '../compute/ingress.ts';
@@ -12,7 +12,7 @@ interface Place {
   isRunning: boolean;
 }
 
-export class ScriptedFront implements Front {
+export class ScriptedIngress implements Ingress {
   readonly places = new Map<string, Place>();
   /** Ports that stay closed, by their number, and why. */
   readonly closed = new Map<number, string>();
@@ -51,7 +51,7 @@ export class ScriptedFront implements Front {
     });
   }
 
-  traffic(): FrontTraffic | null {
+  traffic(): IngressTraffic | null {
     return null;
   }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isAppError } from '../../platform/errors.ts';
-import { ScriptedFront } from '../../testing/scripted-ingress.ts';
+import { ScriptedIngress } from '../../testing/scripted-ingress.ts';
 import { AddressPool } from './addresses.ts';
 
-const HOST = new ScriptedFront();
+const HOST = new ScriptedIngress();
 
-function poolOf(network: string, taken: readonly string[] = [], host: ScriptedFront = HOST): AddressPool {
+function poolOf(network: string, taken: readonly string[] = [], host: ScriptedIngress = HOST): AddressPool {
   return new AddressPool({ network, taken, host });
 }
 
@@ -51,7 +51,7 @@ test('giving back what is not of the pool does nothing', async () => {
 });
 
 test('an address where another program answers, and a block of another cloud, are passed over', async () => {
-  const host = new ScriptedFront();
+  const host = new ScriptedIngress();
   const pool = poolOf('127.80.0.0/16', [], host);
   host.foreign.add('127.80.0.2');
   assert.deepEqual(await take(pool, 2), ['127.80.0.1', '127.80.0.3']);
@@ -61,7 +61,7 @@ test('an address where another program answers, and a block of another cloud, ar
 });
 
 test('a network that another cloud on the host has: the refusal says what to do', async () => {
-  const host = new ScriptedFront();
+  const host = new ScriptedIngress();
   host.foreign.add('10.1.2.0');
   const pool = poolOf('10.1.2.0/24', [], host);
   await assert.rejects(

@@ -1,6 +1,6 @@
 /** Addresses of machines: given out of one network, one each, and taken back. */
 import { AppError } from '../../platform/errors.ts';
-import type { Front } from '../ingress.ts';
+import type { Ingress } from '../ingress.ts';
 
 /** So many addresses are claimed at once, or the whole network if it is smaller. */
 const BLOCK = 256;
@@ -12,7 +12,7 @@ export interface AddressPoolDeps {
   readonly network: string;
   /** What machines have already, oldest first. */
   readonly taken: readonly string[];
-  readonly host: Pick<Front, 'claim' | 'isFree'>;
+  readonly host: Pick<Ingress, 'claim' | 'isFree'>;
 }
 
 export class AddressPool {

@@ -2,7 +2,7 @@
 import { type Changes, UNASKED } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
-import type { Front, PortState } from '../ingress.ts';
+import type { Ingress, PortState } from '../ingress.ts';
 import { guestNetwork } from './guest-spec.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
@@ -10,7 +10,7 @@ import type { VmRow, VmStore } from './vm-store.ts';
 export type Report = (vmId: string, what: string, error: unknown) => void;
 
 export interface ExposuresDeps {
-  readonly front: Front;
+  readonly ingress: Ingress;
   readonly hypervisor: Hypervisor;
   readonly changes: Changes;
   readonly store: VmStore;
@@ -29,12 +29,12 @@ export class Exposures {
 
   /** Makes the machine's address answer, for a run that begins or goes on. Never rejects. */
   async open(row: VmRow): Promise<void> {
-    const { front, hypervisor, report, onClosedPorts } = this.#deps;
+    const { ingress, hypervisor, report, onClosedPorts } = this.#deps;
     if (row.address === null) return;
     const vmId = row.vm_id;
     const network = guestNetwork(row);
     try {
-      const closed = await front.open({
+      const closed = await ingress.open({
         vmId,
         address: row.address,
         guestPorts: network.ports,
@@ -49,11 +49,11 @@ export class Exposures {
 
   /** The guest runs, and its row says so. */
   begin(vmId: string): void {
-    this.#deps.front.begin(vmId);
+    this.#deps.ingress.begin(vmId);
   }
 
   close(vmId: string): Promise<void> {
-    return this.#deps.front.close(vmId);
+    return this.#deps.ingress.close(vmId);
   }
 
   async #markReady(vmId: string): Promise<void> {

@@ -68,7 +68,7 @@ test('a new machine says all of itself, has a disk, an address of its own, and u
     },
   );
   assert.match(spec?.network.mac ?? '', /^52:54:00(?::[0-9a-f]{2}){3}$/);
-  assert.ok(!cloud.front.places.has(vm_id), 'what does not run costs no listener');
+  assert.ok(!cloud.ingress.places.has(vm_id), 'what does not run costs no listener');
   assert.deepEqual(await house.usage(vm_id), [{ event: 'created', at: house.clock.now() }]);
   assert.ok(created_at);
 });

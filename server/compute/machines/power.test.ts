@@ -40,12 +40,12 @@ function gate() {
   return { open: () => way.resolve(), entered: entered.promise, wait };
 }
 
-test('start, a sign of life, stop: states, times, front and usage go together', async () => {
+test('start, a sign of life, stop: states, times, ingress and usage go together', async () => {
   const running = await cloud.power.start(ann, vmId);
   const t0 = house.clock.now();
   assert.equal(running.state, 'running');
   assert.deepEqual([running.accel, running.accel_reason], ['scripted', 'a test']);
-  const place = cloud.front.places.get(vmId);
+  const place = cloud.ingress.places.get(vmId);
   assert.equal(place?.isRunning, true);
   house.clock.advance(5000);
   place?.exposure.onSignOfLife();
@@ -59,7 +59,7 @@ test('start, a sign of life, stop: states, times, front and usage go together', 
   assert.equal(stopped.state, 'stopped');
   assert.equal(stopped.state_reason?.code, 'shut_down');
   assert.deepEqual([stopped.started_at, stopped.ready_at, stopped.uptime_seconds], [null, null, 0]);
-  assert.equal(cloud.front.places.has(vmId), false);
+  assert.equal(cloud.ingress.places.has(vmId), false);
   assert.deepEqual((await house.usage(vmId)).slice(1), [
     { event: 'started', at: t0 },
     { event: 'stopped', at: t0 + 10_000 },
@@ -173,7 +173,7 @@ test('a guest that ends by itself: stopped or error, at the time it ended', asyn
     const vm = await read();
     assert.deepEqual([vm.state, vm.state_reason?.code], [state, cause]);
     assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at: end.at });
-    assert.equal(cloud.front.places.has(vmId), false);
+    assert.equal(cloud.ingress.places.has(vmId), false);
   }
 });
 
@@ -226,7 +226,7 @@ test('a machine is deleted only when it is stopped; then it is gone, and its add
   await assert.rejects(read(), code('vm_not_found'));
   await assert.rejects(cloud.power.start(ann, vmId), code('vm_not_found'));
   assert.equal(house.engine.guests.has(vmId), false);
-  assert.equal(cloud.front.places.has(vmId), false);
+  assert.equal(cloud.ingress.places.has(vmId), false);
   assert.deepEqual(await events(), ['created', 'started', 'stopped', 'deleted']);
   assert.ok(!(await house.store.addresses()).includes(ip_address ?? ''));
 });

@@ -41,7 +41,7 @@ export class Removal {
     return deletedVm(removed);
   }
 
-  /** The rest of a deletion: the machine's front, its disk, its row. May be repeated. */
+  /** The rest of a deletion: the machine's ingress, its disk, its row. May be repeated. */
   async finish(row: VmRow, call: Recorder = UNASKED): Promise<VmRow> {
     const { id, vm_id: vmId, address } = row;
     const { changes, store, hypervisor, exposures, addresses } = this.#deps;

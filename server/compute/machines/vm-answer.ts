@@ -1,7 +1,7 @@
 /** A machine's row as its owner sees it. */
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
-import type { Front, PortState } from '../ingress.ts';
+import type { Ingress, PortState } from '../ingress.ts';
 import type { Vm } from '../schema.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow } from './vm-store.ts';
@@ -25,7 +25,7 @@ export interface VmAnswersDeps {
   readonly clock: Clock;
   readonly billing: Pick<VmBilling, 'pricePerHour'>;
   readonly hypervisor: Pick<Hypervisor, 'waiting'>;
-  readonly front: Pick<Front, 'ports'>;
+  readonly ingress: Pick<Ingress, 'ports'>;
   /** Machines are let out, if they were made so; false: none is, whatever it was made with. */
   readonly outbound: boolean;
 }
@@ -38,11 +38,11 @@ export class VmAnswers {
   }
 
   present(row: Omit<VmRow, 'id'>): Vm {
-    const { clock, billing, hypervisor, front, outbound } = this.#deps;
+    const { clock, billing, hypervisor, ingress, outbound } = this.#deps;
     const vm = presentVm(row, clock.now(), billing.pricePerHour(row.plan, row.instance_type));
     const isWaiting = row.state === 'running' && hypervisor.waiting(row.vm_id) !== null;
     const state_reason = isWaiting ? WAITS : vm.state_reason;
-    const ports = front.ports(row.vm_id, JSON.parse(row.ports) as number[]);
+    const ports = ingress.ports(row.vm_id, JSON.parse(row.ports) as number[]);
     return {
       ...vm,
       state_reason,

@@ -57,7 +57,7 @@ function restart(): void {
     clock,
     store,
     timeoutMs: 20,
-    front: { traffic: () => traffic },
+    ingress: { traffic: () => traffic },
     hypervisor: {
       sample: (vmId) => {
         asked.push(vmId);

@@ -4,7 +4,7 @@ import { SampleUpkeep } from '../../metadata/sample-history.ts';
 import { FINE_STEP } from '../../metadata/samples-store.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { GuestSample, Hypervisor } from '../hypervisor.ts';
-import type { Front } from '../ingress.ts';
+import type { Ingress } from '../ingress.ts';
 import type { VmRow } from '../machines/vm-store.ts';
 import type { VmFigures, VmSample, VmSamplesStore } from './vm-samples.ts';
 
@@ -13,7 +13,7 @@ export type SampledVm = Pick<VmRow, 'id' | 'vm_id' | 'account_id' | 'vcpus' | 's
 export interface SamplerDeps {
   readonly clock: Clock;
   readonly hypervisor: Pick<Hypervisor, 'sample'>;
-  readonly front: Pick<Front, 'traffic'>;
+  readonly ingress: Pick<Ingress, 'traffic'>;
   readonly metadata: Metadata;
   readonly store: VmSamplesStore;
   /** Machines in state `running`. */
@@ -157,7 +157,7 @@ export class Sampler {
   /** The engine's counters, or else the bytes that passed through the machine's address in this run. */
   async #network(vm: SampledVm, sample: GuestSample) {
     const offsets = await this.#offsetsOf(vm);
-    const traffic = this.#deps.front.traffic(vm.vm_id);
+    const traffic = this.#deps.ingress.traffic(vm.vm_id);
     const rx = traffic === null ? null : traffic.inBytes + offsets.rx;
     const tx = traffic === null ? null : traffic.outBytes + offsets.tx;
     return {

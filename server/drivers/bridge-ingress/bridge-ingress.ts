@@ -4,8 +4,8 @@
  */
 import {
   type Exposure,
-  type Front,
-  type FrontTraffic,
+  type Ingress,
+  type IngressTraffic,
   NOT_RUNNING,
   type PortState,
 } from '../../compute/ingress.ts';
@@ -18,7 +18,7 @@ interface Machine {
   run: GuestRun | null;
 }
 
-export class BridgeFront implements Front {
+export class BridgeIngress implements Ingress {
   readonly #clock: Clock;
   readonly #machines = new Map<string, Machine>();
 
@@ -54,7 +54,7 @@ export class BridgeFront implements Front {
   }
 
   /** Not known here: connections do not pass. */
-  traffic(_vmId: string): FrontTraffic | null {
+  traffic(_vmId: string): IngressTraffic | null {
     return null;
   }
 

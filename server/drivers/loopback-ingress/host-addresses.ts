@@ -11,7 +11,7 @@ type Claim = Socket | 'unknown' | 'taken';
 export class HostAddresses {
   readonly #claims = new Map<string, Promise<Claim>>();
 
-  /** As Front.claim. */
+  /** As Ingress.claim. */
   async claim(base: string): Promise<boolean> {
     const claim = this.#claims.get(base) ?? hold({ address: base, port: CLAIM_PORT });
     this.#claims.set(base, claim);
@@ -21,7 +21,7 @@ export class HostAddresses {
     return isOurs;
   }
 
-  /** As Front.isFree, by ports of this host. */
+  /** As Ingress.isFree, by ports of this host. */
   async isFree(address: string, ports: readonly number[]): Promise<boolean> {
     for (const port of ports) {
       const code = await refusal({ address, port });

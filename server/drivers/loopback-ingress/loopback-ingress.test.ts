@@ -5,7 +5,7 @@ import { after, afterEach, beforeEach, test } from 'node:test';
 import { NOT_RUNNING } from '../../compute/ingress.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { LoopbackFront } from './loopback-ingress.ts';
+import { LoopbackIngress } from './loopback-ingress.ts';
 
 /** This process's own. */
 const ADDRESS = `127.77.${process.pid % 256}.9`;
@@ -13,7 +13,7 @@ const VM = 'vm-test';
 const timings = { retryMs: 10, waitMs: 400, holdMs: 30, atOnceMs: 50, lingerMs: 500 };
 
 const ROOM = { take: () => true };
-let front: LoopbackFront;
+let ingress: LoopbackIngress;
 let signs: number;
 const guests = new Map<number, Server>();
 const guestSockets = new Set<Socket>();
@@ -21,11 +21,11 @@ const guestSockets = new Set<Socket>();
 const endpoints = new Map<number, number>();
 
 beforeEach(() => {
-  front = new LoopbackFront({ clock: systemClock, timings, descriptors: ROOM, guard: null });
+  ingress = new LoopbackIngress({ clock: systemClock, timings, descriptors: ROOM, guard: null });
   signs = 0;
 });
 afterEach(async () => {
-  await front.closeAll();
+  await ingress.closeAll();
   for (const port of [...guests.keys()]) await silence(port);
   endpoints.clear();
 });
@@ -67,7 +67,7 @@ function exposure(guestPorts: readonly number[]) {
 }
 
 async function open(guestPorts: readonly number[]): Promise<void> {
-  const closed = await front.open(exposure(guestPorts));
+  const closed = await ingress.open(exposure(guestPorts));
   assert.deepEqual(
     closed.filter(({ port }) => port !== 22),
     [],
@@ -76,7 +76,7 @@ async function open(guestPorts: readonly number[]): Promise<void> {
 
 /** Of each port the reason why it is closed, or null. */
 function states(guestPorts: readonly number[] = []): Record<number, string | null> {
-  return Object.fromEntries(front.ports(VM, guestPorts).map(({ port, reason }) => [port, reason]));
+  return Object.fromEntries(ingress.ports(VM, guestPorts).map(({ port, reason }) => [port, reason]));
 }
 
 function client(guestPort: number): Socket {
@@ -109,19 +109,19 @@ test('a machine that does not run costs no listener: connections are refused, an
   await guest(8080, echo);
   assert.deepEqual(states([80, 8080]), { 80: NOT_RUNNING, 8080: NOT_RUNNING, 2222: NOT_RUNNING });
   assert.equal(await refusal(client(8080)), 'ECONNREFUSED');
-  assert.equal(front.traffic(VM), null);
+  assert.equal(ingress.traffic(VM), null);
 });
 
 test('bytes pass both ways, ends pass as ends, and both directions are counted', async () => {
   await guest(8080, echo);
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const bytes = Buffer.alloc(1_000_000, 'abc');
   const socket = client(8080);
   socket.end(bytes);
   assert.equal(await readAll(socket), bytes.toString());
-  await eventually(() => front.traffic(VM)?.connections === 0);
-  assert.deepEqual(front.traffic(VM), { inBytes: 1_000_000, outBytes: 1_000_000, connections: 0 });
+  await eventually(() => ingress.traffic(VM)?.connections === 0);
+  assert.deepEqual(ingress.traffic(VM), { inBytes: 1_000_000, outBytes: 1_000_000, connections: 0 });
   assert.equal(signs, 1);
 });
 
@@ -135,7 +135,7 @@ test('a guest that is asked for its banner is asked until it speaks, then never 
   };
   await guest(22, count);
   await open([22]);
-  front.begin(VM);
+  ingress.begin(VM);
   await eventually(() => signs === 1);
   const after = dials;
   await new Promise((resolve) => setTimeout(resolve, timings.retryMs * 5));
@@ -148,7 +148,7 @@ test('ssh right after the start waits, and is given the connection on which the 
   await guest(22, () => undefined);
   await silence(22);
   await open([22]);
-  front.begin(VM);
+  ingress.begin(VM);
   const socket = client(22);
   socket.write('SSH-2.0-client\r\n');
   const answer = readAll(socket);
@@ -162,7 +162,7 @@ test('ssh right after the start waits, and is given the connection on which the 
   socket.end();
   assert.equal(heard, 1);
   assert.equal(signs, 1);
-  assert.equal(front.traffic(VM)?.inBytes, 16);
+  assert.equal(ingress.traffic(VM)?.inBytes, 16);
 });
 
 test('a request to a guest that does not listen yet is sent again, once it does', async () => {
@@ -176,13 +176,13 @@ test('a request to a guest that does not listen yet is sent again, once it does'
     });
   });
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const socket = client(8080);
   socket.write('request');
   assert.equal(await readAll(socket), 'answer');
   socket.end();
   assert.deepEqual(requests, ['request']);
-  assert.equal(front.traffic(VM)?.inBytes, 7);
+  assert.equal(ingress.traffic(VM)?.inBytes, 7);
 });
 
 test('once a port has answered, a request that a guest dropped is never sent twice', async () => {
@@ -195,7 +195,7 @@ test('once a port has answered, a request that a guest dropped is never sent twi
     });
   });
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   for (const expected of ['answer', '']) {
     const socket = client(8080);
     socket.write('request');
@@ -210,7 +210,7 @@ test('nothing ever answers: the client is told after a while', async () => {
   await guest(8080, (socket) => void socket.destroy());
   await guest(22, (socket) => void socket.destroy());
   await open([22, 8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const http = client(8080);
   http.write('GET / HTTP/1.1\r\n\r\n');
   assert.match(await readAll(http), /503 .*nothing answers on this port/s);
@@ -224,7 +224,7 @@ test('a guest that thinks for longer than a client may wait for a guest is not c
     socket.once('data', () => setTimeout(() => socket.end('late'), timings.waitMs * 1.5));
   });
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const socket = client(8080);
   socket.write('x');
   assert.equal(await readAll(socket), 'late');
@@ -240,25 +240,25 @@ test('an upload that is longer than what is held passes to a guest that answers 
     socket.on('end', () => socket.end(String(bytes)));
   });
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const socket = client(8080);
   socket.end(Buffer.alloc(3_000_000));
   assert.equal(await readAll(socket), '3000000');
-  assert.equal(front.traffic(VM)?.inBytes, 3_000_000);
+  assert.equal(ingress.traffic(VM)?.inBytes, 3_000_000);
 });
 
 test('the end of a run cuts its connections; the next run has its own sign of life', async () => {
   await guest(8080, echo);
   for (const run of [1, 2]) {
     await open([8080]);
-    front.begin(VM);
+    ingress.begin(VM);
     const socket = client(8080);
     socket.write('x');
     await once(socket, 'data');
     assert.equal(signs, run);
-    assert.deepEqual(front.traffic(VM), { inBytes: 1, outBytes: 1, connections: 1 });
+    assert.deepEqual(ingress.traffic(VM), { inBytes: 1, outBytes: 1, connections: 1 });
     const closed = gone(socket);
-    await front.close(VM);
+    await ingress.close(VM);
     await closed;
   }
   await eventually(() => guestSockets.size === 0);
@@ -268,7 +268,7 @@ test('a reset passes as a reset, from either side', async () => {
   const guestSides: Socket[] = [];
   await guest(8080, (socket) => void guestSides.push(socket.on('data', () => void socket.write('y'))));
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const talk = async () => {
     const socket = client(8080);
     socket.write('x');
@@ -298,7 +298,7 @@ test('a client that does not read holds back the guest', async () => {
     socket.once('data', more);
   });
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const socket = client(8080);
   socket.write('x');
   await once(socket, 'data');
@@ -315,29 +315,29 @@ test('a client that does not read holds back the guest', async () => {
 test('at most 256 connections of a machine are open at a time', async () => {
   await guest(8080, echo);
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const sockets = Array.from({ length: 256 }, () => client(8080));
   await Promise.all(sockets.map((socket) => socket.write('x') && once(socket, 'data')));
   assert.equal(await readAll(client(8080)), '');
-  assert.equal(front.traffic(VM)?.connections, 256);
+  assert.equal(ingress.traffic(VM)?.connections, 256);
   for (const socket of sockets) socket.destroy();
-  await eventually(() => front.traffic(VM)?.connections === 0);
+  await eventually(() => ingress.traffic(VM)?.connections === 0);
 });
 
 test('a port that another program has stays closed with the reason, and is opened when that one has ended', async () => {
   const other = createServer().listen(8080, ADDRESS);
   await once(other, 'listening');
   await guest(8080, echo);
-  const closed = await front.open(exposure([8080]));
+  const closed = await ingress.open(exposure([8080]));
   assert.deepEqual(
     closed.map(({ port }) => port),
     [8080],
   );
-  front.begin(VM);
+  ingress.begin(VM);
   assert.match(states()[8080] ?? '', /another program/);
   assert.equal(states()[2222], null);
   // The same again is no news.
-  assert.deepEqual(await front.open(exposure([8080])), []);
+  assert.deepEqual(await ingress.open(exposure([8080])), []);
   await new Promise((resolve) => other.close(resolve));
   await open([8080]);
   assert.equal(states()[8080], null);
@@ -350,15 +350,15 @@ test('a port that another program has stays closed with the reason, and is opene
 test('when no more files may be opened ports stay closed, and clients are cut', async () => {
   let room = 1;
   const descriptors = { take: (more: number) => room >= more };
-  front = new LoopbackFront({ clock: systemClock, timings, descriptors, guard: null });
+  ingress = new LoopbackIngress({ clock: systemClock, timings, descriptors, guard: null });
   await guest(8080, echo);
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   assert.equal(await readAll(client(8080)), '');
   assert.equal(guestSockets.size, 0);
-  await front.close(VM);
+  await ingress.close(VM);
   room = 0;
-  const closed = await front.open(exposure([8080]));
+  const closed = await ingress.open(exposure([8080]));
   assert.deepEqual(closed.map(({ port }) => port).sort(), [2222, 8080]);
   assert.match(closed[0]?.reason ?? '', /too many files/);
   room = 2;
@@ -369,17 +369,17 @@ test('when no more files may be opened ports stay closed, and clients are cut', 
 test('a closed address answers no more; closing again, or what never was, is no error', async () => {
   await guest(8080, echo);
   await open([8080]);
-  front.begin(VM);
+  ingress.begin(VM);
   const socket = client(8080);
   socket.write('x');
   await once(socket, 'data');
   const closed = gone(socket);
-  await front.close(VM);
+  await ingress.close(VM);
   await closed;
   assert.equal(await refusal(client(8080)), 'ECONNREFUSED');
-  await front.close(VM);
-  assert.equal(front.traffic(VM), null);
-  front.begin(VM);
+  await ingress.close(VM);
+  assert.equal(ingress.traffic(VM), null);
+  ingress.begin(VM);
 });
 
 test('a server that spoke before and takes its time is asked once for each client', async () => {
@@ -390,7 +390,7 @@ test('a server that spoke before and takes its time is asked once for each clien
     setTimeout(() => banner(socket), delayMs);
   });
   await open([22]);
-  front.begin(VM);
+  ingress.begin(VM);
   await eventually(() => signs === 1);
   dials = 0;
   delayMs = 20 * timings.retryMs;

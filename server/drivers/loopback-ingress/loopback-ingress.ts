@@ -4,8 +4,8 @@
  */
 import {
   type Exposure,
-  type Front,
-  type FrontTraffic,
+  type Ingress,
+  type IngressTraffic,
   NOT_RUNNING,
   type PortState,
 } from '../../compute/ingress.ts';
@@ -13,9 +13,9 @@ import type { Clock } from '../../platform/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { FrontTimings } from './guest-run.ts';
 import { HostAddresses } from './host-addresses.ts';
-import { type Descriptors, frontPorts, MachineFront } from './machine-ingress.ts';
+import { type Descriptors, ingressPorts, MachineIngress } from './machine-ingress.ts';
 
-export interface LoopbackFrontDeps {
+export interface LoopbackIngressDeps {
   readonly clock: Clock;
   readonly descriptors: Descriptors;
   /** null: machines listen at their own ports, and share them with whoever listens at every address. */
@@ -32,13 +32,13 @@ export const TIMINGS: FrontTimings = {
   lingerMs: 5000,
 };
 
-export class LoopbackFront implements Front {
-  readonly #deps: LoopbackFrontDeps;
+export class LoopbackIngress implements Ingress {
+  readonly #deps: LoopbackIngressDeps;
   readonly #timings: FrontTimings;
-  readonly #machines = new Map<string, MachineFront>();
+  readonly #machines = new Map<string, MachineIngress>();
   readonly #addresses = new HostAddresses();
 
-  constructor(deps: LoopbackFrontDeps) {
+  constructor(deps: LoopbackIngressDeps) {
     this.#deps = deps;
     this.#timings = { ...TIMINGS, ...deps.timings };
   }
@@ -52,7 +52,7 @@ export class LoopbackFront implements Front {
   isFree(address: string, guestPorts: readonly number[]): Promise<boolean> {
     return this.#addresses.isFree(
       address,
-      frontPorts(guestPorts).map(({ port }) => port),
+      ingressPorts(guestPorts).map(({ port }) => port),
     );
   }
 
@@ -61,7 +61,7 @@ export class LoopbackFront implements Front {
     let machine = this.#machines.get(exposure.vmId);
     if (machine === undefined) {
       const doors = (ports: readonly number[]) => this.#doors(exposure.address, ports);
-      machine = new MachineFront({ clock, descriptors, timings: this.#timings, exposure, doors });
+      machine = new MachineIngress({ clock, descriptors, timings: this.#timings, exposure, doors });
       this.#machines.set(exposure.vmId, machine);
     }
     return machine.open();
@@ -80,10 +80,10 @@ export class LoopbackFront implements Front {
 
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {
     const known = this.#machines.get(vmId)?.ports();
-    return known ?? frontPorts(guestPorts).map((port) => ({ ...port, reason: NOT_RUNNING }));
+    return known ?? ingressPorts(guestPorts).map((port) => ({ ...port, reason: NOT_RUNNING }));
   }
 
-  traffic(vmId: string): FrontTraffic | null {
+  traffic(vmId: string): IngressTraffic | null {
     return this.#machines.get(vmId)?.traffic() ?? null;
   }
 

@@ -2,8 +2,8 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import {
   type Exposure,
-  type FrontPort,
-  type FrontTraffic,
+  type IngressPort,
+  type IngressTraffic,
   NOT_RUNNING,
   type PortState,
 } from '../../compute/ingress.ts';
@@ -28,7 +28,7 @@ export interface MachineFrontDeps {
   readonly doors: (ports: readonly number[]) => Promise<ReadonlyMap<number, number>>;
 }
 
-interface Door extends FrontPort {
+interface Door extends IngressPort {
   server: Server | null;
   /** Why it is closed. */
   reason: string;
@@ -42,13 +42,13 @@ const SSH_UNPRIVILEGED = 2222;
 const PER_CLIENT = 2;
 
 /** The ports of an address, as its callers see them. */
-export function frontPorts(guestPorts: readonly number[]): FrontPort[] {
+export function ingressPorts(guestPorts: readonly number[]): IngressPort[] {
   const ports = guestPorts.map((port) => ({ port, guestPort: port }));
   if (guestPorts.includes(SSH_UNPRIVILEGED)) return ports;
   return [...ports, { port: SSH_UNPRIVILEGED, guestPort: SSH_PORT }];
 }
 
-export class MachineFront {
+export class MachineIngress {
   readonly #deps: MachineFrontDeps;
   readonly #doors: readonly Door[];
   readonly #clients = new Set<Socket>();
@@ -69,7 +69,7 @@ export class MachineFront {
   constructor(deps: MachineFrontDeps) {
     this.#deps = deps;
     const closedYet = { server: null, reason: NOT_RUNNING };
-    this.#doors = frontPorts(deps.exposure.guestPorts).map((port) => ({ ...port, ...closedYet }));
+    this.#doors = ingressPorts(deps.exposure.guestPorts).map((port) => ({ ...port, ...closedYet }));
   }
 
   /** Listens on every port it can have. Resolves with those that are closed for a new reason. */
@@ -93,7 +93,7 @@ export class MachineFront {
     return this.#doors.map(stateOf);
   }
 
-  traffic(): FrontTraffic {
+  traffic(): IngressTraffic {
     return { inBytes: this.#inBytes, outBytes: this.#outBytes, connections: this.#clients.size };
   }
 
@@ -132,7 +132,7 @@ export class MachineFront {
     else door.reason = reasonOf(error);
   }
 
-  #accept(client: Socket, { port, guestPort }: FrontPort): void {
+  #accept(client: Socket, { port, guestPort }: IngressPort): void {
     // An error is always followed by `close`; without a listener it would end the process.
     client.on('error', () => undefined);
     const run = this.#run;

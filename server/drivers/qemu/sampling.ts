@@ -29,7 +29,7 @@ export async function sampleRun(run: GuestRun, at: number): Promise<GuestSample>
     residentBytes: residentBytes(run.identity.pid),
     diskReadBytes: disk?.read ?? null,
     diskWriteBytes: disk?.write ?? null,
-    // QEMU's user network counts nothing; compute counts what passes its front.
+    // QEMU's user network counts nothing; compute counts what passes its ingress.
     networkRxBytes: null,
     networkTxBytes: null,
   };
