@@ -80,7 +80,7 @@ test('the commit refuses what another commit took since it was asked', async (t)
   await assert.rejects(metadata.commit([count, ...other]), CommitRejected);
 });
 
-test('a refusal names quota, limit, use and wish', async (t) => {
+test('a refusal names quota, limit, use and request', async (t) => {
   const house = await openQuotas();
   t.after(house.close);
   const { quotas, setPlan, take } = house;

@@ -16,7 +16,7 @@ export interface StandingRow {
   readonly resume_due: number;
   /** In grace and suspended: credits were added since. */
   readonly is_topped_up: number;
-  /** Suspended for want of credits, or barred: a machine runs, or a database is open, all the same. */
+  /** Suspended for want of credits, or blocked: a machine runs, or a database is open, all the same. */
   readonly is_in_use: number;
   /** 0: an administrator suspended it, or it is closed. */
   readonly is_active: number;

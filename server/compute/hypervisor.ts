@@ -65,14 +65,14 @@ export interface StartedGuest {
   readonly accelReason: string;
 }
 
-/** How a stop came about, from gentle to hard. */
-export type StopMeans = 'guest' | 'quit' | 'terminate' | 'kill' | 'was_stopped';
+/** What stopped it, from gentle to hard. */
+export type StopMethod = 'guest' | 'quit' | 'terminate' | 'kill' | 'was_stopped';
 
 export interface StopOptions {
   /** How long the guest is asked nicely (0: not at all), ms. */
   readonly graceMs: number;
   /** Aborted: nobody waits for the guest any longer, the rest of the grace is void. */
-  readonly hurry?: AbortSignal;
+  readonly signal?: AbortSignal;
 }
 
 export interface GuestFact {
@@ -173,7 +173,7 @@ export interface Hypervisor {
    * Resolves when the guest is gone, always within `graceMs` plus 15 s: first it is asked (again every 3 s),
    * then ended. No GuestEnd is reported for it.
    */
-  stop(vmId: string, options: StopOptions): Promise<StopMeans>;
+  stop(vmId: string, options: StopOptions): Promise<StopMethod>;
 
   inspect(vmId: string): Promise<GuestFact>;
 

@@ -5,12 +5,12 @@ import { isOpen, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
 
-/** An account that is barred has nobody who could use them. */
+/** An account that is blocked has nobody who could use them. */
 export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
 
 export interface AccountStopsDeps {
   readonly store: DatabaseStore;
-  readonly lifecycle: Pick<Lifecycle, 'commit' | 'wish'>;
+  readonly lifecycle: Pick<Lifecycle, 'commit' | 'setDesired'>;
   readonly billing: Pick<DatabaseBilling, 'deleted'>;
   readonly turns: Pick<DatabaseTurns, 'alone' | 'interrupt'>;
   /** Has the rest of a deletion done, without waiting for it. */
@@ -44,7 +44,7 @@ export class AccountStops {
     const reason = { reason_code: cause, reason_message: SUSPENDED[cause] };
     await this.#each(accountId, async (row) => {
       if (!isOpen(row)) return;
-      await this.#deps.lifecycle.wish(row, { state: 'suspended', ...reason });
+      await this.#deps.lifecycle.setDesired(row, { state: 'suspended', ...reason });
     });
   }
 
@@ -56,7 +56,7 @@ export class AccountStops {
       waiting++;
       // After a restore it is loaded first.
       if (row.kept_dump_bytes !== null) return;
-      await this.#deps.lifecycle.wish(row, openStateOf(row));
+      await this.#deps.lifecycle.setDesired(row, openStateOf(row));
       waiting--;
     });
     return { waiting };

@@ -14,8 +14,8 @@ describe('creating', () => {
       const cloud = await house.open();
       const ann = await house.newCall('ann');
       await house.limit(ann, 5);
-      const wishes = Array.from({ length: 50 }, (_, i) => cloud.creation.create(ann, { name: `d${i}` }));
-      const codes = (await Promise.allSettled(wishes)).map((one) =>
+      const requests = Array.from({ length: 50 }, (_, i) => cloud.creation.create(ann, { name: `d${i}` }));
+      const codes = (await Promise.allSettled(requests)).map((one) =>
         one.status === 'fulfilled' ? 'made' : (one.reason as AppError).code,
       );
       assert.equal(codes.filter((code) => code === 'made').length, 5);
@@ -27,8 +27,8 @@ describe('creating', () => {
     withDatabaseHouse(async (house) => {
       const cloud = await house.open();
       const ann = await house.newCall('ann');
-      const wishes = Array.from({ length: 20 }, () => cloud.creation.create(ann, { name: 'shop' }));
-      const codes = (await Promise.allSettled(wishes)).map((one) =>
+      const requests = Array.from({ length: 20 }, () => cloud.creation.create(ann, { name: 'shop' }));
+      const codes = (await Promise.allSettled(requests)).map((one) =>
         one.status === 'fulfilled' ? 'made' : (one.reason as AppError).code,
       );
       assert.equal(codes.filter((code) => code === 'made').length, 1);

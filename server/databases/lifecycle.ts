@@ -1,5 +1,5 @@
 /**
- * Brings engines in line with the rows. The row says what is wanted, `generation` counts its wishes, and
+ * Brings engines in line with the rows. The row says what is wanted, `generation` counts its changes, and
  * `applied` is the one that the engine was brought in line with. Every step may be done again, so a crash
  * between any two is mended by doing them again: supervisor.ts does, at the start of Cloudlet and from time
  * to time.
@@ -61,9 +61,9 @@ export class Lifecycle {
 
   /**
    * Stores what is wanted of the database, then has its engine follow. Resolves with the row, settled. What
-   * the engine cannot do now it does later: this throws, and the wish stays.
+   * the engine cannot do now it does later: this throws, and what is wanted stays.
    */
-  async wish(
+  async setDesired(
     before: DatabaseRow,
     wanted: Partial<DatabaseRow>,
     recorded?: Commit['recorded'],

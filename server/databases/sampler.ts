@@ -22,7 +22,7 @@ export interface SamplerDeps {
   readonly store: DatabaseStore;
   readonly samples: DatabaseSamplesStore;
   readonly engines: Engines;
-  readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'wish'>;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'setDesired'>;
   readonly turns: Pick<DatabaseTurns, 'alone'>;
   readonly billing: Pick<DatabaseBilling, 'resized'>;
   readonly report: (databaseId: string, what: string, error: unknown) => void;
@@ -168,7 +168,7 @@ export class Sampler {
     try {
       await turns.alone(databaseId, async () => {
         const row = await store.find(databaseId);
-        if (row !== undefined && isInWrongState(row)) await lifecycle.wish(row, openStateOf(row));
+        if (row !== undefined && isInWrongState(row)) await lifecycle.setDesired(row, openStateOf(row));
       });
     } catch (error) {
       report(databaseId, 'it could not be held to its size limit', error);

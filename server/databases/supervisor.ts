@@ -135,7 +135,7 @@ export class DatabaseSupervisor {
     const engine = engines.get(row.engine);
     await engine.restrict(lifecycle.inEngine(row), 'full');
     await engine.measure(lifecycle.inEngine(row));
-    await lifecycle.wish(row, openStateOf(row));
+    await lifecycle.setDesired(row, openStateOf(row));
   }
 
   async #noteFailure(databaseId: string, error: unknown): Promise<void> {

@@ -11,12 +11,13 @@ const STRING = /"(?:[ !#-[\]-\uffff]+|\\["\\/bfnrt]|\\u[\da-fA-F]{4})*/y;
 /** Such as `line 2, column 7: a comma or } was expected`. */
 export function jsonFault(text: string): string {
   const walk = new Walk(text);
-  let wish: string | undefined;
-  while (wish === undefined) wish = walk.step();
+  let expected: string | undefined;
+  while (expected === undefined) expected = walk.step();
   const before = text.slice(0, walk.at);
   const line = before.split('\n').length;
   const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1;
-  const said = walk.at >= text.length ? `the text ends where ${wish} was expected` : `${wish} was expected`;
+  const said =
+    walk.at >= text.length ? `the text ends where ${expected} was expected` : `${expected} was expected`;
   return `line ${line}, column ${column}: ${said}`;
 }
 

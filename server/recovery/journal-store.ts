@@ -68,7 +68,7 @@ export class JournalStore {
     return Object.keys(ends).length === 0 ? [] : [{ sql, params: [text, text] }];
   }
 
-  bar(accountIds: readonly number[]): Statement[] {
+  block(accountIds: readonly number[]): Statement[] {
     const reason = 'It was closed or suspended after the recovery point was made';
     const sql = `UPDATE accounts SET is_active = 0, suspended_reason = ?
                  WHERE id IN (SELECT value FROM json_each(?))`;

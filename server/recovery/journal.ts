@@ -72,7 +72,7 @@ export async function replayJournal(journal: Journal, store: JournalStore): Prom
     if (was !== fingerprint(rights)) revoked.push(id);
     else if (expiresAt !== null && expiresAt !== expires_at) ends[id] = expiresAt;
   }
-  const barred: number[] = [];
+  const blocked: number[] = [];
   const changed: number[] = [];
   const knownAccounts = new Set<number>();
   for await (const { id, is_active, password_hash } of pages((after: number | undefined) =>
@@ -80,7 +80,7 @@ export async function replayJournal(journal: Journal, store: JournalStore): Prom
   )) {
     knownAccounts.add(id);
     const [isActive, password] = journal.accounts[id] ?? [0, fingerprint(password_hash)];
-    if (isActive === 0 && is_active === 1) barred.push(id);
+    if (isActive === 0 && is_active === 1) blocked.push(id);
     if (password !== fingerprint(password_hash)) changed.push(id);
   }
   const lostKeys = Object.keys(journal.keys).filter((id) => !knownKeys.has(id));
@@ -90,14 +90,14 @@ export async function replayJournal(journal: Journal, store: JournalStore): Prom
     statements: [
       ...store.revoke(revoked),
       ...store.endKeys(ends),
-      ...store.bar(barred),
+      ...store.block(blocked),
       ...store.forgetPasswords(changed),
       ...store.skipAccounts(journal.last_account),
     ],
     told: [
       `What was revoked until ${journal.written_at} UTC stays so; of later nothing is known`,
       ...named('keys that were revoked or changed after the point are revoked', revoked),
-      ...named('accounts that were closed or suspended after the point are suspended', barred),
+      ...named('accounts that were closed or suspended after the point are suspended', blocked),
       ...named('accounts have no password, because it was changed after the point', changed),
       ...named('accounts that were made after the point are lost', lostAccounts),
       ...named('keys that were made after the point are lost', lostKeys),

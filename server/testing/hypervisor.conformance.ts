@@ -153,15 +153,15 @@ function testDeaf(hypervisor: () => Hypervisor, house: () => HypervisorHouse): v
     assert.equal(await hypervisor().stop(spec.vmId, { graceMs: 3500 }), 'quit');
   });
 
-  test('a hurry ends the grace of a guest that does not listen', async () => {
+  test('an abort ends the grace of a guest that does not listen', async () => {
     const spec = house().newSpec('deaf');
     await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
-    const hurry = new AbortController();
-    const stopping = hypervisor().stop(spec.vmId, { graceMs: 300_000, hurry: hurry.signal });
+    const abort = new AbortController();
+    const stopping = hypervisor().stop(spec.vmId, { graceMs: 300_000, signal: abort.signal });
     await sleep(500);
     assert.equal((await hypervisor().inspect(spec.vmId)).running, true);
-    hurry.abort();
+    abort.abort();
     assert.equal(await stopping, 'quit');
   });
 }

@@ -15,7 +15,7 @@ import type {
   LastEnd,
   Readiness,
   StartedGuest,
-  StopMeans,
+  StopMethod,
   StopOptions,
 } from '../compute/hypervisor.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -66,10 +66,10 @@ export class ScriptedHypervisor implements Hypervisor {
   readonly #clock: Clock;
   readonly #before = new Map<Scripted, () => Promise<void>>();
   readonly adopted: string[] = [];
-  means: StopMeans = 'guest';
+  method: StopMethod = 'guest';
   readonly graces: number[] = [];
   /** Of the last stop. */
-  hurry: AbortSignal | undefined;
+  signal: AbortSignal | undefined;
   #listener: (end: GuestEnd) => void = () => {};
 
   constructor(deps: { readonly engine: Engine; readonly clock: Clock; readonly survivesRestart?: boolean }) {
@@ -108,14 +108,14 @@ export class ScriptedHypervisor implements Hypervisor {
     return { handle: guest.run.handle, accel: 'scripted', accelReason: 'a test' };
   }
 
-  async stop(vmId: string, { graceMs, hurry }: StopOptions): Promise<StopMeans> {
-    this.hurry = hurry;
+  async stop(vmId: string, { graceMs, signal }: StopOptions): Promise<StopMethod> {
+    this.signal = signal;
     await this.#before.get('stop')?.();
     this.graces.push(graceMs);
     const guest = this.engine.guests.get(vmId);
     if (guest === undefined || guest.run === null) return 'was_stopped';
     this.#endRun(guest, 'guest_shutdown');
-    return this.means;
+    return this.method;
   }
 
   async inspect(vmId: string): Promise<GuestFact> {

@@ -57,8 +57,10 @@ describe('a new database', () => {
     const limited = anyone.as(account.api_key);
     const terms = { method: 'PATCH', json: { quotas: { databases: 5 } } };
     await admin.expect(200, `/api/admin/accounts/${account.id}`, terms);
-    const wishes = Array.from({ length: 50 }, (_, i) => limited.call(DATABASES, { json: { name: `d${i}` } }));
-    const statuses = (await Promise.all(wishes)).map(({ status, body }) => body.code ?? status);
+    const requests = Array.from({ length: 50 }, (_, i) =>
+      limited.call(DATABASES, { json: { name: `d${i}` } }),
+    );
+    const statuses = (await Promise.all(requests)).map(({ status, body }) => body.code ?? status);
     assert.equal(statuses.filter((status) => status === 201).length, 5, statuses.join());
     assert.equal(statuses.filter((status) => status === 'quota_exceeded').length, 45);
     assert.equal((await limited.expect(200, DATABASES)).length, 5);
@@ -118,12 +120,12 @@ describe('a copy', () => {
   test('is refused of what is not there, not yours, or of another engine', async () => {
     const from = { database_id: (await newDatabase(user)).split('/').at(-1) };
     const stranger = await newUser();
-    const wish = (json: object): [string, { json: object }] => [DATABASES, { json }];
-    await stranger.refused(404, 'database_not_found', wish({ name: 'x', from }));
-    await user.refused(404, 'database_not_found', wish({ name: 'x', from: { database_id: 'nonsense' } }));
-    await user.refused(400, 'invalid_request', wish({ name: 'x', engine: 'postgresql', from }));
-    await user.refused(400, 'invalid_request', wish({ name: 'x', from: {} }));
-    await user.refused(400, 'invalid_request', wish({ name: 'x', from: 'db' }));
+    const request = (json: object): [string, { json: object }] => [DATABASES, { json }];
+    await stranger.refused(404, 'database_not_found', request({ name: 'x', from }));
+    await user.refused(404, 'database_not_found', request({ name: 'x', from: { database_id: 'nonsense' } }));
+    await user.refused(400, 'invalid_request', request({ name: 'x', engine: 'postgresql', from }));
+    await user.refused(400, 'invalid_request', request({ name: 'x', from: {} }));
+    await user.refused(400, 'invalid_request', request({ name: 'x', from: 'db' }));
   });
 });
 

@@ -59,7 +59,7 @@ const seenAs = ({ user }: Owner, path: string, is: (seen: Seen) => boolean): Pro
     return is(seen) ? seen : undefined;
   });
 
-/** As they lie on the disk: nobody can ask for those of an account that is barred. */
+/** As they lie on the disk: nobody can ask for those of an account that is blocked. */
 function statesOf({ account }: Owner): string[] {
   const metadata = new Database(join(cloud.dataDir, 'metadata.db'), { readonly: true });
   try {

@@ -36,10 +36,10 @@ test('rows, passwords and what was deleted are still there', async () => {
 
 test('creations that were cut off are made once by whoever asks again', async () => {
   const before = await newUser();
-  const wish = (name: string) => ({ json: { name }, headers: { 'idempotency-key': name } });
+  const request = (name: string) => ({ json: { name }, headers: { 'idempotency-key': name } });
   const names = Array.from({ length: 20 }, (_, i) => `cut${i}`);
   const answered = names.map((name) =>
-    before.call(DATABASES, wish(name)).then(
+    before.call(DATABASES, request(name)).then(
       ({ body }) => String(body.database_id),
       () => null,
     ),
@@ -48,7 +48,7 @@ test('creations that were cut off are made once by whoever asks again', async ()
   const user = await restarted(before);
   const told = await Promise.all(answered);
   for (const [i, name] of names.entries()) {
-    const made = await user.expect(201, DATABASES, wish(name));
+    const made = await user.expect(201, DATABASES, request(name));
     assert.equal(made.state, 'ready');
     if (told[i] !== null) assert.equal(made.database_id, told[i], 'what was answered is so');
     assert.deepEqual(await rowsOf(user, `${DATABASES}/${made.database_id}`, 'SELECT 1'), [[1]]);

@@ -184,8 +184,8 @@ describe('images', { skip }, () => {
     await removeAll(user);
   });
 
-  test('wishes that make no sense', async () => {
-    const wishes = [
+  test('requests that make no sense', async () => {
+    const requests = [
       {},
       { name: 'x' },
       { name: 'x', path: '/a', url: 'http://example.org' },
@@ -195,7 +195,7 @@ describe('images', { skip }, () => {
       { name: 'x', url: 'http://user:word@example.org/' },
       { name: 'x', url: 'http://example.org/', sha256: 'abc' },
     ];
-    for (const json of wishes) await admin.refused(400, 'invalid_request', [IMAGES, { json }]);
+    for (const json of requests) await admin.refused(400, 'invalid_request', [IMAGES, { json }]);
     const body = new FormData();
     body.set('name', 'no file');
     await admin.refused(400, 'invalid_request', [`${IMAGES}/upload`, { body }]);

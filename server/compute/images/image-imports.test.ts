@@ -216,23 +216,23 @@ describe('imports of images', () => {
 
   test('an image that a machine is being made of cannot go, and none is made of one that went', async () => {
     const owner = await house.newCall('owner');
-    const wish = (image: string) => ({ name: 'm', instance_type: 't2.micro', image });
+    const request = (image: string) => ({ name: 'm', instance_type: 't2.micro', image });
     const image = await add();
-    const notReady = compute.machines.create(owner, wish(image.image_id));
+    const notReady = compute.machines.create(owner, request(image.image_id));
     await assert.rejects(notReady, (error) => isAppError(error, 'image_not_ready'));
     await settled(image.image_id);
     // The image goes after it was looked at and before the machine's row is stored.
     compute.scripted.script('prepare', async () => {
       await compute.imports.delete(UNASKED, image.image_id);
     });
-    const late = compute.machines.create(owner, wish(image.image_id));
+    const late = compute.machines.create(owner, request(image.image_id));
     await assert.rejects(late, (error) => isAppError(error, 'image_not_found'));
     assert.equal(house.engine.guests.size, 0);
     compute.scripted.script('prepare');
 
     const other = await add();
     await settled(other.image_id);
-    await compute.machines.create(owner, wish(other.image_id));
+    await compute.machines.create(owner, request(other.image_id));
     await assert.rejects(compute.imports.delete(UNASKED, other.image_id), (error) =>
       isAppError(error, 'image_in_use'),
     );

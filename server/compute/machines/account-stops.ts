@@ -93,8 +93,8 @@ export class AccountStops {
     for (;;) {
       try {
         const find = () => this.#find(vmId);
-        await actions.run({ vmId, action: 'stop', find }, async (row, hurry) =>
-          isDue(row) ? runs.halt(row, { graceMs, hurry, call: UNASKED, reason }) : row,
+        await actions.run({ vmId, action: 'stop', find }, async (row, signal) =>
+          isDue(row) ? runs.halt(row, { graceMs, signal, call: UNASKED, reason }) : row,
         );
         return;
       } catch (error) {

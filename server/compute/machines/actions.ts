@@ -16,7 +16,7 @@ interface Running {
   /** `settle`: short work of our own, which others wait for. */
   readonly action: VmAction | 'settle';
   readonly done: Promise<unknown>;
-  readonly hurry: AbortController;
+  readonly abort: AbortController;
 }
 
 export class Actions {
@@ -25,16 +25,16 @@ export class Actions {
   /**
    * Runs `work` on the machine that `find` reads, or waits for the same action when it is under way and gives
    * its answer. Throws what `find` throws, so that only who may see the machine learns anything of it, and
-   * `vm_locked` while another action is under way. The signal is aborted by hurry().
+   * `vm_locked` while another action is under way. The signal is aborted by abort().
    */
   async run(
     { vmId, action, find }: Wanted,
-    work: (row: VmRow, hurry: AbortSignal) => Promise<VmRow>,
+    work: (row: VmRow, signal: AbortSignal) => Promise<VmRow>,
   ): Promise<VmRow> {
     for (;;) {
       const row = await find();
       const current = this.#running.get(vmId);
-      if (current === undefined) return this.#begin(vmId, action, (hurry) => work(row, hurry));
+      if (current === undefined) return this.#begin(vmId, action, (signal) => work(row, signal));
       // Every action gives the row that it led to, whoever began it.
       if (current.action === action) return (await current.done) as VmRow;
       if (current.action !== 'settle') throw locked(current.action, action);
@@ -51,9 +51,9 @@ export class Actions {
   }
 
   /** Tells this action, if it runs on the machine, that it is to end as soon as it can. */
-  hurry(vmId: string, action: VmAction): void {
+  abort(vmId: string, action: VmAction): void {
     const current = this.#running.get(vmId);
-    if (current?.action === action) current.hurry.abort();
+    if (current?.action === action) current.abort.abort();
   }
 
   isRunning(vmId: string): boolean {
@@ -67,10 +67,10 @@ export class Actions {
     }
   }
 
-  #begin<T>(vmId: string, action: Running['action'], work: (hurry: AbortSignal) => Promise<T>): Promise<T> {
-    const hurry = new AbortController();
-    const done = work(hurry.signal).finally(() => this.#running.delete(vmId));
-    this.#running.set(vmId, { action, done, hurry });
+  #begin<T>(vmId: string, action: Running['action'], work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const abort = new AbortController();
+    const done = work(abort.signal).finally(() => this.#running.delete(vmId));
+    this.#running.set(vmId, { action, done, abort });
     return done;
   }
 }

@@ -3,7 +3,7 @@ import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { barred } from './stop-causes.ts';
+import { accountBlocked } from './stop-causes.ts';
 import { nextState, type VmEvent } from './transitions.ts';
 import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
@@ -64,7 +64,7 @@ export class Lifecycle {
       change.expect(store.update(row), writeConflict);
       change.addAll(this.#usage(before, row, happening.endedAt ?? now));
       if (row.state === 'starting' && before.state !== 'starting') {
-        change.expect(store.expectNoBar(row.account_id), barred);
+        change.expect(store.expectNoBlock(row.account_id), accountBlocked);
       }
       // Somebody else spent the same credits.
       change.addAll(await this.#credits(before, row), 'retry');

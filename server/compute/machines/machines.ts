@@ -61,7 +61,7 @@ interface Page {
   readonly limit: number;
 }
 
-interface Wish {
+interface VmRequest {
   readonly input: NewVm;
   readonly checked: CheckedVm;
   readonly address: string;
@@ -138,8 +138,8 @@ export class Machines {
     return this.#beingCreated.has(vmId);
   }
 
-  #newRow(principal: Principal, wish: Wish): NewRow {
-    const { input, checked, address, plan } = wish;
+  #newRow(principal: Principal, request: VmRequest): NewRow {
+    const { input, checked, address, plan } = request;
     const { type } = checked;
     const now = this.#deps.clock.now();
     return {

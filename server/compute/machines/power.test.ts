@@ -95,9 +95,9 @@ test('the same action twice at once happens once; another one is refused and nam
 });
 
 test('the grace is that of the caller, or of the operator', async () => {
-  for (const wish of [{}, { graceMs: 3000 }, { graceMs: 0 }]) {
+  for (const request of [{}, { graceMs: 3000 }, { graceMs: 0 }]) {
     await cloud.power.start(ann, vmId);
-    await cloud.power.stop(ann, vmId, wish);
+    await cloud.power.stop(ann, vmId, request);
   }
   assert.deepEqual(cloud.scripted.graces, [10_000, 3000, 0]);
 });
@@ -110,10 +110,10 @@ test('who wants it stopped at once ends the grace of the stop under way', async 
   await entered;
   const second = cloud.power.stop(ann, vmId, { graceMs: 5000 });
   await reached('stopping');
-  assert.equal(cloud.scripted.hurry?.aborted, false, 'another grace than 0 changes nothing');
+  assert.equal(cloud.scripted.signal?.aborted, false, 'another grace than 0 changes nothing');
   const hard = cloud.power.stop(ann, vmId, { graceMs: 0 });
-  for (let i = 0; i < 100 && !cloud.scripted.hurry?.aborted; i++) await new Promise(setImmediate);
-  assert.equal(cloud.scripted.hurry?.aborted, true);
+  for (let i = 0; i < 100 && !cloud.scripted.signal?.aborted; i++) await new Promise(setImmediate);
+  assert.equal(cloud.scripted.signal?.aborted, true);
   open();
   assert.deepEqual(await hard, await gentle);
   assert.deepEqual(await second, await gentle);

@@ -6,7 +6,7 @@ import type { Actions, Wanted } from './actions.ts';
 import type { Lifecycle, Reason } from './lifecycle.ts';
 import type { MachineCall, Machines, OpenFiles } from './machines.ts';
 import type { Runs } from './runs.ts';
-import { barred } from './stop-causes.ts';
+import { accountBlocked } from './stop-causes.ts';
 import { nextState } from './transitions.ts';
 import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
@@ -28,7 +28,7 @@ export interface PowerDeps {
   readonly graceMs: number;
 }
 
-export interface StopWish {
+export interface StopRequest {
   /** 0: at once. */
   readonly graceMs?: number | undefined;
   /** Why, when its owner did not ask for it. */
@@ -60,7 +60,7 @@ export class Power {
       if (nextState(row.state, 'start') === 'running') return row;
       const isUnderWay = row.state === 'starting';
       // Any other is asked by the commit.
-      if (isUnderWay && (await store.barOf(row.account_id)) !== null) throw barred();
+      if (isUnderWay && (await store.blockOf(row.account_id)) !== null) throw accountBlocked();
       await billing.require(row);
       descriptors.demand(FILES_TO_START);
       const starting = isUnderWay ? row : await lifecycle.apply(row, { event: 'start', desired: 'running' });
@@ -73,17 +73,17 @@ export class Power {
    * Resolves when the guest is gone. With a grace of 0 also a stop that is under way ends at once. Throws
    * `vm_not_found`, `vm_invalid_state`, `vm_locked`.
    */
-  async stop(call: MachineCall, vmId: string, wish: StopWish = {}): Promise<Vm> {
+  async stop(call: MachineCall, vmId: string, request: StopRequest = {}): Promise<Vm> {
     const { machines, actions, runs, answers } = this.#deps;
-    const { graceMs = this.#deps.graceMs, reason } = wish;
+    const { graceMs = this.#deps.graceMs, reason } = request;
     const find = async () => {
       const row = await machines.findFor(call.principal, vmId);
       // The same stop gets two callers; who wants it at once is not made to wait for the other's grace.
-      if (graceMs === 0) actions.hurry(vmId, 'stop');
+      if (graceMs === 0) actions.abort(vmId, 'stop');
       return row;
     };
-    const stopped = await actions.run({ vmId, action: 'stop', find }, (row, hurry) =>
-      runs.halt(row, { graceMs, call, hurry, reason }),
+    const stopped = await actions.run({ vmId, action: 'stop', find }, (row, signal) =>
+      runs.halt(row, { graceMs, call, signal, reason }),
     );
     return answers.present(stopped);
   }

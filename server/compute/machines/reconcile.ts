@@ -7,7 +7,7 @@ import type { Actions, Wanted } from './actions.ts';
 import type { Exposures } from './exposures.ts';
 import type { Removal } from './removal.ts';
 import { CRASHED_UNSEEN, type Gone, HOST_RESTARTED, type Runs } from './runs.ts';
-import { type Bar, STOP_REASONS } from './stop-causes.ts';
+import { type AccountBlock, STOP_REASONS } from './stop-causes.ts';
 import type { VmAction, VmState } from './transitions.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
@@ -45,7 +45,7 @@ interface Found {
   readonly row: VmRow;
   readonly fact: GuestFact;
   /** Of its account. */
-  readonly bar: Bar | null;
+  readonly block: AccountBlock | null;
 }
 
 export interface RecoveryDeps {
@@ -78,7 +78,7 @@ export class Recovery {
     const before = await store.find(vmId);
     if (before === undefined || actions.isRunning(vmId)) return;
     const fact = await hypervisor.inspect(vmId);
-    const bar = await store.barOf(before.account_id);
+    const block = await store.blockOf(before.account_id);
     const row = await store.find(vmId);
     if (row?.generation !== before.generation || actions.isRunning(vmId)) return;
     const step = recoveryStep(row.state, fact.running);
@@ -89,7 +89,7 @@ export class Recovery {
       return;
     }
     try {
-      await this.#take(step, { row, fact, bar });
+      await this.#take(step, { row, fact, block });
     } catch (error) {
       if (!isAppError(error, 'vm_locked')) throw error;
     }
@@ -108,16 +108,16 @@ export class Recovery {
     if (step === 'delete') await actions.run(known('delete', row), () => removal.finish(row));
   }
 
-  async #start({ row, fact, bar }: Found): Promise<void> {
-    if (bar !== null) return this.#stop({ row, bar });
+  async #start({ row, fact, block }: Found): Promise<void> {
+    if (block !== null) return this.#stop({ row, block });
     await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 
-  async #stop({ row, bar }: Pick<Found, 'row' | 'bar'>): Promise<void> {
+  async #stop({ row, block }: Pick<Found, 'row' | 'block'>): Promise<void> {
     const { actions, runs, graceMs } = this.#deps;
-    const reason = bar === null ? undefined : STOP_REASONS[bar];
-    await actions.run(known('stop', row), (_, hurry) =>
-      runs.halt(row, { graceMs, call: UNASKED, hurry, reason }),
+    const reason = block === null ? undefined : STOP_REASONS[block];
+    await actions.run(known('stop', row), (_, signal) =>
+      runs.halt(row, { graceMs, call: UNASKED, signal, reason }),
     );
   }
 
@@ -131,7 +131,7 @@ export class Recovery {
     await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 
-  async #noteGone({ row, fact, bar }: Found): Promise<void> {
+  async #noteGone({ row, fact, block }: Found): Promise<void> {
     const { actions, runs } = this.#deps;
     const vmId = row.vm_id;
     // That of another run says nothing of this one.
@@ -141,7 +141,7 @@ export class Recovery {
       await actions.settle(vmId, () => runs.noteEnd({ vmId, ...end }));
       return;
     }
-    const gone = wentWithHost ? afterHostRestart(bar) : CRASHED_UNSEEN;
+    const gone = wentWithHost ? afterHostRestart(block) : CRASHED_UNSEEN;
     const after = await actions.settle(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
     if (after.state !== 'starting') return;
     await actions.run(known('start', after), () => this.#boot(after, null));
@@ -163,8 +163,8 @@ function known(action: VmAction, row: VmRow): Wanted {
   return { vmId: row.vm_id, action, find: () => row };
 }
 
-/** Nothing of an account that is barred is started again: it counts as stopped with the others. */
-function afterHostRestart(bar: Bar | null): Gone {
-  if (bar === null) return HOST_RESTARTED;
-  return { event: 'powered_off', desired: 'stopped', reason: STOP_REASONS[bar] };
+/** Nothing of an account that is blocked is started again: it counts as stopped with the others. */
+function afterHostRestart(block: AccountBlock | null): Gone {
+  if (block === null) return HOST_RESTARTED;
+  return { event: 'powered_off', desired: 'stopped', reason: STOP_REASONS[block] };
 }

@@ -2,7 +2,7 @@
 import type { Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
-import type { GuestEnd, Hypervisor, LastEnd, StopMeans } from '../hypervisor.ts';
+import type { GuestEnd, Hypervisor, LastEnd, StopMethod } from '../hypervisor.ts';
 import type { Exposures } from './exposures.ts';
 import { guestSpec } from './guest-spec.ts';
 import type { Happening, Lifecycle, NewRun, Reason } from './lifecycle.ts';
@@ -29,7 +29,7 @@ export interface BootOptions {
 export interface HaltOptions {
   readonly graceMs: number;
   /** Ends the grace before its time. */
-  readonly hurry: AbortSignal;
+  readonly signal: AbortSignal;
   /** Who is answered once it is stopped. */
   readonly call: Recorder;
   /** Kept from the beginning of the stop, also over a crash, in place of how the engine ended it. */
@@ -39,7 +39,7 @@ export interface HaltOptions {
 /** The engine lacks something that may come: the machine is as it was before. */
 const PASSING: readonly ErrorCode[] = ['engine_unavailable', 'insufficient_capacity', 'out_of_space'];
 
-const MEANS: Readonly<Record<StopMeans, Reason>> = {
+const STOPPED_BY: Readonly<Record<StopMethod, Reason>> = {
   guest: { code: 'shut_down', message: 'It shut down when it was asked to' },
   quit: { code: 'powered_off', message: 'It was powered off without waiting for it any longer' },
   terminate: { code: 'terminated', message: 'It could not be powered off; its process was ended' },
@@ -97,7 +97,7 @@ export class Runs {
   }
 
   /** To `stopped`, by way of the engine unless it never ran. Throws what table and engine say. */
-  async halt(row: VmRow, { graceMs, call, hurry, reason }: HaltOptions): Promise<VmRow> {
+  async halt(row: VmRow, { graceMs, call, signal, reason }: HaltOptions): Promise<VmRow> {
     const { hypervisor, lifecycle, exposures } = this.#deps;
     const next = nextState(row.state, 'stop');
     if (row.state === 'stopped') return row;
@@ -106,16 +106,16 @@ export class Runs {
     const stopping = isUnderWay
       ? row
       : await lifecycle.apply(row, { event: 'stop', desired: 'stopped', reason });
-    let means: StopMeans;
+    let method: StopMethod;
     try {
-      means = await hypervisor.stop(row.vm_id, { graceMs, hurry });
+      method = await hypervisor.stop(row.vm_id, { graceMs, signal });
     } catch (error) {
       await lifecycle.apply(stopping, { event: 'failed', reason: whyNot(error) });
       throw error;
     }
     await exposures.close(row.vm_id);
-    const end = means === 'was_stopped' ? await this.#endOf(row) : null;
-    const how = end === null ? MEANS[means] : endReason(end);
+    const end = method === 'was_stopped' ? await this.#endOf(row) : null;
+    const how = end === null ? STOPPED_BY[method] : endReason(end);
     const halted = {
       event: 'halted',
       reason: reasonOf(stopping) ?? how,

@@ -2,9 +2,9 @@
 import { AppError } from '../../platform/errors.ts';
 import type { Reason } from './lifecycle.ts';
 
-/** An account that is barred has nobody who could start or stop its machines. */
-export type Bar = 'account_suspended' | 'account_closed';
-export type StopCause = 'credits_exhausted' | Bar;
+/** An account that is blocked has nobody who could start or stop its machines. */
+export type AccountBlock = 'account_suspended' | 'account_closed';
+export type StopCause = 'credits_exhausted' | AccountBlock;
 
 /** Tell those that the system stopped from those that their owner did. */
 export const STOP_REASONS: Readonly<Record<StopCause, Reason>> = {
@@ -26,7 +26,7 @@ export const STOPPED_BY_ADMINISTRATOR: Reason = {
 export const PASSING_CAUSES: readonly StopCause[] = ['credits_exhausted', 'account_suspended'];
 
 /** Of a start that its account may not have, whoever wants it. */
-export function barred(): AppError {
+export function accountBlocked(): AppError {
   const message = 'The account of this machine is suspended or closed: nothing of it is started';
   return new AppError('account_suspended', message);
 }

@@ -40,8 +40,8 @@ export function vmAdminRoutes({ machines, power, removal }: VmRoutesDeps): Route
       responses: { 200: Vm },
       errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
       handler: (call) => {
-        const wish = { graceMs: graceMsOf(call.query), reason: STOPPED_BY_ADMINISTRATOR };
-        return power.stop({ ...call, principal: 'administrator' }, call.params.vm_id, wish);
+        const request = { graceMs: graceMsOf(call.query), reason: STOPPED_BY_ADMINISTRATOR };
+        return power.stop({ ...call, principal: 'administrator' }, call.params.vm_id, request);
       },
     }),
     defineRoute({

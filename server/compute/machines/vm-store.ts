@@ -1,6 +1,6 @@
 /** SQL of machines and of what they used. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
-import type { Bar, StopCause } from './stop-causes.ts';
+import type { AccountBlock, StopCause } from './stop-causes.ts';
 import type { VmState } from './transitions.ts';
 
 /** Times are ms since 1970. */
@@ -109,7 +109,7 @@ export class VmStore {
   }
 
   /** Why nothing of that account may be started whoever wants it; null: nothing stands against it. */
-  async barOf(accountId: number): Promise<Bar | null> {
+  async blockOf(accountId: number): Promise<AccountBlock | null> {
     const row = await this.#reads.get<{ is_active: number; closed_at: number | null }>(
       'SELECT is_active, closed_at FROM accounts WHERE id = ?',
       accountId,
@@ -118,8 +118,8 @@ export class VmStore {
     return row.is_active === 0 ? 'account_suspended' : null;
   }
 
-  /** Changes no row when the account is barred. */
-  expectNoBar(accountId: number): Statement {
+  /** Changes no row when the account is blocked. */
+  expectNoBlock(accountId: number): Statement {
     return {
       sql: 'UPDATE accounts SET id = id WHERE id = ? AND is_active = 1',
       params: [accountId],

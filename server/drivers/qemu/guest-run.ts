@@ -160,11 +160,11 @@ export class GuestRun {
     return { cause: 'crashed', message: words === null ? what : `${what}: ${words}`, at };
   }
 
-  /** Whether the process was gone within that time, or before `hurry` ended it; then its end is noted. */
-  async waitGone(withinMs: number, hurry?: AbortSignal): Promise<boolean> {
+  /** Whether the process was gone within that time, or before `signal` ended it; then its end is noted. */
+  async waitGone(withinMs: number, signal?: AbortSignal): Promise<boolean> {
     // Counted in steps: a clock that is held up by a busy host would give the guest less than its time.
     for (let waited = 0; isAlive(this.identity); waited += POLL_MS) {
-      if (waited >= withinMs || this.#isClosed || hurry?.aborted) return false;
+      if (waited >= withinMs || this.#isClosed || signal?.aborted) return false;
       await sleep(POLL_MS);
     }
     for (let waited = 0; this.#deps.ending() === null && waited < NOTE_MS; waited += NOTE_POLL_MS) {

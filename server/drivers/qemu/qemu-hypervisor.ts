@@ -273,13 +273,13 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#consoles.delete(vmId);
   }
 
-  stop(vmId: string, { graceMs, hurry }: hv.StopOptions): Promise<hv.StopMeans> {
+  stop(vmId: string, { graceMs, signal }: hv.StopOptions): Promise<hv.StopMethod> {
     return this.#locks.run(vmId, async () => {
       const run = this.#runs.find(vmId);
-      const means = run === null ? 'was_stopped' : await stopRun(run, graceMs, hurry);
+      const method = run === null ? 'was_stopped' : await stopRun(run, graceMs, signal);
       if (run !== null) this.#runs.forget(run);
       await clearGuest(this.#folders, vmId);
-      return means;
+      return method;
     });
   }
 

@@ -1,5 +1,5 @@
 /** Ends a run, from gentle to hard. */
-import type { StopMeans } from '../../compute/hypervisor.ts';
+import type { StopMethod } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import { signalProcess } from '../host-process/process-identity.ts';
 import { endProcessesOf, killProcessesOf } from '../host-process/user-processes.ts';
@@ -18,10 +18,10 @@ const KILL_MS = 3000;
  * Resolves with what ended it, after `graceMs` and 12 s at most. Throws `internal_error` when even SIGKILL
  * did not: the process hangs in the kernel.
  */
-export async function stopRun(run: GuestRun, graceMs: number, hurry?: AbortSignal): Promise<StopMeans> {
+export async function stopRun(run: GuestRun, graceMs: number, signal?: AbortSignal): Promise<StopMethod> {
   run.isStopping = true;
   try {
-    if (await askGuest(run, graceMs, hurry)) return 'guest';
+    if (await askGuest(run, graceMs, signal)) return 'guest';
     run.command('quit', {}, QMP_MS).catch(() => {});
     if (await run.waitGone(QUIT_MS)) return 'quit';
     signalProcess(run.identity, 'SIGTERM');
@@ -36,14 +36,14 @@ export async function stopRun(run: GuestRun, graceMs: number, hurry?: AbortSigna
 }
 
 /** Presses the power button until the guest goes, its time is over, or nobody wants to wait for it. */
-async function askGuest(run: GuestRun, graceMs: number, hurry?: AbortSignal): Promise<boolean> {
-  if (graceMs <= 0 || hurry?.aborted) return !run.isAlive;
+async function askGuest(run: GuestRun, graceMs: number, signal?: AbortSignal): Promise<boolean> {
+  if (graceMs <= 0 || signal?.aborted) return !run.isAlive;
   const status = await runStatus(run, QMP_MS).catch(() => 'unknown');
   // Without a running processor nobody hears the button.
   if (status !== 'running') return !run.isAlive;
-  for (let left = graceMs; left > 0 && !hurry?.aborted; left -= PRESS_AGAIN_MS) {
+  for (let left = graceMs; left > 0 && !signal?.aborted; left -= PRESS_AGAIN_MS) {
     run.command('system_powerdown', {}, QMP_MS).catch(() => {});
-    if (await run.waitGone(Math.min(left, PRESS_AGAIN_MS), hurry)) return true;
+    if (await run.waitGone(Math.min(left, PRESS_AGAIN_MS), signal)) return true;
   }
   return false;
 }
