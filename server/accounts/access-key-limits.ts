@@ -30,7 +30,7 @@ export interface KeyRights {
 }
 
 /** Throws `scope_required` when the key asked for could do more than its maker, or for longer. */
-export function demandCovered(principal: Principal, { scopes, limits, expiresAt }: KeyRights): void {
+export function assertCovered(principal: Principal, { scopes, limits, expiresAt }: KeyRights): void {
   const beyond = scopes.filter((scope) => !coversScope(principal.scopes, scope));
   if (beyond.length > 0) {
     throw new AppError('scope_required', `A key cannot grant what it has not: ${beyond.join(', ')}`);
@@ -47,9 +47,9 @@ export function demandCovered(principal: Principal, { scopes, limits, expiresAt 
 }
 
 /** Throws `scope_required` unless the principal could have made a key of these rights itself. */
-export function demandCouldHaveMade(principal: Principal, rights: KeyRights): void {
+export function assertCouldHaveMade(principal: Principal, rights: KeyRights): void {
   try {
-    demandCovered(principal, rights);
+    assertCovered(principal, rights);
   } catch (cause) {
     throw new AppError('scope_required', 'A key can only revoke keys that may do no more than itself', {
       hint: "Use the account's own key or a session",

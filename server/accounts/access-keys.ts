@@ -5,7 +5,7 @@ import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId, randomBase62, randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/sealer.ts';
-import { demandCouldHaveMade, demandCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
+import { assertCouldHaveMade, assertCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';
 import type { AccessKey, AccessKeyBody, CreatedAccessKey } from './schema.ts';
@@ -51,7 +51,7 @@ export class AccessKeys {
     const scopes: Scope[] = [...new Set(body.scopes)];
     const limits = body.buckets?.map(({ name, prefix }) => ({ bucket: name, prefix: prefix ?? '' })) ?? null;
     const expiresAt = readExpiry(body, clock);
-    demandCovered(call.principal, { scopes, limits, expiresAt });
+    assertCovered(call.principal, { scopes, limits, expiresAt });
 
     const keyId = newId('key', clock);
     const apiKey = newApiKey();
@@ -95,7 +95,7 @@ export class AccessKeys {
     const { store, changes, cache } = this.#deps;
     const row = await store.keyById(keyId);
     if (row?.account_id !== principal.accountId || row.kind !== 'access') throw accessKeyNotFound();
-    demandCouldHaveMade(principal, rightsOf(row));
+    assertCouldHaveMade(principal, rightsOf(row));
     return changes.run(call, (change) => {
       change.expect(store.deleteAccessKey(principal.accountId, keyId), accessKeyNotFound);
       change.after(() => cache.forgetCredential(keyId));

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AppError } from '../platform/errors.ts';
-import { checkAccountFields, foldEmail, foldUsername } from './account-fields.ts';
+import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 
-function refused(fields: Parameters<typeof checkAccountFields>[0]): string[] {
+function refused(fields: Parameters<typeof assertAccountFields>[0]): string[] {
   try {
-    checkAccountFields(fields);
+    assertAccountFields(fields);
     return [];
   } catch (error) {
     assert.ok(error instanceof AppError);

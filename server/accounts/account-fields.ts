@@ -1,5 +1,5 @@
 /** The rules for user names, e-mail addresses and passwords (contract §3). */
-import { type FieldProblem, refuseFields } from '../platform/errors.ts';
+import { assertFields, type FieldProblem } from '../platform/errors.ts';
 
 export const USERNAME_PATTERN = '^[A-Za-z0-9._-]{3,64}$';
 /** Deliberately wide: what a mail server would accept is only known by sending to it. */
@@ -53,7 +53,7 @@ export interface AccountFields {
 }
 
 /** Throws `invalid_request` that names every given field which breaks its rule. */
-export function checkAccountFields(fields: AccountFields): void {
+export function assertAccountFields(fields: AccountFields): void {
   const problems: FieldProblem[] = [];
   const note = (field: keyof AccountFields, rule: (text: string) => string | undefined) => {
     const value = fields[field];
@@ -63,5 +63,5 @@ export function checkAccountFields(fields: AccountFields): void {
   note('username', usernameProblem);
   note('email', emailProblem);
   note('password', passwordProblem);
-  refuseFields(problems);
+  assertFields(problems);
 }

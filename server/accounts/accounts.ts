@@ -5,7 +5,7 @@ import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { describeAccount, describeRegistration } from './account-answer.ts';
-import { checkAccountFields, foldEmail, foldUsername } from './account-fields.ts';
+import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { CredentialCache } from './authenticator.ts';
 import { toCredits } from './credits.ts';
@@ -92,9 +92,9 @@ export class Accounts {
     fields: NewAccount,
     options: CreateOptions & { readonly present: (account: Account) => T },
   ): Promise<T> {
-    checkAccountFields(fields);
+    assertAccountFields(fields);
     // Asked before hashing because that costs 60 ms; the commit decides.
-    await this.#demandFree(fields, options);
+    await this.#assertFree(fields, options);
     const { passwords, clock, apiKeys, changes, store } = this.#deps;
     const { username, email, password, address } = fields;
     const passwordHash = password === undefined ? '' : await passwords.hash(password, address);
@@ -115,7 +115,7 @@ export class Accounts {
     return changes.run(recorder, (change) => {
       options.precede?.(change);
       change.add(inserted, async (reason) => {
-        await this.#demandFree(fields, options);
+        await this.#assertFree(fields, options);
         return new AppError('write_conflict', 'The account could not be stored; try again', {
           cause: new Error(reason),
         });
@@ -142,15 +142,15 @@ export class Accounts {
     const row = await this.#own(principal);
     const { email, password } = wanted;
     if (email === undefined && password === undefined) return await this.profile(principal);
-    checkAccountFields({ email, password });
-    await this.#demandCurrentPassword(principal, row, wanted);
+    assertAccountFields({ email, password });
+    await this.#assertCurrentPassword(principal, row, wanted);
     const { store, changes, passwords, cache } = this.#deps;
-    if (email !== undefined) await this.#demandFreeEmail(email, row.id);
+    if (email !== undefined) await this.#assertFreeEmail(email, row.id);
     const becomes = password === undefined ? undefined : await passwords.hash(password, wanted.address);
     return changes.run(call, async (change) => {
       if (email !== undefined) {
         change.expect(store.setEmail(row.id, email, foldEmail(email)), async (reason) => {
-          if (reason === 'unique') await this.#demandFreeEmail(email, row.id);
+          if (reason === 'unique') await this.#assertFreeEmail(email, row.id);
           return changedByOthers();
         });
       }
@@ -171,7 +171,7 @@ export class Accounts {
   async close(call: Call): Promise<ClosedAccount> {
     const { id, username } = await this.#own(call.principal);
     const { apiKeys, store, changes, clock, cache, accountChanged } = this.#deps;
-    await apiKeys.demandOwner(call.principal);
+    await apiKeys.assertOwner(call.principal);
     return changes.run(call, (change) => {
       const now = clock.now();
       change.addAll(store.closeAccount(id, now), accountNotFound);
@@ -193,9 +193,9 @@ export class Accounts {
     return row;
   }
 
-  async #demandCurrentPassword(principal: Principal, row: AccountRow, change: AccountChange): Promise<void> {
+  async #assertCurrentPassword(principal: Principal, row: AccountRow, change: AccountChange): Promise<void> {
     const { apiKeys, throttle, passwords } = this.#deps;
-    if (row.password_hash === '') return await apiKeys.demandOwner(principal);
+    if (row.password_hash === '') return await apiKeys.assertOwner(principal);
     const { password, currentPassword, address } = change;
     if (currentPassword === undefined) {
       if (password === undefined && (await apiKeys.ownsAccount(principal))) return;
@@ -205,7 +205,7 @@ export class Accounts {
       );
     }
     const attempt = { target: ofAccount(row.id), address };
-    const admit = () => throttle.check(attempt);
+    const admit = () => throttle.assertAllowed(attempt);
     admit();
     const right = await passwords.verify(currentPassword, row.password_hash, { address, admit });
     if (!right) {
@@ -216,7 +216,7 @@ export class Accounts {
   }
 
   /** Both problems at once when both are taken. */
-  async #demandFree(fields: NewAccount, options: CreateOptions): Promise<void> {
+  async #assertFree(fields: NewAccount, options: CreateOptions): Promise<void> {
     const { store } = this.#deps;
     const named = await store.accountByUsername(foldUsername(fields.username));
     const mailed =
@@ -235,7 +235,7 @@ export class Accounts {
     throw new AppError(named ? 'username_taken' : 'email_taken', `This ${what} taken`, { fields: problems });
   }
 
-  async #demandFreeEmail(email: string, ownId: number): Promise<void> {
+  async #assertFreeEmail(email: string, ownId: number): Promise<void> {
     const holder = await this.#deps.store.accountByEmail(foldEmail(email));
     if (holder === undefined || holder.id === ownId) return;
     const fields = [{ field: 'email', message: 'is taken' }];

@@ -76,7 +76,7 @@ export class Administration {
   async credit(call: Call, accountId: number, adjustment: Adjustment): Promise<AdminAccount> {
     const micro = toMicro(adjustment.amount, 'amount');
     if (micro === 0) throw invalidField('amount', 'must not be 0');
-    demandPlainText('reason', adjustment.reason);
+    assertPlainText('reason', adjustment.reason);
     const { changes, clock } = this.#deps;
     const { transferId } = adjustment;
     const id =
@@ -104,7 +104,7 @@ export class Administration {
     const { store, clock, transfer, creditsAdded } = this.#deps;
     const before = Number(row.credits_micro);
     const after = before + micro;
-    demandBalance(row, after);
+    assertBalance(row, after);
     change.expect(store.expectBalance(row.id, before), 'retry');
     change.addAll(transfer({ ...booking, at: clock.now() }), 'retry');
     if (micro > 0) change.after(() => creditsAdded?.(row.id));
@@ -122,7 +122,7 @@ export class Administration {
     if (call.principal.accountId === target.accountId) {
       throw new AppError('invalid_request', 'An administrator cannot suspend the account in use');
     }
-    demandPlainText('reason', target.reason);
+    assertPlainText('reason', target.reason);
     return this.#setSuspended(call, target.accountId, target.reason);
   }
 
@@ -223,7 +223,7 @@ function adjustmentTransfer(
   };
 }
 
-function demandBalance(row: AccountRow, after: number): void {
+function assertBalance(row: AccountRow, after: number): void {
   if (after < 0) {
     const available = toCredits(row.credits_micro);
     const held = toCredits(row.held_micro);
@@ -238,7 +238,7 @@ function demandBalance(row: AccountRow, after: number): void {
 }
 
 /** Reasons stand in the ledger and in logs: no line breaks that forge another entry, nothing unprintable. */
-function demandPlainText(field: string, text: string): void {
+function assertPlainText(field: string, text: string): void {
   if (text.trim() === '' || !text.isWellFormed() || /\p{Cc}/u.test(text)) {
     throw invalidField(field, 'must be text without control characters');
   }

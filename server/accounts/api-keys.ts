@@ -86,7 +86,7 @@ export class ApiKeys {
   }
 
   /** Throws `scope_required` unless ownsAccount. */
-  async demandOwner(principal: Principal): Promise<void> {
+  async assertOwner(principal: Principal): Promise<void> {
     if (await this.ownsAccount(principal)) return;
     throw new AppError('scope_required', "This needs the account's own current key or a session");
   }
@@ -99,13 +99,13 @@ export class ApiKeys {
   rotate(call: Call, overlapSeconds: number): Promise<RotatedKey> {
     const { accountId } = call.principal;
     return this.#changes.run(call, async (change) => {
-      await this.demandOwner(call.principal);
+      await this.assertOwner(call.principal);
       const account = await this.#store.account(accountId);
       const old = await this.#currentRow(accountId);
       if (account === undefined || old === undefined) throw rotatedByOthers();
       const now = this.#clock.now();
       const endsAt = overlapSeconds === 0 ? null : now + overlapSeconds * 1000;
-      if (endsAt !== null) await this.#demandRoom(accountId, now);
+      if (endsAt !== null) await this.#assertRoom(accountId, now);
       // Another rotation may be first. A session goes on with its key; the key that it ended does not.
       change.expect(this.#store.endMainKeyAt(old.key_id, endsAt ?? now), 'retry');
       if (endsAt === null) change.add(this.#store.deleteMainKeys(accountId));
@@ -131,7 +131,7 @@ export class ApiKeys {
     return (await this.#store.mainKeys(accountId)).find((row) => row.expires_at === null);
   }
 
-  async #demandRoom(accountId: number, now: number): Promise<void> {
+  async #assertRoom(accountId: number, now: number): Promise<void> {
     const rows = await this.#store.mainKeys(accountId);
     const living = rows.filter((row) => row.expires_at === null || row.expires_at > now);
     if (living.length < MAX_MAIN_KEYS) return;

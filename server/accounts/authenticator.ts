@@ -136,7 +136,7 @@ export class Authenticator implements CredentialCache {
     const hash = this.#hashOf(key);
     const known = this.#remembered(hash);
     if (known !== undefined && known.via === 'key') return known;
-    if (hash !== this.#presetHash) requireKeyText(key);
+    if (hash !== this.#presetHash) assertKeyText(key);
     return this.#lookUp('key', { name: hash, find: () => this.#store.keyHolder(hash) });
   }
 
@@ -250,7 +250,7 @@ function invalidKey(): AppError {
 }
 
 /** Throws `invalid_api_key` for what can be no key. Whether one exists is not told. */
-function requireKeyText(key: string): void {
+function assertKeyText(key: string): void {
   const problem = apiKeyTextProblem(key);
   if (problem === undefined) return;
   if (!key.startsWith('clk_')) throw invalidKey();

@@ -6,7 +6,7 @@ import { type Attempt, LoginThrottle } from './login-throttle.ts';
 
 function waitOf(throttle: LoginThrottle, attempt: Attempt): number {
   try {
-    throttle.check(attempt);
+    throttle.assertAllowed(attempt);
     return 0;
   } catch (error) {
     assert.ok(error instanceof AppError && error.code === 'rate_limited');

@@ -57,7 +57,7 @@ export class LoginThrottle {
   }
 
   /** Throws `rate_limited` while the pair must wait. */
-  check(attempt: Attempt): void {
+  assertAllowed(attempt: Attempt): void {
     const waitMs = this.waitMs(attempt);
     if (waitMs === 0) return;
     throw new AppError('rate_limited', 'Too many failed logins of this account from this network', {

@@ -1,5 +1,5 @@
 /** The account's own endpoints (contract §3). */
-import { refuseCrossSite } from '../http/credentials.ts';
+import { assertSameSite } from '../http/credentials.ts';
 import { invalidCursor, listPage } from '../http/list-page.ts';
 import { pageHeaders } from '../http/page.ts';
 import { Paging } from '../http/paging.ts';
@@ -93,7 +93,7 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       errors: ['cross_site_request'],
       handler: async (call) => {
         const { request } = call;
-        refuseCrossSite(request.raw);
+        assertSameSite(request.raw);
         const answer = await sessions.logout(call, readSessionCookie(request.headers.cookie));
         setCookie(request, renderEndedSessionCookie(secureCookies));
         return answer;

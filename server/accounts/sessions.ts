@@ -109,12 +109,12 @@ export class Sessions {
     const isEmail = given.includes('@');
     const name = isEmail ? foldEmail(given) : foldUsername(given);
     const typed = { target: typedName(name), address };
-    throttle.check(typed);
+    throttle.assertAllowed(typed);
     const row = await (isEmail ? store.accountByEmail(name) : store.accountByUsername(name));
     const account = row === undefined ? undefined : { target: ofAccount(row.id), address };
     let isHeld = false;
     const admit = () => {
-      throttle.check(typed);
+      throttle.assertAllowed(typed);
       isHeld = account !== undefined && throttle.waitMs(account) > 0;
     };
     const right = await passwords.verify(password, row?.password_hash ?? null, { address, admit });

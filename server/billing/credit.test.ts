@@ -18,29 +18,29 @@ test('an account pays while a micro-credit is left; an unknown one never, nor on
       ]);
     for (const micro of [10_000_000, 1, 2n ** 60n]) {
       await set(micro);
-      await credit.require(id);
+      await credit.assertCredit(id);
     }
     const refused = (error: unknown) => isAppError(error, 'insufficient_credits');
     for (const micro of [0, -1, -(2n ** 60n)]) {
       await set(micro);
-      await assert.rejects(credit.require(id), refused, String(micro));
+      await assert.rejects(credit.assertCredit(id), refused, String(micro));
     }
-    await assert.rejects(credit.require(id + 1), refused);
+    await assert.rejects(credit.assertCredit(id + 1), refused);
     await set(0);
-    await assert.rejects(credit.require(id, 5_000_001n), (error: unknown) => {
+    await assert.rejects(credit.assertCredit(id, 5_000_001n), (error: unknown) => {
       assert.ok(isAppError(error, 'insufficient_credits'));
       assert.deepEqual(error.extra, { needed: 5.000001, available: 0 });
       return true;
     });
     await set(5_000_000);
-    await credit.require(id, 5_000_001n);
+    await credit.assertCredit(id, 5_000_001n);
     for (const state of ['ok', 'low', 'critical', 'grace', 'suspended']) {
       await house.metadata.commit([
         { sql: 'UPDATE billing_accounts SET state = ? WHERE account_id = ?', params: [state, id] },
       ]);
       if (state === 'grace' || state === 'suspended')
-        await assert.rejects(credit.require(id), refused, state);
-      else await credit.require(id);
+        await assert.rejects(credit.assertCredit(id), refused, state);
+      else await credit.assertCredit(id);
     }
   } finally {
     await house.close();

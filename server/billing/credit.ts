@@ -17,7 +17,7 @@ export class Credit {
    * Throws `insufficient_credits` unless something is left; also while the account is in grace or suspended,
    * until it gets credits. The refusal tells of `neededMicro`, which is not demanded. One read.
    */
-  async require(accountId: number, neededMicro = 1n): Promise<void> {
+  async assertCredit(accountId: number, neededMicro = 1n): Promise<void> {
     const row = await this.#store.find(accountId);
     const free = BigInt(row?.micro ?? 0);
     const isOut = row?.state === 'grace' || row?.state === 'suspended';

@@ -20,7 +20,13 @@ beforeEach(async () => {
   house = await openBillingHouse();
   const { usage, prices, clock, metadata } = house;
   const quotas = new Quotas({ store: new QuotaStore(metadata) });
-  charges = new DatabaseCharges({ usage, prices, quotas, now: () => clock.now(), require: async () => {} });
+  charges = new DatabaseCharges({
+    usage,
+    prices,
+    quotas,
+    now: () => clock.now(),
+    assertCredit: async () => {},
+  });
 });
 afterEach(() => house.close());
 

@@ -11,7 +11,7 @@ export interface DatabaseChargesDeps {
   readonly prices: Prices;
   readonly now: () => number;
   /** Throws `insufficient_credits` when the account may not begin anything new. */
-  readonly require: (accountId: number) => Promise<void>;
+  readonly assertCredit: (accountId: number) => Promise<void>;
 }
 
 interface PricedDatabase {
@@ -28,8 +28,8 @@ export class DatabaseCharges {
     this.#deps = deps;
   }
 
-  require(accountId: number): Promise<void> {
-    return this.#deps.require(accountId);
+  assertCredit(accountId: number): Promise<void> {
+    return this.#deps.assertCredit(accountId);
   }
 
   created({ account_id }: UsedDatabase): Promise<readonly Statement[]> {

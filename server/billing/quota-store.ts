@@ -77,7 +77,7 @@ export class QuotaStore {
   }
 
   /** Refuses when the account keeps more than its limit now, what the commit added before it included. */
-  demandStorage(accountId: number): Statement {
+  expectStorage(accountId: number): Statement {
     return {
       sql: `UPDATE accounts SET id = id WHERE id = ? AND storage_bytes <= ${limit('storage_bytes', 'accounts.id')}`,
       params: [accountId],

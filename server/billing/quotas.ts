@@ -51,7 +51,7 @@ export class Quotas {
    * else took the last meanwhile: claim again then. Throws `quota_exceeded` when it is too many already.
    */
   async claimVm({ account_id: accountId, vcpus }: CountedVm): Promise<readonly Statement[]> {
-    await this.demand(accountId, { vms: 1, vcpus });
+    await this.#assertEnough(accountId, { vms: 1, vcpus });
     return [this.#store.move({ ...NONE, accountId, vms: 1, vcpus })];
   }
 
@@ -60,7 +60,7 @@ export class Quotas {
   }
 
   async claimBucket(accountId: number): Promise<readonly Statement[]> {
-    await this.demand(accountId, { buckets: 1 });
+    await this.#assertEnough(accountId, { buckets: 1 });
     return [this.#store.move({ ...NONE, accountId, buckets: 1 })];
   }
 
@@ -69,7 +69,7 @@ export class Quotas {
   }
 
   async claimDatabase(accountId: number): Promise<readonly Statement[]> {
-    await this.demand(accountId, { databases: 1 });
+    await this.#assertEnough(accountId, { databases: 1 });
     return [this.#store.move({ ...NONE, accountId, databases: 1 })];
   }
 
@@ -82,8 +82,8 @@ export class Quotas {
     // Asked by every upload: where nobody has such a limit, nothing is looked up.
     this.#limitsStorage ??= await this.#store.limitsStorage();
     if (!this.#limitsStorage) return [];
-    const isLimited = await this.demand(accountId, { storage_bytes: bytes });
-    return isLimited ? [this.#store.demandStorage(accountId)] : [];
+    const isLimited = await this.#assertEnough(accountId, { storage_bytes: bytes });
+    return isLimited ? [this.#store.expectStorage(accountId)] : [];
   }
 
   /** To be called after a commit that changed limits of a plan or an account. */
@@ -92,7 +92,7 @@ export class Quotas {
   }
 
   /** Throws `quota_exceeded`, which names the first quota that is not enough. False: none is limited. */
-  async demand(accountId: number, claim: Claim): Promise<boolean> {
+  async #assertEnough(accountId: number, claim: Claim): Promise<boolean> {
     const row = await this.#store.find(accountId);
     if (row === undefined) return false;
     const limits = limitsOf(row);

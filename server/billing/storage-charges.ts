@@ -7,7 +7,7 @@ export interface StorageChargesDeps {
   readonly usage: Usage;
   readonly quotas: Quotas;
   /** Throws `insufficient_credits` when the account may not begin anything new. */
-  readonly require: (accountId: number) => Promise<void>;
+  readonly assertCredit: (accountId: number) => Promise<void>;
 }
 
 interface KnownBucket {
@@ -22,8 +22,8 @@ export class StorageCharges {
     this.#deps = deps;
   }
 
-  require(accountId: number): Promise<void> {
-    return this.#deps.require(accountId);
+  assertCredit(accountId: number): Promise<void> {
+    return this.#deps.assertCredit(accountId);
   }
 
   async bucketCreated(bucket: UsedBucket): Promise<readonly Statement[]> {

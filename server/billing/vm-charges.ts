@@ -14,7 +14,7 @@ export interface VmChargesDeps {
   readonly accounts: BillingAccountStore;
   readonly now: () => number;
   /** Throws `insufficient_credits`, telling of `neededMicro`, when the account may not begin anything new. */
-  readonly require: (accountId: number, neededMicro?: bigint) => Promise<void>;
+  readonly assertCredit: (accountId: number, neededMicro?: bigint) => Promise<void>;
 }
 
 interface WantedVm {
@@ -35,8 +35,8 @@ export class VmCharges {
   }
 
   /** A refusal says that an hour of the type is needed. */
-  async require({ account_id, plan, instance_type }: WantedVm): Promise<void> {
-    await this.#deps.require(account_id, this.#deps.holds.hourMicro(plan, instance_type) || undefined);
+  async assertCredit({ account_id, plan, instance_type }: WantedVm): Promise<void> {
+    await this.#deps.assertCredit(account_id, this.#deps.holds.hourMicro(plan, instance_type) || undefined);
   }
 
   /** '' without such an account. */

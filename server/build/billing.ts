@@ -100,11 +100,11 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   const usage = new Usage({ store: usageStore, steady });
   const holds = new Holds({ ...shared, store: holdStore });
   const quotas = new Quotas({ store: new QuotaStore(metadata) });
-  const require = async (accountId: number, neededMicro?: bigint) => {
+  const assertCredit = async (accountId: number, neededMicro?: bigint) => {
     checks.assertSound();
-    await credit.require(accountId, neededMicro);
+    await credit.assertCredit(accountId, neededMicro);
   };
-  const charges = { usage, holds, quotas, prices, accounts, require, now: () => clock.now() };
+  const charges = { usage, holds, quotas, prices, accounts, assertCredit, now: () => clock.now() };
   return {
     clock,
     log,

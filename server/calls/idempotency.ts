@@ -69,7 +69,7 @@ export class Idempotency {
     const state = await this.#deps.ownKeyState(caller);
     const { accountId } = caller;
     const own = { accountId, key, scope: `account:${accountId} ${route}` };
-    if (state === 'ending') await this.#refuseKnown(own);
+    if (state === 'ending') await this.#assertUnknown(own);
     const credential = caller.via === 'nobody' ? `address:${address}` : caller.credentialId;
     const name = state === 'current' ? own : { accountId, key, scope: `${credential} ${route}` };
     const id = `${name.scope} ${name.key}`;
@@ -94,7 +94,7 @@ export class Idempotency {
   }
 
   /** What was done before a rotation must not be done again by a key that may no longer see the answer. */
-  async #refuseKnown(name: AttemptName): Promise<void> {
+  async #assertUnknown(name: AttemptName): Promise<void> {
     const { store, clock } = this.#deps;
     if (!(await store.find(name, clock.now() - IDEMPOTENCY_TTL_MS))) return;
     throw new AppError(

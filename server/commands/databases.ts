@@ -2,7 +2,7 @@
 import { isAppError } from '../platform/errors.ts';
 import { withClosedCloud } from './closed-cloud.ts';
 import { type Command, UsageError } from './command.ts';
-import { demandCloud } from './operator-call.ts';
+import { assertCloud } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet databases upgrade postgresql
 
@@ -16,7 +16,7 @@ export const DATABASES: Command = {
   run: async (config, { positionals }) => {
     if (positionals.join(' ') !== 'upgrade postgresql')
       throw new UsageError('expected upgrade postgresql; see cloudlet databases --help');
-    demandCloud(config.dataDir);
+    assertCloud(config.dataDir);
     return withClosedCloud(config, async ({ upgradePostgresql }) => {
       const done = await upgradePostgresql().catch((error) => {
         if (!isAppError(error) || error.hint === undefined) throw error;

@@ -23,7 +23,7 @@ export type CallAsOperator = <T>(call: OperatorCall) => Promise<T>;
  * problem's detail.
  */
 export async function asOperator<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
-  demandCloud(config.dataDir);
+  assertCloud(config.dataDir);
   const path = controlPath(config);
   const call: CallAsOperator = (input) => callSocket(path, input);
   if (await answers(path)) return work(call);
@@ -33,14 +33,14 @@ export async function asOperator<T>(config: Config, work: (call: CallAsOperator)
 
 /** As asOperator, and throws when no server runs. */
 export async function askServer<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
-  demandCloud(config.dataDir);
+  assertCloud(config.dataDir);
   const path = controlPath(config);
   if (!(await answers(path))) throw new Error(`No server runs on ${config.dataDir}: start it first`);
   return work((input) => callSocket(path, input));
 }
 
 /** Throws when there is none: only `start` makes one. */
-export function demandCloud(dataDir: string): void {
+export function assertCloud(dataDir: string): void {
   let isThere: boolean;
   try {
     isThere = holdsCloud(dataDir);

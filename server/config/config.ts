@@ -25,7 +25,7 @@ const OPTIONS: Texts = { CLOUDLET_DATA_DIR: 'data-dir', CLOUDLET_PORT: 'port' };
 export function loadConfig(given: Texts = process.env, options: Texts = {}): Config {
   const links = new Set(serviceLinks(given));
   const environment = Object.fromEntries(Object.entries(given).filter(([name]) => !links.has(name)));
-  refuseUnknown(environment);
+  assertKnown(environment);
   const values = Object.entries(SETTINGS).map(([key, setting]) => {
     const option = OPTIONS[setting.env] ?? '';
     const isOption = options[option] !== undefined;
@@ -66,7 +66,7 @@ function read({ parse, fallback }: Setting<unknown>, name: string, given?: strin
   }
 }
 
-function refuseUnknown(environment: Texts): void {
+function assertKnown(environment: Texts): void {
   const known = new Set(Object.values(SETTINGS).map((setting) => setting.env));
   const unknown = Object.keys(environment).filter((name) => name.startsWith('CLOUDLET_') && !known.has(name));
   if (unknown.length === 0) return;

@@ -54,7 +54,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
         ...(['engine_unavailable', 'out_of_space'] as const),
       ],
       handler: ({ principal, params, body: input, reply }) =>
-        queries.run(principal, params.database_id, { input, signal: leaving(reply) }),
+        queries.run(principal, params.database_id, { input, signal: closeOf(reply) }),
     }),
     defineRoute({
       method: 'GET',
@@ -67,7 +67,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       responses: { 200: Type.Array(TableEntry) },
       errors: ['database_not_found', 'database_not_ready', 'engine_unavailable'],
       handler: ({ principal, params, reply }) =>
-        queries.tables(principal, params.database_id, leaving(reply)),
+        queries.tables(principal, params.database_id, closeOf(reply)),
     }),
     logRoute(queries),
   ];
@@ -137,7 +137,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
 type Input<Q = unknown> = RouteInput<{ database_id: string }, Q, unknown>;
 
 /** Aborts when the caller goes away before the answer. One who asked for it later may go. */
-function leaving({ raw }: Input['reply']): AbortSignal {
+function closeOf({ raw }: Input['reply']): AbortSignal {
   const controller = new AbortController();
   raw.once('close', () => {
     if (!raw.writableFinished) controller.abort();
@@ -158,7 +158,7 @@ function send(dumps: Dumps, { principal, params, query, request, reply }: Input<
     // Cut short, the answer ends without its last chunk: no client takes it for whole.
     await pipeline(dump.stream, reply.raw).catch(() => reply.raw.destroy());
   };
-  return dumps.dump(principal, params.database_id, { format, signal: leaving(reply), send: sendDump });
+  return dumps.dump(principal, params.database_id, { format, signal: closeOf(reply), send: sendDump });
 }
 
 /** The engine sees the end of the file only when the form was whole and the call is known. */
@@ -167,7 +167,7 @@ async function receive(dumps: Dumps, { principal, params, request, reply, identi
   // Both sides hear of a failure by the promises below; the stream may have no reader yet.
   stream.on('error', () => {});
   const hash = createHash('sha256');
-  const load = dumps.load(principal, params.database_id, { dump: stream, signal: leaving(reply) });
+  const load = dumps.load(principal, params.database_id, { dump: stream, signal: closeOf(reply) });
   const form = readForm(request.raw, {
     write: (chunk) => {
       hash.update(chunk);

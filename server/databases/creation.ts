@@ -18,7 +18,7 @@ import { DEFAULT_ENGINE, type Engines } from './engines.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database, NewDatabase } from './schema.ts';
-import { requireReadable } from './states.ts';
+import { assertReadable } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
 
@@ -68,9 +68,9 @@ export class Creation {
     const { principal } = call;
     const source = await this.#sourceOf(principal, input);
     const sizeLimitBytes = this.#sizeLimit(input, source);
-    await billing.require(principal.accountId);
+    await billing.assertCredit(principal.accountId);
     const engineName = (source?.engine ?? input.engine ?? DEFAULT_ENGINE) as EngineName;
-    const { engine, version } = await engines.require(engineName);
+    const { engine, version } = await engines.ready(engineName);
     const plan = { input, engineName, version, sizeLimitBytes, password: secrets.newPassword() };
     const databaseId = newId('db', clock);
     return turns.alone(databaseId, async () => {
@@ -104,7 +104,7 @@ export class Creation {
   async #sourceOf(principal: Principal, { from, engine }: NewDatabase): Promise<DatabaseRow | undefined> {
     if (from === undefined) return undefined;
     const source = await this.#deps.owned.findLive(principal, from.database_id);
-    requireReadable(source);
+    assertReadable(source);
     if (engine === undefined || engine === source.engine) return source;
     throw invalidField('engine', `must be ${source.engine}, as that of the database it is a copy of`);
   }

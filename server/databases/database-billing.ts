@@ -13,7 +13,7 @@ export interface BilledDatabase {
 
 export interface DatabaseBilling {
   /** Throws `insufficient_credits` when the account has none left. */
-  require(accountId: number): Promise<void>;
+  assertCredit(accountId: number): Promise<void>;
   /**
    * Of a new database, or one that comes back. Throws `quota_exceeded`; the commit is refused when somebody
    * else took the last of a quota meanwhile: ask again then.

@@ -10,7 +10,7 @@ import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
 import { snippetsFor } from './snippets.ts';
-import { isOpen, openStateOf, requireReadable } from './states.ts';
+import { assertReadable, isOpen, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
 
@@ -96,7 +96,7 @@ export class Databases {
   async credentials(principal: Principal, databaseId: string): Promise<Credentials> {
     const { owned, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
-    requireReadable(row);
+    assertReadable(row);
     return this.#credentialsOf(row, lifecycle.passwordOf(row));
   }
 
@@ -108,7 +108,7 @@ export class Databases {
     const { owned, lifecycle, turns, secrets } = this.#deps;
     return turns.alone(databaseId, async () => {
       const row = await owned.findLive(call.principal, databaseId);
-      requireReadable(row);
+      assertReadable(row);
       const password = secrets.newPassword();
       const next = {
         sealed_next_password: secrets.seal(databaseId, password),

@@ -8,7 +8,7 @@ import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database } from './schema.ts';
-import { requireReadable } from './states.ts';
+import { assertReadable } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
 
@@ -46,7 +46,7 @@ export class Dumps {
   async dump(principal: Principal, databaseId: string, { format, signal, send }: Wanted): Promise<void> {
     const { owned, engines, lifecycle, turns } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
-    requireReadable(row);
+    assertReadable(row);
     const engine = engines.get(row.engine);
     const wanted = format ?? engine.dumpFormats[0] ?? '';
     if (!engine.dumpFormats.includes(wanted)) {
@@ -72,7 +72,7 @@ export class Dumps {
     return turns.alone(databaseId, async () => {
       const row = await owned.findLive(principal, databaseId);
       // Also one that is over its limit: a smaller dump is a way out.
-      requireReadable(row);
+      assertReadable(row);
       const limited = Readable.from(this.#limited(dump, row), { objectMode: false });
       const work = (either: AbortSignal) =>
         engines.get(row.engine).load(lifecycle.inEngine(row), limited, either);

@@ -44,7 +44,7 @@ export class Engines {
   }
 
   /** One that can make a database now. Throws `engine_unavailable`. */
-  async require(name: EngineName): Promise<{ readonly engine: Engine; readonly version: string | null }> {
+  async ready(name: EngineName): Promise<{ readonly engine: Engine; readonly version: string | null }> {
     const engine = this.get(name);
     const readiness = await engine.readiness();
     if (!readiness.available) throw unavailable(name, readiness);

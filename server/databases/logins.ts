@@ -6,7 +6,7 @@ import { isId } from '../platform/ids.ts';
 import { hashPassword } from './database-secrets.ts';
 import type { EngineDatabase, EngineName } from './engine.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { requireReadable } from './states.ts';
+import { assertReadable } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface LoginsDeps {
@@ -37,7 +37,7 @@ export class Logins {
         hint: 'GET /api/databases/{database_id}/credentials has it',
       });
     }
-    requireReadable(row);
+    assertReadable(row);
     return lifecycle.inEngine(row);
   }
 

@@ -7,7 +7,7 @@ import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { NewQuery, QueryAnswer } from './query-schema.ts';
-import { requireReadable, requireReady } from './states.ts';
+import { assertReadable, assertReady } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
 const MAX_ROWS = 1000;
@@ -38,8 +38,8 @@ export class Queries {
     const { owned, engines, lifecycle, clock } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;
-    if (readOnly) requireReadable(row);
-    else requireReady(row);
+    if (readOnly) assertReadable(row);
+    else assertReady(row);
     const query: Query = {
       statement: statementOf(row, input),
       params: input.params ?? [],
@@ -71,7 +71,7 @@ export class Queries {
   async tables(principal: Principal, databaseId: string, signal: AbortSignal): Promise<readonly Table[]> {
     const { owned, engines, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
-    requireReadable(row);
+    assertReadable(row);
     return engines.get(row.engine).tables(lifecycle.inEngine(row), signal);
   }
 

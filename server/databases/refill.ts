@@ -68,7 +68,7 @@ export class Refill {
 
   async #restore(row: DatabaseRow): Promise<void> {
     const { engines, lifecycle, store, kept } = this.#deps;
-    const { engine } = await engines.require(row.engine);
+    const { engine } = await engines.ready(row.engine);
     const begun = await this.fill(row, engine);
     const database = lifecycle.inEngine(row);
     const { sizeBytes } = await engine.measure(database);

@@ -58,7 +58,7 @@ export class Removal {
   async remove(call: Call, databaseId: string): Promise<Database> {
     const { owned, turns, answers, store } = this.#deps;
     const seen = await owned.findLive(call.principal, databaseId);
-    requireUnprotected(seen);
+    assertUnprotected(seen);
     turns.interrupt(databaseId);
     const answer = await turns.alone(databaseId, async () => {
       const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
@@ -78,13 +78,13 @@ export class Removal {
     const { owned, turns, engines, billing, store } = this.#deps;
     const { principal } = call;
     await owned.findKept(principal, databaseId);
-    await billing.require(principal.accountId);
+    await billing.assertCredit(principal.accountId);
     // Its last dump need not be finished first: the database is still there.
     turns.interrupt(databaseId);
     try {
       return await turns.alone(databaseId, async () => {
         const row = await owned.findKept(principal, databaseId);
-        const { engine } = await engines.require(row.engine);
+        const { engine } = await engines.ready(row.engine);
         const newName = name ?? row.name;
         // Both are asked again by the commit, but after a long load.
         if (await store.hasName(principal.accountId, newName)) throw nameTaken(newName);
@@ -113,7 +113,7 @@ export class Removal {
 
   async #delete(call: Call, row: DatabaseRow): Promise<Database> {
     const { lifecycle, engines, answers, billing, clock, keepMs, report } = this.#deps;
-    requireUnprotected(row);
+    assertUnprotected(row);
     const wanted = {
       state: 'deleting',
       reason_code: null,
@@ -195,7 +195,7 @@ export function usualFormat({ dumpFormats }: Engine): string {
   return dumpFormats[0] ?? '';
 }
 
-function requireUnprotected({ name, is_protected }: DatabaseRow): void {
+function assertUnprotected({ name, is_protected }: DatabaseRow): void {
   if (is_protected === 0) return;
   throw new AppError('delete_protected', `The database ${name} is protected against deletion`, {
     hint: 'Set delete_protection to false first',

@@ -42,13 +42,13 @@ export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
 }
 
 /** Throws `database_not_ready` unless it can be read. */
-export function requireReadable(row: { readonly name: string; readonly state: DatabaseState }): void {
+export function assertReadable(row: { readonly name: string; readonly state: DatabaseState }): void {
   if (isOpen(row)) return;
   throw notReady(row);
 }
 
 /** Throws `database_not_ready` unless all may be done with it. */
-export function requireReady(row: { readonly name: string; readonly state: DatabaseState }): void {
+export function assertReady(row: { readonly name: string; readonly state: DatabaseState }): void {
   if (row.state !== 'ready') throw notReady(row);
 }
 

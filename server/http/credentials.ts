@@ -39,7 +39,7 @@ export function identify(
   if (apiKey !== undefined) return accounts.authenticate({ apiKey });
   const sessionToken = readSessionCookie(request.headers.cookie);
   if (sessionToken === undefined) return NOBODY;
-  refuseCrossSite(request);
+  assertSameSite(request);
   return accounts.authenticate({ sessionToken });
 }
 
@@ -48,7 +48,7 @@ export function identify(
  * Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own host. Throws
  * `cross_site_request`.
  */
-export function refuseCrossSite(request: IncomingMessage): void {
+export function assertSameSite(request: IncomingMessage): void {
   if (request.method === 'GET' || request.method === 'HEAD') return;
   const site = request.headers['sec-fetch-site'];
   const origin = request.headers.origin;

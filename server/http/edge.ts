@@ -21,7 +21,7 @@ import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
 import { handleRoute } from './handle.ts';
 import { hostCheck } from './host-check.ts';
-import { announcesBody, notJson, refuseEncoding, refuseForms, requireMultipart } from './media-type.ts';
+import { announcesBody, assertMultipart, assertNoForm, assertNotEncoded, notJson } from './media-type.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
@@ -156,7 +156,7 @@ function acceptBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
-      refuseEncoding(request.headers);
+      assertNotEncoded(request.headers);
       done(null, parseJson(bytes as Buffer));
     } catch (error) {
       done(error as Error);
@@ -213,8 +213,8 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       );
     },
     preParsing: async (request, _reply, payload) => {
-      if (route.consumes === 'multipart') requireMultipart(request.headers);
-      else refuseForms(request.headers);
+      if (route.consumes === 'multipart') assertMultipart(request.headers);
+      else assertNoForm(request.headers);
       return payload;
     },
     handler: async (request, reply) => {
@@ -266,7 +266,7 @@ function enter(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
   const { principal } = request;
   limit(deps, route, request);
   if (principal.via === 'nobody' && route.acceptsLink?.(request)) return;
-  demand(principal, route.permission);
+  assertPermitted(principal, route.permission);
 }
 
 function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
@@ -276,7 +276,7 @@ function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
 }
 
 /** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */
-export function demand(principal: Principal, permission: Permission): void {
+export function assertPermitted(principal: Principal, permission: Permission): void {
   if (permits(principal, permission)) return;
   if (principal.via === 'nobody') {
     throw new AppError('missing_api_key', 'This call needs an API key', {

@@ -3,12 +3,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { AppError } from '../platform/errors.ts';
 
 /** Throws `unsupported_media_type` for a form where JSON is wanted. Before the body is read. */
-export function refuseForms({ 'content-type': type }: IncomingHttpHeaders): void {
+export function assertNoForm({ 'content-type': type }: IncomingHttpHeaders): void {
   if (/^multipart\//i.test(type ?? '')) throw notJson(type);
 }
 
 /** Throws `unsupported_media_type` unless the body is a form. Before the body is read. */
-export function requireMultipart({ 'content-type': type }: IncomingHttpHeaders): void {
+export function assertMultipart({ 'content-type': type }: IncomingHttpHeaders): void {
   if (/^multipart\/form-data\s*;/i.test(type ?? '')) return;
   const detail = `The body must be multipart/form-data with a boundary, ${butIs(type)}`;
   throw new AppError('unsupported_media_type', detail, {
@@ -30,7 +30,7 @@ function butIs(type: string | undefined): string {
 }
 
 /** Throws `unsupported_media_type` for a compressed body. */
-export function refuseEncoding({ 'content-encoding': encoding }: IncomingHttpHeaders): void {
+export function assertNotEncoded({ 'content-encoding': encoding }: IncomingHttpHeaders): void {
   if (encoding === undefined || encoding === 'identity') return;
   throw new AppError(
     'unsupported_media_type',

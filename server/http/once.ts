@@ -42,7 +42,7 @@ export async function once(
   run: (retry: Retry) => Promise<Answer | undefined>,
 ): Promise<Answer | undefined> {
   const { principal: caller, address } = request;
-  const attempt = await idempotency.begin({ caller, address, route: route.name, key: requireKey(key) });
+  const attempt = await idempotency.begin({ caller, address, route: route.name, key: keyOf(key) });
   const where = request.url.split('?', 1)[0] ?? '';
   const identify = (content: unknown) => {
     const text = JSON.stringify(content) ?? '';
@@ -107,7 +107,7 @@ async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: strin
   }
 }
 
-function requireKey(key: string | string[]): string {
+function keyOf(key: string | string[]): string {
   if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
   throw new AppError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
 }

@@ -15,7 +15,7 @@ import { newId } from '../platform/ids.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { rawProblem } from './connection-guard.ts';
 import { type Authenticates, type ControlSockets, identify, sameHost } from './credentials.ts';
-import { demand } from './edge.ts';
+import { assertPermitted } from './edge.ts';
 import { type HostCheck, hostCheck } from './host-check.ts';
 import { toAppError } from './problem.ts';
 import type { CallerLimits } from './rate-limit.ts';
@@ -212,7 +212,7 @@ export class WebSockets {
       const ticket = query.get('ticket');
       // First, so that it is used up whatever comes of it: a page elsewhere that knows it should not.
       const holder = ticket === null ? null : route.redeem(ticket, params);
-      this.#demandOwnOrigin(request);
+      this.#assertOwnOrigin(request);
       principal =
         holder === null ? await identify(request, accounts, control) : await this.#stillGood(holder);
     } catch (error) {
@@ -224,11 +224,11 @@ export class WebSockets {
     if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
       throw crossSite();
     }
-    demand(principal, route.permission);
+    assertPermitted(principal, route.permission);
     return principal;
   }
 
-  #demandOwnOrigin({ headers: { origin, host } }: IncomingMessage): void {
+  #assertOwnOrigin({ headers: { origin, host } }: IncomingMessage): void {
     if (origin === undefined || sameHost(origin, host)) return;
     if (this.#deps.publicUrl !== '' && origin === this.#deps.publicUrl) return;
     throw crossSite();

@@ -21,7 +21,7 @@ export function holdsCloud(path: string): boolean {
 export function openDataDirectory(path: string): string {
   try {
     makeDirectory(path);
-    refuseOtherOwner(path);
+    assertOwner(path);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
     chmodSync(path, 0o700);
   } catch (cause) {
@@ -52,7 +52,7 @@ function makeDirectory(path: string): void {
   mkdirSync(path, { mode: 0o700 });
 }
 
-function refuseOtherOwner(path: string): void {
+function assertOwner(path: string): void {
   const problem = otherOwnerOf(path);
   if (problem !== null) throw new StartupError(`${problem.detail}: ${problem.fix}, or ${ELSEWHERE}`);
 }

@@ -15,7 +15,7 @@ test('the reserve is never given, and what was taken counts before it is seen', 
   assert.ok(descriptors.take(10));
   assert.ok(!descriptors.take(1));
   assert.throws(
-    () => descriptors.demand(1),
+    () => descriptors.assertFree(1),
     (error) => isAppError(error, 'insufficient_capacity') && /100/.test(error.message),
   );
   // Some of it was closed again.

@@ -53,7 +53,7 @@ export class Descriptors {
   }
 
   /** Throws `insufficient_capacity` unless hasRoom. */
-  demand(more: number): void {
+  assertFree(more: number): void {
     if (this.hasRoom(more)) return;
     const detail = `This cloud has nearly as many files open as its process may (${this.limit})`;
     throw new AppError('insufficient_capacity', detail, {

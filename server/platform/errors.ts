@@ -146,7 +146,7 @@ export function invalidField(field: string, message: string): AppError {
 }
 
 /** Several wrong fields as an `invalid_request`; nothing when there are none. */
-export function refuseFields(problems: readonly FieldProblem[]): void {
+export function assertFields(problems: readonly FieldProblem[]): void {
   if (problems.length === 0) return;
   const detail = problems.map(({ field, message }) => `${field} ${message}`).join('; ');
   throw new AppError('invalid_request', detail, { fields: problems });

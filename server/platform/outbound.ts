@@ -42,7 +42,7 @@ export interface Outbound {
    * Rejects with OutboundRefused `forbidden` or `invalid` when a request to `url` would be, as far as is
    * known now. A name that is not found, or not soon, passes: it may be by the time of the request.
    */
-  check(url: string): Promise<void>;
+  assertAllowed(url: string): Promise<void>;
   /** Follows redirects of a GET. Resolves when the answer begins. Rejects with OutboundRefused. */
   fetch(request: OutboundRequest): Promise<OutboundAnswer>;
 }

@@ -65,8 +65,8 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   const repository = await Repository.open(target, keys);
   const manifest = await findPoint(repository, options.pointId);
   if (!(await folder.isChecked(manifest.point_id))) {
-    await demandRoom(folder, manifest, repository);
-    if (!isPartial) await demandPieces(options, manifest, repository);
+    await assertRoom(folder, manifest, repository);
+    if (!isPartial) await assertPieces(options, manifest, repository);
   }
   await folder.begin(manifest.point_id, !isPartial);
   const missing = await writeAll(options, manifest, repository);
@@ -139,7 +139,7 @@ async function findPoint(repository: Repository, wanted: string): Promise<Manife
 }
 
 /** Blocks of holes take no room. */
-async function demandRoom(
+async function assertRoom(
   folder: RestoreFolder,
   { components }: Manifest,
   repository: Repository,
@@ -161,7 +161,7 @@ async function demandRoom(
 }
 
 /** Nothing is written when something is missing: half a cloud is not asked for. */
-async function demandPieces(
+async function assertPieces(
   { onProgress }: RestoreOptions,
   { point_id: pointId }: Manifest,
   repository: Repository,

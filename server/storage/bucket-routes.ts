@@ -5,7 +5,7 @@ import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Buckets } from './buckets.ts';
 import type { Emptying } from './emptying.ts';
-import { requireBucketName } from './names.ts';
+import { assertBucketName } from './names.ts';
 import { Bucket, BucketChange, BucketPath, NewBucket } from './schema.ts';
 
 export interface BucketRoutesDeps {
@@ -29,7 +29,7 @@ function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
       summary: 'Create a bucket',
       permission: 'storage:write',
       body: NewBucket,
-      rules: ({ name }) => name !== undefined && requireBucketName(name),
+      rules: ({ name }) => name !== undefined && assertBucketName(name),
       responses: { 201: Bucket },
       errors: ['invalid_bucket_name', 'bucket_exists', 'insufficient_credits', 'quota_exceeded'],
       handler: ({ principal, body, receipt }) => buckets.create(principal, body, receipt),

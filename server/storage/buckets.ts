@@ -5,7 +5,7 @@ import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BucketRow, BucketSql } from './bucket-sql.ts';
 import { formatSize } from './format-size.ts';
-import { requireBucketName } from './names.ts';
+import { assertBucketName } from './names.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 
@@ -18,13 +18,13 @@ export interface BucketsDeps {
   readonly metadata: Metadata;
   readonly store: BucketSql;
   readonly clock: Clock;
-  readonly billing: Pick<StorageBilling, 'require' | 'bucketCreated' | 'bucketDeleted'>;
+  readonly billing: Pick<StorageBilling, 'assertCredit' | 'bucketCreated' | 'bucketDeleted'>;
 }
 
 export class Buckets {
   readonly #deps: BucketsDeps;
   /** Row ids of those that are being emptied for good. */
-  readonly #leaving = new Set<number>();
+  readonly #deleting = new Set<number>();
 
   constructor(deps: BucketsDeps) {
     this.#deps = deps;
@@ -36,10 +36,10 @@ export class Buckets {
     input: NewBucket,
     receipt: (answer: Bucket) => readonly Statement[] = () => [],
   ): Promise<Bucket> {
-    requireBucketName(input.name);
+    assertBucketName(input.name);
     if (principal.bucketLimits !== null) throw limitedKey();
     const { metadata, store, billing } = this.#deps;
-    await billing.require(principal.accountId);
+    await billing.assertCredit(principal.accountId);
     const row = {
       account_id: principal.accountId,
       name: input.name,
@@ -112,17 +112,17 @@ export class Buckets {
 
   /** Runs `work` while nothing more is stored in the bucket: who tries hears that it is gone. */
   async whileLeaving<T>({ id }: BucketRow, work: () => Promise<T>): Promise<T> {
-    this.#leaving.add(id);
+    this.#deleting.add(id);
     try {
       return await work();
     } finally {
-      this.#leaving.delete(id);
+      this.#deleting.delete(id);
     }
   }
 
   /** Throws `bucket_not_found` while the bucket is being emptied for good. */
-  requireStaying({ id, name }: Pick<BucketRow, 'id' | 'name'>): void {
-    if (this.#leaving.has(id)) throw notFound(name);
+  assertNotDeleting({ id, name }: Pick<BucketRow, 'id' | 'name'>): void {
+    if (this.#deleting.has(id)) throw notFound(name);
   }
 
   /** Throws `bucket_not_empty` while anything is in it, versions and markers included. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isAppError } from '../platform/errors.ts';
-import { requireBucketName, requireObjectName } from './names.ts';
+import { assertBucketName, assertObjectName } from './names.ts';
 
 function refuses(check: (name: string) => void, name: string): boolean {
   try {
@@ -38,7 +38,7 @@ test('a bucket name is accepted if and only if it keeps the rules', () => {
   });
   fc.assert(
     fc.property(fc.oneof(near, off, fc.string({ unit: 'binary' })), (name) => {
-      assert.equal(refuses(requireBucketName, name), !keepsTheRules(name));
+      assert.equal(refuses(assertBucketName, name), !keepsTheRules(name));
     }),
     { numRuns: 2000 },
   );
@@ -46,10 +46,10 @@ test('a bucket name is accepted if and only if it keeps the rules', () => {
 
 test('bucket names at both edges of each rule', () => {
   const good = ['abc', 'a'.repeat(63), 'a..b', '1.2.3.4', '0-0', 'a.-b', 'xn--a', '123'];
-  for (const name of good) assert.equal(refuses(requireBucketName, name), false, name);
+  for (const name of good) assert.equal(refuses(assertBucketName, name), false, name);
   const bad = ['', 'a', 'ab', 'a'.repeat(64), 'Abc', 'a_c', 'a c', 'abc\n', '\nabc', 'a\nc', 'äbc', 'ab٣'];
   for (const name of [...bad, '.ab', 'ab.', '-ab', 'ab-', 'a/b', 'a\0b', 'ａbc']) {
-    assert.equal(refuses(requireBucketName, name), true, JSON.stringify(name));
+    assert.equal(refuses(assertBucketName, name), true, JSON.stringify(name));
   }
 });
 
@@ -67,7 +67,7 @@ test('an object name is any text of 1 to 1,024 bytes without control characters'
     '日本 😀',
     '"',
   ];
-  for (const name of good) assert.equal(refuses(requireObjectName, name), false, name);
+  for (const name of good) assert.equal(refuses(assertObjectName, name), false, name);
   const bad = ['', 'a'.repeat(1025), 'é'.repeat(513), 'a\0', 'a\r\nb', '\u007f', '\t', '\ud800', 'a\udc00b'];
-  for (const name of bad) assert.equal(refuses(requireObjectName, name), true, JSON.stringify(name));
+  for (const name of bad) assert.equal(refuses(assertObjectName, name), true, JSON.stringify(name));
 });

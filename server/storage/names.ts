@@ -5,7 +5,7 @@ const BUCKET_RULE =
   'A bucket name has 3 to 63 lower-case letters, digits, dots and hyphens, and starts and ends with a letter or digit';
 
 /** The rules of the specification §8, no more and no less. Throws `invalid_bucket_name`. */
-export function requireBucketName(name: string): void {
+export function assertBucketName(name: string): void {
   if (/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name)) return;
   throw new AppError('invalid_bucket_name', BUCKET_RULE, {
     fields: [{ field: 'name', message: BUCKET_RULE }],
@@ -18,7 +18,7 @@ const OBJECT_NAME_MAX_BYTES = 1024;
  * 1 to 1,024 bytes of UTF-8 without control characters or lone surrogates. Anything else is just a
  * name: `../x` and `a//b` lead nowhere, because no path is ever made from it. Throws `invalid_object_name`.
  */
-export function requireObjectName(name: string): void {
+export function assertObjectName(name: string): void {
   const problem = objectNameProblem(name);
   if (problem === undefined) return;
   throw new AppError('invalid_object_name', `The object name ${problem}`, {

@@ -238,7 +238,7 @@ test("another account's object is as good as none, and a key's limits hold", asy
   }
   const { bucket, upload } = await house.objects.beginUpload(limited, 'private');
   await upload.abort();
-  const check = (named: string) => () => house.objects.checkName(limited, bucket, named);
+  const check = (named: string) => () => house.objects.assertMayWrite(limited, bucket, named);
   assert.doesNotThrow(check('pictures/x'));
   assert.throws(check('docs/a'), (error) => isAppError(error, 'scope_required'));
   assert.throws(check('pictures/\0'), (error) => isAppError(error, 'invalid_object_name'));

@@ -14,7 +14,7 @@ import type { BucketDelta, BucketRow, BucketSql } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import { formatSize } from './format-size.ts';
 import type { HotContents } from './hot-contents.ts';
-import { requireObjectName } from './names.ts';
+import { assertObjectName } from './names.ts';
 import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
@@ -28,7 +28,7 @@ export interface ObjectsDeps {
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
-  readonly billing: Pick<StorageBilling, 'require' | 'bytesKept'>;
+  readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertRoom: (bytes: number) => void;
   readonly maxObjectBytes: number;
@@ -71,8 +71,8 @@ export class Objects {
     bucketName: string,
   ): Promise<{ bucket: BucketRow; upload: Upload }> {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
-    this.#deps.buckets.requireStaying(bucket);
-    await this.#deps.billing.require(bucket.account_id);
+    this.#deps.buckets.assertNotDeleting(bucket);
+    await this.#deps.billing.assertCredit(bucket.account_id);
     const { blobs, wrapKey, assertRoom, maxObjectBytes: maxBytes } = this.#deps;
     return {
       bucket,
@@ -81,8 +81,8 @@ export class Objects {
   }
 
   /** Throws `invalid_object_name`, or `scope_required` when the key's limits do not cover the name. */
-  checkName(principal: Principal, bucket: BucketRow, name: string): void {
-    requireObjectName(name);
+  assertMayWrite(principal: Principal, bucket: BucketRow, name: string): void {
+    assertObjectName(name);
     if (mayTouch(principal, bucket.name, name)) return;
     throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
   }
@@ -91,7 +91,7 @@ export class Objects {
   publish({ bucket, received, naming, receipt = () => [] }: Publication): Promise<Uploaded> {
     return this.#inTurn(bucket.id, naming.name, async () => {
       const { store, clock, buckets } = this.#deps;
-      buckets.requireStaying(bucket);
+      buckets.assertNotDeleting(bucket);
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
       const { object, previous } = target;
@@ -163,7 +163,7 @@ export class Objects {
 
   async #removeCurrent(bucket: BucketRow, object: ObjectRow, current: number): Promise<Deleted> {
     const { store } = this.#deps;
-    const version = await this.#requireVersion(current, object.object_id);
+    const version = await this.#versionOf(current, object.object_id);
     const older = await store.newestVersion(object.id, current);
     const keeps = bucket.versioning === 1;
     const marker = keeps || older !== undefined;
@@ -261,7 +261,7 @@ export class Objects {
     return [...bucketSql.count(bucket, delta), ...(await billing.bytesKept(bucket, delta.totalBytes))];
   }
 
-  async #requireVersion(id: number, objectId: string): Promise<VersionRow> {
+  async #versionOf(id: number, objectId: string): Promise<VersionRow> {
     const version = await this.#deps.store.version(id);
     if (!version) throw notFound(objectId);
     return version;

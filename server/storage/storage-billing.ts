@@ -13,7 +13,7 @@ export interface BilledBucket {
 
 export interface StorageBilling {
   /** Throws `insufficient_credits` when the account has none left. */
-  require(accountId: number): Awaitable<void>;
+  assertCredit(accountId: number): Awaitable<void>;
   /**
    * Of a new bucket. Throws `quota_exceeded`; the commit is refused when somebody else took the last of a
    * quota meanwhile: ask again then.

@@ -49,7 +49,7 @@ async function receive(objects: Objects, input: UploadInput): Promise<Uploaded> 
     const form = await readForm(request.raw, upload);
     unknownFields(request, form.fields.keys(), UploadForm);
     const naming = readNaming(form);
-    objects.checkName(principal, bucket, naming.name);
+    objects.assertMayWrite(principal, bucket, naming.name);
     const received = await upload.finish();
     identify([naming, received.sizeBytes, received.md5]);
     publishing = true;

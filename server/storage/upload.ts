@@ -77,7 +77,7 @@ export class Upload {
   // At most 16 KiB: hashing here costs less than handing it to a thread.
   #finishInline(): ReceivedBytes {
     // A row is written twice: to the log and, later, to the database.
-    this.#requireRoom(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
+    this.#assertRoom(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
     const bytes = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
     const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
     const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
@@ -85,7 +85,7 @@ export class Upload {
     return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob };
   }
 
-  #requireRoom(bytes: number): void {
+  #assertRoom(bytes: number): void {
     try {
       this.#deps.assertRoom(bytes);
     } catch (error) {

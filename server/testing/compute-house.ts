@@ -144,7 +144,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
       taken: await store.addresses(),
       host: ingress,
     }),
-    descriptors: options.descriptors ?? { demand: () => {} },
+    descriptors: options.descriptors ?? { assertFree: () => {} },
     imageSources: new ImageSources({
       folders: options.imageFolders ?? [],
       outbound,

@@ -18,7 +18,7 @@ import {
   WebhookPath,
   WebhookSecret,
 } from './schema.ts';
-import { requireWebhookFields } from './webhook-fields.ts';
+import { assertWebhookFields } from './webhook-fields.ts';
 import type { Webhooks } from './webhooks.ts';
 
 export interface WebhookRoutesDeps {
@@ -48,7 +48,7 @@ function findRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
         'Each is a POST of JSON, signed as Standard Webhooks 1.0 says, and is repeated until it is answered ' +
         'with 2xx within 10 s: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. Redirects are not followed.',
       body: NewWebhook,
-      rules: requireWebhookFields,
+      rules: assertWebhookFields,
       responses: { 201: CreatedWebhook },
       errors: ['too_many_webhooks'],
       handler: (call) => webhooks.create(call, call.body),
@@ -94,7 +94,7 @@ function changeRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       summary: 'Change a webhook, disable it or enable it again',
       params: WebhookPath,
       body: WebhookChange,
-      rules: requireWebhookFields,
+      rules: assertWebhookFields,
       responses: { 200: Webhook },
       errors: ['webhook_not_found'],
       handler: (call) => webhooks.change(call, call.params.id, call.body),

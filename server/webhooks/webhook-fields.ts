@@ -1,5 +1,5 @@
 /** The rules for what a webhook is given. */
-import { type FieldProblem, refuseFields } from '../platform/errors.ts';
+import { assertFields, type FieldProblem } from '../platform/errors.ts';
 
 interface GivenFields {
   readonly url?: string | undefined;
@@ -7,14 +7,14 @@ interface GivenFields {
 }
 
 /** Throws `invalid_request` naming every given field that breaks its rule. */
-export function requireWebhookFields({ url, description }: GivenFields): void {
+export function assertWebhookFields({ url, description }: GivenFields): void {
   const problems: FieldProblem[] = [];
   const note = (field: string, message: string | undefined) => {
     if (message !== undefined) problems.push({ field, message });
   };
   if (url !== undefined) note('url', urlProblem(url));
   if (description !== undefined) note('description', descriptionProblem(description));
-  refuseFields(problems);
+  assertFields(problems);
 }
 
 /** http or https, without name and password, and without a fragment, which is never sent. */

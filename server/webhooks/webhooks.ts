@@ -12,7 +12,7 @@ import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret 
 import { openSecret, sealSecret } from './secrets.ts';
 import { newWebhookSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
-import { requireWebhookFields } from './webhook-fields.ts';
+import { assertWebhookFields } from './webhook-fields.ts';
 
 export const MAX_WEBHOOKS = 20;
 const LIST_STEP = 1000;
@@ -24,7 +24,7 @@ export interface WebhooksDeps {
   readonly deliveryStore: DeliveryStore;
   readonly clock: Clock;
   readonly sealer: Sealer;
-  readonly outbound: Pick<Outbound, 'check'>;
+  readonly outbound: Pick<Outbound, 'assertAllowed'>;
 }
 
 export class Webhooks {
@@ -37,8 +37,8 @@ export class Webhooks {
   /** Throws `invalid_request`, `too_many_webhooks`. */
   async create(call: Call, input: NewWebhook): Promise<CreatedWebhook> {
     const { changes, webhookStore, clock, sealer } = this.#deps;
-    requireWebhookFields(input);
-    await this.#requireReachable(input.url);
+    assertWebhookFields(input);
+    await this.#assertReachable(input.url);
     const webhookId = newId('whk', clock);
     const secret = newWebhookSecret();
     const row = {
@@ -78,9 +78,9 @@ export class Webhooks {
   /** What is not named stays. Throws `invalid_request`, `webhook_not_found`. */
   async change(call: Call, webhookId: string, wanted: WebhookChange): Promise<Webhook> {
     const { changes, webhookStore, deliveryStore } = this.#deps;
-    requireWebhookFields(wanted);
+    assertWebhookFields(wanted);
     await this.findFor(call.principal, webhookId);
-    if (wanted.url !== undefined) await this.#requireReachable(wanted.url);
+    if (wanted.url !== undefined) await this.#assertReachable(wanted.url);
     return changes.run(call, async (change) => {
       const before = await this.findFor(call.principal, webhookId);
       const after = changed(before, wanted);
@@ -131,9 +131,9 @@ export class Webhooks {
   }
 
   /** Throws `invalid_request` when nothing would ever be sent there. */
-  async #requireReachable(url: string): Promise<void> {
+  async #assertReachable(url: string): Promise<void> {
     try {
-      await this.#deps.outbound.check(url);
+      await this.#deps.outbound.assertAllowed(url);
     } catch (error) {
       if (!(error instanceof OutboundRefused)) throw error;
       throw new AppError('invalid_request', `url: ${error.message}`, {

@@ -71,7 +71,7 @@ export class ImageImports {
     this.#active.add(row.image_id);
     return this.#begin(call, row, async (signal) => {
       const sha256 = await turns.run(signal, () => this.#copy(row.image_id, source, signal));
-      checkSum(sha256, input.sha256);
+      assertSum(sha256, input.sha256);
       return sha256;
     });
   }
@@ -120,7 +120,7 @@ export class ImageImports {
     if (stage.bytes === 0) throw invalidField('file', 'is missing or empty');
     await stage.close();
     const sha256 = stage.sha256();
-    checkSum(sha256, input.sha256);
+    assertSum(sha256, input.sha256);
     const row = this.#newRow({ name, source: 'upload', sha256 }, stage.imageId);
     return this.#begin(call, row, async () => sha256);
   }
@@ -268,7 +268,7 @@ function checkedName(text: string): string {
   return name;
 }
 
-function checkSum(found: string, wanted: string | undefined): void {
+function assertSum(found: string, wanted: string | undefined): void {
   if (wanted === undefined || wanted.toLowerCase() === found) return;
   throw invalidField('sha256', `the bytes have another one: ${found}`);
 }

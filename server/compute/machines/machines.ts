@@ -20,7 +20,7 @@ const LIST_STEP = 1000;
 
 /** Throws `insufficient_capacity` when this process may not open so many files more. */
 export interface OpenFiles {
-  demand(more: number): void;
+  assertFree(more: number): void;
 }
 
 /** Files that are open while a machine is made: of programs, pipes and disks. */
@@ -36,7 +36,7 @@ export interface MachinesDeps {
   readonly images: Images;
   readonly addresses: AddressPool;
   readonly answers: VmAnswers;
-  readonly billing: Pick<VmBilling, 'require' | 'planOf' | 'created'>;
+  readonly billing: Pick<VmBilling, 'assertCredit' | 'planOf' | 'created'>;
   readonly descriptors: OpenFiles;
   /** Throws `out_of_space` when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
@@ -92,8 +92,8 @@ export class Machines {
     }
     const plan = await this.#deps.billing.planOf(principal.accountId);
     const { name: instance_type } = checked.type;
-    await this.#deps.billing.require({ account_id: principal.accountId, plan, instance_type });
-    this.#deps.descriptors.demand(FILES_TO_CREATE);
+    await this.#deps.billing.assertCredit({ account_id: principal.accountId, plan, instance_type });
+    this.#deps.descriptors.assertFree(FILES_TO_CREATE);
     this.#deps.assertRoom(BYTES_TO_CREATE);
     const address = await this.#deps.addresses.take(checked.ports);
     const row = this.#newRow(principal, { input, checked, address, plan });

@@ -22,7 +22,7 @@ export interface PowerDeps {
   readonly lifecycle: Lifecycle;
   readonly runs: Runs;
   readonly answers: VmAnswers;
-  readonly billing: Pick<VmBilling, 'require'>;
+  readonly billing: Pick<VmBilling, 'assertCredit'>;
   readonly descriptors: OpenFiles;
   /** How long a guest is asked to shut down when the caller does not say, ms. */
   readonly graceMs: number;
@@ -61,8 +61,8 @@ export class Power {
       const isUnderWay = row.state === 'starting';
       // Any other is asked by the commit.
       if (isUnderWay && (await store.blockOf(row.account_id)) !== null) throw accountBlocked();
-      await billing.require(row);
-      descriptors.demand(FILES_TO_START);
+      await billing.assertCredit(row);
+      descriptors.assertFree(FILES_TO_START);
       const starting = isUnderWay ? row : await lifecycle.apply(row, { event: 'start', desired: 'running' });
       const before = isUnderWay ? 'stopped' : row.state;
       return runs.boot(starting, { before, call, since: null });

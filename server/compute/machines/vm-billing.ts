@@ -22,7 +22,7 @@ export interface WantedVm {
 
 export interface VmBilling {
   /** Throws `insufficient_credits`, with the price of an hour of the type, when the account has none left. */
-  require(wanted: WantedVm): Promise<void>;
+  assertCredit(wanted: WantedVm): Promise<void>;
   /** By the name of which its prices are found. */
   planOf(accountId: number): Promise<string>;
   /** Credits an hour, now. */

@@ -1,5 +1,5 @@
 /** Checks what a new machine is asked to be. */
-import { type FieldProblem, refuseFields } from '../../platform/errors.ts';
+import { assertFields, type FieldProblem } from '../../platform/errors.ts';
 import { DEFAULT_IMAGE } from '../images/images.ts';
 import { findInstanceType, INSTANCE_TYPES, type InstanceType } from '../instance-types.ts';
 import { vmNameProblem } from '../names.ts';
@@ -20,7 +20,7 @@ export interface CheckedVm {
 }
 
 /** Throws `invalid_request` naming every given field that breaks its rule. */
-export function requireVmFields(given: Partial<NewVm>): void {
+export function assertVmFields(given: Partial<NewVm>): void {
   const problems: FieldProblem[] = [];
   const note = (field: string, message: string | undefined) => {
     if (message !== undefined) problems.push({ field, message });
@@ -31,12 +31,12 @@ export function requireVmFields(given: Partial<NewVm>): void {
   note('tags', tagsProblem(tags));
   for (const [index, line] of ssh_keys.entries()) note(`ssh_keys.${index}`, sshKeyProblem(line.trim()));
   note('user_data', userDataProblem(user_data, image));
-  refuseFields(problems);
+  assertFields(problems);
 }
 
-/** Throws as requireVmFields. */
+/** Throws as assertVmFields. */
 export function checkNewVm(input: NewVm): CheckedVm {
-  requireVmFields(input);
+  assertVmFields(input);
   const type = findInstanceType(input.instance_type);
   if (type === undefined) throw new Error('a type that is known has gone');
   const sshKeys = (input.ssh_keys ?? []).map((line) => line.trim());

@@ -10,7 +10,7 @@ import type { Power } from './power.ts';
 import type { Removal } from './removal.ts';
 import { pricePerMonth } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
-import { requireVmFields } from './vm-fields.ts';
+import { assertVmFields } from './vm-fields.ts';
 
 export interface VmRoutesDeps {
   readonly machines: Machines;
@@ -76,7 +76,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       permission: 'compute:write',
       body: NewVm,
       maxBodyBytes: MAX_BODY_BYTES,
-      rules: requireVmFields,
+      rules: assertVmFields,
       responses: { 201: Vm },
       errors: [
         ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'quota_exceeded'] as const),

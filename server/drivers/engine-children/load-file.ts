@@ -49,12 +49,12 @@ async function* checked(
     size += piece.length;
     if (size > limit) throw new LoadFailed(`the file is larger than the database may be (${limit} bytes)`);
     if (start.length < length) start = Buffer.concat([start, piece.subarray(0, length)]);
-    if (start.length >= length) requireHeader(start, kind);
+    if (start.length >= length) assertHeader(start, kind);
     yield piece;
   }
-  requireHeader(start, kind);
+  assertHeader(start, kind);
 }
 
-function requireHeader(start: Buffer, { header, otherwise }: LoadedKind): void {
+function assertHeader(start: Buffer, { header, otherwise }: LoadedKind): void {
   if (!start.subarray(0, header.length).equals(header)) throw new LoadFailed(otherwise);
 }

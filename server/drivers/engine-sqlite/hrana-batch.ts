@@ -25,7 +25,7 @@ class Outcomes {
     const { condition, stmt } = objectOf(step, 'A step');
     const given = objectOf(stmt, 'stmt');
     if (condition == null) return given;
-    this.#stream.requireOpen();
+    this.#stream.assertOpen();
     return this.#holds(condition, 1) ? given : undefined;
   }
 
@@ -95,7 +95,7 @@ export async function* cursorEntries(stream: Stream, steps: readonly unknown[], 
         yield `{"type":"step_begin","step":${index},"cols":${execution.columns()}}\n`;
         while (row !== undefined && stmt.want_rows !== false) {
           yield `{"type":"row","row":${rowJson(row, { left: maxRow })}}\n`;
-          stream.requireOpen();
+          stream.assertOpen();
           row = execution.nextRow();
         }
         yield `{"type":"step_end",${countJson(execution.count())}}\n`;

@@ -73,7 +73,7 @@ export class Stream {
 
   /** One request of a pipeline: its StreamResponse as JSON. Throws what speaks against it. */
   async answer(given: JsonObject, room: Room): Promise<string> {
-    this.requireOpen();
+    this.assertOpen();
     switch (given.type) {
       case 'execute': {
         const stmt = objectOf(given.stmt, 'stmt');
@@ -138,7 +138,7 @@ export class Stream {
   }
 
   /** Throws why the stream has ended. */
-  requireOpen(): void {
+  assertOpen(): void {
     if (this.ended !== undefined) throw this.ended;
   }
 
@@ -164,7 +164,7 @@ export class Stream {
     await this.breathe();
     const { turn, counters, now } = this.#deps;
     if (statement.writes && !turn.take(this)) await this.#waitForTurn();
-    this.requireOpen();
+    this.assertOpen();
     if (statement.leavesTrace) this.connection.isTouched = true;
     this.readingSince ??= now();
     try {

@@ -176,7 +176,7 @@ export class HostProcesses {
 
   #launch(program: ForeignProgram, way: Way, keeper: string | null): Launch {
     const { command, args, env = {}, uid, folder, readOnly = [], temporaryMb = 64 } = program;
-    this.#check(program);
+    this.#assertRunnable(program);
     const { ground } = this.#deps;
     if (!way.hasView && uid !== null && ground !== undefined)
       openPaths(ground, [folder, command, ...readOnly]);
@@ -201,7 +201,7 @@ export class HostProcesses {
     };
   }
 
-  #check({ name, command, args, env = {}, uid, folder }: ForeignProgram): void {
+  #assertRunnable({ name, command, args, env = {}, uid, folder }: ForeignProgram): void {
     if (!NAME.test(name)) throw new Error('not a name of a process');
     if ((uid !== null) !== this.#deps.hasUsers) throw new Error('a user of its own, where there are such');
     if (!Object.keys(env).every((key) => VARIABLE.test(key))) throw new Error('not a variable');

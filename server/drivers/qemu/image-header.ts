@@ -103,13 +103,13 @@ function readQcow2(head: Buffer, fileBytes: number): RecognizedImage {
   if (head.readUInt32BE(60) !== 0) throw new ImageRefused('it has snapshots inside; remove them first');
   const hasExtendedL2 = version === 3 && checkVersion3(head, clusterBits);
   const headerLength = version === 3 ? head.readUInt32BE(100) : V2_LENGTH;
-  checkExtensions(head, headerLength, 2 ** clusterBits);
+  assertExtensions(head, headerLength, 2 ** clusterBits);
   const size = head.readBigUInt64BE(24);
   if (size === 0n || size > BigInt(Number.MAX_SAFE_INTEGER) || size % BigInt(SECTOR) !== 0n) {
     throw new ImageRefused('its header is damaged: the size of its disk');
   }
   const virtualBytes = Number(size);
-  checkTables(head, { fileBytes, virtualBytes, clusterBytes: 2 ** clusterBits, hasExtendedL2 });
+  assertTables(head, { fileBytes, virtualBytes, clusterBytes: 2 ** clusterBits, hasExtendedL2 });
   return { format: 'qcow2', virtualBytes };
 }
 
@@ -135,7 +135,7 @@ function checkVersion3(head: Buffer, clusterBits: number): boolean {
 }
 
 /** Extensions that stand for other files or keys are refused even without the feature bit that goes along. */
-function checkExtensions(head: Buffer, from: number, clusterBytes: number): void {
+function assertExtensions(head: Buffer, from: number, clusterBytes: number): void {
   const end = Math.min(head.length, clusterBytes);
   let at = from;
   for (let count = 0; at + 8 <= end; count++) {
@@ -162,7 +162,7 @@ interface Tables {
 }
 
 /** The tables lie inside the file, are as long as the disk needs, and not absurdly longer. */
-function checkTables(head: Buffer, { fileBytes, virtualBytes, clusterBytes, hasExtendedL2 }: Tables): void {
+function assertTables(head: Buffer, { fileBytes, virtualBytes, clusterBytes, hasExtendedL2 }: Tables): void {
   const entriesPerL2 = clusterBytes / (hasExtendedL2 ? 16 : 8);
   const l1Bytes = head.readUInt32BE(36) * 8;
   const l1Needed = Math.ceil(virtualBytes / (clusterBytes * entriesPerL2)) * 8;

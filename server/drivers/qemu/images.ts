@@ -60,7 +60,7 @@ export class ImageLibrary {
 
   /** Throws `engine_unavailable`: better before the bytes come than after. */
   async stage(imageId: string): Promise<ImageStage> {
-    await this.#requireProgram();
+    await this.#programOrThrow();
     const folder = this.#path(imageId, STAGE);
     fs.mkdirSync(this.#deps.directory, { recursive: true, mode: 0o700 });
     await this.#removeStage(imageId);
@@ -93,14 +93,14 @@ export class ImageLibrary {
       await removeTree(join(this.#deps.directory, name));
   }
 
-  async #requireProgram(): Promise<string> {
+  async #programOrThrow(): Promise<string> {
     const program = await this.#deps.program();
     if (program !== null) return program;
     throw noQemuImg();
   }
 
   async #convert(folder: string, { format, virtualBytes }: RecognizedImage, signal: AbortSignal) {
-    const program = await this.#requireProgram();
+    const program = await this.#programOrThrow();
     const { uid } = this.#deps;
     const { memoryBytes, cpuSeconds, totalMs } = this.#limits;
     if (uid !== null) {

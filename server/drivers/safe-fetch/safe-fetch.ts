@@ -51,9 +51,9 @@ export class SafeFetch implements Outbound {
     this.#pace = { clock, slowMs, slowBytes };
   }
 
-  async check(text: string): Promise<void> {
+  async assertAllowed(text: string): Promise<void> {
     const { hostname } = checkedUrl(text);
-    const host = this.#requireHost(hostname);
+    const host = this.#hostOf(hostname);
     if (isIP(host) !== 0) return;
     const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
     const timer = setTimeout(giveUp, CHECK_MS);
@@ -102,7 +102,7 @@ export class SafeFetch implements Outbound {
   }
 
   #send(url: URL, request: OutboundRequest, signal: AbortSignal): Promise<http.IncomingMessage> {
-    const host = this.#requireHost(url.hostname);
+    const host = this.#hostOf(url.hostname);
     const { protocol } = url;
     return new Promise((resolve, reject) => {
       const sent = (protocol === 'https:' ? https : http).request({
@@ -147,7 +147,7 @@ export class SafeFetch implements Outbound {
   }
 
   /** The host without the brackets of IPv6. A socket asks no lookup for what is an address already. */
-  #requireHost(hostname: string): string {
+  #hostOf(hostname: string): string {
     const host = hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && !mayReach(host, this.#allowed)) throw forbidden(hostname);
     return host;

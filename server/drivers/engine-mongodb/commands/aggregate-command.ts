@@ -11,6 +11,7 @@ import { encodeDocument } from '../values/bson-documents.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
+  assertNoCollation,
   type Command,
   type CommandScope,
   collectionFor,
@@ -19,7 +20,6 @@ import {
   find,
   namespaceOf,
   readerOf,
-  refuseCollation,
 } from './command-scope.ts';
 
 /** They have the whole result before the first document of it. */
@@ -28,7 +28,7 @@ const BLOCKING = new Set(
 );
 
 function aggregate(command: Document, scope: CommandScope): Document {
-  refuseCollation(command);
+  assertNoCollation(command);
   const { pipeline, let: variables = {}, cursor } = command;
   const stages: Document[] = Array.isArray(pipeline) ? pipeline : [];
   if (stages.some((stage) => '$changeStream' in stage))

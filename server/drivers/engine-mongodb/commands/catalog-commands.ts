@@ -7,13 +7,13 @@ import { isDocument } from '../values/field-paths.ts';
 import { equalValues } from '../values/key-order.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 import {
+  assertNoCollation,
   type Command,
   type CommandScope,
   collectionFor,
   collectionName,
   createCollection,
   namespaceOf,
-  refuseCollation,
 } from './command-scope.ts';
 
 const MAX_INDEXES = 64;
@@ -41,7 +41,7 @@ function there(command: Document, scope: CommandScope): Collection {
 
 function create(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  refuseCollation(command);
+  assertNoCollation(command);
   const isKnown = (field: string) => CREATE_OPTIONS.has(field) || field.startsWith('$');
   const unknown = Object.keys(command).find((field) => !isKnown(field) && command[field] !== false);
   if (unknown !== undefined)
@@ -161,7 +161,7 @@ function readSpec(asked: unknown): Document {
     if (!isField || path.split('.').includes(''))
       throw refuse(`Values of an index key must be numbers above or below 0: ${path}`);
   }
-  refuseCollation(asked);
+  assertNoCollation(asked);
   const unknown = Object.keys(asked).find((name) => !INDEX_OPTIONS.has(name));
   if (unknown !== undefined)
     throw new CommandError(197, `The field '${unknown}' is not valid for an index of this engine`);

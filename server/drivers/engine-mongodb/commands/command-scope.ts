@@ -84,7 +84,7 @@ export function readerOf(scope: CommandScope): CollectionReader {
 }
 
 /** Collations order and match as no other command here does, so only the simple one is taken. */
-export function refuseCollation({ collation }: Document): void {
+export function assertNoCollation({ collation }: Document): void {
   if (collation === undefined || collation.locale === 'simple') return;
   throw new CommandError(
     'CommandNotSupported',

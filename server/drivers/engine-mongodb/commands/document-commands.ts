@@ -64,7 +64,7 @@ export class DocumentDatabase {
    */
   run(command: Document, { readOnly }: CommandContext): Document {
     try {
-      this.#refuseTransaction(command);
+      this.#assertNoTransaction(command);
       this.#expire();
       return this.#dispatch(command, readOnly);
     } catch (error) {
@@ -74,7 +74,7 @@ export class DocumentDatabase {
     }
   }
 
-  #refuseTransaction({ txnNumber, startTransaction, autocommit }: Document): void {
+  #assertNoTransaction({ txnNumber, startTransaction, autocommit }: Document): void {
     if (txnNumber === undefined && startTransaction === undefined && autocommit === undefined) return;
     throw new CommandError(
       'IllegalOperation',

@@ -8,12 +8,12 @@ import { leavesAt } from '../values/field-paths.ts';
 import { textKeyOf } from '../values/key-order.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
+  assertNoCollation,
   type Command,
   type CommandScope,
   collectionName,
   find,
   namespaceOf,
-  refuseCollation,
 } from './command-scope.ts';
 
 /** Fields of `find` that change what it answers and that there is nothing for here. */
@@ -22,7 +22,7 @@ const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId', 'tailable'];
 function findCommand(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   const collection = scope.store.collection(name);
-  refuseCollation(command);
+  assertNoCollation(command);
   const unknown = UNKNOWN_TO_FIND.find((field) => command[field] !== undefined && command[field] !== false);
   if (unknown !== undefined)
     throw new CommandError(
@@ -55,7 +55,7 @@ function window({ skip = 0, limit = 0 }: Document): { skip: number; limit: numbe
 
 function count(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  refuseCollation(command);
+  assertNoCollation(command);
   const { query = {} } = command;
   const range = window(command);
   const all = scope.store.collection(name)?.documents ?? 0;
@@ -71,7 +71,7 @@ function count(command: Document, scope: CommandScope): Document {
 
 function distinct(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  refuseCollation(command);
+  assertNoCollation(command);
   const { key, query } = command;
   if (typeof key !== 'string') throw new CommandError('TypeMismatch', "Field 'key' must be of type string");
   const path = key.split('.');

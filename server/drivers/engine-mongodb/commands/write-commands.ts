@@ -12,16 +12,16 @@ import {
 } from '../query/updates.ts';
 import type { FoundDocument } from '../storage/documents-reading.ts';
 import type { Collection } from '../storage/documents-store.ts';
-import { refuseId } from '../storage/documents-writing.ts';
+import { assertId } from '../storage/documents-writing.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
+  assertNoCollation,
   type Command,
   type CommandScope,
   collectionFor,
   collectionName,
   find,
-  refuseCollation,
 } from './command-scope.ts';
 
 const MAX_STATEMENTS = 100_000;
@@ -77,7 +77,7 @@ function upsert(
   { change, options }: { change: Update; options: UpdateOptions },
 ): Document {
   const document = upsertDocument(change, options);
-  refuseId(document._id);
+  assertId(document._id);
   scope.writing.insert(collectionFor(name, scope), encodeDocument(document));
   return document;
 }
@@ -87,7 +87,7 @@ function update(command: Document, scope: CommandScope): Document {
   const totals = { n: 0, nModified: 0 };
   const upserted: Document[] = [];
   const errors = each<Document>(command.updates, command, (statement, index) => {
-    refuseCollation(statement);
+    assertNoCollation(statement);
     const options = updateOptions({ ...statement, let: command.let }, scope);
     const isReplacement = !Array.isArray(statement.u) && !Object.keys(statement.u ?? {})[0]?.startsWith('$');
     if (statement.multi && isReplacement)
@@ -125,7 +125,7 @@ function remove(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   let n = 0;
   const errors = each<Document>(command.deletes, command, (statement) => {
-    refuseCollation(statement);
+    assertNoCollation(statement);
     const collection = scope.store.collection(name);
     const limit = plainNumber(statement.limit);
     if (limit !== 0 && limit !== 1)
@@ -140,7 +140,7 @@ function remove(command: Document, scope: CommandScope): Document {
 
 function findAndModify(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  refuseCollation(command);
+  assertNoCollation(command);
   const isRemoval = Boolean(command.remove);
   if (isRemoval === (command.update !== undefined)) {
     throw new CommandError(

@@ -46,13 +46,13 @@ export function asCommandError(error: unknown): unknown {
 }
 
 /** Names behind which code of the client would run. Throws CommandError where one stands. */
-export function refuseScripts(value: unknown): void {
-  if (Array.isArray(value)) for (const each of value) refuseScripts(each);
+export function assertNoScripts(value: unknown): void {
+  if (Array.isArray(value)) for (const each of value) assertNoScripts(each);
   if (!isDocument(value)) return;
   for (const [name, inner] of Object.entries(value)) {
     if (name === '$function' || name === '$accumulator') throw noScripts();
     if (name === '$where') throw new CommandError('BadValue', '$where is not allowed in this context');
-    if (name !== '$literal') refuseScripts(inner);
+    if (name !== '$literal') assertNoScripts(inner);
   }
 }
 

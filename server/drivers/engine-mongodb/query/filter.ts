@@ -5,7 +5,7 @@ import { candidatesOf, isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, equalValues, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
 import { isTrue, plainNumber } from '../values/numbers.ts';
 import { isOfType, readTypes } from '../values/type-names.ts';
-import { evaluate, evaluation, refuseScripts } from './expressions.ts';
+import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
 
 export type Filter = (document: Document) => boolean;
 
@@ -40,7 +40,7 @@ function compileTerm(name: string, value: unknown, variables: Document): Filter 
       return (document) => !filters.some((test) => test(document));
     }
     case '$expr': {
-      refuseScripts(value);
+      assertNoScripts(value);
       const options = evaluation(variables);
       return (document) => isTrue(evaluate(document, value, options));
     }

@@ -3,7 +3,7 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument, setField, valueAt } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
-import { asCommandError, evaluate, evaluation, plainDeep, refuseScripts } from './expressions.ts';
+import { asCommandError, assertNoScripts, evaluate, evaluation, plainDeep } from './expressions.ts';
 import { compileFilter } from './filter.ts';
 import { groupDocuments } from './group-stage.ts';
 import { type Evaluation, mingo } from './mingo-library.ts';
@@ -192,7 +192,7 @@ export type Pipeline = (documents: Documents, variables?: Document) => Documents
 export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pipeline {
   if (!Array.isArray(pipeline))
     throw new CommandError('TypeMismatch', 'A pipeline must be an array of objects');
-  refuseScripts(pipeline);
+  assertNoScripts(pipeline);
   const known = stagesOf(reader);
   for (const stage of pipeline) nameOf(stage, known);
   return (documents, variables = {}) => {

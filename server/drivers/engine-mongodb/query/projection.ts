@@ -3,7 +3,7 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
 import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
-import { evaluate, evaluation, refuseScripts } from './expressions.ts';
+import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
 import { compileValue, holdsOperators } from './filter.ts';
 import { slotsOf } from './update-paths.ts';
 
@@ -74,7 +74,7 @@ function fieldOf(
   modes.add(true);
   if (isDocument(value) && '$meta' in value)
     throw new CommandError('BadValue', '$meta is not supported by this engine');
-  refuseScripts(value);
+  assertNoScripts(value);
   const options = evaluation(variables);
   return { compute: (document) => evaluate(document, value, options) };
 }

@@ -53,12 +53,12 @@ function compileOperators(update: Document, options: UpdateOptions): Update {
       operand,
     }));
   });
-  refuseConflicts(
+  assertNoConflicts(
     steps.flatMap(({ operator, path, operand }) =>
       operator === '$rename' ? [path, String(operand)] : [path],
     ),
   );
-  refuseUnused(
+  assertUsed(
     filters,
     steps.map(({ path }) => path),
   );
@@ -93,7 +93,7 @@ function put({ parent, name }: Slot, value: unknown): void {
   setField(parent as Document, name, value);
 }
 
-function refuseConflicts(paths: readonly string[]): void {
+function assertNoConflicts(paths: readonly string[]): void {
   const sorted = paths.toSorted();
   sorted.forEach((path, i) => {
     const above = sorted.slice(0, i).find((other) => path === other || path.startsWith(`${other}.`));
@@ -128,7 +128,7 @@ function identifierOf(filter: Document): string | undefined {
   return undefined;
 }
 
-function refuseUnused(filters: ReadonlyMap<string, Filter>, paths: readonly string[]): void {
+function assertUsed(filters: ReadonlyMap<string, Filter>, paths: readonly string[]): void {
   for (const name of filters.keys()) {
     if (paths.some((path) => path.includes(`$[${name}]`))) continue;
     throw new CommandError('FailedToParse', `The array filter '${name}' was not used in the update`);

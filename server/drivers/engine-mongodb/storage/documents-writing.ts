@@ -29,7 +29,7 @@ export class DocumentsWriting {
     const { document, stored } = withId(bytes);
     const entries = this.#entries(collection, document, NO_PLACE);
     const key = keyOf([document._id]);
-    this.#refuseTaken(collection, collection.indexes[0] as Index, { key, document, place: NO_PLACE });
+    this.#assertFree(collection, collection.indexes[0] as Index, { key, document, place: NO_PLACE });
     const place = this.#store.insert(collection, key, stored);
     for (const { index, keys } of entries) for (const each of keys) this.#store.addKey(index, each, place);
     return document._id;
@@ -81,12 +81,11 @@ export class DocumentsWriting {
     const wasMultikey = index.isMultikey;
     const keys = keysIn(index, document);
     if (index.isMultikey && !wasMultikey) this.#store.markMultikey(index);
-    if (index.isUnique)
-      for (const key of keys) this.#refuseTaken(collection, index, { key, document, place });
+    if (index.isUnique) for (const key of keys) this.#assertFree(collection, index, { key, document, place });
     return keys;
   }
 
-  #refuseTaken(
+  #assertFree(
     collection: Collection,
     index: Index,
     { key, document, place }: { key: Buffer; document: Document; place: number },
@@ -117,14 +116,14 @@ function withId(bytes: RawDocument): { document: Document; stored: RawDocument }
     const whole = { _id: new ObjectId(), ...document };
     return { document: whole, stored: encodeDocument(whole) };
   }
-  refuseId(document._id);
+  assertId(document._id);
   if (Object.keys(document)[0] === '_id') return { document, stored: bytes };
   const { _id, ...rest } = document;
   return { document, stored: encodeDocument({ _id, ...rest }) };
 }
 
 /** Throws CommandError for what cannot be an `_id`. */
-export function refuseId(id: unknown): void {
+export function assertId(id: unknown): void {
   const tag = tagOf(id);
   const name =
     tag === TAG.array ? 'array' : tag === TAG.regex ? 'regex' : tag === TAG.undefined ? 'undefined' : null;
