@@ -1,5 +1,5 @@
 /**
- * Runs a batch in one transaction, so that one fsync stores all its commits; when it is to be stored apart
+ * Runs a batch in one transaction, so that one fsync stores all its commits; when it is to be stored isolated
  * in savepoints, so that a commit which a rule refuses leaves its neighbours alone.
  */
 import Database from 'better-sqlite3';
@@ -65,7 +65,7 @@ interface Form {
   readonly expected: number;
   readonly paramCount: number;
   /** Stands once for the whole group. */
-  readonly isForAll: boolean;
+  readonly isShared: boolean;
 }
 
 /** Numbers in the results for one statement. */
@@ -91,7 +91,7 @@ export class BatchRunner {
 
   /**
    * Returns once the batch is on disk; null when a rule refused something and nothing is stored, which
-   * happens only to a batch that is not to be stored apart. Throws BatchFailed when none of it is stored.
+   * happens only to a batch that is not to be stored isolated. Throws BatchFailed when none of it is stored.
    */
   run(message: BatchMessage): BatchOutcome | null {
     if (message.resetSql) {
@@ -101,7 +101,7 @@ export class BatchRunner {
     this.#sql.push(...message.newSql);
     try {
       this.#control.begin.run();
-      const outcome = message.apart ? this.#runApart(message) : this.#runTogether(message);
+      const outcome = message.isolated ? this.#runIsolated(message) : this.#runTogether(message);
       if (outcome === null) this.#control.rollback.run();
       else this.#control.end.run();
       return outcome;
@@ -141,14 +141,14 @@ export class BatchRunner {
     for (let commit = 0; commit < commits; commit++) {
       const rowIds: RowIds = [];
       for (const form of forms) {
-        if (form.isForAll) {
+        if (form.isShared) {
           rowIds.push(undefined);
           results.push(0, 0);
         } else results.push(...this.#runStatement(form, cursor, rowIds));
       }
     }
     for (const [index, form] of forms.entries()) {
-      if (!form.isForAll) continue;
+      if (!form.isShared) continue;
       const [changes, rowId] = this.#runStatement(form, cursor, []);
       for (let commit = 0; commit < commits; commit++) {
         const at = begin + (commit * forms.length + index) * RESULT_WORDS;
@@ -159,7 +159,7 @@ export class BatchRunner {
     return commits;
   }
 
-  #runApart(message: BatchMessage): BatchOutcome {
+  #runIsolated(message: BatchMessage): BatchOutcome {
     const cursor = new BatchCursor(message);
     const results: number[] = [];
     const failures: CommitFailure[] = [];
@@ -247,6 +247,6 @@ function readForms(cursor: BatchCursor): Form[] {
     sqlNumber: cursor.number(),
     expected: cursor.number(),
     paramCount: cursor.number(),
-    isForAll: cursor.number() === 1,
+    isShared: cursor.number() === 1,
   }));
 }

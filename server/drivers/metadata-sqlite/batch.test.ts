@@ -43,25 +43,25 @@ function makeHouse() {
     INSERT INTO boxes VALUES ('a', 0, 0), ('b', 0, 0)`);
   const runner = new BatchRunner(database);
   const numbers = new SqlNumbers();
-  const pack = (commits: readonly Commit[], apart: boolean) => packBatch(numbers, commits, { apart });
+  const pack = (commits: readonly Commit[], isolated: boolean) => packBatch(numbers, commits, { isolated });
   return {
     pack,
     run: (message: BatchMessage) => runner.run(message),
-    /** As the writer does it: together, and apart when something was refused. */
+    /** As the writer does it: together, and isolated when something was refused. */
     store: (commits: readonly Commit[]): BatchOutcome => {
       const outcome = runner.run(pack(commits, false)) ?? runner.run(pack(commits, true));
-      return outcome ?? assert.fail('a batch that is stored apart cannot be refused as a whole');
+      return outcome ?? assert.fail('a batch that is stored isolated cannot be refused as a whole');
     },
     all: () => ['items', 'tags', 'boxes'].map((table) => database.prepare(`SELECT * FROM ${table}`).all()),
   };
 }
 
-test('what adds up stands once for all commits of its form, one by one when apart', () => {
+test('what adds up stands once for all commits of its form, one by one when isolated', () => {
   const commits = [add('x', 'a', 10), add('y', 'a', 20), add('z', 'a', 30)];
   const { pack, run, all } = makeHouse();
   const together = pack(commits, false);
-  assert.equal(together.words.filter((word) => word === 'a').length, 2, 'one count, one demand');
-  assert.equal(pack(commits, true).words.filter((word) => word === 'a').length, 6);
+  assert.equal(together.tokens.filter((token) => token === 'a').length, 2, 'one count, one demand');
+  assert.equal(pack(commits, true).tokens.filter((token) => token === 'a').length, 6);
   const outcome = run(together);
   assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 60 });
   const changes = outcome?.results.filter((_, i) => i % 2 === 0);
@@ -69,16 +69,16 @@ test('what adds up stands once for all commits of its form, one by one when apar
 });
 
 test('only neighbours of one form are one group', () => {
-  const words = (commits: readonly Commit[]) => makeHouse().pack(commits, false).words[0];
-  assert.equal(words([add('x', 'a', 1), add('y', 'a', 1)]), 2);
-  assert.equal(words([add('x', 'a', 1), add('y', 'b', 1)]), 1, 'another row is counted');
-  assert.equal(words([add('x', 'a', 1), [item('y', 1)], add('z', 'a', 1)]), 1, 'another list');
-  assert.equal(words([[count('a', 1)], [{ ...count('a', 1), expectChanges: 2 }]]), 1);
-  assert.equal(words([[count('a', 1)], [{ ...count('a', 1), sums: [1] }]]), 1);
-  assert.equal(words([[count('a', 1)], [count('a', 0.5)]]), 1, 'no whole number');
+  const tokens = (commits: readonly Commit[]) => makeHouse().pack(commits, false).tokens[0];
+  assert.equal(tokens([add('x', 'a', 1), add('y', 'a', 1)]), 2);
+  assert.equal(tokens([add('x', 'a', 1), add('y', 'b', 1)]), 1, 'another row is counted');
+  assert.equal(tokens([add('x', 'a', 1), [item('y', 1)], add('z', 'a', 1)]), 1, 'another list');
+  assert.equal(tokens([[count('a', 1)], [{ ...count('a', 1), expectChanges: 2 }]]), 1);
+  assert.equal(tokens([[count('a', 1)], [{ ...count('a', 1), sums: [1] }]]), 1);
+  assert.equal(tokens([[count('a', 1)], [count('a', 0.5)]]), 1, 'no whole number');
 });
 
-test('a group that is refused stores nothing, and apart only what the rule allows', () => {
+test('a group that is refused stores nothing, and isolated only what the rule allows', () => {
   const { pack, run, store, all } = makeHouse();
   const commits = [60, 30, 20, 10].map((bytes, i) => add(`n${i}`, 'a', bytes));
   const before = all();

@@ -13,7 +13,7 @@ import type { SqlValue, Statement } from '../../metadata/metadata.ts';
  * for the whole group. A param: the value; or `true` and a length, the next bytes of the buffer; or `false`
  * and the index of the statement whose row id it stands for.
  */
-type Word = number | string | bigint | null | boolean;
+type Token = number | string | bigint | null | boolean;
 
 export interface BatchMessage {
   readonly kind: 'batch';
@@ -22,9 +22,9 @@ export interface BatchMessage {
   /** Texts not sent before; they get the next numbers. */
   readonly newSql: readonly string[];
   /** Runs each commit in its own savepoint: stored or refused by itself. */
-  readonly apart: boolean;
+  readonly isolated: boolean;
   readonly commits: number;
-  readonly words: readonly Word[];
+  readonly tokens: readonly Token[];
   readonly bytes: ArrayBuffer;
 }
 
@@ -51,7 +51,7 @@ export type WriterReply =
    * `results`: changes and last row id of each statement of each commit in order; failed commits have none.
    */
   | { readonly kind: 'stored'; readonly results: Float64Array; readonly failures: readonly CommitFailure[] }
-  /** Nothing is stored because a rule refused something: the batch is wanted once more, apart. */
+  /** Nothing is stored because a rule refused something: the batch is wanted once more, isolated. */
   | { readonly kind: 'refused' }
   | { readonly kind: 'failed'; readonly failure: BatchFailure }
   /** After a checkpoint was due: bytes that still wait in the log, and what went wrong, if anything. */
@@ -93,18 +93,18 @@ export class SqlNumbers {
 type Commit = readonly Statement[];
 
 /**
- * Packs commits for the writer, `apart` or grouped. Bytes are copied.
+ * Packs commits for the writer, `isolated` or grouped. Bytes are copied.
  * Only neighbours are grouped, so that commits are stored in the order in which they came.
  */
 export function packBatch(
   numbers: SqlNumbers,
   commits: readonly Commit[],
-  { apart }: { readonly apart: boolean },
+  { isolated }: { readonly isolated: boolean },
 ): BatchMessage {
   const resetSql = numbers.begin();
-  const packing: Packing = { numbers, words: [], blobs: [] };
+  const packing: Packing = { numbers, tokens: [], blobs: [] };
   for (let at = 0; at < commits.length; ) {
-    const end = apart ? at + 1 : endOfGroup(commits, at);
+    const end = isolated ? at + 1 : endOfGroup(commits, at);
     packGroup(packing, commits.slice(at, end));
     at = end;
   }
@@ -112,9 +112,9 @@ export function packBatch(
     kind: 'batch',
     resetSql,
     newSql: numbers.fresh(),
-    apart,
+    isolated,
     commits: commits.length,
-    words: packing.words,
+    tokens: packing.tokens,
     bytes: concatenate(packing.blobs),
   };
 }
@@ -145,24 +145,24 @@ function isSameForm(a: Statement, b: Statement): boolean {
 
 interface Packing {
   readonly numbers: SqlNumbers;
-  readonly words: Word[];
+  readonly tokens: Token[];
   readonly blobs: Uint8Array[];
 }
 
 function packGroup(packing: Packing, group: readonly Commit[]): void {
   const first = group[0] as Commit;
-  const isForAll = ({ sums }: Statement) => group.length > 1 && sums !== undefined;
-  const { words, numbers } = packing;
-  words.push(group.length, first.length);
+  const isShared = ({ sums }: Statement) => group.length > 1 && sums !== undefined;
+  const { tokens, numbers } = packing;
+  tokens.push(group.length, first.length);
   for (const statement of first) {
     const { sql, expectChanges, params } = statement;
-    words.push(numbers.numberOf(sql), expectChanges ?? -1, params.length, isForAll(statement) ? 1 : 0);
+    tokens.push(numbers.numberOf(sql), expectChanges ?? -1, params.length, isShared(statement) ? 1 : 0);
   }
   for (const commit of group) {
-    for (const statement of commit) if (!isForAll(statement)) packParams(packing, statement.params);
+    for (const statement of commit) if (!isShared(statement)) packParams(packing, statement.params);
   }
   for (const [index, statement] of first.entries()) {
-    if (isForAll(statement)) packParams(packing, summedParams(statement, group, index));
+    if (isShared(statement)) packParams(packing, summedParams(statement, group, index));
   }
 }
 
@@ -175,13 +175,13 @@ function summedParams({ params, sums }: Statement, group: readonly Commit[], ind
   return added;
 }
 
-function packParams({ words, blobs }: Packing, params: Statement['params']): void {
+function packParams({ tokens, blobs }: Packing, params: Statement['params']): void {
   for (const param of params) {
     if (param instanceof Uint8Array) {
       blobs.push(param);
-      words.push(true, param.byteLength);
-    } else if (typeof param === 'object' && param !== null) words.push(false, param.rowIdOf);
-    else words.push(param);
+      tokens.push(true, param.byteLength);
+    } else if (typeof param === 'object' && param !== null) tokens.push(false, param.rowIdOf);
+    else tokens.push(param);
   }
 }
 
@@ -202,30 +202,30 @@ export type RowIds = (number | undefined)[];
 
 /** Reads a batch in the order in which packBatch wrote it. */
 export class BatchCursor {
-  readonly #words: readonly Word[];
+  readonly #tokens: readonly Token[];
   readonly #bytes: ArrayBuffer;
   #at = 0;
   #byteAt = 0;
 
   constructor(message: BatchMessage) {
-    this.#words = message.words;
+    this.#tokens = message.tokens;
     this.#bytes = message.bytes;
   }
 
   number(): number {
-    return this.#words[this.#at++] as number;
+    return this.#tokens[this.#at++] as number;
   }
 
   /** The next param; `rowIds` are those of the statements of this commit so far. */
   param(rowIds: Readonly<RowIds>): SqlValue {
-    const word = this.#words[this.#at++] as Word;
-    if (word === true) {
+    const token = this.#tokens[this.#at++] as Token;
+    if (token === true) {
       const length = this.number();
       const bytes = Buffer.from(this.#bytes, this.#byteAt, length);
       this.#byteAt += length;
       return bytes;
     }
-    if (word !== false) return word;
+    if (token !== false) return token;
     const index = this.number();
     const rowId = rowIds[index];
     if (rowId === undefined) throw new RangeError(`rowIdOf ${index} names no statement that ran before`);
@@ -235,9 +235,9 @@ export class BatchCursor {
   /** Passes over so many params. */
   skipParams(count: number): void {
     for (let i = 0; i < count; i++) {
-      const word = this.#words[this.#at++];
-      if (word === true) this.#byteAt += this.number();
-      else if (word === false) this.#at += 1;
+      const token = this.#tokens[this.#at++];
+      if (token === true) this.#byteAt += this.number();
+      else if (token === false) this.#at += 1;
     }
   }
 }

@@ -219,12 +219,12 @@ export class SqliteMetadata implements Metadata {
     this.#inFlight = this.#queue.slice(0, count);
     this.#queue = this.#queue.slice(count);
     this.#queuedBytes -= bytes;
-    this.#postInFlight({ apart: false });
+    this.#postInFlight({ isolated: false });
   }
 
-  #postInFlight({ apart }: { apart: boolean }): void {
+  #postInFlight({ isolated }: { isolated: boolean }): void {
     const commits = this.#inFlight.map((waiting) => waiting.statements);
-    const message = packBatch(this.#numbers, commits, { apart });
+    const message = packBatch(this.#numbers, commits, { isolated });
     this.#post(message, [message.bytes]);
   }
 
@@ -234,7 +234,7 @@ export class SqliteMetadata implements Metadata {
 
   #receive(reply: WriterReply): void {
     if (reply.kind === 'checkpoint') this.#noteCheckpoint(reply.logBytes, reply.error);
-    if (reply.kind === 'refused') this.#postInFlight({ apart: true });
+    if (reply.kind === 'refused') this.#postInFlight({ isolated: true });
     if (reply.kind !== 'stored' && reply.kind !== 'failed') return;
     this.#endSnapshot();
     const batch = this.#inFlight;
