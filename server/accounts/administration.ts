@@ -5,7 +5,7 @@ import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { KeyLocks } from '../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import { describeAccount, describeForAdmin } from './account-answer.ts';
 import { type Accounts, accountNotFound, type NewAccount, type Transfer } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
@@ -41,7 +41,7 @@ export interface Adjustment {
 
 export class Administration {
   readonly #deps: AdministrationDeps;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
 
   constructor(deps: AdministrationDeps) {
     this.#deps = deps;

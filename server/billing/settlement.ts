@@ -7,7 +7,7 @@
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
-import { KeyLocks } from '../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import type { BillingAccountStore, BillingRow } from './accounts-store.ts';
 import { charge, hourOf, spreadOverHours } from './charge.ts';
 import type { HoldStore } from './hold-store.ts';
@@ -39,7 +39,7 @@ const STATEMENTS_PER_COMMIT = 1000;
 
 export class Settlement {
   readonly #deps: SettlementDeps;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
   /** In which everybody was settled last, ms since 1970. */
   #hour: number | null = null;
 

@@ -1,9 +1,9 @@
 /** Who may work on a database, and what is ended when it is deleted. */
 import { AppError } from '../platform/errors.ts';
-import { KeyLocks } from '../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../platform/keyed-mutex.ts';
 
 export class DatabaseTurns {
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
   /** Being worked on, or waited for, each with how often. */
   readonly #busy = new Map<string, number>();
   /** Long work, by the databases that it needs. */

@@ -9,12 +9,12 @@ import { toAppError, toProblem } from './problem.ts';
 import { type Route, type RouteInput, statusOf } from './route.ts';
 
 /** The operator on the machine has no account that an operation could belong to. */
-export function prefersLater({ headers: { prefer }, principal }: FastifyRequest): boolean {
+export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest): boolean {
   if (prefer === undefined || principal.accountId === 0) return false;
   return /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(String(prefer));
 }
 
-export interface LaterDeps {
+export interface AsyncOperationsDeps {
   readonly operations: Operations;
   /** Told of a failure that its caller does not see here. */
   readonly onFailure: (error: AppError, requestId: string) => void;
@@ -26,9 +26,9 @@ type Input = RouteInput<unknown, unknown, unknown>;
  * Takes the call and answers with the operation; what is checked without the domain was checked before.
  * Throws what Operations.begin does.
  */
-export async function answerLater(
+export async function respondAsync(
   route: Route,
-  { operations, onFailure }: LaterDeps,
+  { operations, onFailure }: AsyncOperationsDeps,
   { withdraw, ...input }: Input & Retry,
 ): Promise<Answer> {
   const { principal, request, receipt } = input;

@@ -1,10 +1,10 @@
 /** From a declared route to a function that answers one request. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, JSON_TYPE } from './answer.ts';
-import { answerLater, type LaterDeps, prefersLater } from './async-operations.ts';
+import { type AsyncOperationsDeps, prefersAsync, respondAsync } from './async-operations.ts';
 import { type OnceInput, once, type Retry, WITHOUT_KEY } from './once.ts';
 import { ACCEPTED } from './operation-view.ts';
-import { mayAnswerLater, type Route, statusOf, takesIdempotencyKey } from './route.ts';
+import { mayRespondAsync, type Route, statusOf, takesIdempotencyKey } from './route.ts';
 import { streamList } from './stream-list.ts';
 import { unknownMembers } from './unknown-members.ts';
 import { bodyCheck, textCheck } from './validate.ts';
@@ -15,13 +15,13 @@ const CONTENT_TYPES = {
   text: 'text/plain; charset=utf-8',
 } as const;
 
-type HandleDeps = LaterDeps & Pick<OnceInput, 'idempotency'>;
+type HandleDeps = AsyncOperationsDeps & Pick<OnceInput, 'idempotency'>;
 type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<Answer | undefined>;
 
 interface Asked {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly isLater: boolean;
+  readonly isAsync: boolean;
 }
 
 /** undefined: the handler has sent, or is sending, the response itself. */
@@ -31,16 +31,16 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const checkBody = route.consumes === 'multipart' ? () => undefined : bodyCheck(route.body, route.rules);
   const status = statusOf(route);
   const produces = route.produces ?? 'json';
-  const mayBeLater = mayAnswerLater(route);
+  const mayBeAsync = mayRespondAsync(route);
   const tellUnknown = unknownMembers(route);
 
-  const run = async ({ request, reply, isLater }: Asked, retry: Retry) => {
+  const run = async ({ request, reply, isAsync }: Asked, retry: Retry) => {
     const { principal } = request;
     const params = checkParams(request.params);
     const query = checkQuery(request.query);
     const body = checkBody(request.body);
     const input = { principal, request, reply, params, query, body, ...retry };
-    if (isLater) return answerLater(route, deps, input);
+    if (isAsync) return respondAsync(route, deps, input);
     const result = await route.handler(input);
     // Some answer in more than one form, and send the others themselves.
     if (produces === 'bytes' || reply.sent) return undefined;
@@ -51,12 +51,12 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
 
   return async (request, reply) => {
     if (produces !== 'bytes') tellUnknown(request);
-    const isLater = mayBeLater && prefersLater(request);
-    const asked = { request, reply, isLater };
+    const isAsync = mayBeAsync && prefersAsync(request);
+    const asked = { request, reply, isAsync };
     const key = takesIdempotencyKey(route) ? request.headers['idempotency-key'] : undefined;
     if (key === undefined) return run(asked, WITHOUT_KEY);
     const { idempotency } = deps;
-    return once({ idempotency, route, status: isLater ? ACCEPTED : status, key, request }, (retry) =>
+    return once({ idempotency, route, status: isAsync ? ACCEPTED : status, key, request }, (retry) =>
       run(asked, retry),
     );
   };

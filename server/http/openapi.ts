@@ -5,7 +5,7 @@ import { JSON_MAX_BYTES } from '../platform/json.ts';
 import { Components } from './openapi-components.ts';
 import { ACCEPTED, OperationView } from './operation-view.ts';
 import { PROBLEM_SCHEMA } from './problem.ts';
-import { mayAnswerLater, type Route, takesIdempotencyKey } from './route.ts';
+import { mayRespondAsync, type Route, takesIdempotencyKey } from './route.ts';
 
 const WRONG_CREDENTIAL = ['invalid_api_key', 'invalid_session', 'account_suspended'] as const;
 
@@ -197,7 +197,7 @@ const PREFER = {
 function headerParameters(route: Route): unknown[] {
   return [
     ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY] : []),
-    ...(mayAnswerLater(route) ? [PREFER] : []),
+    ...(mayRespondAsync(route) ? [PREFER] : []),
   ];
 }
 
@@ -226,7 +226,7 @@ function successes(route: Route): Record<string, unknown> {
       content: { [media]: { schema } },
     },
   ]);
-  return { ...Object.fromEntries(done), ...(mayAnswerLater(route) ? { [ACCEPTED]: OPERATION } : {}) };
+  return { ...Object.fromEntries(done), ...(mayRespondAsync(route) ? { [ACCEPTED]: OPERATION } : {}) };
 }
 
 const OPERATION = {

@@ -113,7 +113,7 @@ export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
  * True for what may be answered before it has ended (`Prefer: respond-async`). What is read as a stream, and
  * what nobody in particular asks for, is not.
  */
-export function mayAnswerLater(route: Route): boolean {
+export function mayRespondAsync(route: Route): boolean {
   const { method, permission, consumes = 'json', produces = 'json', endsCredential = false } = route;
   const isJson = consumes === 'json' && produces === 'json';
   return method !== 'GET' && permission !== 'public' && isJson && !endsCredential;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { KeyLocks } from './keyed-mutex.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 
 test('work on one key runs one after the other in order, work on others at the same time', async () => {
   await fc.assert(
@@ -9,7 +9,7 @@ test('work on one key runs one after the other in order, work on others at the s
       fc.scheduler(),
       fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c'), fails: fc.boolean() }), { maxLength: 12 }),
       async (scheduler, tasks) => {
-        const locks = new KeyLocks();
+        const locks = new KeyedMutex();
         const busy = new Set<string>();
         const done = new Map<string, number[]>();
         const runs = tasks.map(({ key, fails }, index) =>
@@ -40,7 +40,7 @@ test('work on one key runs one after the other in order, work on others at the s
 });
 
 test('another key is not waited for', async () => {
-  const locks = new KeyLocks();
+  const locks = new KeyedMutex();
   let release = () => {};
   const held = locks.run('a', () => new Promise<void>((resolve) => (release = resolve)));
   assert.equal(await locks.run('b', async () => 'through'), 'through');

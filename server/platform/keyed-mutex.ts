@@ -1,5 +1,5 @@
 /** Lets work on the same key happen one after the other, in the order it was asked for. */
-export class KeyLocks {
+export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>();
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 /** Recovery points over REST, for administrators. */
-import { prefersLater } from '../http/async-operations.ts';
+import { prefersAsync } from '../http/async-operations.ts';
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -42,10 +42,10 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       errors: ['point_in_progress', 'target_in_use', 'target_unavailable', 'out_of_space', 'read_only'],
       handler: async (call) => {
         const { wait } = call.query;
-        const isLater = prefersLater(call.request);
+        const isAsync = prefersAsync(call.request);
         // An operation ends with the point, not with its beginning.
-        const point = await points.create(isLater ? { ...call, ...UNASKED } : call);
-        if (isLater) return points.wait(point.point_id, FOR_GOOD);
+        const point = await points.create(isAsync ? { ...call, ...UNASKED } : call);
+        if (isAsync) return points.wait(point.point_id, FOR_GOOD);
         return wait === undefined ? point : points.wait(point.point_id, wait * 1000);
       },
     }),
@@ -98,7 +98,7 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       errors: ['point_not_found', 'point_invalid_state', 'point_in_progress', 'target_unavailable'],
       handler: async ({ params: { point_id: id }, query: { wait = 0 }, request }) => {
         await verifications.begin(await points.row(id));
-        await verifications.wait(id, prefersLater(request) ? FOR_GOOD : wait * 1000);
+        await verifications.wait(id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
         return points.find(id);
       },
     }),

@@ -8,7 +8,7 @@ import { CommitRejected, type Metadata, type RowIdOf, type Statement } from '../
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { KeyLocks } from '../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketDelta, BucketRow, BucketSql } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
@@ -59,7 +59,7 @@ const REMOVED_AT_ONCE = 64;
 
 export class Objects {
   readonly #deps: ObjectsDeps;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
 
   constructor(deps: ObjectsDeps) {
     this.#deps = deps;

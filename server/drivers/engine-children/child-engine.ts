@@ -17,7 +17,7 @@ import {
 } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { KeyLocks } from '../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { UserRange } from '../../platform/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { Room } from './child-call.ts';
@@ -69,8 +69,8 @@ export class ChildEngine {
   readonly #folders: TenantFolders;
   readonly #host: ChildHost;
   readonly #children: Children;
-  readonly #copies = new KeyLocks();
-  readonly #loads = new KeyLocks();
+  readonly #copies = new KeyedMutex();
+  readonly #loads = new KeyedMutex();
   readonly #openedForCopy = new Set<string>();
   readonly #active = new Set<string>();
   #prepared: Promise<void> | null = null;

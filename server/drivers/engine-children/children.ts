@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { KeyLocks } from '../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { Room } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { type CallHead, type CallOptions, type ChildAnswer, ChildGone, TenantChild } from './tenant-child.ts';
@@ -54,7 +54,7 @@ const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsW
 
 export class Children {
   readonly #deps: ChildrenDeps;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
   readonly #entries = new Map<string, Entry>();
   /** Being started: each has a place already. */
   #moving = 0;

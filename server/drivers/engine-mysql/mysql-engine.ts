@@ -18,7 +18,7 @@ import type {
   Readiness,
   Table,
 } from '../../databases/engine.ts';
-import { KeyLocks } from '../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { ClientPrograms, SLOTS } from '../managed-server/client-programs.ts';
 import {
   endpointOf,
@@ -55,7 +55,7 @@ export class MysqlEngine implements Engine {
   readonly #queries: TenantQueries;
   readonly #watchdog: Watchdog;
   readonly #logs: TenantLogs;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
   /** Of each database, as Cloudlet calls it, by its name here. */
   readonly #ids = new Map<string, string>();
   readonly #tls: ServerTls | null;

@@ -8,7 +8,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Access, LoadFailed } from '../../databases/engine.ts';
-import { KeyLocks } from '../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { syncFolder } from '../managed-server/server-secret.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
@@ -44,7 +44,7 @@ const POLL_MS = 50;
 
 export class Swaps {
   readonly #deps: SwapsDeps;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
 
   constructor(deps: SwapsDeps) {
     this.#deps = deps;

@@ -2,7 +2,7 @@
 import type * as hv from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { KeyLocks } from '../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { Cgroups } from '../host-process/cgroups.ts';
 import { KeptShells } from '../host-process/kept-shells.ts';
@@ -72,7 +72,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #folders: GuestFolders;
   readonly #programs: QemuPrograms;
   readonly #probe: AccelProbe;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
   readonly #runs: GuestRuns;
   readonly #images: ImageLibrary;
   readonly #consoles = new Map<string, SocketConsole>();

@@ -7,7 +7,7 @@ import { mkdirSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { AppError } from '../../../platform/errors.ts';
-import { KeyLocks } from '../../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../../platform/keyed-mutex.ts';
 import { freePort, holderOf, keepPort, keptPort } from '../../managed-server/server-port.ts';
 import type { ServerTls } from '../../managed-server/server-tls.ts';
 import { CommandError } from '../command-error.ts';
@@ -32,7 +32,7 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
 
 export class MongoRouter {
   readonly #deps: MongoRouterDeps;
-  readonly #turns = new KeyLocks();
+  readonly #turns = new KeyedMutex();
   readonly #all = new Set<ClientConnection>();
   /** Those that have logged in, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();

@@ -2,7 +2,7 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../../databases/engine.ts';
-import { KeyLocks } from '../../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../../platform/keyed-mutex.ts';
 import type { ScramKeys } from '../../scram-keys.ts';
 
 export interface Login {
@@ -15,7 +15,7 @@ const NAME = /^d_[a-z0-9]{16}$/;
 
 export class TenantLogins {
   readonly #folder: string;
-  readonly #locks = new KeyLocks();
+  readonly #locks = new KeyedMutex();
   readonly #known = new Map<string, Login>();
 
   /** `folder` need not be there yet. */
