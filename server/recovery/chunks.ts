@@ -48,16 +48,19 @@ export async function* contentChunks(source: AsyncIterable<Uint8Array>): AsyncGe
     let held = Buffer.concat(parts);
     while (held.length >= MAX_BYTES) {
       const end = boundaryOf(held);
-      yield held.subarray(0, end);
+      const chunk = held.subarray(0, end);
       held = held.subarray(end);
+      yield chunk;
     }
-    parts = [held];
     length = held.length;
+    parts = length > 0 ? [held] : [];
   }
   for (let held = Buffer.concat(parts); held.length > 0; ) {
     const end = boundaryOf(held);
-    yield held.subarray(0, end);
+    const chunk = held.subarray(0, end);
     held = held.subarray(end);
+    // Whoever gets the last one may take its memory.
+    yield chunk;
   }
 }
 

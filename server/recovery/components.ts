@@ -4,8 +4,8 @@ import { contentChunks, fixedBlocks } from './chunks.ts';
 import { entriesOf } from './entries.ts';
 import type { Component, Entry } from './manifest.ts';
 import { Pace } from './pace.ts';
-import type { Repository } from './repository.ts';
-import type { Snapshot, Source, SourceFile } from './sources.ts';
+import type { Repository, StoredBytes } from './repository.ts';
+import type { OpenedFile, PlainFile, Snapshot, Source, SourceFile } from './sources.ts';
 
 export interface ComponentsDeps {
   readonly repository: Repository;
@@ -81,24 +81,52 @@ export class Components {
   }
 
   async #keepWhole(file: SourceFile): Promise<Entry | undefined> {
-    const { repository, signal, onProgress } = this.#deps;
-    const opened = await file.open().catch(unreadable);
-    if (opened === undefined) return undefined;
     let told = 0;
     const onPiece = (bytes: number) => {
       told += bytes;
-      onProgress(bytes, 0);
+      this.#deps.onProgress(bytes, 0);
     };
+    try {
+      const kept =
+        'place' in file ? await this.#keepPlain(file, onPiece) : await this.#keepOpened(file, onPiece);
+      return kept && { path: file.path, mode: file.mode, size_bytes: kept.sizeBytes, pieces: kept.pieces };
+    } catch (error) {
+      this.#deps.onProgress(-told, 0);
+      throw error;
+    }
+  }
+
+  async #keepOpened(
+    file: SourceFile & OpenedFile,
+    onPiece: (bytes: number) => void,
+  ): Promise<StoredBytes | undefined> {
+    const { repository, signal, onProgress } = this.#deps;
+    const opened = await file.open().catch(unreadable);
+    if (opened === undefined) return undefined;
     const bytes = readable(opened);
     const pieces = file.changes === 'by_insertion' ? contentChunks(bytes) : fixedBlocks(bytes);
     const paced = this.#pace.through(pieces, onPiece);
-    try {
-      const stored = await repository.store(paced, { isPacked: file.isPacked, signal });
-      onProgress(0, stored.addedBytes);
-      return { path: file.path, mode: file.mode, size_bytes: stored.sizeBytes, pieces: stored.pieces };
-    } catch (error) {
-      onProgress(-told, 0);
-      throw error;
+    const stored = await repository.store(paced, { isPacked: file.isPacked, signal });
+    onProgress(0, stored.addedBytes);
+    return stored;
+  }
+
+  async #keepPlain(
+    file: SourceFile & PlainFile,
+    onPiece: (bytes: number) => void,
+  ): Promise<StoredBytes | undefined> {
+    const { repository, signal, onProgress } = this.#deps;
+    const stored = { sizeBytes: 0, pieces: [] as string[], addedBytes: 0 };
+    for (;;) {
+      signal.throwIfAborted();
+      const part = await repository.storePart({ path: file.place, from: stored.sizeBytes }, file.isPacked);
+      if ('unreadable' in part) return part.unreadable === null ? undefined : unreadable(part.unreadable);
+      stored.pieces.push(...part.pieces);
+      stored.sizeBytes += part.bytes;
+      onPiece(part.bytes);
+      onProgress(0, part.addedBytes);
+      await this.#pace.wait(part.bytes);
+      if (part.isEnd) return stored;
     }
   }
 }

@@ -39,7 +39,7 @@ export async function findJournal(
   { cloud, cut_at: cutAt }: Manifest,
 ): Promise<Journal | string> {
   if (cloud === undefined) return 'the point is of a Cloudlet that wrote no journal';
-  const repository = await Repository.open(target, await Repository.unlock(target, recoveryKey));
+  const repository = new Repository(target, await Repository.unlock(target, recoveryKey));
   try {
     const bytes = await repository.getJournal(cloud);
     if (bytes === undefined) return 'there is no journal';

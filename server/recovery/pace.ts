@@ -20,15 +20,19 @@ export class Pace {
 
   /** `onPiece` is told of the bytes of each. Rejects when the signal aborts. */
   async *through(pieces: AsyncIterable<Buffer>, onPiece: (bytes: number) => void): AsyncGenerator<Buffer> {
-    const { clock, bytesPerSecond, signal } = this.#deps;
     for await (const piece of pieces) {
       // Nobody reads a hole.
-      const ms = piece === HOLE ? 0 : (piece.length / bytesPerSecond) * 1000;
-      this.#dueAt = Math.max(this.#dueAt, clock.monotonic()) + ms;
-      const aheadMs = this.#dueAt - clock.monotonic();
-      if (aheadMs > 1) await sleep(aheadMs, undefined, { signal });
+      if (piece !== HOLE) await this.wait(piece.length);
       onPiece(piece.length);
       yield piece;
     }
+  }
+
+  /** Until so many bytes may have been read. Rejects when the signal aborts. */
+  async wait(bytes: number): Promise<void> {
+    const { clock, bytesPerSecond, signal } = this.#deps;
+    this.#dueAt = Math.max(this.#dueAt, clock.monotonic()) + (bytes / bytesPerSecond) * 1000;
+    const aheadMs = this.#dueAt - clock.monotonic();
+    if (aheadMs > 1) await sleep(aheadMs, undefined, { signal });
   }
 }

@@ -7,25 +7,19 @@
  * `nonce (12) · AES-256-GCM(how (1) · bytes) · tag (16)`, its name being the additional data; how is 0: as
  * they are, 1: zstd.
  *
- * All of it runs on the threads of libuv, not on the event loop.
+ * All of it takes the processor: pieces are worked on beside the event loop (PieceStore).
  */
-import { hkdfSync, webcrypto } from 'node:crypto';
-import { promisify } from 'node:util';
-import { zstdCompress, zstdDecompress } from 'node:zlib';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { randomSecret } from '../platform/ids.ts';
 
+const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const AS_IT_IS = 0;
-const ZSTD = 1;
-
-const { subtle } = webcrypto;
-const compress = promisify(zstdCompress);
-const decompress = promisify(zstdDecompress);
-
-type Key = webcrypto.CryptoKey;
-/** What the types of WebCrypto want; none of ours is shared memory. */
-type Plain = Uint8Array<ArrayBuffer>;
+const AS_IT_IS = Buffer.from([0]);
+const ZSTD = Buffer.from([1]);
+/** The output of zstd comes in buffers of so many bytes, which are then joined. */
+const AT_ONCE = { chunkSize: 2 ** 20 };
 
 /** `altered`: cut short or changed; `unreadable`: the disk fails. */
 export type Problem = 'missing' | 'altered' | 'unreadable';
@@ -41,62 +35,52 @@ export class Damaged extends Error {
 }
 
 export class PieceBox {
-  readonly #naming: Key;
-  readonly #sealing: Key;
-  readonly #manifests: Key;
-
-  private constructor(keys: { naming: Key; sealing: Key; manifests: Key }) {
-    this.#naming = keys.naming;
-    this.#sealing = keys.sealing;
-    this.#manifests = keys.manifests;
-  }
+  readonly #naming: Buffer;
+  readonly #sealing: Buffer;
+  readonly #manifests: Buffer;
 
   /** `key`: the repository's, 32 bytes. */
-  static async open(key: Uint8Array): Promise<PieceBox> {
+  constructor(key: Uint8Array) {
     const derive = (info: string) => Buffer.from(hkdfSync('sha256', key, '', info, 32));
-    const hmac = { name: 'HMAC', hash: 'SHA-256' };
-    const gcm = (bytes: Buffer) =>
-      subtle.importKey('raw', bytes as Plain, 'AES-GCM', false, ['encrypt', 'decrypt']);
-    const nameKey = derive('cloudlet pieces name');
-    return new PieceBox({
-      naming: await subtle.importKey('raw', nameKey as Plain, hmac, false, ['sign']),
-      sealing: await gcm(derive('cloudlet pieces seal')),
-      manifests: await gcm(derive('cloudlet manifests')),
-    });
+    this.#naming = derive('cloudlet pieces name');
+    this.#sealing = derive('cloudlet pieces seal');
+    this.#manifests = derive('cloudlet manifests');
   }
 
   /** 64 hex digits. */
-  async nameOf(bytes: Uint8Array): Promise<string> {
-    return Buffer.from(await subtle.sign('HMAC', this.#naming, bytes as Plain)).toString('hex');
+  nameOf(bytes: Uint8Array): string {
+    return createHmac('sha256', this.#naming).update(bytes).digest('hex');
   }
 
-  /** `isPacked`: the bytes are dense already, to compress them would only take time. */
-  async sealPiece(name: string, bytes: Uint8Array, isPacked: boolean): Promise<Buffer> {
+  /**
+   * What is kept, in parts. `isPacked`: the bytes are dense already, to compress them would only take time.
+   */
+  sealPiece(name: string, bytes: Uint8Array, isPacked: boolean): Buffer[] {
     return seal(this.#sealing, name, { bytes, isPacked });
   }
 
   /** Throws Damaged: the seal says that these are the bytes that were put under this name. */
-  openPiece(name: string, sealed: Uint8Array): Promise<Buffer> {
+  openPiece(name: string, sealed: Uint8Array): Buffer {
     return open(this.#sealing, name, sealed);
   }
 
   /** As openPiece(), and computes the name of the bytes anew. */
-  async verifyPiece(name: string, sealed: Uint8Array): Promise<void> {
-    const bytes = await open(this.#sealing, name, sealed);
-    if ((await this.nameOf(bytes)) !== name) throw new Damaged(`the piece ${name} holds other bytes`);
+  verifyPiece(name: string, sealed: Uint8Array): void {
+    const bytes = open(this.#sealing, name, sealed);
+    if (this.nameOf(bytes) !== name) throw new Damaged(`the piece ${name} holds other bytes`);
   }
 
   /** As openPiece(), and leaves the bytes packed: the quickest way to know that they are there. */
-  async probePiece(name: string, sealed: Uint8Array): Promise<void> {
-    await unseal(this.#sealing, name, sealed);
+  probePiece(name: string, sealed: Uint8Array): void {
+    unseal(this.#sealing, name, sealed);
   }
 
-  sealManifest(pointId: string, bytes: Uint8Array): Promise<Buffer> {
-    return seal(this.#manifests, pointId, { bytes, isPacked: false });
+  sealManifest(pointId: string, bytes: Uint8Array): Buffer {
+    return Buffer.concat(seal(this.#manifests, pointId, { bytes, isPacked: false }));
   }
 
   /** Throws Damaged. */
-  openManifest(pointId: string, sealed: Uint8Array): Promise<Buffer> {
+  openManifest(pointId: string, sealed: Uint8Array): Buffer {
     return open(this.#manifests, pointId, sealed);
   }
 }
@@ -106,32 +90,48 @@ interface Plaintext {
   readonly isPacked: boolean;
 }
 
-async function seal(key: Key, context: string, { bytes, isPacked }: Plaintext): Promise<Buffer> {
-  const packed = isPacked ? undefined : await compress(bytes);
-  const isSmaller = packed !== undefined && packed.length < bytes.length;
-  const content = Buffer.concat([Buffer.from([isSmaller ? ZSTD : AS_IT_IS]), isSmaller ? packed : bytes]);
+function seal(key: Uint8Array, context: string, { bytes, isPacked }: Plaintext): Buffer[] {
+  const packed = isPacked || isDense(bytes) ? bytes : zstdCompressSync(bytes, AT_ONCE);
+  const isSmaller = packed.length < bytes.length;
   const nonce = randomSecret(NONCE_BYTES);
-  const sealed = await subtle.encrypt(gcmOf(nonce, context), key, content as Plain);
-  return Buffer.concat([nonce, Buffer.from(sealed)]);
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context, 'utf8'));
+  const how = cipher.update(isSmaller ? ZSTD : AS_IT_IS);
+  const content = cipher.update(isSmaller ? packed : bytes);
+  cipher.final();
+  return [nonce, how, content, cipher.getAuthTag()];
 }
 
-async function open(key: Key, context: string, sealed: Uint8Array): Promise<Buffer> {
-  const content = await unseal(key, context, sealed);
-  const bytes = content.subarray(1);
-  return content[0] === ZSTD ? decompress(bytes) : bytes;
+const SAMPLES = 4;
+const SAMPLE_BYTES = 4096;
+/** What is not smaller than this part of itself is not worth the time that unpacking takes. */
+const DENSE = 0.98;
+const QUICKLY = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+
+/** By a few samples: to find that megabytes cannot be compressed takes as long as to encrypt them twice. */
+function isDense(bytes: Uint8Array): boolean {
+  if (bytes.length < 4 * SAMPLES * SAMPLE_BYTES) return false;
+  const step = Math.floor((bytes.length - SAMPLE_BYTES) / (SAMPLES - 1));
+  const samples = Array.from({ length: SAMPLES }, (_, at) =>
+    bytes.subarray(at * step, at * step + SAMPLE_BYTES),
+  );
+  return zstdCompressSync(Buffer.concat(samples), QUICKLY).length > DENSE * SAMPLES * SAMPLE_BYTES;
 }
 
-async function unseal(key: Key, context: string, sealed: Uint8Array): Promise<Buffer> {
+function open(key: Uint8Array, context: string, sealed: Uint8Array): Buffer {
+  const { how, bytes } = unseal(key, context, sealed);
+  return how.equals(ZSTD) ? zstdDecompressSync(bytes, AT_ONCE) : bytes;
+}
+
+function unseal(key: Uint8Array, context: string, sealed: Uint8Array): { how: Buffer; bytes: Buffer } {
   if (sealed.length <= NONCE_BYTES + TAG_BYTES) throw new Damaged(`${context} is cut short`);
-  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES));
+  decipher.setAAD(Buffer.from(context, 'utf8')).setAuthTag(sealed.subarray(-TAG_BYTES));
+  const how = decipher.update(sealed.subarray(NONCE_BYTES, NONCE_BYTES + 1));
+  const bytes = decipher.update(sealed.subarray(NONCE_BYTES + 1, -TAG_BYTES));
   try {
-    const cipher = sealed.subarray(NONCE_BYTES) as Plain;
-    return Buffer.from(await subtle.decrypt(gcmOf(nonce, context), key, cipher));
+    decipher.final();
   } catch {
     throw new Damaged(`${context} was changed, or is sealed under another key`);
   }
-}
-
-function gcmOf(iv: Uint8Array, context: string) {
-  return { name: 'AES-GCM', iv: iv as Plain, additionalData: Buffer.from(context, 'utf8') };
+  return { how, bytes };
 }

@@ -53,14 +53,14 @@ export class RecoveryKeys {
     }
     const key = await secrets.get(REPOSITORY_KEY);
     const recoveryKey = await secrets.get(RECOVERY_KEY);
-    return Repository.open(target, await Repository.create(target, { key, recoveryKey }));
+    return new Repository(target, await Repository.create(target, { key, recoveryKey }));
   }
 
   /** undefined: there is none. Throws `target_unavailable`. */
   async find(): Promise<Repository | undefined> {
     const { secrets, target } = this.#deps;
     const found = await Repository.find(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);
-    return found && Repository.open(target, found);
+    return found && new Repository(target, found);
   }
 
   /** True when the place can be reached and the points that were made there are not in it. */

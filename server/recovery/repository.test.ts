@@ -91,7 +91,7 @@ describe('a repository', () => {
 
   before(async () => {
     keys = await Repository.create(target, { key: randomSecret(32), recoveryKey });
-    repository = await Repository.open(target, keys);
+    repository = new Repository(target, keys);
   });
   after(() => rmSync(folder, { recursive: true }));
 
@@ -121,6 +121,15 @@ describe('a repository', () => {
     assert.ok(packed.addedBytes > MIB, 'what is packed already is kept as it is');
   });
 
+  test('takes the bytes it is given, whole or as a part of others', async () => {
+    for (const length of [1, 5000, 300_000, 9 * MIB]) {
+      const bytes = randomSecret(length);
+      const chunks = contentChunks(inPieces(bytes, length));
+      const stored = await repository.store(chunks, { isPacked: false, signal: never });
+      assert.deepEqual(await joined(repository.read(stored.pieces)), bytes, `${length} bytes`);
+    }
+  });
+
   test('shows no bytes, names or keys to whoever has its files', async () => {
     const secret = Buffer.from('the text that nobody may read '.repeat(100));
     await store(secret);
@@ -139,7 +148,7 @@ describe('a repository', () => {
     const stored = await store(randomSecret(2 * MIB));
     const sealed = await repository.putManifest('drp-one', Buffer.from('{}'));
     cpSync(place, copy, { recursive: true });
-    const other = await Repository.open(new DirectoryTarget(copy), keys);
+    const other = new Repository(new DirectoryTarget(copy), keys);
     const [one = '', two = ''] = stored.pieces;
     const pathOf = (piece: string) => join(copy, 'pieces', piece.slice(0, 2), piece);
     const whole = readFileSync(pathOf(one));

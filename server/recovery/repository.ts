@@ -17,12 +17,12 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:cry
 import { randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
-import type { Target } from './target.ts';
+import type { FilePart, KeptPart, KeptPiece, PieceStore, Target } from './target.ts';
 
 const FORMAT = 1;
 const HEAD = 'repository.json';
-/** Pieces on their way at once: bounds memory to as many MiB, several times over. */
-const AT_ONCE = 8;
+/** Of one file, pieces on their way at once: bounds memory to as many MiB. */
+const AT_ONCE = 4;
 /** Of one file, pieces that are read before they are asked for. */
 const READ_AHEAD = 3;
 
@@ -53,18 +53,18 @@ export interface StoredBytes {
 export class Repository {
   readonly #target: Target;
   readonly #box: PieceBox;
+  readonly #pieces: PieceStore;
   readonly id: string;
-  /** Names of pieces that are being put, so that equal ones are put once. */
-  readonly #putting = new Map<string, Promise<number>>();
-  /** Once it is kept: disks are mostly holes. */
-  #holeName: string | undefined;
+  /** Disks are mostly holes. */
+  #keptHole: Promise<KeptPiece> | undefined;
   #suspects: ReadonlySet<string> = new Set();
   #lastRead: { readonly name: string; readonly bytes: Promise<Buffer> } | undefined;
 
-  private constructor(target: Target, box: PieceBox, id: string) {
+  constructor(target: Target, { key, repositoryId }: RepositoryKeys) {
     this.#target = target;
-    this.#box = box;
-    this.id = id;
+    this.#box = new PieceBox(key);
+    this.#pieces = target.pieces(key);
+    this.id = repositoryId;
   }
 
   /** Makes a repository where there is none; `key`: 32 bytes. Throws when there is one. */
@@ -102,10 +102,6 @@ export class Repository {
     return { key: openKey(sealed, { repositoryId, recoveryKey }), repositoryId };
   }
 
-  static async open(target: Target, { key, repositoryId }: RepositoryKeys): Promise<Repository> {
-    return new Repository(target, await PieceBox.open(key), repositoryId);
-  }
-
   /**
    * Keeps the pieces of a file. `isPacked`: they are dense already. Rejects with what the source or the
    * target throws; what was put stays, for the next try or the sweep.
@@ -124,9 +120,9 @@ export class Repository {
       const place = names.push('') - 1;
       sizeBytes += bytes.length;
       const put = this.#keep(bytes, isPacked)
-        .then(({ name, added }) => {
-          names[place] = name;
-          addedBytes += added;
+        .then((kept) => {
+          names[place] = kept.name;
+          addedBytes += kept.addedBytes;
         })
         .catch((error: unknown) => {
           failure ??= error;
@@ -139,6 +135,11 @@ export class Repository {
     await Promise.all(running);
     if (failure !== undefined) throw failure;
     return { sizeBytes, pieces: names, addedBytes };
+  }
+
+  /** As store(), of the next bytes of a file of this host. */
+  storePart(part: FilePart, isPacked: boolean): Promise<KeptPart> {
+    return this.#pieces.keepPart(part, isPacked);
   }
 
   /** The bytes of a file, piece by piece. Throws Damaged, which names the piece. */
@@ -154,7 +155,7 @@ export class Repository {
   }
 
   /** The name of a block of a hole, which takes no room where it is restored. */
-  holeName(): Promise<string> {
+  holeName(): string {
     return this.#box.nameOf(HOLE);
   }
 
@@ -163,8 +164,7 @@ export class Repository {
    */
   async check(piece: string, isQuick = false): Promise<Damaged | undefined> {
     try {
-      const sealed = await this.#sealed(piece);
-      await (isQuick ? this.#box.probePiece(piece, sealed) : this.#box.verifyPiece(piece, sealed));
+      await this.#pieces.check(piece, isQuick);
       return undefined;
     } catch (error) {
       if (error instanceof Damaged) return error;
@@ -175,6 +175,7 @@ export class Repository {
   /** Pieces known to be damaged: whoever has their bytes puts them anew. */
   distrust(pieces: ReadonlySet<string>): void {
     this.#suspects = pieces;
+    this.#pieces.distrust(pieces);
   }
 
   isTrusted(piece: string): boolean {
@@ -194,7 +195,7 @@ export class Repository {
     manifest: Uint8Array,
     beforePut: () => Promise<void> = async () => {},
   ): Promise<Buffer> {
-    const sealed = await this.#box.sealManifest(pointId, manifest);
+    const sealed = this.#box.sealManifest(pointId, manifest);
     await this.#target.sync();
     await beforePut();
     await this.#target.put(manifestFile(pointId), sealed);
@@ -205,13 +206,13 @@ export class Repository {
   /** undefined: there is no such point. Throws Damaged. */
   async getManifest(pointId: string): Promise<{ bytes: Buffer; sealed: Buffer } | undefined> {
     const sealed = await this.#target.get(manifestFile(pointId));
-    return sealed && { bytes: await this.#box.openManifest(pointId, sealed), sealed };
+    return sealed && { bytes: this.#box.openManifest(pointId, sealed), sealed };
   }
 
   /** Replaces the one of that cloud; on disk some time later. */
   async putJournal(cloud: string, bytes: Uint8Array): Promise<void> {
     const file = journalFile(cloud);
-    await this.#target.put(file, await this.#box.sealManifest(file, bytes));
+    await this.#target.put(file, this.#box.sealManifest(file, bytes));
   }
 
   /** undefined: there is none. Throws Damaged. */
@@ -270,47 +271,18 @@ export class Repository {
     return ids.sort();
   }
 
-  async #keep(bytes: Uint8Array, isPacked: boolean): Promise<{ name: string; added: number }> {
-    if (bytes === HOLE && this.#holeName !== undefined) return { name: this.#holeName, added: 0 };
-    const name = await this.#box.nameOf(bytes);
-    const putting = this.#putting.get(name);
-    if (putting !== undefined) {
-      await putting;
-      return { name, added: 0 };
-    }
-    const put = this.#putNew(name, bytes, isPacked);
-    this.#putting.set(name, put);
-    try {
-      const added = await put;
-      if (bytes === HOLE) this.#holeName = name;
-      return { name, added };
-    } finally {
-      this.#putting.delete(name);
-    }
-  }
-
-  async #putNew(name: string, bytes: Uint8Array, isPacked: boolean): Promise<number> {
-    const file = pieceFile(name);
-    if (this.isTrusted(name) && (await this.#target.has(file))) return 0;
-    const sealed = await this.#box.sealPiece(name, bytes, isPacked);
-    await this.#target.put(file, sealed);
-    return sealed.length;
+  async #keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {
+    if (bytes !== HOLE) return this.#pieces.keep(bytes, isPacked);
+    const isFirst = this.#keptHole === undefined;
+    this.#keptHole ??= this.#pieces.keep(Buffer.from(HOLE), false);
+    const kept = await this.#keptHole;
+    return isFirst ? kept : { ...kept, addedBytes: 0 };
   }
 
   /** A hole is one piece over and over. */
   #readPiece(name: string): Promise<Buffer> {
-    if (this.#lastRead?.name !== name) this.#lastRead = { name, bytes: this.#readNew(name) };
+    if (this.#lastRead?.name !== name) this.#lastRead = { name, bytes: this.#pieces.read(name) };
     return this.#lastRead.bytes;
-  }
-
-  async #readNew(name: string): Promise<Buffer> {
-    return this.#box.openPiece(name, await this.#sealed(name));
-  }
-
-  async #sealed(name: string): Promise<Buffer> {
-    const sealed = await this.#target.get(pieceFile(name));
-    if (sealed === undefined) throw new Damaged(`the piece ${name} is missing`, 'missing');
-    return sealed;
   }
 }
 

@@ -62,7 +62,7 @@ const FILES_AT_ONCE = 4;
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   const { target, recoveryKey, folder, isPartial } = options;
   const keys: RepositoryKeys = await Repository.unlock(target, recoveryKey);
-  const repository = await Repository.open(target, keys);
+  const repository = new Repository(target, keys);
   const manifest = await findPoint(repository, options.pointId);
   if (!(await folder.isChecked(manifest.point_id))) {
     await assertRoom(folder, manifest, repository);
@@ -144,7 +144,7 @@ async function assertRoom(
   { components }: Manifest,
   repository: Repository,
 ): Promise<void> {
-  const hole = await repository.holeName();
+  const hole = repository.holeName();
   let needed = 0;
   for (const component of components) {
     for await (const { path, size_bytes: size, pieces } of entriesOf(repository, component, () => {})) {

@@ -16,13 +16,23 @@ export interface Snapshots {
   sweep(): Promise<void>;
 }
 
-/** One file of a component. */
-export interface SourceFile {
+/** One file of a component: a file of this host, or bytes that come from elsewhere. */
+export type SourceFile = SourceFacts & (PlainFile | OpenedFile);
+
+export interface PlainFile {
+  /** Where it is. It may be gone by then; nothing is followed when it is a link. */
+  readonly place: string;
+}
+
+export interface OpenedFile {
+  /** Undefined: it is gone since. */
+  open(): Promise<AsyncIterable<Uint8Array> | undefined>;
+}
+
+interface SourceFacts {
   readonly path: string;
   /** Permission bits. */
   readonly mode: number;
-  /** Undefined: it is gone since. */
-  open(): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** How it changes from point to point: not at all, block by block, or by insertion. */
   readonly changes: 'never' | 'in_place' | 'by_insertion';
   /** It is compressed or encrypted already. */
@@ -44,8 +54,8 @@ export interface Source {
 
 /** The files of the data directory. */
 export interface DataFiles {
-  /** Undefined: there is none. */
-  open(path: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** Where a file is on this host. */
+  placeOf(path: string): string;
   /** Names in a folder; none when there is no such folder. */
   list(folder: string): Promise<readonly string[]>;
 }

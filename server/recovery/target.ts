@@ -3,6 +3,8 @@
  * `<folder>/<file>` of a-z, 0-9, "-" and ".".
  */
 export interface Target {
+  /** Its pieces, named and sealed under the key of the repository, 32 bytes. */
+  pieces(key: Uint8Array): PieceStore;
   /** For people: a path. */
   readonly place: string;
   /**
@@ -24,3 +26,40 @@ export interface Target {
   /** Resolves when all that was put is on disk. */
   sync(): Promise<void>;
 }
+
+/** The pieces of a repository. All work on them is done beside the event loop. */
+export interface PieceStore {
+  /** Whoever has the bytes of one of these puts it anew: they are known to be damaged. */
+  distrust(pieces: ReadonlySet<string>): void;
+  /** Takes the bytes: nobody may use them any more. */
+  keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece>;
+  /** As keep(), of the next bytes of a file of this host, in blocks of one length. */
+  keepPart(part: FilePart, isPacked: boolean): Promise<KeptPart>;
+  /** Throws Damaged. */
+  read(piece: string): Promise<Buffer>;
+  /** Throws Damaged. `isQuick`: what its seal says is enough. */
+  check(piece: string, isQuick: boolean): Promise<void>;
+}
+
+export interface KeptPiece {
+  readonly name: string;
+  /** Bytes that were new, as they are kept. */
+  readonly addedBytes: number;
+}
+
+export interface FilePart {
+  readonly path: string;
+  /** Where it begins: a multiple of the length of a block. */
+  readonly from: number;
+}
+
+/** `unreadable`: why the file cannot be read; null: there is none, or none any more. */
+export type KeptPart =
+  | {
+      readonly pieces: readonly string[];
+      readonly bytes: number;
+      readonly addedBytes: number;
+      /** Nothing is behind it. */
+      readonly isEnd: boolean;
+    }
+  | { readonly unreadable: string | null };

@@ -1,5 +1,5 @@
 /** Machines as a part of recovery points: what their engine needs to have them again. */
-import type { Source, SourceFile } from '../../recovery/sources.ts';
+import type { OpenedFile, Source, SourceFile } from '../../recovery/sources.ts';
 import { VmStore } from './vm-store.ts';
 
 /** What a guest is made of, for a point. */
@@ -8,7 +8,7 @@ export interface GuestFiles {
   filesOf(vmId: string, signal: AbortSignal): readonly GuestFile[];
 }
 
-export type GuestFile = Pick<SourceFile, 'path' | 'open'>;
+export type GuestFile = OpenedFile & Pick<SourceFile, 'path'>;
 
 const PAGE = 500;
 /** As build/compute.ts has guests. */

@@ -17,14 +17,11 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
-import { Damaged } from '../../recovery/piece-box.ts';
-import type { Target } from '../../recovery/target.ts';
+import type { PieceStore, Target } from '../../recovery/target.ts';
+import { codeOf, isCode, UNFINISHED, unreadable } from './file-errors.ts';
+import { PieceThreads } from './piece-threads.ts';
 
 const run = promisify(execFile);
-/** Of files that are not whole yet. */
-const UNFINISHED = '.unfinished';
-/** What a disk or a file system that is damaged answers for one file. */
-const UNREADABLE = ['EIO', 'EBADMSG', 'EUCLEAN', 'EISDIR'];
 
 export class DirectoryTarget implements Target {
   readonly place: string;
@@ -33,6 +30,10 @@ export class DirectoryTarget implements Target {
   /** `place`: an absolute path; the directory is made when it is missing. */
   constructor(place: string) {
     this.place = place;
+  }
+
+  pieces(key: Uint8Array): PieceStore {
+    return new PieceThreads({ place: this.place, key, explain: (cause) => this.#explain(cause) });
   }
 
   async put(name: string, bytes: Uint8Array): Promise<void> {
@@ -72,10 +73,7 @@ export class DirectoryTarget implements Target {
       return await readFile(join(this.place, name));
     } catch (error) {
       if (isCode(error, 'ENOENT')) return undefined;
-      if (UNREADABLE.some((code) => isCode(error, code))) {
-        throw new Damaged(`${name} cannot be read: ${(error as Error).message}`, 'unreadable');
-      }
-      throw error;
+      throw unreadable(name, error) ?? error;
     }
   }
 
@@ -142,7 +140,11 @@ export class DirectoryTarget implements Target {
         cause,
       });
     }
-    return new AppError('target_unavailable', `${this.place} cannot be written: ${codeOf(cause)}`, { cause });
+    return new AppError(
+      'target_unavailable',
+      `${this.place} cannot be written: ${codeOf(cause) ?? 'I/O error'}`,
+      { cause },
+    );
   }
 }
 
@@ -152,12 +154,4 @@ async function* entriesOf(path: string): AsyncGenerator<Dirent> {
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'I/O error';
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -1,0 +1,163 @@
+/** Pieces as files of a directory, named, sealed, read and written here and now: for a thread of its own. */
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writevSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { randomName } from '../../platform/ids.ts';
+import { BLOCK_BYTES } from '../../recovery/chunks.ts';
+import { Damaged, PieceBox } from '../../recovery/piece-box.ts';
+import { pieceFile } from '../../recovery/repository.ts';
+import type { FilePart, KeptPart, KeptPiece } from '../../recovery/target.ts';
+import { isCode, UNFINISHED, unreadable } from './file-errors.ts';
+
+/** Of a part of a file: until then nobody can cancel it. */
+const PART_BLOCKS = 4;
+
+export interface PieceFilesDeps {
+  readonly place: string;
+  readonly key: Uint8Array;
+  /** Pieces that are to be put anew. */
+  readonly suspects: ReadonlySet<string>;
+}
+
+export class PieceFiles {
+  readonly #deps: PieceFilesDeps;
+  readonly #box: PieceBox;
+  readonly #block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+
+  constructor(deps: PieceFilesDeps) {
+    this.#deps = deps;
+    this.#box = new PieceBox(deps.key);
+  }
+
+  keep(bytes: Uint8Array, isPacked: boolean): KeptPiece {
+    const name = this.#box.nameOf(bytes);
+    const path = this.#pathOf(name);
+    if (!this.#deps.suspects.has(name) && existsSync(path)) return { name, addedBytes: 0 };
+    return { name, addedBytes: put(path, this.#box.sealPiece(name, bytes, isPacked)) };
+  }
+
+  keepPart({ path, from }: FilePart, isPacked: boolean): KeptPart {
+    const opened = attempt(() => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW));
+    if ('unreadable' in opened) return opened;
+    const file = opened.result;
+    try {
+      const kept = { pieces: [] as string[], bytes: 0, addedBytes: 0, isEnd: false };
+      while (!kept.isEnd && kept.pieces.length < PART_BLOCKS) {
+        // Without a position it goes on where it was: a pipe knows no other way.
+        const read = attempt(() => fill(this.#block, file, from === 0 ? null : from + kept.bytes));
+        if ('unreadable' in read) return read;
+        const length = read.result;
+        kept.isEnd = length < BLOCK_BYTES;
+        if (length === 0) break;
+        const { name, addedBytes } = this.keep(this.#block.subarray(0, length), isPacked);
+        kept.pieces.push(name);
+        kept.bytes += length;
+        kept.addedBytes += addedBytes;
+      }
+      return kept;
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  read(piece: string): Buffer {
+    return this.#box.openPiece(piece, this.#sealed(piece));
+  }
+
+  check(piece: string, isQuick: boolean): void {
+    const sealed = this.#sealed(piece);
+    if (isQuick) this.#box.probePiece(piece, sealed);
+    else this.#box.verifyPiece(piece, sealed);
+  }
+
+  #sealed(piece: string): Buffer {
+    try {
+      return readFileSync(this.#pathOf(piece));
+    } catch (error) {
+      if (isCode(error, 'ENOENT')) throw new Damaged(`the piece ${piece} is missing`, 'missing');
+      throw unreadable(pieceFile(piece), error) ?? error;
+    }
+  }
+
+  #pathOf(piece: string): string {
+    return join(this.#deps.place, pieceFile(piece));
+  }
+}
+
+/** Of the file that is read, not of those that are written. */
+function attempt<T>(work: () => T): { readonly result: T } | { readonly unreadable: string | null } {
+  try {
+    return { result: work() };
+  } catch (error) {
+    return { unreadable: isCode(error, 'ENOENT') ? null : (error as Error).message };
+  }
+}
+
+/** Less than the block is long: the file ends there. */
+function fill(block: Buffer, file: number, from: number | null): number {
+  for (let filled = 0; ; ) {
+    const position = from === null ? null : from + filled;
+    const read = readSync(file, block, filled, block.length - filled, position);
+    filled += read;
+    if (read === 0 || filled === block.length) return filled;
+  }
+}
+
+/** Whole or not at all; resolves with its length. */
+function put(path: string, parts: Buffer[]): number {
+  const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
+  try {
+    const file = create(unfinished);
+    let length = 0;
+    try {
+      for (let left = parts; left.length > 0; ) {
+        const written = writevSync(file, left);
+        length += written;
+        left = behind(left, written);
+      }
+    } finally {
+      closeSync(file);
+    }
+    renameSync(unfinished, path);
+    return length;
+  } catch (error) {
+    rmSync(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/** Makes the folder when it is missing, and the one around it; not the place itself, which is then gone. */
+function create(path: string): number {
+  try {
+    return openSync(path, 'wx', 0o600);
+  } catch (error) {
+    if (!isCode(error, 'ENOENT')) throw error;
+  }
+  for (const folder of [dirname(dirname(path)), dirname(path)]) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      if (!isCode(error, 'EEXIST')) throw error;
+    }
+  }
+  return openSync(path, 'wx', 0o600);
+}
+
+function behind(parts: Buffer[], written: number): Buffer[] {
+  let done = written;
+  return parts.flatMap((part) => {
+    const taken = Math.min(done, part.length);
+    done -= taken;
+    return taken === part.length ? [] : [part.subarray(taken)];
+  });
+}

@@ -1,0 +1,28 @@
+/** What goes between the event loop and the threads that work on pieces. */
+import type { Problem } from '../../recovery/piece-box.ts';
+import type { FilePart } from '../../recovery/target.ts';
+import type { PieceFilesDeps } from './piece-files.ts';
+
+export type PieceSetup = PieceFilesDeps;
+
+export type PieceJob =
+  | { readonly kind: 'keep'; readonly bytes: Uint8Array<ArrayBuffer>; readonly isPacked: boolean }
+  | { readonly kind: 'keepPart'; readonly part: FilePart; readonly isPacked: boolean }
+  | { readonly kind: 'read'; readonly piece: string }
+  | { readonly kind: 'check'; readonly piece: string; readonly isQuick: boolean };
+
+export interface PieceFailure {
+  readonly message: string;
+  /** Of the file system. */
+  readonly code: string | undefined;
+  /** The piece is damaged. */
+  readonly problem: Problem | undefined;
+}
+
+export type PieceAnswer = { readonly result: unknown } | { readonly failure: PieceFailure };
+
+/** Bytes that are alone in their memory, so that they can be given to another thread. */
+export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const isAlone = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
+  return isAlone ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
+}

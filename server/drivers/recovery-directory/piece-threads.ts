@@ -1,0 +1,153 @@
+/**
+ * The pieces in a directory, worked on by threads. These begin with the first job, do not keep the process
+ * alive, and end when there was none for a while.
+ */
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { Damaged } from '../../recovery/piece-box.ts';
+import type { FilePart, KeptPart, KeptPiece, PieceStore } from '../../recovery/target.ts';
+import { ownBytes, type PieceAnswer, type PieceFailure, type PieceJob } from './piece-jobs.ts';
+
+/** More would take from those who are served meanwhile. */
+const MAX_THREADS = 4;
+const IDLE_MS = 5000;
+
+export interface PieceThreadsDeps {
+  readonly place: string;
+  readonly key: Uint8Array;
+  /** What a person is told of an error of writing. */
+  readonly explain: (cause: unknown) => unknown;
+}
+
+export class PieceThreads implements PieceStore {
+  readonly #deps: PieceThreadsDeps;
+  readonly #most = Math.min(MAX_THREADS, availableParallelism());
+  #threads: PieceThread[] = [];
+  #suspects: ReadonlySet<string> = new Set();
+  #ending: NodeJS.Timeout | undefined;
+
+  constructor(deps: PieceThreadsDeps) {
+    this.#deps = deps;
+  }
+
+  distrust(pieces: ReadonlySet<string>): void {
+    this.#suspects = pieces;
+    // Those that run go on with what they have, and no new job.
+    for (const thread of this.#threads) thread.endWhenIdle();
+    this.#threads = [];
+  }
+
+  async keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {
+    const own = ownBytes(bytes);
+    return this.#write({ kind: 'keep', bytes: own, isPacked }, [own.buffer]);
+  }
+
+  async keepPart(part: FilePart, isPacked: boolean): Promise<KeptPart> {
+    return this.#write({ kind: 'keepPart', part, isPacked });
+  }
+
+  async read(piece: string): Promise<Buffer> {
+    const { buffer } = await this.#run<Uint8Array<ArrayBuffer>>({ kind: 'read', piece });
+    return Buffer.from(buffer);
+  }
+
+  async check(piece: string, isQuick: boolean): Promise<void> {
+    await this.#run({ kind: 'check', piece, isQuick });
+  }
+
+  async #write<T>(job: PieceJob, given?: ArrayBuffer[]): Promise<T> {
+    try {
+      return await this.#run(job, given);
+    } catch (error) {
+      throw this.#deps.explain(error);
+    }
+  }
+
+  async #run<T>(job: PieceJob, given: ArrayBuffer[] = []): Promise<T> {
+    clearTimeout(this.#ending);
+    try {
+      return (await this.#leastBusy().run(job, given)) as T;
+    } finally {
+      clearTimeout(this.#ending);
+      this.#ending = setTimeout(() => this.#end(), IDLE_MS).unref();
+    }
+  }
+
+  #leastBusy(): PieceThread {
+    this.#threads = this.#threads.filter(({ isAlive }) => isAlive);
+    const [first] = this.#threads.sort((a, b) => a.load - b.load);
+    if (first !== undefined && (first.load === 0 || this.#threads.length >= this.#most)) return first;
+    const { place, key } = this.#deps;
+    const made = new PieceThread({ place, key, suspects: this.#suspects });
+    this.#threads.push(made);
+    return made;
+  }
+
+  #end(): void {
+    for (const thread of this.#threads) thread.endWhenIdle();
+    this.#threads = [];
+  }
+}
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class PieceThread {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #isToEnd = false;
+  isAlive = true;
+
+  constructor(workerData: { place: string; key: Uint8Array; suspects: ReadonlySet<string> }) {
+    this.#worker = new Worker(new URL('./piece-thread.ts', import.meta.url), { workerData, execArgv: [] });
+    this.#worker.unref();
+    this.#worker.on('message', ({ id, answer }: { id: number; answer: PieceAnswer }) => {
+      const waiting = this.#take(id);
+      if ('failure' in answer) waiting?.reject(errorOf(answer.failure));
+      else waiting?.resolve(answer.result);
+    });
+    this.#worker.on('error', (error) => this.#fail(error));
+    this.#worker.on('exit', () => this.#fail(new Error('a thread that works on pieces has ended')));
+  }
+
+  /** Jobs that are not answered yet. */
+  get load(): number {
+    return this.#waiting.size;
+  }
+
+  run(job: PieceJob, given: ArrayBuffer[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId;
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.ref();
+      this.#worker.postMessage({ id, job }, given);
+    });
+  }
+
+  endWhenIdle(): void {
+    this.#isToEnd = true;
+    if (this.load === 0) void this.#worker.terminate();
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (this.load === 0) this.#worker.unref();
+    if (this.#isToEnd) this.endWhenIdle();
+    return waiting;
+  }
+
+  #fail(error: unknown): void {
+    this.isAlive = false;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}
+
+function errorOf({ message, code, problem }: PieceFailure): Error {
+  if (problem !== undefined) return new Damaged(message, problem);
+  return Object.assign(new Error(message), code === undefined ? {} : { code });
+}
