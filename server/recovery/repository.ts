@@ -198,8 +198,7 @@ export class Repository {
     const sealed = this.#box.sealManifest(pointId, manifest);
     await this.#target.sync();
     await beforePut();
-    await this.#target.put(manifestFile(pointId), sealed);
-    await this.#target.sync();
+    await this.#target.putSynced(manifestFile(pointId), sealed);
     return sealed;
   }
 
@@ -233,8 +232,7 @@ export class Repository {
   }
 
   async markDeleted(pointId: string): Promise<void> {
-    await this.#target.put(`deleting/${pointId}`, Buffer.alloc(0));
-    await this.#target.sync();
+    await this.#target.putSynced(`deleting/${pointId}`, Buffer.alloc(0));
   }
 
   async unmarkDeleted(pointId: string): Promise<void> {

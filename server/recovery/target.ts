@@ -12,6 +12,8 @@ export interface Target {
    * sync(). Throws AppError `out_of_space`, or an Error when the target is gone.
    */
   put(name: string, bytes: Uint8Array): Promise<void>;
+  /** As put(), and resolves when this file is on disk: one alone is so sooner than by sync(). */
+  putSynced(name: string, bytes: Uint8Array): Promise<void>;
   /** False when there is a file of that name already: of several who try, one succeeds. */
   create(name: string, bytes: Uint8Array): Promise<boolean>;
   /** undefined: there is none. Throws when it is there and cannot be read. */

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import type { Dirent } from 'node:fs';
 import {
   access,
+  type FileHandle,
   mkdir,
   open,
   opendir,
@@ -36,20 +37,16 @@ export class DirectoryTarget implements Target {
     return new PieceThreads({ place: this.place, key, explain: (cause) => this.#explain(cause) });
   }
 
-  async put(name: string, bytes: Uint8Array): Promise<void> {
-    const path = join(this.place, name);
-    const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
+  put(name: string, bytes: Uint8Array): Promise<void> {
+    return this.#write(name, bytes, async () => {});
+  }
+
+  async putSynced(name: string, bytes: Uint8Array): Promise<void> {
+    await this.#write(name, bytes, (file) => file.sync());
     try {
-      await this.#makeFolder(dirname(path));
-      const file = await open(unfinished, 'wx', 0o600);
-      try {
-        await file.writeFile(bytes);
-      } finally {
-        await file.close();
-      }
-      await rename(unfinished, path);
+      // Its name is in the folder; the folder may be new.
+      for (const folder of [dirname(join(this.place, name)), this.place]) await syncFolder(folder);
     } catch (error) {
-      await rm(unfinished, { force: true }).catch(() => {});
       throw this.#explain(error);
     }
   }
@@ -127,6 +124,29 @@ export class DirectoryTarget implements Target {
     }
   }
 
+  async #write(
+    name: string,
+    bytes: Uint8Array,
+    beforeRename: (file: FileHandle) => Promise<void>,
+  ): Promise<void> {
+    const path = join(this.place, name);
+    const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
+    try {
+      await this.#makeFolder(dirname(path));
+      const file = await open(unfinished, 'wx', 0o600);
+      try {
+        await file.writeFile(bytes);
+        await beforeRename(file);
+      } finally {
+        await file.close();
+      }
+      await rename(unfinished, path);
+    } catch (error) {
+      await rm(unfinished, { force: true }).catch(() => {});
+      throw this.#explain(error);
+    }
+  }
+
   async #makeFolder(path: string): Promise<void> {
     if (this.#made.has(path)) return;
     await mkdir(path, { recursive: true, mode: 0o700 });
@@ -146,6 +166,11 @@ export class DirectoryTarget implements Target {
       { cause },
     );
   }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  await folder.sync().finally(() => folder.close());
 }
 
 async function* entriesOf(path: string): AsyncGenerator<Dirent> {

@@ -32,6 +32,8 @@ export class RestoreDirectory implements RestoreFolder {
   /** Where the files are until finish(). */
   readonly path: string;
   readonly #to: string;
+  /** Folders. */
+  readonly #made = new Set<string>();
 
   /** Throws when there is anything at `to` but a restore that was not finished. */
   static async open(to: string): Promise<RestoreDirectory> {
@@ -73,6 +75,7 @@ export class RestoreDirectory implements RestoreFolder {
     }
     const boot = hostBootId();
     if (note?.boot !== boot) await rm(this.path, { recursive: true, force: true });
+    this.#made.clear();
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     // An earlier try may have got as far as to change it.
     for (const name of METADATA_FILES) await rm(join(this.path, name), { force: true });
@@ -86,7 +89,7 @@ export class RestoreDirectory implements RestoreFolder {
 
   async write({ path, mode }: Entry, bytes: AsyncIterable<Uint8Array>): Promise<void> {
     const place = this.#inside(path);
-    await mkdir(dirname(place), { recursive: true, mode: 0o700 });
+    await this.#makeFolder(dirname(place));
     const unfinished = `${place}.unfinished`;
     try {
       await writePieces(unfinished, mode, bytes);
@@ -130,6 +133,12 @@ export class RestoreDirectory implements RestoreFolder {
     await rename(`${path}.unfinished`, path);
   }
 
+  async #makeFolder(path: string): Promise<void> {
+    if (this.#made.has(path)) return;
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    this.#made.add(path);
+  }
+
   #inside(path: string): string {
     if (path.startsWith('/') || normalize(path) !== path || path.startsWith('..')) {
       throw new Error(`the point names a file outside the data directory: ${path}`);
@@ -146,13 +155,15 @@ async function writePieces(path: string, mode: number, bytes: AsyncIterable<Uint
   const file = await open(path, 'w', mode);
   try {
     let at = 0;
+    let isHole = true;
     for await (const piece of bytes) {
-      for (let done = isZero(piece) ? piece.length : 0; done < piece.length; ) {
+      isHole = isZero(piece);
+      for (let done = isHole ? piece.length : 0; done < piece.length; ) {
         done += (await file.write(piece, done, piece.length - done, at + done)).bytesWritten;
       }
       at += piece.length;
     }
-    await file.truncate(at);
+    if (isHole) await file.truncate(at);
   } finally {
     await file.close();
   }
