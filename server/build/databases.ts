@@ -29,6 +29,8 @@ import { Sampler } from '../databases/sampler.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { DatabaseSupervisor } from '../databases/supervisor.ts';
 import { DatabaseTurns } from '../databases/turns.ts';
+import { ExternalMongodb } from '../drivers/engine-mongodb/external/external-engine.ts';
+import { externalMongodb } from '../drivers/engine-mongodb/external/operator-mongodb.ts';
 import { MongodbEngine } from '../drivers/engine-mongodb/mongodb-engine.ts';
 import { MYSQL_USERS, MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
@@ -61,6 +63,7 @@ export interface EnginesOptions {
     | 'postgresqlPort'
     | 'mysqlPort'
     | 'mongodbPort'
+    | 'mongodbUrl'
     | 'databaseHost'
     | 'tlsCert'
     | 'tlsKey'
@@ -95,7 +98,11 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
   const atMongodb = join(config.dataDir, 'databases', 'mongodb');
   const tls = tlsOf(config, clock);
   const firstPort = config.mongodbPort;
-  const mongodb = new MongodbEngine({ ...children, folder: atMongodb, firstPort, tls, alarms });
+  const address = externalMongodb(config);
+  const mongodb =
+    address === null
+      ? new MongodbEngine({ ...children, folder: atMongodb, firstPort, tls, alarms })
+      : new ExternalMongodb({ folder: atMongodb, address, alarms });
   const processes = new HostProcesses({
     clock,
     group: 'cloudlet-servers',

@@ -1,6 +1,8 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
+import { probe as probeMongodb } from '../drivers/engine-mongodb/external/external-engine.ts';
+import { externalMongodb } from '../drivers/engine-mongodb/external/operator-mongodb.ts';
 import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
 import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
@@ -20,20 +22,39 @@ export async function checkQemu(): Promise<Finding[]> {
   ];
 }
 
-/** SQLite and MongoDB databases need none of these; each missing engine makes its own kind unavailable. */
-export function checkEngines(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding[]> {
-  return Promise.all([checkPostgresql(config), checkMariadb()]);
+/** SQLite databases need none of these; each missing engine makes its own kind unavailable. */
+export function checkEngines(
+  config: Pick<Config, 'dataDir' | 'postgresqlUrl' | 'mongodbUrl'>,
+): Promise<Finding[]> {
+  return Promise.all([checkPostgresql(config), checkMariadb(), checkMongodb(config)]);
+}
+
+async function checkMongodb(config: Pick<Config, 'mongodbUrl'>): Promise<Finding> {
+  const subject = 'MongoDB';
+  const external = externalMongodb(config);
+  if (external === null) {
+    const detail =
+      "Cloudlet's own engine; a mongod of this host is not used, one named by CLOUDLET_MONGODB_URL is";
+    return { level: 'ok', subject, detail };
+  }
+  return asked(subject, probeMongodb(external));
+}
+
+/** What a server of the operator's says, or why it says nothing. */
+function asked(
+  subject: string,
+  facts: Promise<{ readonly version: string; readonly limits: readonly string[] }>,
+): Promise<Finding> {
+  return facts.then(
+    ({ version, limits }) => ({ level: 'ok', subject, detail: asExternal(version, limits) }),
+    (error) => ({ level: 'warn', subject, detail: error.message, fix: error.hint }),
+  );
 }
 
 async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding> {
   const subject = 'PostgreSQL';
   const external = externalPostgresql(config);
-  if (external !== null) {
-    return probe(external).then(
-      ({ version, limits }) => ({ level: 'ok', subject, detail: asExternal(version, limits) }),
-      (error) => ({ level: 'warn', subject, detail: error.message, fix: error.hint }),
-    );
-  }
+  if (external !== null) return asked(subject, probe(external));
   const made = dataMajor({ home: join(config.dataDir, 'databases/postgresql/server/home') });
   const [found, newest] = [await findPrograms(made), await newestPrograms()];
   if (!('version' in found))

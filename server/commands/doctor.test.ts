@@ -61,11 +61,13 @@ async function listening(headers: Readonly<Record<string, string>>, work: (port:
 }
 
 describe('doctor', () => {
-  test('a PostgreSQL of your own is asked, and its password not repeated', async () => {
+  test('a PostgreSQL and a MongoDB of your own are asked, and their passwords not repeated', async () => {
     const { code, about, lines } = await report({
       CLOUDLET_POSTGRESQL_URL: 'postgresql://maker:not-to-be-seen@127.0.0.1:1/postgres',
+      CLOUDLET_MONGODB_URL: 'mongodb://maker:not-to-be-seen@127.0.0.1:1/',
     });
-    assert.match(about('PostgreSQL'), /127\.0\.0\.1:1 cannot be reached.*Fix: start it/);
+    for (const engine of ['PostgreSQL', 'MongoDB'])
+      assert.match(about(engine), /127\.0\.0\.1:1 cannot be reached.*Fix: start it/);
     assert.ok(!lines.join().includes('not-to-be-seen'));
     assert.equal(code, 0);
   });

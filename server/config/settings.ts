@@ -320,6 +320,12 @@ export const SETTINGS = {
     'Your own PostgreSQL, 15 or newer, to make databases in, `postgresql://user:password@host:5432/postgres`; empty: Cloudlet runs one',
     serverUrl(/^postgres(?:ql)?:$/, 'postgresql://user:password@host:5432/postgres'),
   ),
+  mongodbUrl: text(
+    'CLOUDLET_MONGODB_URL',
+    '',
+    'Your own MongoDB, 5.0 or newer, to make databases in, `mongodb://user:password@host:27017/?replicaSet=rs0`; empty: the engine of Cloudlet itself',
+    serverUrl(/^mongodb:$/, 'mongodb://user:password@host:27017/?replicaSet=rs0'),
+  ),
   recoveryTarget: text(
     'CLOUDLET_RECOVERY_TARGET',
     '',

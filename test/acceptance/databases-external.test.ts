@@ -14,26 +14,31 @@ describe('a database server of the operator that is not there', () => {
   let cloud: CloudProcess;
   let user: Client;
   before(async () => {
-    const env = { CLOUDLET_POSTGRESQL_URL: `postgresql://maker:${PASSWORD}@127.0.0.1:1/postgres` };
+    const env = {
+      CLOUDLET_POSTGRESQL_URL: `postgresql://maker:${PASSWORD}@127.0.0.1:1/postgres`,
+      CLOUDLET_MONGODB_URL: `mongodb://maker:${PASSWORD}@127.0.0.1:1/`,
+    };
     cloud = await CloudProcess.start({ env });
     user = await new Client(cloud.api).newUser();
   });
   after(() => cloud.stop());
 
-  test('its engine is unavailable with the fix, the others work, and its password is nowhere', async () => {
-    const refused = await user.call('/api/databases', { json: { name: 'a', engine: 'postgresql' } });
-    assert.deepEqual([refused.status, refused.body.code], [503, 'engine_unavailable']);
-    assert.match(refused.body.detail, /127\.0\.0\.1:1 cannot be reached/);
-    assert.match(refused.body.hint, /CLOUDLET_POSTGRESQL_URL/);
-    const made = await user.call('/api/databases', { json: { name: 'b' } });
-    assert.equal(made.status, 201);
-    const engines = await user.call('/api/database-engines');
-    const [found] = engines.body.filter(({ engine }: { engine: string }) => engine === 'postgresql');
-    assert.deepEqual([found.available, found.source], [false, 'external']);
-    const status = await user.call('/api/system/status');
-    const said = JSON.stringify([refused.body, engines.body, status.body]) + cloud.output;
-    assert.ok(!said.includes(PASSWORD));
-  });
+  for (const engine of ['postgresql', 'mongodb']) {
+    test(`${engine} is unavailable with the fix, others work, and its password is nowhere`, async () => {
+      const refused = await user.call('/api/databases', { json: { name: engine, engine } });
+      assert.deepEqual([refused.status, refused.body.code], [503, 'engine_unavailable']);
+      assert.match(refused.body.detail, /127\.0\.0\.1:1 cannot be reached/);
+      assert.match(refused.body.hint, new RegExp(`CLOUDLET_${engine.toUpperCase()}_URL`));
+      const made = await user.call('/api/databases', { json: { name: `not-${engine}` } });
+      assert.equal(made.status, 201);
+      const engines = await user.call('/api/database-engines');
+      const [found] = engines.body.filter((each: { engine: string }) => each.engine === engine);
+      assert.deepEqual([found.available, found.source], [false, 'external']);
+      const status = await user.call('/api/system/status');
+      const said = JSON.stringify([refused.body, engines.body, status.body]) + cloud.output;
+      assert.ok(!said.includes(PASSWORD));
+    });
+  }
 });
 
 const isThere = globSync('build/programs/postgresql-*/usr').length > 0;

@@ -1,8 +1,26 @@
-/** MongoDB as an engine, through its own driver. */
-import type { MongoClient } from 'mongodb';
+/**
+ * MongoDB as an engine, through its own driver: ours and, where TEST_MONGODB_ADMIN_URL names an administrator
+ * of one, a server.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MongoClient } from 'mongodb';
 import { type EngineHouse, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { openMongodb } from '../../testing/mongodb-house.ts';
+import { ExternalMongodb } from './external/external-engine.ts';
+import { externalMongodb } from './external/operator-mongodb.ts';
+
+const STATEMENTS = {
+  count: (rows: number) => ({
+    aggregate: 1,
+    pipeline: [{ $documents: Array.from({ length: rows }, (_, index) => ({ n: index + 1 })) }],
+    cursor: {},
+  }),
+  addNote: { insert: 'notes', documents: [{ note: 'by query' }] },
+  wrong: { find: 'notes', filter: { $nothing: 1 } },
+};
 
 async function open(): Promise<EngineHouse> {
   const house = openMongodb();
@@ -19,13 +37,7 @@ async function open(): Promise<EngineHouse> {
     close: () => house.close(),
     holdsSize: true,
     statements: {
-      count: (rows) => ({
-        aggregate: 1,
-        pipeline: [{ $documents: Array.from({ length: rows }, (_, index) => ({ n: index + 1 })) }],
-        cursor: {},
-      }),
-      addNote: { insert: 'notes', documents: [{ note: 'by query' }] },
-      wrong: { find: 'notes', filter: { $nothing: 1 } },
+      ...STATEMENTS,
       endless: {
         aggregate: 1,
         pipeline: [
@@ -55,4 +67,43 @@ function clientOf(client: MongoClient): NotesClient {
   };
 }
 
+/** A server answers a regular expression like that with an error, but multiplies for as long as it may. */
+const MULTIPLY = [{ $addFields: { a: { $range: [0, 1000] } } }, { $unwind: '$a' }];
+
+async function openServer(mongodbUrl: string): Promise<EngineHouse> {
+  const address = externalMongodb({ mongodbUrl });
+  if (address === null) throw new Error('TEST_MONGODB_ADMIN_URL is empty');
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-mongodb-'));
+  const alarms = { raise: () => {}, clear: () => {} };
+  const engine = new ExternalMongodb({ folder, address, alarms });
+  const clients: MongoClient[] = [];
+  return {
+    engine,
+    connect: async (database, password) => {
+      const { uri } = await engine.endpoint(database);
+      const client = new MongoClient(uri(password));
+      clients.push(client);
+      return clientOf(await client.connect());
+    },
+    // It is not ours to end.
+    crash: async () => {},
+    close: async () => {
+      await Promise.all(clients.map((client) => client.close(true)));
+      await engine.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+    holdsSize: false,
+    statements: {
+      ...STATEMENTS,
+      endless: {
+        aggregate: 1,
+        pipeline: [{ $documents: [{}] }, ...Array(6).fill(MULTIPLY).flat(), { $group: { _id: '$a' } }],
+        cursor: {},
+      },
+    },
+  };
+}
+
 testEngine('mongodb', open);
+const serverUrl = process.env.TEST_MONGODB_ADMIN_URL ?? '';
+if (serverUrl !== '') testEngine('mongodb by URL', () => openServer(serverUrl));

@@ -23,7 +23,7 @@ import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
 import { endpointOf, hostAndPort } from '../managed-server/managed-engine.ts';
 import type { ServerTls } from '../managed-server/server-tls.ts';
 import { scramKeys } from '../scram-keys.ts';
-import { ARCHIVE_FILE, ARCHIVE_MAGIC } from './child/archive-format.ts';
+import { ARCHIVE_KIND } from './archive/archive-format.ts';
 import { CommandError } from './command-error.ts';
 import { SERVER_VERSION } from './server-version.ts';
 import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
@@ -51,11 +51,7 @@ const KIND: ChildEngineKind = {
   // No server of MongoDB's has this number.
   version: `${SERVER_VERSION}-cloudlet`,
   dump: { format: 'archive', contentType: 'application/octet-stream' },
-  loaded: {
-    file: ARCHIVE_FILE,
-    header: ARCHIVE_MAGIC,
-    otherwise: 'the file is no archive of mongodump: make it with --archive, without --gzip',
-  },
+  loaded: ARCHIVE_KIND,
   errorName: 'UnknownError',
 };
 

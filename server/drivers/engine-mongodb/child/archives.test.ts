@@ -6,8 +6,8 @@ import { after, describe, test } from 'node:test';
 import { Binary, Decimal128, type Document, Long, ObjectId, serialize, Timestamp } from 'bson';
 import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
 import { openMongodb } from '../../../testing/mongodb-house.ts';
-import { ARCHIVE_MAGIC } from './archive-format.ts';
-import { Crc64 } from './crc64.ts';
+import { ARCHIVE_MAGIC } from '../archive/archive-format.ts';
+import { Crc64 } from '../archive/crc64.ts';
 
 const NOBODY_LEAVES = new AbortController().signal;
 const TERMINATOR = Buffer.alloc(4, 0xff);

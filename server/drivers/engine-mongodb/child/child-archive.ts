@@ -1,18 +1,23 @@
 /** Whole databases: an archive of what is in use, and the making of a database of one that a tenant sent. */
-import { closeSync, openSync, rmSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Document, EJSON } from 'bson';
+import type { Document } from 'bson';
 import { systemClock } from '../../../platform/clock.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
 import { DiskFull } from '../../engine-children/child-main.ts';
 import { isFull } from '../../engine-children/sqlite-error.ts';
+import {
+  ARCHIVE_FILE,
+  ArchiveContents,
+  ArchiveWriter,
+  BrokenArchive,
+  metadataOf,
+} from '../archive/archive-format.ts';
 import { CommandError } from '../command-error.ts';
 import { DocumentDatabase } from '../commands/document-commands.ts';
 import { SERVER_VERSION } from '../server-version.ts';
 import { decodeCommand, encodeDocument } from '../values/bson-documents.ts';
-import { ARCHIVE_FILE, ArchiveReader, ArchiveWriter, BrokenArchive } from './archive-format.ts';
-import { Crc64 } from './crc64.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -73,18 +78,26 @@ async function writeArchive(
   const clock = systemClock;
   const database = new DocumentDatabase({ file, databaseName: name, sizeLimit: () => null, clock });
   const descriptor = openSync(target, 'wx', 0o600);
+  const write = (bytes: Buffer) => {
+    for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
+  };
   try {
-    const archive = new ArchiveWriter(descriptor, SERVER_VERSION);
+    const archive = new ArchiveWriter();
     const { cursor } = ask(database, { listCollections: 1, cursor: { batchSize: 1e6 }, $db: name });
     const collections = (cursor.firstBatch as unknown[]).map(asDocument);
-    archive.collections(collections.map((found) => about(database, name, found)));
+    write(
+      archive.head(
+        SERVER_VERSION,
+        collections.map((found) => about(database, name, found)),
+      ),
+    );
     for (const { name: collection } of collections) {
       for (const documents of batches(database, name, collection)) {
-        archive.documents(name, collection, documents);
+        write(archive.documents(name, collection, documents));
         await turn();
         signal.throwIfAborted();
       }
-      archive.endOf(name, collection);
+      write(archive.endOf(name, collection));
     }
   } finally {
     closeSync(descriptor);
@@ -92,14 +105,14 @@ async function writeArchive(
   }
 }
 
-function about(database: DocumentDatabase, db: string, { name, options }: Document) {
+function about(database: DocumentDatabase, db: string, { name, options = {} }: Document) {
   const { cursor } = ask(database, { listIndexes: name, cursor: { batchSize: 1e6 }, $db: db });
   const indexes = (cursor.firstBatch as unknown[]).map(asDocument);
-  const metadata = EJSON.stringify(
-    { options: options ?? {}, indexes, collectionName: name, type: 'collection' },
-    { relaxed: false },
-  );
-  return { db, collection: String(name), metadata };
+  return {
+    db,
+    collection: String(name),
+    metadata: metadataOf(name, { options, indexes, type: 'collection' }),
+  };
 }
 
 function* batches(database: DocumentDatabase, db: string, collection: string): Generator<Uint8Array[]> {
@@ -134,7 +147,7 @@ export const checkHandler: Handler = async ({ head }) => {
   });
   const descriptor = openSync(ARCHIVE_FILE, 'r');
   try {
-    new Filling(database, name).fill(new ArchiveReader(descriptor));
+    fill(database, name, new ArchiveContents(descriptor, { documents: BATCH_DOCUMENTS, bytes: BATCH_BYTES }));
     await database.durable();
     return { head: { fault: null } };
   } catch (error) {
@@ -148,90 +161,12 @@ export const checkHandler: Handler = async ({ head }) => {
   }
 };
 
-class Filling {
-  readonly #database: DocumentDatabase;
-  readonly #name: string;
-  /** By collection: of the documents there were. */
-  readonly #sums = new Map<string, Crc64>();
-  readonly #ended = new Set<string>();
-  #from: string | null = null;
-
-  constructor(database: DocumentDatabase, name: string) {
-    this.#database = database;
-    this.#name = name;
-  }
-
-  fill(archive: ArchiveReader): void {
-    archive.nextAbout();
-    const collections: Document[] = [];
-    for (let found = archive.nextAbout(); found !== null; found = archive.nextAbout()) {
-      if (this.#isOurs(found)) collections.push(found);
-    }
-    const indexes = collections.map((about) => ({ about, metadata: metadataOf(about) }));
-    for (const { about, metadata } of indexes)
-      this.#ask({ create: about.collection, ...(metadata.options as Document) });
-    while (!archive.isAtEnd) this.#segment(archive);
-    for (const { about, metadata } of indexes) {
-      if (!this.#ended.has(about.collection)) throw new BrokenArchive('its end is missing');
-      const wanted = ((metadata.indexes as Document[] | undefined) ?? []).filter(
-        ({ name }) => name !== '_id_',
-      );
-      if (wanted.length > 0) this.#ask({ createIndexes: about.collection, indexes: wanted });
-    }
-  }
-
-  #ask(command: Document): void {
-    // As a driver's: in types and in what stays bytes.
-    ask(this.#database, decodeCommand(encodeDocument({ ...command, $db: this.#name })));
-  }
-
-  /** False: of the server itself. Archives may hold several databases; here there is one. */
-  #isOurs({ db, collection }: Document): boolean {
-    if (db === '' || db === 'admin' || db === 'config' || String(collection).startsWith('system.'))
-      return false;
-    this.#from ??= String(db);
-    if (db !== this.#from)
-      throw new BrokenArchive(`it holds more than one database: ${this.#from} and ${db}`);
-    return true;
-  }
-
-  /** Documents of one collection, or the end of one. */
-  #segment(archive: ArchiveReader): void {
-    const header = archive.nextAbout();
-    if (header === null) throw new BrokenArchive('it has an end without a beginning');
-    const collection = String(header.collection);
-    const isOurs = this.#isOurs(header);
-    const sum = this.#sums.get(collection) ?? new Crc64();
-    this.#sums.set(collection, sum);
-    if (header.EOF === true) {
-      if (isOurs && BigInt(header.CRC) !== sum.value) throw new BrokenArchive('its checksum is wrong');
-      if (isOurs) this.#ended.add(collection);
-      if (archive.next() !== null) throw new BrokenArchive('documents follow the end of their collection');
-      return;
-    }
-    let batch: Buffer[] = [];
-    let bytes = 0;
-    for (let next = archive.next(); next !== null; next = archive.next()) {
-      if (!isOurs) continue;
-      sum.add(next);
-      batch.push(next);
-      bytes += next.length;
-      if (batch.length < BATCH_DOCUMENTS && bytes < BATCH_BYTES) continue;
-      this.#insert(collection, batch);
-      [batch, bytes] = [[], 0];
-    }
-    if (batch.length > 0) this.#insert(collection, batch);
-  }
-
-  #insert(collection: string, documents: readonly Buffer[]): void {
-    ask(this.#database, { insert: collection, documents, $db: this.#name });
-  }
-}
-
-function metadataOf({ metadata }: Document): Document {
-  try {
-    return EJSON.parse(String(metadata || '{}'), { relaxed: false }) as Document;
-  } catch (error) {
-    throw new BrokenArchive(`what it says of a collection cannot be read: ${(error as Error).message}`);
-  }
+function fill(database: DocumentDatabase, db: string, archive: ArchiveContents): void {
+  // As a driver's: in types and in what stays bytes.
+  const askAs = (command: Document) => ask(database, decodeCommand(encodeDocument({ ...command, $db: db })));
+  for (const { name, options } of archive.collections) askAs({ create: name, ...options });
+  for (const { collection, documents } of archive.batches())
+    ask(database, { insert: collection, documents, $db: db });
+  for (const { name, indexes } of archive.collections)
+    if (indexes.length > 0) askAs({ createIndexes: name, indexes });
 }

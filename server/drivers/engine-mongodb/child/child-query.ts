@@ -1,94 +1,21 @@
-/** One command, for people who look into a database: what it gives as columns and rows. */
-import { type Document, EJSON, Long, serialize } from 'bson';
+/** One command, for people who look into a database. */
+import type { Document } from 'bson';
 import type { Handler } from '../../engine-children/child-call.ts';
-import { CommandError } from '../command-error.ts';
-import { decodeCommand, decodeDocument } from '../values/bson-documents.ts';
+import { commandOf, resultOf } from '../query-results.ts';
 import type { TenantDocuments } from './tenant-documents.ts';
 
-const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'findandmodify']);
-
-/** The answer's body is JSON: `{columns, rows, affected, truncated}`. */
+/** The answer's body is JSON: a QueryResult. */
 export function queryHandler(tenant: TenantDocuments): Handler {
   return async ({ head }) => {
-    const { statement, readOnly, maxRows, maxBytes } = head as unknown as {
+    const { statement, readOnly, ...bounds } = head as unknown as {
       readonly statement: Document;
       readonly readOnly: boolean;
       readonly maxRows: number;
       readonly maxBytes: number;
     };
-    const command = bounded(readCommand(statement), maxRows + 1);
+    const command = commandOf(statement, bounds.maxRows);
     command.$db ??= tenant.name;
-    const reply = tenant.run(command, { readOnly });
-    throwUnlessOk(reply);
-    const [name = ''] = Object.keys(command);
-    const result = WRITES.has(name) ? written(reply) : read(reply, { maxRows, maxBytes });
+    const result = resultOf(command, tenant.run(command, { readOnly }), bounds);
     return { head: {}, body: Buffer.from(JSON.stringify(result)) };
   };
-}
-
-function readCommand(statement: Document): Document {
-  try {
-    return decodeCommand(serialize(EJSON.deserialize(statement, { relaxed: true })));
-  } catch (error) {
-    if (error instanceof CommandError) throw error;
-    throw new CommandError('FailedToParse', `the command is no Extended JSON: ${(error as Error).message}`);
-  }
-}
-
-/** Asks for no more documents than are shown. */
-function bounded(command: Document, batchSize: number): Document {
-  if ('find' in command) return { ...command, batchSize };
-  const hasCursor = ['aggregate', 'listCollections', 'listIndexes'].some((name) => name in command);
-  return hasCursor ? { ...command, cursor: { batchSize } } : command;
-}
-
-function throwUnlessOk(reply: Document): void {
-  const error = reply.ok === 1 ? reply.writeErrors?.[0] : reply;
-  if (error === undefined) return;
-  throw new CommandError(Number(error.code), String(error.errmsg), { codeName: error.codeName });
-}
-
-function written({ n, nModified, lastErrorObject }: Document) {
-  const affected = Number(nModified ?? n ?? lastErrorObject?.n ?? 0);
-  return { columns: [], rows: [], affected, truncated: false };
-}
-
-function read({ cursor, ...reply }: Document, { maxRows, maxBytes }: { maxRows: number; maxBytes: number }) {
-  const { ok: _, ...one } = reply;
-  const documents: Document[] = cursor?.firstBatch ?? [one];
-  const columns = new Map<string, number>();
-  const rows: unknown[][] = [];
-  let bytes = 0;
-  for (const found of documents.slice(0, maxRows)) {
-    const document = found instanceof Uint8Array ? decodeDocument(found) : found;
-    const row: unknown[] = [];
-    for (const [name, value] of Object.entries(document)) {
-      const at = columns.get(name) ?? columns.size;
-      columns.set(name, at);
-      row[at] = shown(value);
-    }
-    bytes += Buffer.byteLength(JSON.stringify(row)) + 1;
-    if (bytes > maxBytes) break;
-    rows.push(row);
-  }
-  const truncated = rows.length < documents.length || !(cursor?.id?.isZero() ?? true);
-  return {
-    columns: [...columns.keys()].map((name) => ({ name, type: null })),
-    rows: rows.map((row) => Array.from({ length: columns.size }, (_, at) => row[at] ?? null)),
-    affected: null,
-    truncated,
-  };
-}
-
-/** In relaxed Extended JSON, but for whole numbers that JavaScript cannot tell exactly. */
-function shown(value: unknown): unknown {
-  if (value instanceof Long) {
-    const number = value.toNumber();
-    return Number.isSafeInteger(number) ? number : { $numberLong: value.toString() };
-  }
-  if (Array.isArray(value)) return value.map(shown);
-  if (value?.constructor === Object) {
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, shown(inner)]));
-  }
-  return (EJSON.serialize({ value }, { relaxed: true }) as Document).value;
 }

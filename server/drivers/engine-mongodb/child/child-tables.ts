@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';
 import type { Table } from '../../../databases/engine.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
+import { describeCollection } from '../query-results.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
 import type { TenantDocuments } from './tenant-documents.ts';
 
@@ -20,29 +21,11 @@ export function tablesHandler(tenant: TenantDocuments): Handler {
     const tables: Table[] = [];
     for (const { name } of list({ listCollections: 1 })) {
       const indexes = list({ listIndexes: name });
-      tables.push(describe(String(name), indexes, ask({ collStats: name })));
+      tables.push(describeCollection(String(name), indexes, ask({ collStats: name })));
       await turn();
       signal.throwIfAborted();
     }
     tables.sort((one, other) => (one.name < other.name ? -1 : 1));
     return { head: {}, body: Buffer.from(JSON.stringify(tables)) };
-  };
-}
-
-function describe(name: string, indexes: readonly Document[], stats: Document): Table {
-  const bytes = Number(stats.storageSize) + Number(stats.totalIndexSize ?? 0);
-  return {
-    name,
-    schema: null,
-    type: 'collection',
-    columns: [],
-    indexes: indexes.map((index) => ({
-      name: String(index.name),
-      columns: Object.keys(index.key ?? {}),
-      unique: index.unique === true || index.name === '_id_',
-    })),
-    foreign_keys: [],
-    estimated_rows: Number.isFinite(Number(stats.count)) ? Number(stats.count) : null,
-    size_bytes: Number.isFinite(bytes) ? bytes : null,
   };
 }

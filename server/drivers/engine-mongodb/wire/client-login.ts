@@ -2,7 +2,7 @@
 import { Binary, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { type ClientFirst, readClientFirst, ScramConversation } from './scram-conversation.ts';
-import type { Login, TenantLogins } from './tenant-logins.ts';
+import type { Login } from './tenant-logins.ts';
 
 const MECHANISM = 'SCRAM-SHA-256';
 const CONVERSATION_ID = 1;
@@ -17,8 +17,13 @@ interface Conversation {
   isProven: boolean;
 }
 
+export interface Logins {
+  /** Who may log in to that database by that name; null: nobody. */
+  find(database: string, username: string): Promise<Login | null>;
+}
+
 export interface ClientLoginDeps {
-  readonly logins: Pick<TenantLogins, 'find'>;
+  readonly logins: Logins;
   /** Takes in who has logged in. Throws CommandError when there is no place. */
   readonly admit: (login: Login) => void;
 }
@@ -64,13 +69,14 @@ export class ClientLogin {
   }
 
   async #find(first: ClientFirst, database: string): Promise<Login | null> {
-    const login = await this.#deps.logins.find(database);
+    const login = await this.#deps.logins.find(database, first.username);
     return login?.database.username === first.username ? login : null;
   }
 
   async #admit({ login }: Conversation, proof: string): Promise<Document> {
     this.#conversation = null;
-    const now = await this.#deps.logins.find(login.database.database);
+    const { database, username } = login.database;
+    const now = await this.#deps.logins.find(database, username);
     // Its password may have become another one meanwhile.
     if (now === null || !now.keys.storedKey.equals(login.keys.storedKey)) throw this.#failed();
     this.#deps.admit(now);

@@ -1,0 +1,222 @@
+/** Archives as `mongodump --archive` writes them and `mongorestore --archive` reads them. */
+import { readSync } from 'node:fs';
+import { type Document, deserialize, EJSON, Long, serialize } from 'bson';
+import { Crc64 } from './crc64.ts';
+
+/** What a tenant sent, in the folder of the database. */
+export const ARCHIVE_FILE = 'archive';
+export const ARCHIVE_MAGIC: Buffer = Buffer.from([0x6d, 0xe2, 0x99, 0x81]);
+/** What a tenant may load. */
+export const ARCHIVE_KIND = {
+  file: ARCHIVE_FILE,
+  header: ARCHIVE_MAGIC,
+  otherwise: 'the file is no archive of mongodump: make it with --archive, without --gzip',
+};
+const TERMINATOR = Buffer.from([0xff, 0xff, 0xff, 0xff]);
+/** A document of 16 MiB, and what a server adds to it. */
+const MAX_DOCUMENT_BYTES = 16 * 2 ** 20 + 16 * 1024;
+const LEAST_DOCUMENT_BYTES = 5;
+const READ_BYTES = 1024 * 1024;
+
+export interface CollectionAbout {
+  readonly db: string;
+  readonly collection: string;
+  readonly type?: string;
+  /** Extended JSON: `{"options": {}, "indexes": []}`. */
+  readonly metadata: string;
+}
+
+/** The archive is not whole, or is none. */
+export class BrokenArchive extends Error {
+  constructor(what: string) {
+    super(what);
+    this.name = 'BrokenArchive';
+  }
+}
+
+/** An archive as bytes, one piece after the other. */
+export class ArchiveWriter {
+  #crc = new Crc64();
+
+  /** All collections that there are, before anything else. */
+  head(version: string, all: readonly CollectionAbout[]): Buffer {
+    const about = { concurrent_collections: 1, version: '0.1', server_version: version };
+    const start = serialize({ ...about, tool_version: 'cloudlet' });
+    const collections = all.map((each) => serialize({ type: 'collection', ...each, size: 0 }));
+    return Buffer.concat([ARCHIVE_MAGIC, start, ...collections, TERMINATOR]);
+  }
+
+  documents(db: string, collection: string, documents: readonly Uint8Array[]): Buffer {
+    const bytes = Buffer.concat(documents);
+    this.#crc.add(bytes);
+    const header = serialize({ db, collection, EOF: false, CRC: Long.ZERO });
+    return documents.length === 0 ? bytes : Buffer.concat([header, bytes, TERMINATOR]);
+  }
+
+  endOf(db: string, collection: string): Buffer {
+    const header = serialize({ db, collection, EOF: true, CRC: Long.fromBigInt(this.#crc.value) });
+    this.#crc = new Crc64();
+    return Buffer.concat([header, TERMINATOR]);
+  }
+}
+
+/** One after the other. */
+class ArchiveReader {
+  readonly #descriptor: number;
+  #bytes = Buffer.alloc(0);
+
+  /** Throws BrokenArchive. */
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+    if (!this.#take(ARCHIVE_MAGIC.length).equals(ARCHIVE_MAGIC)) throw new BrokenArchive('it is no archive');
+  }
+
+  /** Whether nothing follows. */
+  get isAtEnd(): boolean {
+    return !this.#has(1);
+  }
+
+  /** The next document; null: a list of documents ends. Throws BrokenArchive. */
+  next(): Buffer | null {
+    if (!this.#has(TERMINATOR.length)) throw new BrokenArchive('its end is missing');
+    if (this.#bytes.subarray(0, TERMINATOR.length).equals(TERMINATOR)) {
+      this.#take(TERMINATOR.length);
+      return null;
+    }
+    const length = this.#bytes.readInt32LE(0);
+    if (length < LEAST_DOCUMENT_BYTES || length > MAX_DOCUMENT_BYTES)
+      throw new BrokenArchive(`it holds a document of ${length} bytes`);
+    return this.#take(length);
+  }
+
+  /** As next(), of our own making or of mongodump's. */
+  nextAbout(): Document | null {
+    const bytes = this.next();
+    try {
+      return bytes === null ? null : deserialize(bytes, { useBigInt64: true });
+    } catch (error) {
+      throw new BrokenArchive(`it cannot be read: ${(error as Error).message}`);
+    }
+  }
+
+  #take(length: number): Buffer {
+    if (!this.#has(length)) throw new BrokenArchive('its end is missing');
+    const bytes = this.#bytes.subarray(0, length);
+    this.#bytes = this.#bytes.subarray(length);
+    return bytes;
+  }
+
+  #has(length: number): boolean {
+    if (this.#bytes.length >= length) return true;
+    const more = Buffer.allocUnsafe(Math.max(READ_BYTES, length));
+    const pieces = [this.#bytes];
+    for (let there = this.#bytes.length; there < length; ) {
+      const room = more.subarray(there - this.#bytes.length);
+      const read = readSync(this.#descriptor, room);
+      if (read === 0) return false;
+      pieces.push(room.subarray(0, read));
+      there += read;
+    }
+    this.#bytes = Buffer.concat(pieces);
+    return true;
+  }
+}
+
+export interface FoundCollection {
+  readonly name: string;
+  /** `collection`, `view` or `timeseries`. */
+  readonly type: string;
+  readonly options: Document;
+  /** Without that of `_id`. */
+  readonly indexes: readonly Document[];
+}
+
+export interface DocumentBatch {
+  readonly collection: string;
+  readonly documents: readonly Buffer[];
+}
+
+/** What is in an archive of one database. */
+export class ArchiveContents {
+  readonly collections: readonly FoundCollection[];
+  readonly #reader: ArchiveReader;
+  readonly #batch: { documents: number; bytes: number };
+  #from: string | null = null;
+
+  /** `batch`: how much is read at once, about. Throws BrokenArchive. */
+  constructor(descriptor: number, batch: { documents: number; bytes: number }) {
+    this.#batch = batch;
+    this.#reader = new ArchiveReader(descriptor);
+    this.#reader.nextAbout();
+    const found: FoundCollection[] = [];
+    for (let about = this.#reader.nextAbout(); about !== null; about = this.#reader.nextAbout())
+      if (this.#isOurs(about)) found.push(collectionOf(about));
+    this.collections = found;
+  }
+
+  /** To be called once. Throws BrokenArchive, at the end too: when it is not whole. */
+  *batches(): Generator<DocumentBatch> {
+    const sums = new Map<string, Crc64>();
+    const ended = new Set<string>();
+    while (!this.#reader.isAtEnd) {
+      const header = this.#reader.nextAbout();
+      if (header === null) throw new BrokenArchive('it has an end without a beginning');
+      const collection = String(header.collection);
+      const isOurs = this.#isOurs(header);
+      const sum = sums.get(collection) ?? new Crc64();
+      sums.set(collection, sum);
+      if (header.EOF === true) {
+        if (isOurs && BigInt(header.CRC) !== sum.value) throw new BrokenArchive('its checksum is wrong');
+        if (isOurs) ended.add(collection);
+        if (this.#reader.next() !== null)
+          throw new BrokenArchive('documents follow the end of their collection');
+      } else {
+        for (const documents of this.#segment()) {
+          if (!isOurs) continue;
+          for (const each of documents) sum.add(each);
+          yield { collection, documents };
+        }
+      }
+    }
+    const cut = this.collections.find(({ name, type }) => type !== 'view' && !ended.has(name));
+    if (cut !== undefined) throw new BrokenArchive('its end is missing');
+  }
+
+  *#segment(): Generator<Buffer[]> {
+    let documents: Buffer[] = [];
+    let bytes = 0;
+    for (let next = this.#reader.next(); next !== null; next = this.#reader.next()) {
+      documents.push(next);
+      bytes += next.length;
+      if (documents.length < this.#batch.documents && bytes < this.#batch.bytes) continue;
+      yield documents;
+      [documents, bytes] = [[], 0];
+    }
+    if (documents.length > 0) yield documents;
+  }
+
+  /** False: of the server itself. Archives may hold several databases; here there is one. */
+  #isOurs({ db, collection }: Document): boolean {
+    const isServers = db === '' || db === 'admin' || db === 'config';
+    if (isServers || String(collection).startsWith('system.')) return false;
+    this.#from ??= String(db);
+    if (db === this.#from) return true;
+    throw new BrokenArchive(`it holds more than one database: ${this.#from} and ${db}`);
+  }
+}
+
+function collectionOf({ collection, metadata, type }: Document): FoundCollection {
+  try {
+    const about = EJSON.parse(String(metadata || '{}'), { relaxed: false }) as Document;
+    const indexes = ((about.indexes as Document[] | undefined) ?? []).filter(({ name }) => name !== '_id_');
+    const kind = String(about.type ?? type ?? 'collection');
+    return { name: String(collection), type: kind, options: about.options ?? {}, indexes };
+  } catch (error) {
+    throw new BrokenArchive(`what it says of a collection cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** Extended JSON, as archives tell of a collection. */
+export function metadataOf(name: string, about: Omit<FoundCollection, 'name'>): string {
+  return EJSON.stringify({ ...about, collectionName: name }, { relaxed: false });
+}

@@ -1,0 +1,102 @@
+/** Archives of databases on a MongoDB of the operator's, by the driver: no program of MongoDB's is needed. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { deserialize } from 'bson';
+import type { ClientSession, Db, Document, MongoClient } from 'mongodb';
+import { ArchiveContents, ArchiveWriter, metadataOf } from '../archive/archive-format.ts';
+
+const BATCH = { documents: 1000, bytes: 512 * 1024 };
+/** While a load goes on. */
+const LOADING = 'cloudlet_load.';
+const EXACT = { promoteValues: false, bsonRegExp: true } as const;
+
+/** The bytes of an archive; of one moment where `isSnapshot`, which a replica set can. */
+export async function* archiveOf(
+  client: MongoClient,
+  database: string,
+  { version, isSnapshot, signal }: { version: string; isSnapshot: boolean; signal: AbortSignal },
+): AsyncGenerator<Buffer> {
+  const db = client.db(database);
+  const session = isSnapshot ? client.startSession({ snapshot: true }) : null;
+  try {
+    const found = (await db.listCollections().toArray()).filter(({ name }) => !isHidden(name));
+    const all = await Promise.all(found.map((each) => about(db, each)));
+    const archive = new ArchiveWriter();
+    yield archive.head(version, all);
+    for (const { collection, type } of all) {
+      if (type === 'view') continue;
+      for await (const documents of batchesOf(db, collection, session)) {
+        signal.throwIfAborted();
+        yield archive.documents(database, collection, documents);
+      }
+      yield archive.endOf(database, collection);
+    }
+  } finally {
+    await session?.endSession();
+  }
+}
+
+function isHidden(name: string): boolean {
+  return name.startsWith('system.') || name.startsWith(LOADING);
+}
+
+async function about(db: Db, { name, type = 'collection', options = {} }: Document) {
+  const indexes = type === 'view' ? [] : await db.collection(name).listIndexes().toArray();
+  const metadata = metadataOf(name, { type, options, indexes });
+  return { db: db.databaseName, collection: String(name), type, metadata };
+}
+
+async function* batchesOf(db: Db, name: string, session: ClientSession | null): AsyncGenerator<Uint8Array[]> {
+  const { bytes: most, documents: count } = BATCH;
+  const more = session === null ? {} : { session };
+  let [batch, bytes]: [Uint8Array[], number] = [[], 0];
+  for await (const document of db.collection(name).find({}, { raw: true, batchSize: count, ...more })) {
+    // With `raw` a document is its bytes, whatever the driver's types say.
+    const found = document as unknown as Uint8Array;
+    batch.push(found);
+    bytes += found.length;
+    if (batch.length < count && bytes < most) continue;
+    yield batch;
+    [batch, bytes] = [[], 0];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/**
+ * Reads all of an archive, then makes its collections beside those there are, and only then lets them take
+ * their place. Throws BrokenArchive.
+ */
+export async function loadArchive(db: Db, open: () => number, signal: AbortSignal): Promise<void> {
+  for (const _ of new ArchiveContents(open(), BATCH).batches()) await turn();
+  const archive = new ArchiveContents(open(), BATCH);
+  const stored = archive.collections.filter(({ type }) => type !== 'view');
+  await dropWhere(db, (name) => name.startsWith(LOADING));
+  try {
+    for (const { name, options } of stored) await db.createCollection(LOADING + name, options);
+    for (const { collection, documents } of archive.batches()) {
+      signal.throwIfAborted();
+      await db.collection(LOADING + collection).insertMany(documents.map((each) => deserialize(each, EXACT)));
+    }
+    for (const { name, indexes } of stored)
+      if (indexes.length > 0)
+        await db.command({
+          createIndexes: LOADING + name,
+          indexes: indexes.map(({ ns: _, ...spec }) => spec),
+        });
+    await takePlace(db, archive);
+  } finally {
+    await dropWhere(db, (name) => name.startsWith(LOADING));
+  }
+}
+
+async function takePlace(db: Db, { collections }: ArchiveContents): Promise<void> {
+  const stays = new Set(collections.filter(({ type }) => type !== 'view').map(({ name }) => name));
+  for (const name of stays) await db.renameCollection(LOADING + name, name, { dropTarget: true });
+  await dropWhere(db, (name) => !isHidden(name) && !stays.has(name));
+  for (const { name, type, options } of collections)
+    if (type === 'view') await db.createCollection(name, options);
+}
+
+async function dropWhere(db: Db, isWanted: (name: string) => boolean): Promise<void> {
+  for (const { name } of await db.listCollections({}, { nameOnly: true }).toArray())
+    if (isWanted(name)) await db.dropCollection(name);
+}
