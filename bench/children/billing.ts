@@ -3,18 +3,17 @@
  * each minute, settles an hour of all machines, makes a report. In a process of its own, whose CPU time is
  * measured.
  */
-import { BillingAccountStore } from '../../server/billing/accounts-store.ts';
-import { Checks } from '../../server/billing/checks.ts';
-import { CheckStore } from '../../server/billing/checks-store.ts';
-import { HoldStore } from '../../server/billing/hold-store.ts';
-import { PriceStore } from '../../server/billing/price-store.ts';
-import { Prices } from '../../server/billing/prices.ts';
-import { Reports } from '../../server/billing/report.ts';
-import { readPeriod } from '../../server/billing/report-period.ts';
-import { ReportStore } from '../../server/billing/report-store.ts';
-import { Settlement } from '../../server/billing/settlement.ts';
-import { SteadyClock } from '../../server/billing/steady-clock.ts';
-import { UsageStore } from '../../server/billing/usage-store.ts';
+
+import { PriceStore } from '../../server/billing/catalog/catalog-store.ts';
+import { Prices } from '../../server/billing/catalog/prices.ts';
+import { BillingAccountStore } from '../../server/billing/credit/credit-store.ts';
+import { Checks } from '../../server/billing/ledger/checks.ts';
+import { CheckStore, ReportStore } from '../../server/billing/ledger/ledger-store.ts';
+import { Settlement } from '../../server/billing/metering/rating.ts';
+import { SteadyClock } from '../../server/billing/metering/steady-clock.ts';
+import { HoldStore, UsageStore } from '../../server/billing/metering/usage-store.ts';
+import { Reports } from '../../server/billing/reports/report.ts';
+import { readPeriod } from '../../server/billing/reports/report-period.ts';
 import { SqliteMetadata } from '../../server/drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SqliteThreads } from '../../server/drivers/metadata-sqlite/sqlite-threads.ts';
 import { Changes } from '../../server/metadata/change.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Ledger } from '../billing/ledger.ts';
+import { Ledger } from '../billing/ledger/ledger.ts';
 import { OPERATOR, permits } from '../calls/principal.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';

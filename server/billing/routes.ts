@@ -5,12 +5,12 @@ import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
+import type { PriceList } from './catalog/price-list.ts';
 import { csvText, prefersCsv } from './csv.ts';
-import type { EstimateReport } from './estimate.ts';
-import type { PriceList } from './price-list.ts';
-import type { ReportItem, Reports } from './report.ts';
-import type { LedgerReports } from './report-ledger.ts';
-import { readPeriod } from './report-period.ts';
+import type { EstimateReport } from './reports/estimate.ts';
+import type { ReportItem, Reports } from './reports/report.ts';
+import type { LedgerReports } from './reports/report-ledger.ts';
+import { readPeriod } from './reports/report-period.ts';
 import * as shapes from './schema.ts';
 
 export interface BillingRoutesDeps {

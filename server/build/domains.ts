@@ -13,7 +13,7 @@ import { Sessions } from '../accounts/sessions.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
-import { transferStatements } from '../billing/ledger.ts';
+import { transferStatements } from '../billing/ledger/ledger.ts';
 import type { Idempotency } from '../calls/idempotency.ts';
 import type { Operations } from '../calls/operations.ts';
 import type { Config } from '../config/config.ts';

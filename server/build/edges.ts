@@ -1,8 +1,12 @@
 /** Makes the edges: every route of the two origins, the API, the data origin, WebSockets. */
 import { type AdminRoutesDeps, adminRoutes } from '../accounts/admin-routes.ts';
 import { type AccountRoutesDeps, accountRoutes } from '../accounts/routes.ts';
-import { type BillingAdminRoutesDeps, billingAdminRoutes } from '../billing/admin-routes.ts';
-import { type PlanRoutesDeps, planRoutes } from '../billing/plan-routes.ts';
+import {
+  type BillingAdminRoutesDeps,
+  billingAdminRoutes,
+  type PlanRoutesDeps,
+  planRoutes,
+} from '../billing/admin-routes.ts';
 import { type BillingRoutesDeps, billingRoutes } from '../billing/routes.ts';
 import { type ComputeRoutesDeps, computeRoutes } from '../compute/routes.ts';
 import type { Config } from '../config/config.ts';

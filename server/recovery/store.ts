@@ -1,5 +1,5 @@
 /** SQL of recovery points. */
-import { RESTORED } from '../billing/steady-clock.ts';
+import { RESTORED } from '../billing/metering/steady-clock.ts';
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 import type { Verdict } from './verification.ts';
 

@@ -1,0 +1,231 @@
+/** SQL of what is on offer: prices, plans, quotas. */
+import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+import type { MeterName } from '../metering/meters.ts';
+
+export interface PriceRow {
+  readonly meter: MeterName;
+  readonly variant: string;
+  /** '' for all. */
+  readonly plan: string;
+  /** ms since 1970, a whole hour. */
+  readonly effective_from: number;
+  readonly price_nano: number | bigint;
+}
+
+export class PriceStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** All that were ever set. */
+  list(): Awaitable<PriceRow[]> {
+    return this.#reads.all('SELECT meter, variant, plan, effective_from, price_nano FROM prices');
+  }
+
+  /** In place of one for the same hour. */
+  set({ meter, variant, plan, effective_from, price_nano }: PriceRow): Statement {
+    return {
+      sql: `INSERT OR REPLACE INTO prices (meter, variant, plan, effective_from, price_nano)
+            VALUES (?, ?, ?, ?, ?)`,
+      params: [meter, variant, plan, effective_from, price_nano],
+    };
+  }
+
+  async planOf(accountId: number): Promise<string | undefined> {
+    const sql = 'SELECT plan FROM accounts WHERE id = ?';
+    return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
+  }
+}
+
+export interface PlanRow {
+  readonly name: string;
+  readonly monthly_micro: number | bigint;
+  /** JSON. */
+  readonly quotas: string;
+  readonly created_at: number;
+}
+
+/** Somebody who has not got the credits of the month. */
+export interface DueRow {
+  readonly account_id: number;
+  readonly plan: string;
+  readonly monthly_micro: number | bigint;
+}
+
+const PLAN = 'SELECT name, monthly_micro, quotas, created_at FROM plans';
+
+export class PlanStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  list(): Awaitable<PlanRow[]> {
+    return this.#reads.all(`${PLAN} ORDER BY created_at, name`);
+  }
+
+  find(name: string): Awaitable<PlanRow | undefined> {
+    return this.#reads.get(`${PLAN} WHERE name = ?`, name);
+  }
+
+  /** How many open accounts have it. */
+  async countAccounts(name: string): Promise<number> {
+    const sql = 'SELECT count(*) AS count FROM accounts WHERE plan = ? AND closed_at IS NULL';
+    return (await this.#reads.get<{ count: number }>(sql, name))?.count ?? 0;
+  }
+
+  /** Of an open account. */
+  async planOf(accountId: number): Promise<string | undefined> {
+    const sql = 'SELECT plan FROM accounts WHERE id = ? AND closed_at IS NULL';
+    return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
+  }
+
+  /** Rejected as `unique` when there is one of that name. */
+  insert({ name, monthly_micro, quotas, created_at }: PlanRow): Statement {
+    return {
+      sql: 'INSERT INTO plans (name, monthly_micro, quotas, created_at) VALUES (?, ?, ?, ?)',
+      params: [name, monthly_micro, quotas, created_at],
+    };
+  }
+
+  /** Changes no row that was changed since `before` was read. */
+  update(before: PlanRow, after: Pick<PlanRow, 'monthly_micro' | 'quotas'>): Statement {
+    return {
+      sql: 'UPDATE plans SET monthly_micro = ?, quotas = ? WHERE name = ? AND monthly_micro = ? AND quotas = ?',
+      params: [after.monthly_micro, after.quotas, before.name, before.monthly_micro, before.quotas],
+    };
+  }
+
+  /** Changes no row while an open account has it, and when it is gone. */
+  delete(name: string): Statement {
+    return {
+      sql: `DELETE FROM plans WHERE name = ?
+            AND NOT EXISTS (SELECT 1 FROM accounts WHERE plan = ? AND closed_at IS NULL)`,
+      params: [name, name],
+    };
+  }
+
+  /** Changes no row when there is no such plan, or the account is closed. */
+  assign(accountId: number, name: string): Statement {
+    return {
+      sql: `UPDATE accounts SET plan = ? WHERE id = ? AND closed_at IS NULL
+            AND EXISTS (SELECT 1 FROM plans WHERE name = ?)`,
+      params: [name, accountId, name],
+    };
+  }
+
+  /** Open accounts whose plan gives credits, and that have none of `month` (YYYY-MM), after id `after`. */
+  due(month: string, after: number, limit: number): Awaitable<DueRow[]> {
+    return this.#reads.all(
+      `SELECT a.id AS account_id, plan, monthly_micro FROM accounts a JOIN plans p ON p.name = a.plan
+       WHERE a.id > ? AND monthly_micro > 0 AND closed_at IS NULL AND NOT EXISTS (
+         SELECT 1 FROM ledger_transfers t WHERE t.id = 'plan-' || plan || '-' || a.id || '-' || ?)
+       ORDER BY a.id LIMIT ?`,
+      after,
+      month,
+      limit,
+    );
+  }
+
+  /** Of all accounts ever; 0 without any. */
+  async highestAccountId(): Promise<number> {
+    const row = await this.#reads.get<{ id: number | null }>('SELECT max(id) AS id FROM accounts');
+    return row?.id ?? 0;
+  }
+}
+
+export interface QuotaRow {
+  readonly plan: string;
+  /** JSON, of the plan; null: there is no such plan. */
+  readonly plan_quotas: string | null;
+  /** JSON, of the account. */
+  readonly quotas: string;
+  readonly vms: number;
+  readonly vcpus: number;
+  readonly buckets: number;
+  readonly databases: number;
+  readonly storage_bytes: number | bigint;
+}
+
+/** Counted in billing_accounts. */
+export interface Counted {
+  readonly accountId: number;
+  /** More of each, or fewer. */
+  readonly vms: number;
+  readonly vcpus: number;
+  readonly buckets: number;
+  readonly databases: number;
+}
+
+/** More than 64 bits of anything cannot be used. */
+const UNLIMITED = '9223372036854775807';
+
+/** The limit that holds for the account in `accountId`: its own, else its plan's, else none. */
+const limit = (quota: string, accountId: string) => `coalesce((
+  SELECT CASE WHEN json_type(b.quotas, '$.${quota}') IS NOT NULL THEN json_extract(b.quotas, '$.${quota}')
+    ELSE json_extract(p.quotas, '$.${quota}') END
+  FROM billing_accounts b JOIN accounts a ON a.id = b.account_id LEFT JOIN plans p ON p.name = a.plan
+  WHERE b.account_id = ${accountId}), ${UNLIMITED})`;
+
+const COUNTS = { vms: 'vm_count', vcpus: 'vcpu_count', buckets: 'bucket_count', databases: 'database_count' };
+const NAMES = ['vms', 'vcpus', 'buckets', 'databases'] as const;
+
+const fits = (name: (typeof NAMES)[number]) =>
+  `(? <= 0 OR ${COUNTS[name]} + ? <= ${limit(name, 'billing_accounts.account_id')})`;
+const CLAIM = `UPDATE billing_accounts SET ${NAMES.map((name) => `${COUNTS[name]} = ${COUNTS[name]} + ?`)}
+  WHERE account_id = ? AND ${NAMES.map(fits).join(' AND ')}`;
+
+export class QuotaStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(accountId: number): Awaitable<QuotaRow | undefined> {
+    return this.#reads.get(
+      `SELECT plan, p.quotas AS plan_quotas, b.quotas, vm_count AS vms, vcpu_count AS vcpus,
+         bucket_count AS buckets, database_count AS databases, storage_bytes
+       FROM billing_accounts b JOIN accounts a ON a.id = b.account_id LEFT JOIN plans p ON p.name = a.plan
+       WHERE account_id = ?`,
+      accountId,
+    );
+  }
+
+  /** Whether any plan or account has a limit of bytes. */
+  async limitsStorage(): Promise<boolean> {
+    const has = (table: string) =>
+      `EXISTS (SELECT 1 FROM ${table} WHERE json_type(quotas, '$.storage_bytes') IS NOT NULL)`;
+    const row = await this.#reads.get<{ any: number }>(
+      `SELECT ${has('plans')} OR ${has('billing_accounts')} AS any`,
+    );
+    return row?.any === 1;
+  }
+
+  /** Refuses what would be more than the limit. */
+  move(counted: Counted): Statement {
+    const values = NAMES.map((name) => counted[name]);
+    const params = [...values, counted.accountId, ...values.flatMap((value) => [value, value])];
+    return { sql: CLAIM, params, expectChanges: 1 };
+  }
+
+  /** Refuses when the account keeps more than its limit now, what the commit added before it included. */
+  expectStorage(accountId: number): Statement {
+    return {
+      sql: `UPDATE accounts SET id = id WHERE id = ? AND storage_bytes <= ${limit('storage_bytes', 'accounts.id')}`,
+      params: [accountId],
+      expectChanges: 1,
+      // None, and still: it looks at what others sum up.
+      sums: [],
+    };
+  }
+
+  /** JSON of the account's own limits. */
+  setOwn(accountId: number, quotas: string): Statement {
+    const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
+    return { sql, params: [quotas, accountId] };
+  }
+}

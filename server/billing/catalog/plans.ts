@@ -1,0 +1,242 @@
+/** Plans: prices, quotas, and credits every month. */
+import { accountNotFound } from '../../accounts/accounts.ts';
+import { toCredits, toMicro } from '../../accounts/credits.ts';
+import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import type { Statement } from '../../metadata/metadata.ts';
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { transferStatements } from '../ledger/ledger.ts';
+import type { Settlement } from '../metering/rating.ts';
+import type { AccountQuotas, AccountTerms, NewPlan, Plan, PlanChange, TermsChange } from '../schema.ts';
+import type { DueRow, PlanRow, PlanStore } from './catalog-store.ts';
+import { type Limits, QUOTAS, type Quotas } from './quotas.ts';
+
+/** Every new account has it. */
+const FIRST_PLAN = 'free';
+
+export interface PlansDeps {
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly store: PlanStore;
+  readonly quotas: Quotas;
+  readonly settlement: Settlement;
+  readonly monthly: Monthly;
+}
+
+export class Plans {
+  readonly #deps: PlansDeps;
+
+  constructor(deps: PlansDeps) {
+    this.#deps = deps;
+  }
+
+  /** Oldest first. */
+  async list(): Promise<Plan[]> {
+    const rows = await this.#deps.store.list();
+    return Promise.all(rows.map(async (row) => present(row, await this.#deps.store.countAccounts(row.name))));
+  }
+
+  /** Throws `invalid_request`, `plan_exists`. */
+  async create(call: Recorder, input: NewPlan): Promise<Plan> {
+    const { changes, store, clock, quotas } = this.#deps;
+    const row = {
+      name: input.name,
+      monthly_micro: toMicro(input.monthly_credits ?? 0, 'monthly_credits'),
+      quotas: JSON.stringify(known(input.quotas ?? {})),
+      created_at: clock.now(),
+    };
+    return changes.run(call, (change) => {
+      const exists = () => new AppError('plan_exists', `There is a plan ${input.name} already`);
+      change.add(store.insert(row), exists);
+      change.after(() => quotas.limitsChanged());
+      return present(row, 0);
+    });
+  }
+
+  /**
+   * Lowered limits take nothing away; changed monthly credits are given at once to who has none of this
+   * month. Throws `invalid_request`, `plan_not_found`.
+   */
+  change(call: Recorder, name: string, input: PlanChange): Promise<Plan> {
+    const { changes, store, monthly, quotas: allQuotas } = this.#deps;
+    const { monthly_credits: credits, quotas } = input;
+    return changes.run(call, async (change) => {
+      const before = await this.#find(name);
+      const after = {
+        ...before,
+        monthly_micro: credits === undefined ? before.monthly_micro : toMicro(credits, 'monthly_credits'),
+        quotas: quotas === undefined ? before.quotas : JSON.stringify(known(quotas)),
+      };
+      change.expect(store.update(before, after), 'retry');
+      change.after(() => {
+        monthly.changed();
+        allQuotas.limitsChanged();
+      });
+      return present(after, await store.countAccounts(name));
+    });
+  }
+
+  /** Throws `plan_not_found`, `plan_in_use`. */
+  async remove(call: Recorder, name: string): Promise<Plan> {
+    const { changes, store } = this.#deps;
+    if (name === FIRST_PLAN) {
+      throw new AppError('plan_in_use', `New accounts get the plan ${name}: it cannot be deleted`);
+    }
+    return changes.run(call, async (change) => {
+      const row = await this.#find(name);
+      change.expect(store.delete(name), async () => {
+        const count = await store.countAccounts(name);
+        if (count === 0) return planNotFound(name);
+        return new AppError(
+          'plan_in_use',
+          `${count} accounts have the plan ${name}: give them another first`,
+        );
+      });
+      return present(row, 0);
+    });
+  }
+
+  /**
+   * Gives an account another plan, with the credits of this month, or limits of its own. What it used so far
+   * is charged by the plan of before. Throws `account_not_found`, `plan_not_found`.
+   */
+  async setTerms(call: Recorder, accountId: number, input: TermsChange): Promise<AccountTerms> {
+    const { changes, store, quotas, settlement, monthly } = this.#deps;
+    if ((await store.planOf(accountId)) === undefined) throw accountNotFound();
+    if (input.plan !== undefined) {
+      await this.#find(input.plan);
+      await settlement.settle(accountId);
+    }
+    const answer = await changes.run(call, async (change) => {
+      const plan = input.plan === undefined ? undefined : await this.#find(input.plan);
+      const own = input.quotas && known(input.quotas);
+      const isOpen = (await store.planOf(accountId)) !== undefined;
+      const terms = isOpen ? await quotas.termsOf(accountId, { plan, own }) : undefined;
+      if (terms === undefined) throw accountNotFound();
+      // The plan went, or the account was closed, since they were looked at.
+      if (plan !== undefined) change.expect(store.assign(accountId, plan.name), 'retry');
+      if (own !== undefined) change.expect(quotas.setOwn(accountId, own), 'retry');
+      change.after(() => quotas.limitsChanged());
+      return { id: accountId, ...terms };
+    });
+    // Should it fail, the next tick gives it.
+    if (input.plan !== undefined) await monthly.giveTo(accountId).catch(() => monthly.changed());
+    return answer;
+  }
+
+  /** Throws `account_not_found`. */
+  async quotasOf(accountId: number): Promise<AccountQuotas> {
+    const found = await this.#deps.quotas.termsOf(accountId);
+    if (found === undefined) throw accountNotFound();
+    const { plan, quotas } = found;
+    return { plan, quotas };
+  }
+
+  async #find(name: string): Promise<PlanRow> {
+    const row = await this.#deps.store.find(name);
+    if (row === undefined) throw planNotFound(name);
+    return row;
+  }
+}
+
+function planNotFound(name: string): AppError {
+  return new AppError('plan_not_found', `There is no plan ${name}`);
+}
+
+/** Only the quotas there are: members unknown to us are never stored. */
+function known(limits: Limits): Limits {
+  return Object.fromEntries(
+    QUOTAS.filter((quota) => limits[quota] !== undefined).map((quota) => [quota, limits[quota]]),
+  ) as Limits;
+}
+
+function present(row: PlanRow, accountCount: number): Plan {
+  return {
+    name: row.name,
+    monthly_credits: toCredits(row.monthly_micro),
+    quotas: JSON.parse(row.quotas) as Plan['quotas'],
+    account_count: accountCount,
+    created_at: formatTime(row.created_at),
+  };
+}
+
+export interface MonthlyDeps {
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly store: PlanStore;
+  /** Told after the commit. */
+  readonly creditsAdded: (accountId: number) => void;
+}
+
+const PAGE = 200;
+
+export class Monthly {
+  readonly #deps: MonthlyDeps;
+  /** Everybody up to this id has the credits of this month: only new accounts have to be looked at. */
+  #done = { month: '', upTo: 0 };
+
+  constructor(deps: MonthlyDeps) {
+    this.#deps = deps;
+  }
+
+  /** Gives everybody what is due. Returns to how many. */
+  async tick(): Promise<number> {
+    const { store } = this.#deps;
+    const month = this.#month();
+    if (this.#done.month !== month) this.#done = { month, upTo: 0 };
+    const started = this.#done;
+    let given = 0;
+    const highest = await store.highestAccountId();
+    for (let after = started.upTo; after < highest; ) {
+      const rows = await store.due(month, after, PAGE);
+      // Together, so that they share commits.
+      const outcomes = await Promise.all(rows.map((row) => this.#give(row, month)));
+      given += outcomes.filter(Boolean).length;
+      after = rows.length < PAGE ? highest : (rows.at(-1)?.account_id ?? highest);
+    }
+    // Unless a plan was changed meanwhile.
+    if (this.#done === started) this.#done = { month, upTo: highest };
+    return given;
+  }
+
+  /** What a plan gives, or who has it, was changed: the next tick looks at everybody. */
+  changed(): void {
+    this.#done = { month: '', upTo: 0 };
+  }
+
+  /** Gives one account what is due to it. */
+  async giveTo(accountId: number): Promise<void> {
+    const month = this.#month();
+    const [row] = await this.#deps.store.due(month, accountId - 1, 1);
+    if (row?.account_id === accountId) await this.#give(row, month);
+  }
+
+  async #give(row: DueRow, month: string): Promise<boolean> {
+    let isGiven = false;
+    await this.#deps.changes.run(UNASKED, (change) => {
+      // Somebody else gave it.
+      change.addAll(this.#grant(row, month), 'skip');
+      change.after(() => {
+        isGiven = true;
+        this.#deps.creditsAdded(row.account_id);
+      });
+    });
+    return isGiven;
+  }
+
+  #grant({ account_id, plan, monthly_micro }: DueRow, month: string): Statement[] {
+    return transferStatements({
+      id: `plan-${plan}-${account_id}-${month}`,
+      debit: 'system:grants',
+      credit: `account:${account_id}`,
+      amountMicro: BigInt(monthly_micro),
+      code: 'plan_grant',
+      reference: `plan ${plan}, ${month}`,
+      at: this.#deps.clock.now(),
+    });
+  }
+
+  #month(): string {
+    return new Date(this.#deps.clock.now()).toISOString().slice(0, 7);
+  }
+}

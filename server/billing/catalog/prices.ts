@@ -1,0 +1,91 @@
+/**
+ * What a unit costs, and since when. The operator's prices are kept with the hour from which they hold, and
+ * none is changed for an hour that has begun: what was charged stays explained.
+ */
+import type { Clock } from '../../platform/clock.ts';
+import { hourOf } from '../metering/charge.ts';
+import type { Meter, MeterName } from '../metering/meters.ts';
+import { METERS } from '../metering/meters.ts';
+import type { PriceRow, PriceStore } from './catalog-store.ts';
+
+/** A price that holds while nothing else was set, nano-credits for a unit. */
+export interface BuiltInPrice {
+  readonly meter: MeterName;
+  readonly variant: string;
+  readonly priceNano: number;
+}
+
+export interface PriceQuestion {
+  readonly meter: MeterName;
+  readonly variant: string;
+  readonly plan: string;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+export interface PricesDeps {
+  readonly store: PriceStore;
+  readonly clock: Clock;
+  readonly builtIn: readonly BuiltInPrice[];
+}
+
+export class Prices {
+  readonly #deps: PricesDeps;
+  #rows: readonly PriceRow[] = [];
+
+  constructor(deps: PricesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads what was set. Call once before anything else. */
+  async load(): Promise<void> {
+    this.#rows = inOrder(await this.#deps.store.list());
+  }
+
+  /** A price that was set just now, in place of one for the same hour. */
+  put(row: PriceRow): void {
+    this.#rows = inOrder([row, ...this.#rows.filter((other) => !isSameHour(other, row))]);
+  }
+
+  /**
+   * Nano-credits for a unit; 0 where nobody ever set one. What was set for the plan goes before what was set
+   * for all, whichever is newer.
+   */
+  priceNano({ meter, variant, plan, at }: PriceQuestion): bigint {
+    const holds = this.#rows.filter(
+      (row) => row.meter === meter && row.variant === variant && row.effective_from <= at,
+    );
+    const row = holds.find((one) => one.plan === plan) ?? holds.find((one) => one.plan === '');
+    return row === undefined ? BigInt(this.#builtIn(meter, variant)) : BigInt(row.price_nano);
+  }
+
+  #builtIn(meter: MeterName, variant: string): number {
+    const known = this.#deps.builtIn.find((one) => one.meter === meter && one.variant === variant);
+    return known?.priceNano ?? 0;
+  }
+
+  /** Everything that has a price, in the order of the catalogue. */
+  priced(): { readonly meter: Meter; readonly variant: string }[] {
+    return this.#deps.builtIn.map(({ meter, variant }) => ({ meter: METERS[meter], variant }));
+  }
+
+  /** Rows that were set, the newest first. */
+  all(): readonly PriceRow[] {
+    return this.#rows;
+  }
+
+  /** The first hour that a price can still be set for, ms since 1970. */
+  nextHour(): number {
+    return hourOf(this.#deps.clock.now()) + 3_600_000;
+  }
+}
+
+/** The newest first, and those for one plan before those for all. */
+function inOrder(rows: readonly PriceRow[]): PriceRow[] {
+  return [...rows].sort((a, b) => b.effective_from - a.effective_from || b.plan.localeCompare(a.plan));
+}
+
+function isSameHour(a: PriceRow, b: PriceRow): boolean {
+  const isSamePrice = a.meter === b.meter && a.variant === b.variant && a.plan === b.plan;
+  return isSamePrice && a.effective_from === b.effective_from;
+}

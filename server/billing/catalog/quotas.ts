@@ -1,0 +1,159 @@
+/**
+ * What an account may have at most. A claim is refused by the commit that would go beyond, so that no number
+ * of requests at once gets past a limit; what is there already stays when a limit is lowered.
+ */
+import type { Statement } from '../../metadata/metadata.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { QuotaRow, QuotaStore } from './catalog-store.ts';
+
+export const QUOTAS = ['vms', 'vcpus', 'storage_bytes', 'buckets', 'databases'] as const;
+export type Quota = (typeof QUOTAS)[number];
+
+/** null: unlimited. */
+export type Limits = Readonly<Partial<Record<Quota, number | null>>>;
+
+export interface QuotaUse {
+  readonly limit: number | null;
+  readonly used: number;
+}
+
+export interface Terms {
+  readonly plan: string;
+  readonly own_quotas: Limits;
+  readonly quotas: Readonly<Record<Quota, QuotaUse>>;
+}
+
+interface WantedTerms {
+  readonly plan?: { readonly name: string; readonly quotas: string } | undefined;
+  readonly own?: Limits | undefined;
+}
+
+interface CountedVm {
+  readonly account_id: number;
+  readonly vcpus: number;
+}
+
+type Claim = Readonly<Partial<Record<Quota, number>>>;
+
+const NONE = { vms: 0, vcpus: 0, buckets: 0, databases: 0 };
+
+export class Quotas {
+  readonly #store: QuotaStore;
+  /** Whether any plan or account has a limit of bytes; null: to be looked up. */
+  #limitsStorage: boolean | null = null;
+
+  constructor(deps: { readonly store: QuotaStore }) {
+    this.#store = deps.store;
+  }
+
+  /**
+   * The statements of one machine more. They, and those of the claims below, refuse the commit when somebody
+   * else took the last meanwhile: claim again then. Throws `quota_exceeded` when it is too many already.
+   */
+  async claimVm({ account_id: accountId, vcpus }: CountedVm): Promise<readonly Statement[]> {
+    await this.#assertEnough(accountId, { vms: 1, vcpus });
+    return [this.#store.move({ ...NONE, accountId, vms: 1, vcpus })];
+  }
+
+  releaseVm({ account_id: accountId, vcpus }: CountedVm): readonly Statement[] {
+    return [this.#store.move({ ...NONE, accountId, vms: -1, vcpus: -vcpus })];
+  }
+
+  async claimBucket(accountId: number): Promise<readonly Statement[]> {
+    await this.#assertEnough(accountId, { buckets: 1 });
+    return [this.#store.move({ ...NONE, accountId, buckets: 1 })];
+  }
+
+  releaseBucket(accountId: number): readonly Statement[] {
+    return [this.#store.move({ ...NONE, accountId, buckets: -1 })];
+  }
+
+  async claimDatabase(accountId: number): Promise<readonly Statement[]> {
+    await this.#assertEnough(accountId, { databases: 1 });
+    return [this.#store.move({ ...NONE, accountId, databases: 1 })];
+  }
+
+  releaseDatabase(accountId: number): readonly Statement[] {
+    return [this.#store.move({ ...NONE, accountId, databases: -1 })];
+  }
+
+  /** To stand behind the statement that counts the bytes in accounts.storage_bytes. */
+  async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
+    // Asked by every upload: where nobody has such a limit, nothing is looked up.
+    this.#limitsStorage ??= await this.#store.limitsStorage();
+    if (!this.#limitsStorage) return [];
+    const isLimited = await this.#assertEnough(accountId, { storage_bytes: bytes });
+    return isLimited ? [this.#store.expectStorage(accountId)] : [];
+  }
+
+  /** To be called after a commit that changed limits of a plan or an account. */
+  limitsChanged(): void {
+    this.#limitsStorage = null;
+  }
+
+  /** Throws `quota_exceeded`, which names the first quota that is not enough. False: none is limited. */
+  async #assertEnough(accountId: number, claim: Claim): Promise<boolean> {
+    const row = await this.#store.find(accountId);
+    if (row === undefined) return false;
+    const limits = limitsOf(row);
+    let isLimited = false;
+    for (const quota of QUOTAS) {
+      const requested = claim[quota];
+      const limit = limits[quota] ?? null;
+      if (requested === undefined || limit === null) continue;
+      isLimited = true;
+      const used = Number(row[quota]);
+      if (used + requested > limit) throw exceeded(quota, { limit, used, requested });
+    }
+    return isLimited;
+  }
+
+  /**
+   * Plan, limits of its own and every quota of an account, as they are or as they would be with another plan
+   * and other limits of its own; undefined without such an account.
+   */
+  async termsOf(accountId: number, wanted: WantedTerms = {}): Promise<Terms | undefined> {
+    const found = await this.#store.find(accountId);
+    if (found === undefined) return undefined;
+    const { plan, own: own_quotas = JSON.parse(found.quotas) as Limits } = wanted;
+    const row = {
+      ...found,
+      plan: plan?.name ?? found.plan,
+      plan_quotas: plan?.quotas ?? found.plan_quotas,
+      quotas: JSON.stringify(own_quotas),
+    };
+    const limits = limitsOf(row);
+    const use = (quota: Quota) => ({ limit: limits[quota] ?? null, used: Number(row[quota]) });
+    const quotas = Object.fromEntries(QUOTAS.map((quota) => [quota, use(quota)])) as Record<Quota, QuotaUse>;
+    return { plan: row.plan, own_quotas, quotas };
+  }
+
+  /** Replaces the account's own limits. Changes no row when there is no such account. */
+  setOwn(accountId: number, limits: Limits): Statement {
+    return this.#store.setOwn(accountId, JSON.stringify(limits));
+  }
+}
+
+function limitsOf(row: QuotaRow): Limits {
+  return { ...(JSON.parse(row.plan_quotas ?? '{}') as Limits), ...(JSON.parse(row.quotas) as Limits) };
+}
+
+const WORDS: Readonly<Record<Quota, string>> = {
+  vms: 'virtual machines',
+  vcpus: 'virtual CPUs',
+  storage_bytes: 'stored bytes, of all versions',
+  buckets: 'buckets',
+  databases: 'databases',
+};
+
+function exceeded(quota: Quota, figures: { limit: number; used: number; requested: number }): AppError {
+  const { limit, used, requested } = figures;
+  return new AppError(
+    'quota_exceeded',
+    `Your quota of ${limit} ${WORDS[quota]} is not enough for ${requested} more: ${used} are in use`,
+    {
+      hint: 'Delete what is no longer needed, or ask your administrator for a higher quota',
+      extra: { quota, limit, used, requested },
+    },
+  );
+}

@@ -1,0 +1,333 @@
+/**
+ * Looks after accounts that may not go on. Whose credits run out is warned; machines and databases get a
+ * grace, are stopped, and go on once there are credits. Those of an account that an administrator suspends
+ * are stopped at once, and go on when it is resumed; those of a closed one go. What is decided
+ * stands in the database before anything follows from it, and all that follows can be done twice: after a
+ * crash the next tick goes on where it ended.
+ */
+import { toCredits } from '../../accounts/credits.ts';
+import { type Changes, UNASKED } from '../../metadata/change.ts';
+import type { Statement } from '../../metadata/metadata.ts';
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import type { Prices } from '../catalog/prices.ts';
+import type { Holds } from '../metering/holds.ts';
+import { METER_NAMES, type MeterName } from '../metering/meters.ts';
+import type { Settlement } from '../metering/rating.ts';
+import type { SteadyClock } from '../metering/steady-clock.ts';
+import type { UsageStore } from '../metering/usage-store.ts';
+import {
+  burnNanoOf,
+  type CreditEvent,
+  eventOf,
+  hoursLeft,
+  rememberedPrices,
+  type StandingFacts,
+  standingOf,
+  unsettledMicroOf,
+} from './credit.ts';
+import type { BillingState, StandingChange, StandingRow, StandingStore } from './credit-store.ts';
+
+/** What a domain does with all that an account has in it. All of it may be called again and again. */
+export interface AccountStops {
+  /** Stops what runs, and remembers why; deletes all of a closed account. Resolves when it is done. */
+  stop(accountId: number, cause: StopCause): Promise<unknown>;
+  /** Starts what stop() stopped, unless it was closed; `waiting`: how many could not be started yet. */
+  resume(accountId: number): Promise<{ readonly waiting: number }>;
+}
+
+/** The credit state `suspended` is the first of them; an administrator's suspension is the second. */
+export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
+
+export interface StandingDeps {
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly steady: SteadyClock;
+  readonly store: StandingStore;
+  readonly usage: UsageStore;
+  readonly prices: Prices;
+  readonly settlement: Settlement;
+  readonly holds: Holds;
+  /** Of each domain that has something to stop. */
+  readonly stops: readonly AccountStops[];
+  /** What tells the account's webhooks, in the same commit. */
+  readonly announce: (event: {
+    readonly accountId: number;
+    readonly type: CreditEvent;
+    readonly data: Readonly<Record<string, unknown>>;
+    readonly at: number;
+  }) => readonly Statement[];
+  /** How long everything goes on without credits, ms. */
+  readonly graceMs: number;
+  readonly report: (accountId: number, what: string, error: unknown) => void;
+}
+
+/** About an account, without settling it. */
+interface Estimate {
+  readonly plan: string;
+  readonly state: BillingState;
+  burnNano: bigint;
+  freeMicro: bigint;
+}
+
+const PAGE_LINES = 1000;
+const PAGE_ACCOUNTS = 500;
+/** Judged at the same time, so that they share commits. */
+const JUDGED_TOGETHER = 64;
+
+export class Standing {
+  readonly #deps: StandingDeps;
+  /** Accounts whose machines and databases are being stopped or started; true: look once more afterwards. */
+  readonly #following = new Map<number, boolean>();
+  readonly #underWay = new Set<Promise<void>>();
+  #isServing = false;
+
+  constructor(deps: StandingDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * From now on machines and databases may be stopped and started: not by an operator's command, which soon
+   * ends. Begins with what was decided while nobody served, in the background.
+   */
+  serve(): void {
+    this.#isServing = true;
+    this.#track(this.tick().catch((error: unknown) => this.#deps.report(0, 'nobody was looked at', error)));
+  }
+
+  /** Looks at everybody; settles and judges those who may have come into another state. */
+  async tick(): Promise<void> {
+    const { store, steady } = this.#deps;
+    const estimates = await this.#estimateAll();
+    const doubtful: number[] = [];
+    for (let after = 0; ; ) {
+      const rows = await store.watched(after, PAGE_ACCOUNTS);
+      for (const row of rows) {
+        const { burnNano = 0n, freeMicro = BigInt(row.credits_micro) } = estimates.get(row.account_id) ?? {};
+        estimates.delete(row.account_id);
+        const facts = factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() });
+        if (standingOf(facts) !== row.state) doubtful.push(row.account_id);
+        else if (hasToFollow(row)) this.#follow(row.account_id);
+        after = row.account_id;
+      }
+      if (rows.length < PAGE_ACCOUNTS) break;
+    }
+    for (const accountId of await store.barredInUse()) this.#follow(accountId);
+    for (const [accountId, estimate] of estimates) {
+      const facts = { ...estimate, isToppedUp: false, isGraceOver: false };
+      if (standingOf(facts) !== estimate.state) doubtful.push(accountId);
+    }
+    for (let at = 0; at < doubtful.length; at += JUDGED_TOGETHER) {
+      await Promise.all(doubtful.slice(at, at + JUDGED_TOGETHER).map((id) => this.#judgeOrReport(id)));
+    }
+  }
+
+  /**
+   * To be called after a commit that gave credits. What follows goes on in the background. Where nothing is
+   * served, the next tick of the server sees it.
+   */
+  creditsAdded(accountId: number): void {
+    if (this.#isServing) this.#track(this.#judgeOrReport(accountId));
+  }
+
+  /** To be called after a commit that suspended, resumed or closed an account. As creditsAdded(). */
+  accountChanged(accountId: number): void {
+    if (this.#isServing) this.#follow(accountId);
+  }
+
+  /** Settles an account and gives it the state that is due. What follows goes on in the background. */
+  async judge(accountId: number): Promise<void> {
+    const { changes, store, settlement, holds, steady } = this.#deps;
+    await settlement.settle(accountId);
+    await changes.run(UNASKED, async (change) => {
+      const row = await store.find(accountId);
+      if (row === undefined) return;
+      const burnNano = await this.#burnOf(row);
+      const freeMicro = BigInt(row.credits_micro);
+      const after = standingOf(factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() }));
+      const isSame = after === row.state;
+      if (!isSame) {
+        // Credits came or went since they were looked at.
+        change.addAll(this.#changeStatements(row, { after, burnNano }), 'retry');
+        // The next grace is to be paid for as well.
+        const isPaid = row.state === 'grace' && after !== 'suspended';
+        if (isPaid) change.addAll(await holds.refill(accountId), 'retry');
+      }
+      const follows = isSame ? hasToFollow(row) : after === 'suspended' || row.state === 'suspended';
+      if (follows) change.after(() => this.#follow(accountId));
+    });
+  }
+
+  /** Resolves when nothing goes on in the background. */
+  async settled(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  #changeStatements(
+    row: StandingRow,
+    { after, burnNano }: { readonly after: BillingState; readonly burnNano: bigint },
+  ): Statement[] {
+    const { clock, steady, store, announce, graceMs } = this.#deps;
+    const at = clock.now();
+    const isGrace = after === 'grace';
+    const change: StandingChange = {
+      before: row.state,
+      after,
+      creditsMicro: row.credits_micro,
+      at,
+      exhaustedAt: isGrace ? at : after === 'suspended' ? row.exhausted_at : null,
+      graceEndsAt: isGrace ? at + graceMs : null,
+      graceUntil: isGrace ? steady.now() + graceMs : null,
+    };
+    const freeMicro = BigInt(row.credits_micro);
+    const type = eventOf(row.state, after, freeMicro);
+    const data = {
+      state: after,
+      credits: toCredits(freeMicro),
+      burn_per_hour: Number(burnNano) / 1e9,
+      hours_left: hoursLeft(freeMicro, burnNano),
+      ...(change.graceEndsAt === null ? {} : { grace_ends_at: formatTime(change.graceEndsAt) }),
+    };
+    const told = type === null ? [] : announce({ accountId: row.account_id, type, data, at });
+    return [store.change(row.account_id, change), ...told];
+  }
+
+  async #burnOf({ account_id, plan }: StandingRow): Promise<bigint> {
+    const { usage, prices, clock } = this.#deps;
+    const price = rememberedPrices(prices, clock.now());
+    let burnNano = 0n;
+    for await (const lines of usage.linePages(account_id)) {
+      for (const line of lines) {
+        const { meter, variant } = line;
+        burnNano += burnNanoOf(line, price({ meter, variant, plan }));
+      }
+    }
+    return burnNano;
+  }
+
+  /** Everybody whose credits something uses now. */
+  async #estimateAll(): Promise<Map<number, Estimate>> {
+    const { prices, clock, steady } = this.#deps;
+    const estimates = new Map<number, Estimate>();
+    const price = rememberedPrices(prices, clock.now());
+    const steadyMs = steady.now();
+    for (const meter of this.#pricedMeters()) {
+      await this.#eachLine(meter, (line) => {
+        const { plan, variant, state } = line;
+        const priceNano = price({ meter, variant, plan });
+        if (priceNano === 0n) return;
+        const estimate = estimates.get(line.account_id) ?? {
+          plan,
+          state,
+          burnNano: 0n,
+          freeMicro: BigInt(line.credits_micro),
+        };
+        estimate.burnNano += burnNanoOf(line, priceNano);
+        estimate.freeMicro -= unsettledMicroOf(line, { priceNano, steadyMs });
+        estimates.set(line.account_id, estimate);
+      });
+    }
+    return estimates;
+  }
+
+  async #eachLine(
+    meter: MeterName,
+    work: (line: Awaited<ReturnType<StandingStore['burning']>>[number]) => void,
+  ): Promise<void> {
+    for (let after = ''; ; ) {
+      const lines = await this.#deps.store.burning(meter, after, PAGE_LINES);
+      for (const line of lines) work(line);
+      after = lines.at(-1)?.resource_id ?? after;
+      if (lines.length < PAGE_LINES) return;
+      // Lets requests in between.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** The others' lines, perhaps many, need not be looked at. */
+  #pricedMeters(): readonly MeterName[] {
+    const { prices } = this.#deps;
+    const set = new Set(
+      prices
+        .all()
+        .filter((row) => row.price_nano !== 0)
+        .map((row) => row.meter),
+    );
+    const at = this.#deps.clock.now();
+    for (const { meter, variant } of prices.priced()) {
+      if (prices.priceNano({ meter: meter.name, variant, plan: '', at }) !== 0n) set.add(meter.name);
+    }
+    return METER_NAMES.filter((name) => set.has(name));
+  }
+
+  #judgeOrReport(accountId: number): Promise<void> {
+    return this.judge(accountId).catch((error: unknown) =>
+      this.#deps.report(accountId, 'the standing of an account was not judged', error),
+    );
+  }
+
+  /** Stops or starts what an account has in the background, one thing at a time for an account. */
+  #follow(accountId: number): void {
+    if (this.#following.has(accountId)) {
+      this.#following.set(accountId, true);
+      return;
+    }
+    this.#following.set(accountId, false);
+    const work = this.#followUp(accountId)
+      .catch((error: unknown) =>
+        this.#deps.report(accountId, 'what an account has was not stopped or started with it', error),
+      )
+      .then(() => {
+        const isAskedAgain = this.#following.get(accountId);
+        this.#following.delete(accountId);
+        if (isAskedAgain) this.#follow(accountId);
+      });
+    this.#track(work);
+  }
+
+  async #followUp(accountId: number): Promise<void> {
+    const { store, stops, changes } = this.#deps;
+    const row = await store.find(accountId);
+    if (row === undefined) return;
+    const cause = stopCauseOf(row);
+    if (cause !== null) {
+      await Promise.all(stops.map((each) => each.stop(accountId, cause)));
+    } else if (mayResume(row)) {
+      const resumed = await Promise.all(stops.map((each) => each.resume(accountId)));
+      if (resumed.every(({ waiting }) => waiting === 0)) await changes.store([store.resumed(accountId)]);
+    }
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#underWay.delete(tracked));
+    this.#underWay.add(tracked);
+  }
+}
+
+function factsOf(
+  row: StandingRow,
+  { burnNano, freeMicro, steadyMs }: { burnNano: bigint; freeMicro: bigint; steadyMs: number },
+): StandingFacts {
+  return {
+    state: row.state,
+    burnNano,
+    freeMicro,
+    isToppedUp: row.is_topped_up === 1,
+    isGraceOver: row.grace_until !== null && row.grace_until <= steadyMs,
+  };
+}
+
+function hasToFollow(row: StandingRow): boolean {
+  return stopCauseOf(row) === null ? mayResume(row) : row.is_in_use === 1;
+}
+
+/** Why nothing of the account may run; null: it may. */
+function stopCauseOf({ is_closed, is_active, state }: StandingRow): StopCause | null {
+  if (is_closed === 1) return 'account_closed';
+  if (is_active === 0) return 'account_suspended';
+  return state === 'suspended' ? 'credits_exhausted' : null;
+}
+
+/** Without credits to spend no start would succeed. */
+function mayResume({ resume_due, credits_micro, state }: StandingRow): boolean {
+  return resume_due === 1 && BigInt(credits_micro) > 0n && state !== 'grace';
+}

@@ -1,0 +1,226 @@
+/** SQL of the credits of accounts: what is left, and the state that follows. */
+import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+import type { MeterName } from '../metering/meters.ts';
+
+export type BillingState = 'ok' | 'low' | 'critical' | 'grace' | 'suspended';
+
+export interface BillingRow {
+  readonly account_id: number;
+  readonly plan: string;
+  /** May be spent. */
+  readonly credits_micro: number | bigint;
+  /** Set aside for what runs. */
+  readonly held_micro: number | bigint;
+  /** Of its use, what it could not pay. */
+  readonly written_off_micro: number | bigint;
+  /** Number of the last settlement. */
+  readonly settlement: number;
+  /** ms since 1970; 0: never. */
+  readonly settled_at: number;
+  readonly state: BillingState;
+  /** Since when, ms since 1970. */
+  readonly state_at: number;
+  readonly vm_count: number;
+  readonly vcpu_count: number;
+  readonly bucket_count: number;
+  readonly storage_bytes: number | bigint;
+}
+
+const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_micro, settlement, settled_at,
+  state, state_at,
+  vm_count, vcpu_count, bucket_count, storage_bytes
+  FROM billing_accounts JOIN accounts ON id = account_id`;
+
+export class BillingAccountStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(accountId: number): Awaitable<BillingRow | undefined> {
+    return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
+  }
+
+  /** Changes no row when another settlement was faster than the one that saw number `before`. */
+  countSettlement(accountId: number, before: number, at: number): Statement {
+    return {
+      sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?
+            WHERE account_id = ? AND settlement = ?`,
+      params: [at, accountId, before],
+    };
+  }
+}
+
+/** Refuses when there is no such account. */
+export function addToWrittenOff(accountId: number, micro: bigint): Statement {
+  const sql = 'UPDATE billing_accounts SET written_off_micro = written_off_micro + ? WHERE account_id = ?';
+  return { sql, params: [micro, accountId], expectChanges: 1 };
+}
+
+export interface CreditRow {
+  /** May be spent, micro-credits. */
+  readonly micro: number | bigint;
+  readonly state: BillingState;
+  /** ms since 1970. */
+  readonly exhausted_at: number | null;
+}
+
+export class CreditStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(accountId: number): Awaitable<CreditRow | undefined> {
+    return this.#reads.get(
+      `SELECT credits_micro AS micro, state, exhausted_at
+       FROM accounts JOIN billing_accounts ON account_id = id WHERE id = ?`,
+      accountId,
+    );
+  }
+}
+
+type Int = number | bigint;
+
+export interface StandingRow {
+  readonly account_id: number;
+  readonly plan: string;
+  readonly credits_micro: Int;
+  readonly state: BillingState;
+  readonly exhausted_at: number | null;
+  /** Steady, ms; in grace only. */
+  readonly grace_until: number | null;
+  readonly resume_due: number;
+  /** In grace and suspended: credits were added since. */
+  readonly is_topped_up: number;
+  /** Suspended for want of credits, or blocked: a machine runs, or a database is open, all the same. */
+  readonly is_in_use: number;
+  /** 0: an administrator suspended it, or it is closed. */
+  readonly is_active: number;
+  readonly is_closed: number;
+}
+
+export interface StandingChange {
+  readonly before: BillingState;
+  readonly after: BillingState;
+  /** The balance that was judged. */
+  readonly creditsMicro: Int;
+  /** ms since 1970. */
+  readonly at: number;
+  readonly exhaustedAt: number | null;
+  /** In grace: as it is shown, ms since 1970, and steady. */
+  readonly graceEndsAt: number | null;
+  readonly graceUntil: number | null;
+}
+
+/** A line that uses something, or has used something that is not settled, with its account. */
+export interface BurningLine {
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly account_id: number;
+  readonly variant: string;
+  readonly level: Int;
+  readonly level_since: Int;
+  readonly pending: Int;
+  readonly plan: string;
+  readonly credits_micro: Int;
+  readonly state: BillingState;
+}
+
+/** Of databases. */
+const OPEN = "d.state IN ('ready', 'read_only')";
+const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
+  is_active, closed_at IS NOT NULL AS is_closed,
+  CASE WHEN state IN ('grace', 'suspended') THEN EXISTS (
+    SELECT 1 FROM ledger_transfers
+    WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%'
+      AND debit NOT LIKE 'system:revenue-%')
+  ELSE 0 END AS is_topped_up,
+  CASE WHEN b.state = 'suspended' OR is_active = 0 THEN EXISTS (
+    SELECT 1 FROM usage_lines l WHERE l.account_id = b.account_id AND meter = 'vm.time' AND level > 0)
+  OR EXISTS (SELECT 1 FROM databases d WHERE d.account_id = b.account_id AND ${OPEN})
+  ELSE 0 END AS is_in_use
+  FROM billing_accounts b JOIN accounts ON id = account_id`;
+
+export class StandingStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(accountId: number): Awaitable<StandingRow | undefined> {
+    return this.#reads.get(`${ROW} WHERE account_id = ?`, accountId);
+  }
+
+  /** Accounts that are not in order, or have machines to be started, by id, those after `after`. */
+  watched(after: number, limit: number): Awaitable<StandingRow[]> {
+    return this.#reads.all(
+      `${ROW} WHERE (state <> 'ok' OR resume_due = 1) AND account_id > ? ORDER BY account_id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /**
+   * Accounts that are suspended by an administrator and have machines that run or databases that are open, or
+   * that are closed and have machines (each has a disk) or databases (kept ones included).
+   */
+  async barredInUse(): Promise<number[]> {
+    const rows = await this.#reads.all<{ account_id: number }>(
+      `SELECT DISTINCT account_id FROM usage_lines JOIN accounts ON id = account_id
+       WHERE level > 0 AND is_active = 0
+         AND (meter = 'vm.time' OR (meter = 'vm.disk' AND closed_at IS NOT NULL))
+       UNION
+       SELECT d.account_id FROM databases d JOIN accounts a ON a.id = d.account_id
+       WHERE is_active = 0
+         AND (${OPEN} OR (closed_at IS NOT NULL AND (d.state <> 'deleting' OR deletes_at IS NOT NULL)))`,
+    );
+    return rows.map((row) => row.account_id);
+  }
+
+  /** Lines of a meter in use, by resource, those after `after`. */
+  burning(meter: MeterName, after: string, limit: number): Awaitable<BurningLine[]> {
+    return this.#reads.all(
+      `SELECT meter, resource_id, l.account_id, variant, level, level_since, pending, plan, credits_micro, state
+       FROM usage_lines l JOIN billing_accounts b ON b.account_id = l.account_id
+         JOIN accounts a ON a.id = l.account_id
+       WHERE meter = ? AND resource_id > ? AND (level <> 0 OR pending <> 0) ORDER BY resource_id LIMIT ?`,
+      meter,
+      after,
+      limit,
+    );
+  }
+
+  /** Refuses when state or balance are no longer those that were judged. */
+  change(accountId: number, change: StandingChange): Statement {
+    const { before, after, creditsMicro, at, exhaustedAt, graceEndsAt, graceUntil } = change;
+    return {
+      sql: `UPDATE billing_accounts SET state = ?, state_at = ?, exhausted_at = ?, grace_ends_at = ?,
+              grace_until = ?, state_seq = (SELECT coalesce(max(seq), 0) FROM ledger_transfers),
+              resume_due = CASE 'suspended' WHEN ? THEN 0 WHEN state THEN 1 ELSE resume_due END
+            WHERE account_id = ? AND state = ?
+              AND (SELECT credits_micro FROM accounts WHERE id = account_id) = ?`,
+      params: [
+        ...[after, at, exhaustedAt, graceEndsAt, graceUntil, after],
+        ...[accountId, before, creditsMicro],
+      ],
+      expectChanges: 1,
+    };
+  }
+
+  /** Machines that were stopped are to be started again once nothing stands against it. */
+  resumeDue(accountId: number): Statement {
+    return { sql: 'UPDATE billing_accounts SET resume_due = 1 WHERE account_id = ?', params: [accountId] };
+  }
+
+  /** Nothing waits to be started any more. */
+  resumed(accountId: number): Statement {
+    return {
+      sql: "UPDATE billing_accounts SET resume_due = 0 WHERE account_id = ? AND state <> 'suspended'",
+      params: [accountId],
+    };
+  }
+}

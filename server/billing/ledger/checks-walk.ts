@@ -1,0 +1,321 @@
+/**
+ * Walks the ledger's chain, goes on where it ended when asked again, and keeps what all transfers it walked
+ * add up to: with that, every figure that is cached elsewhere can be compared at any time.
+ */
+import { hash as digest } from 'node:crypto';
+import type { ReadingThreads } from '../../metadata/metadata.ts';
+import type { CachedRow, CheckStore, HashedRow } from './ledger-store.ts';
+import { FIRST_PREV_HASH } from './ledger-store.ts';
+import type { run as walkPart } from './walk-part.ts';
+
+export interface LedgerHead {
+  /** Number of the last transfer; 0 when there is none. */
+  readonly seq: bigint;
+  /** Its hash; 64 zeros when there is none. */
+  readonly hash: string;
+}
+
+/** What a walk of some transfers found; can be copied from one thread to another. */
+export interface WalkedPart {
+  /** In words that name the transfer; null when all were sound. */
+  readonly problem: string | null;
+  /** The last one that was sound. */
+  readonly seq: number;
+  readonly hash: string;
+  /** What each side got and gave, and what of it was for use, micro-credits. */
+  readonly moved: readonly (readonly [side: string, micro: bigint, used: bigint])[];
+}
+
+export interface LedgerWalkDeps {
+  readonly store: CheckStore;
+  /** Where given, a long walk is done by threads, and nobody waits for its pages. */
+  readonly threads?: ReadingThreads | undefined;
+  /** Fewer are walked before a thread has started. */
+  readonly leastPartRows?: number | undefined;
+}
+
+/** One turn of the event loop: some milliseconds. */
+const PAGE_ROWS = 1000;
+const PAGE_ACCOUNTS = 500;
+const LEAST_PART_ROWS = 20_000;
+/** So that an operator who watches sees the walk go on. */
+const MOST_PART_ROWS = 250_000;
+const PART_MODULE = new URL('./walk-part.ts', import.meta.url);
+/** A commit between two looks of the same turn is possible only where the database is another process. */
+const MAX_LOOKS = 20;
+/** The hashed text begins with this, and the previous hash. */
+const HASH_BEGINS = '64:';
+/** Of the hashed text: after the previous hash and the number. */
+const ID_FIELD = 2;
+const REVENUE = 'system:revenue-';
+const WRITE_OFFS = 'system:write-offs';
+/** How the hashed text of a write-off ends: reference and time; see payments.ts. */
+const WRITTEN_OFF_FOR = / of (account:\d+),\d+:\d+,$/;
+
+export class LedgerWalk {
+  readonly #store: CheckStore;
+  readonly #threads: ReadingThreads | undefined;
+  readonly #leastPartRows: number;
+  readonly #sides = new Map<string, Moved>();
+  #seq = 0;
+  #hash = FIRST_PREV_HASH;
+
+  constructor(deps: LedgerWalkDeps) {
+    this.#store = deps.store;
+    this.#threads = deps.threads;
+    this.#leastPartRows = deps.leastPartRows ?? LEAST_PART_ROWS;
+  }
+
+  /** The last transfer that was sound. */
+  get head(): LedgerHead {
+    return { seq: BigInt(this.#seq), hash: this.#hash };
+  }
+
+  /**
+   * Walks what is new. Returns what is wrong, in words that name the transfer, or null; then all that is in
+   * the ledger was walked.
+   */
+  async advance(): Promise<string | null> {
+    const problem = this.#threads === undefined ? null : await this.#advanceBy(this.#threads);
+    return problem ?? this.#advanceTo(Number.POSITIVE_INFINITY);
+  }
+
+  /** Only these transfers, as if all before them had been found sound. */
+  async walkPart({ from, to }: { readonly from: number; readonly to: number }): Promise<WalkedPart> {
+    const [before] = from === 1 ? [] : await this.#store.hashedFrom(from - 1, 1);
+    this.#seq = from - 1;
+    if (before !== undefined) this.#hash = before.hash;
+    const problem = await this.#advanceTo(to);
+    const moved = [...this.#sides].map(([side, { micro, used }]) => [side, micro, used] as const);
+    return { problem, seq: this.#seq, hash: this.#hash, moved };
+  }
+
+  /** All that is there now, when it is much. */
+  async #advanceBy(threads: ReadingThreads): Promise<string | null> {
+    const last = Number(await this.#store.lastSeq());
+    const rows = Math.ceil((last - this.#seq) / threads.threads);
+    if (rows < this.#leastPartRows) return null;
+    const size = Math.min(rows, MOST_PART_ROWS);
+    const running: Promise<WalkedPart>[] = [];
+    for (let from = this.#seq + 1; from <= last || running.length > 0; ) {
+      for (; from <= last && running.length < threads.threads; from += size) {
+        const part = threads.run<typeof walkPart>(PART_MODULE, { from, to: Math.min(last, from + size - 1) });
+        // After a problem nobody waits for those behind it.
+        part.catch(() => {});
+        running.push(part);
+      }
+      const problem = this.#join(await (running.shift() as Promise<WalkedPart>));
+      if (problem !== null) return problem;
+    }
+    return null;
+  }
+
+  #join({ problem, seq, hash, moved }: WalkedPart): string | null {
+    for (const [side, micro, used] of moved) this.#moved(side).add(micro, used);
+    this.#seq = seq;
+    this.#hash = hash;
+    return problem;
+  }
+
+  async #advanceTo(last: number): Promise<string | null> {
+    while (this.#seq < last) {
+      // With the last one walked, which must still be there.
+      const again = this.#seq === 0 ? 0 : 1;
+      const count = again + Math.min(PAGE_ROWS, last - this.#seq);
+      const rows = await this.#store.hashedFrom(this.#seq + 1 - again, count);
+      const problem = this.#recheckLast(rows[0]) ?? this.#verifyRows(rows.slice(again));
+      if (problem !== null) return problem;
+      if (rows.length < count) break;
+      // Others get their turn: a read runs on the calling thread.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const isWhole = this.#seq === last || last === Number.POSITIVE_INFINITY;
+    return isWhole ? null : `transfer ${this.#seq + 1} is missing`;
+  }
+
+  /** Whether the chain that was walked holds a head that was noted elsewhere: what is wrong, or null. */
+  async anchorProblem({ seq, hash }: LedgerHead): Promise<string | null> {
+    if (seq > BigInt(this.#seq)) return `transfers ${this.#seq + 1} to ${seq} are missing`;
+    if (seq === 0n) return null;
+    const [row] = await this.#store.hashedFrom(Number(seq), 1);
+    if (row === undefined) return `transfer ${seq} is missing`;
+    return row.hash === hash ? null : `transfer ${seq} (${nameOf(row)}) is not the one that was noted before`;
+  }
+
+  #recheckLast(row: HashedRow | undefined): string | null {
+    if (this.#seq === 0) return null;
+    if (row === undefined || Number(row.seq) !== this.#seq) return `transfer ${this.#seq} is missing`;
+    return row.hash === this.#hash ? null : `transfer ${this.#seq} (${nameOf(row)}) was changed`;
+  }
+
+  #verifyRows(rows: readonly HashedRow[]): string | null {
+    for (const row of rows) {
+      const seq = Number(row.seq);
+      if (seq !== this.#seq + 1) return `transfer ${this.#seq + 1} is missing`;
+      if (digest('sha256', row.text, 'hex') !== row.hash)
+        return `transfer ${seq} (${nameOf(row)}) was changed`;
+      if (!(row.text.startsWith(HASH_BEGINS) && row.text.startsWith(this.#hash, HASH_BEGINS.length))) {
+        return `transfer ${seq} (${nameOf(row)}) does not follow the one before it`;
+      }
+      this.#add(row);
+      this.#seq = seq;
+      this.#hash = row.hash;
+    }
+    return null;
+  }
+
+  #add({ debit, credit, amount_micro, text }: HashedRow): void {
+    if (!debit.startsWith('system:')) {
+      this.#moved(debit).add(-amount_micro, credit.startsWith(REVENUE) ? amount_micro : 0);
+    } else if (debit === WRITE_OFFS) {
+      this.#moved(WRITTEN_OFF_FOR.exec(text)?.[1] ?? '').add(0, amount_micro);
+    } else if (credit === WRITE_OFFS) {
+      this.#moved(WRITTEN_OFF_FOR.exec(text)?.[1] ?? '').add(0, -amount_micro);
+    }
+    if (credit.startsWith('system:')) return;
+    this.#moved(credit).add(amount_micro, debit.startsWith(REVENUE) ? -amount_micro : 0);
+  }
+
+  #moved(side: string): Moved {
+    let moved = this.#sides.get(side);
+    if (moved === undefined) {
+      moved = new Moved();
+      this.#sides.set(side, moved);
+    }
+    return moved;
+  }
+
+  #micro(side: string): bigint {
+    return this.#sides.get(side)?.micro ?? 0n;
+  }
+
+  #used(accountId: number): bigint {
+    const of = (kind: string) => this.#sides.get(`${kind}:${accountId}`)?.used ?? 0n;
+    return of('account') + of('held');
+  }
+
+  #total(): bigint {
+    let total = 0n;
+    for (const { micro } of this.#sides.values()) total += micro;
+    return total;
+  }
+
+  /**
+   * Compares every cached balance with its transfers. Returns what is wrong, naming the account, or null. As
+   * all others here, it first walks what is new.
+   */
+  async balanceProblem(): Promise<string | null> {
+    for (let after = 0; ; ) {
+      let count = 0;
+      const problem = await this.#compare(async () => {
+        const rows = await this.#store.cachedAfter(after, PAGE_ACCOUNTS);
+        count = rows.length;
+        const wrong = () => {
+          for (const row of rows) {
+            const found = this.#cacheProblem(row);
+            if (found !== null) return found;
+          }
+          after = rows.at(-1)?.account_id ?? after;
+          return null;
+        };
+        return { seq: rows[0]?.seq, wrong };
+      });
+      if (problem !== null) return problem;
+      if (count < PAGE_ACCOUNTS) break;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return this.#compare(async () => {
+      const { seq, micro } = await this.#store.allCached();
+      const wrong = () => {
+        const difference = micro - this.#total();
+        return difference === 0n
+          ? null
+          : `all balances and all transfers differ by ${difference} micro-credits`;
+      };
+      return { seq, wrong };
+    });
+  }
+
+  /** Compares what an account's windows cost with what was booked for its use. As balanceProblem(). */
+  usageProblem(accountId: number): Promise<string | null> {
+    return this.#compare(async () => {
+      const { seq, micro } = await this.#store.usedBy(accountId);
+      const wrong = () => {
+        const booked = this.#used(accountId);
+        return micro === booked
+          ? null
+          : `the use of account ${accountId} cost ${micro} micro-credits, ${booked} were booked`;
+      };
+      return { seq, wrong };
+    });
+  }
+
+  #cacheProblem(row: CachedRow): string | null {
+    const name = `account ${row.account_id}`;
+    const summed = this.#micro(`account:${row.account_id}`);
+    if (BigInt(row.credits_micro) !== summed) {
+      return `${name} shows ${row.credits_micro} micro-credits, its transfers sum up to ${summed}`;
+    }
+    const held = this.#micro(`held:${row.account_id}`);
+    if (BigInt(row.held_micro) === held) return null;
+    return `${name} shows ${row.held_micro} micro-credits held, its transfers sum up to ${held}`;
+  }
+
+  /** Judges what was read at a moment whose transfers were all walked. */
+  async #compare(
+    read: () => Promise<{ readonly seq: number | bigint | undefined; readonly wrong: () => string | null }>,
+  ): Promise<string | null> {
+    for (let look = 0; look < MAX_LOOKS; look++) {
+      const problem = await this.advance();
+      if (problem !== null) return problem;
+      const { seq, wrong } = await read();
+      if (seq === undefined) return null;
+      if (Number(seq) === this.#seq) return wrong();
+    }
+    // Busier than we can look: nothing is known to be wrong.
+    return null;
+  }
+}
+
+/** The transfer's id, as its hashed text has it. */
+function nameOf({ text }: HashedRow): string {
+  let rest = text;
+  for (let field = 0; ; field++) {
+    const colon = rest.indexOf(':');
+    const size = Number(rest.slice(0, colon));
+    const bytes = Buffer.from(rest.slice(colon + 1));
+    if (field === ID_FIELD || colon < 0) return bytes.subarray(0, size).toString();
+    rest = bytes.subarray(size + 1).toString();
+  }
+}
+
+/** What transfers moved on one side of an account, and what of it was for use. */
+class Moved {
+  /** Doubles as long as they are exact, which is nearly always and much faster. */
+  #micro = 0;
+  #used = 0;
+  #largeMicro = 0n;
+  #largeUsed = 0n;
+
+  get micro(): bigint {
+    return this.#largeMicro + BigInt(this.#micro);
+  }
+
+  get used(): bigint {
+    return this.#largeUsed + BigInt(this.#used);
+  }
+
+  /** `amount` below 0 was taken; `used`: for use. */
+  add(amount: number | bigint, used: number | bigint): void {
+    const micro = this.#micro + Number(amount);
+    const usedMicro = this.#used + Number(used);
+    const isExact = typeof amount === 'number' && typeof used === 'number';
+    if (isExact && Number.isSafeInteger(micro) && Number.isSafeInteger(usedMicro)) {
+      this.#micro = micro;
+      this.#used = usedMicro;
+      return;
+    }
+    this.#largeMicro += BigInt(amount);
+    this.#largeUsed += BigInt(used);
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * Looks each minute whether billing is sound: the chain whole, what is cached equal to what was booked, what
+ * was used equal to what was charged, every machine that runs metered. While anything is wrong an alarm says
+ * so, and nothing that costs credits is begun.
+ */
+import type { ReadingThreads } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
+import type { CheckStore } from './ledger-store.ts';
+
+export interface ChecksDeps {
+  readonly store: CheckStore;
+  readonly threads?: ReadingThreads | undefined;
+  readonly clock: Clock;
+  readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
+  /** Charges an account what it used up to now. */
+  readonly settle: (accountId: number) => Promise<void>;
+  /** Told of a walk that could not be ended, and of an account that could not be charged. */
+  readonly report: (error: unknown) => void;
+}
+
+/** The whole walk, as an operator sees it. */
+export interface Verification {
+  readonly running: boolean;
+  readonly started_at: string | null;
+  readonly seconds: number | null;
+  readonly checked: number;
+  readonly head: { readonly seq: number; readonly hash: string };
+  readonly problem: string | null;
+}
+
+const BILLING_ALARM = 'billing_inconsistent';
+const SETTLED_WITHIN_MS = 2 * 3_600_000;
+/** Of each minute, for comparing the use of accounts in turn. */
+const TURN_MS = 20;
+const PAGE_ACCOUNTS = 100;
+
+export class Checks {
+  readonly #deps: ChecksDeps;
+  /** Of the last walk that found nothing; goes on from there each minute. */
+  #walk: LedgerWalk | null = null;
+  /** Under way, or the last. */
+  #latest: LedgerWalk;
+  #running: Promise<void> | null = null;
+  #startedAt: number | null = null;
+  #seconds: number | null = null;
+  #walkProblem: string | null = null;
+  #anchorProblem: string | null = null;
+  #minuteProblem: string | null = null;
+  #nextAccount = 0;
+
+  constructor(deps: ChecksDeps) {
+    this.#deps = deps;
+    this.#latest = new LedgerWalk(deps);
+  }
+
+  /** Throws `billing_inconsistent` while something is wrong. In front of all that costs credits. */
+  assertSound(): void {
+    if (this.#problem === null) return;
+    throw new AppError('billing_inconsistent', 'New charges are blocked until the ledger is verified', {
+      hint: 'Reading, stopping and deleting still work; the operator finds the cause in the alarms',
+      retryAfterSeconds: 60,
+    });
+  }
+
+  get #problem(): string | null {
+    return this.#walkProblem ?? this.#minuteProblem;
+  }
+
+  /** One look, each minute. What can be checked without the whole walk is, also while the first runs. */
+  async check(): Promise<void> {
+    const sound = this.#walk === null ? null : await this.#checkLedger(this.#walk);
+    this.#minuteProblem = sound ?? (await this.#holdsProblem()) ?? (await this.#meterProblem());
+    this.#tell();
+  }
+
+  /**
+   * Begins to walk the whole ledger. Throws `job_running`. When it finds nothing, it ends an alarm that an
+   * earlier walk raised. `anchor` as in Ledger.verify(): a wrong one is reported, and stops nothing, because
+   * it may be the note that is wrong.
+   */
+  startVerification(anchor?: LedgerHead): void {
+    if (this.#running !== null) throw new AppError('job_running', 'The ledger is being walked already');
+    this.#running = this.#verify(anchor)
+      .catch((error) => this.#deps.report(error))
+      .finally(() => {
+        this.#running = null;
+      });
+  }
+
+  /** Resolves when no walk is under way. */
+  async close(): Promise<void> {
+    await this.#running;
+  }
+
+  verification(): Verification {
+    const { seq, hash } = this.#latest.head;
+    return {
+      running: this.#running !== null,
+      started_at: formatTimeOrNull(this.#startedAt),
+      seconds: this.#seconds,
+      checked: Number(seq),
+      head: { seq: Number(seq), hash },
+      problem: this.#running === null ? (this.#walkProblem ?? this.#anchorProblem) : null,
+    };
+  }
+
+  async #verify(anchor: LedgerHead | undefined): Promise<void> {
+    const { clock } = this.#deps;
+    const walk = new LedgerWalk(this.#deps);
+    this.#latest = walk;
+    this.#startedAt = clock.now();
+    this.#seconds = null;
+    const began = clock.monotonic();
+    const problem =
+      (await walk.advance()) ??
+      (await walk.balanceProblem()) ??
+      (await this.#usageProblem(walk, Number.POSITIVE_INFINITY)) ??
+      (await this.#holdsProblem());
+    this.#anchorProblem = anchor === undefined || problem !== null ? null : await walk.anchorProblem(anchor);
+    this.#seconds = (clock.monotonic() - began) / 1000;
+    this.#walkProblem = problem;
+    if (problem === null) this.#walk = walk;
+    this.#tell();
+  }
+
+  async #checkLedger(walk: LedgerWalk): Promise<string | null> {
+    return (
+      (await walk.advance()) ?? (await walk.balanceProblem()) ?? (await this.#usageProblem(walk, TURN_MS))
+    );
+  }
+
+  /** Accounts in turn, for so long; all of them once when that is for ever. */
+  async #usageProblem(walk: LedgerWalk, forMs: number): Promise<string | null> {
+    const { store, clock } = this.#deps;
+    const isWhole = forMs === Number.POSITIVE_INFINITY;
+    const until = clock.monotonic() + forMs;
+    let after = isWhole ? 0 : this.#nextAccount;
+    for (;;) {
+      const ids = await store.accountsAfter(after, PAGE_ACCOUNTS);
+      for (const id of ids) {
+        const problem = await walk.usageProblem(id);
+        if (problem !== null) return problem;
+        after = id;
+        if (clock.monotonic() >= until) break;
+      }
+      const isLast = ids.length < PAGE_ACCOUNTS && after === (ids.at(-1) ?? after);
+      if (!isWhole) this.#nextAccount = isLast ? 0 : after;
+      if (isLast || clock.monotonic() >= until) return null;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  async #holdsProblem(): Promise<string | null> {
+    const wrong = await this.#deps.store.unequalHolds();
+    if (wrong === undefined) return null;
+    const { account_id, held_micro, holds_micro } = wrong;
+    return `account ${account_id} shows ${held_micro} micro-credits held, its holds sum up to ${holds_micro}`;
+  }
+
+  async #meterProblem(): Promise<string | null> {
+    const { store, clock, settle, report } = this.#deps;
+    const wrong = await store.mismetered();
+    if (wrong !== undefined) {
+      return wrong.runs === 1
+        ? `the machine ${wrong.vm_id} runs and is not metered`
+        : `the machine ${wrong.vm_id} is metered and does not run`;
+    }
+    const before = clock.now() - SETTLED_WITHIN_MS;
+    // After a long stop, or a jump of the wall clock, nothing is wrong yet.
+    for (const id of await store.unsettledSince(before)) {
+      // One that cannot be charged is named below, and keeps nobody else from being charged.
+      await settle(id).catch((error: unknown) => report(error));
+    }
+    const [late] = await store.unsettledSince(before);
+    return late === undefined ? null : `account ${late} was not charged since ${formatTime(before)}`;
+  }
+
+  #tell(): void {
+    const { alarms } = this.#deps;
+    const problem = this.#problem;
+    if (problem === null) alarms.clear(BILLING_ALARM);
+    else alarms.raise(BILLING_ALARM, `The ledger is inconsistent, and new charges are blocked: ${problem}`);
+  }
+}

@@ -1,0 +1,330 @@
+/** SQL of the ledger: its transfers, the checks of them, and what reports read of it. */
+import type { Awaitable, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
+import type { MeterName } from '../metering/meters.ts';
+import type { Period } from '../reports/report-period.ts';
+
+/** A side of the ledger that is cached in a row of its account. */
+export interface Balance {
+  readonly kind: 'account' | 'held';
+  readonly accountId: number | RowIdOf;
+}
+
+export const FIRST_PREV_HASH = '0'.repeat(64);
+
+const HASHED_FIELDS = [
+  ...['prev_hash', 'seq', 'id', 'debit', 'credit'],
+  ...['amount_micro', 'code', 'reference', 'created_at'],
+];
+
+/**
+ * What is hashed of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each
+ * as netstring, `<bytes in UTF-8>:<text>,`, which keeps two fields from running together; numbers in decimal.
+ * concat() makes it in one go, which a chain of || does not.
+ */
+const HASHED_TEXT = `concat(${HASHED_FIELDS.map((field) => `octet_length(${field}), ':', ${field}, ','`).join(', ')})`;
+
+/**
+ * Number and hashes are computed where there is one writer, so that no two commits see the same head.
+ * An integer in place of a side is the id of an account, for one that this commit itself creates.
+ */
+const INSERT_TRANSFER = `
+INSERT INTO ledger_transfers
+  (seq, id, debit, credit, amount_micro, code, reference, created_at, prev_hash, hash)
+SELECT seq, id, debit, credit, amount_micro, code, reference, created_at, prev_hash, sha256_hex(
+  ${HASHED_TEXT})
+FROM (
+  SELECT
+    coalesce((SELECT max(seq) FROM ledger_transfers), 0) + 1 AS seq,
+    coalesce((SELECT hash FROM ledger_transfers ORDER BY seq DESC LIMIT 1), '${FIRST_PREV_HASH}')
+      AS prev_hash,
+    id,
+    CASE typeof(debit) WHEN 'integer' THEN 'account:' || debit ELSE debit END AS debit,
+    CASE typeof(credit) WHEN 'integer' THEN 'account:' || credit ELSE credit END AS credit,
+    amount_micro, code, reference, created_at
+  FROM (SELECT ? AS id, ? AS debit, ? AS credit, ? AS amount_micro, ? AS code, ? AS reference,
+    ? AS created_at)
+)`;
+
+export interface NewTransferRow {
+  readonly id: string;
+  readonly debit: string | RowIdOf;
+  readonly credit: string | RowIdOf;
+  readonly amountMicro: bigint;
+  readonly code: string;
+  readonly reference: string;
+  readonly createdAt: number;
+}
+
+export function insertTransfer(row: NewTransferRow): Statement {
+  const { id, debit, credit, amountMicro, code, reference, createdAt } = row;
+  const params = [id, debit, credit, amountMicro, code, reference, createdAt];
+  return { sql: INSERT_TRANSFER, params, expectChanges: 1 };
+}
+
+const ADD = {
+  account: 'UPDATE accounts SET credits_micro = credits_micro + ? WHERE id = ?',
+  held: 'UPDATE billing_accounts SET held_micro = held_micro + ? WHERE account_id = ?',
+};
+const TAKE = {
+  account: 'UPDATE accounts SET credits_micro = credits_micro - ? WHERE id = ? AND credits_micro >= ?',
+  held: `UPDATE billing_accounts SET held_micro = held_micro - ?
+         WHERE account_id = ? AND held_micro >= ?`,
+};
+
+/** Adds to a cached balance. Changes no row when the account does not exist. */
+export function addToBalance({ kind, accountId }: Balance, amountMicro: bigint): Statement {
+  return { sql: ADD[kind], params: [amountMicro, accountId], expectChanges: 1 };
+}
+
+/** Takes from a cached balance. Changes no row when it holds less, or does not exist. */
+export function takeFromBalance({ kind, accountId }: Balance, amountMicro: bigint): Statement {
+  return { sql: TAKE[kind], params: [amountMicro, accountId, amountMicro], expectChanges: 1 };
+}
+
+type Int = number | bigint;
+
+export interface HashedRow {
+  readonly seq: Int;
+  readonly debit: string;
+  readonly credit: string;
+  readonly amount_micro: Int;
+  readonly hash: string;
+  /** What its hash must be of; begins with the hash of the row before it. */
+  readonly text: string;
+}
+
+/** Read at one moment, at which `seq` was the last transfer's number. */
+export interface CachedRow {
+  readonly account_id: number;
+  readonly credits_micro: Int;
+  readonly held_micro: Int;
+  readonly seq: Int;
+}
+
+const LAST = 'SELECT coalesce(max(seq), 0) FROM ledger_transfers';
+
+export class CheckStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** Up to `limit` transfers from number `from` on, in order. */
+  hashedFrom(from: number, limit: number): Awaitable<HashedRow[]> {
+    return this.#reads.all(
+      `SELECT seq, debit, credit, amount_micro, hash, ${HASHED_TEXT} AS text
+       FROM ledger_transfers WHERE seq >= ? ORDER BY seq LIMIT ?`,
+      from,
+      limit,
+    );
+  }
+
+  /** The number of the last transfer; 0 when there is none. */
+  async lastSeq(): Promise<Int> {
+    return (await this.#reads.get<{ seq: Int }>(`SELECT (${LAST}) AS seq`))?.seq ?? 0;
+  }
+
+  /** Up to `limit` accounts after id `after`, in order. */
+  cachedAfter(after: number, limit: number): Awaitable<CachedRow[]> {
+    return this.#reads.all(
+      `SELECT id AS account_id, credits_micro, coalesce(held_micro, 0) AS held_micro,
+         (${LAST}) AS seq
+       FROM accounts LEFT JOIN billing_accounts ON billing_accounts.account_id = id
+       WHERE id > ? ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
+  }
+
+  /** The sum of all cached balances. */
+  async allCached(): Promise<{ readonly micro: bigint; readonly seq: Int }> {
+    const row = await this.#reads.get<{ micro: Int; seq: Int }>(
+      `SELECT (SELECT coalesce(sum(credits_micro), 0) FROM accounts)
+         + (SELECT coalesce(sum(held_micro), 0) FROM billing_accounts) AS micro, (${LAST}) AS seq`,
+    );
+    return { micro: BigInt(row?.micro ?? 0), seq: row?.seq ?? 0 };
+  }
+
+  /** What all windows of an account cost. */
+  async usedBy(accountId: number): Promise<{ readonly micro: bigint; readonly seq: Int }> {
+    const row = await this.#reads.get<{ micro: Int; seq: Int }>(
+      `SELECT coalesce(sum(cost_micro), 0) AS micro, (${LAST}) AS seq
+       FROM usage_windows WHERE account_id = ?`,
+      accountId,
+    );
+    return { micro: BigInt(row?.micro ?? 0), seq: row?.seq ?? 0 };
+  }
+
+  /** Ids of accounts after `after`, in order. */
+  async accountsAfter(after: number, limit: number): Promise<number[]> {
+    const rows = await this.#reads.all<{ id: number }>(
+      'SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?',
+      after,
+      limit,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** An account that holds more or less than its holds say. */
+  unequalHolds(): Awaitable<{ account_id: number; held_micro: Int; holds_micro: Int } | undefined> {
+    return this.#reads.get(
+      `SELECT account_id, held_micro, holds_micro FROM (
+         SELECT account_id, held_micro, (SELECT coalesce(sum(amount_micro), 0) FROM holds
+           WHERE holds.account_id = billing_accounts.account_id) AS holds_micro FROM billing_accounts)
+       WHERE held_micro <> holds_micro LIMIT 1`,
+    );
+  }
+
+  /** A machine that runs and is not metered, or is metered and does not run. */
+  mismetered(): Awaitable<{ readonly vm_id: string; readonly runs: number } | undefined> {
+    return this.#reads.get(
+      `SELECT vm_id, 1 AS runs FROM vms WHERE started_at IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM usage_lines WHERE meter = 'vm.time' AND resource_id = vm_id AND level = 1)
+       UNION ALL
+       SELECT resource_id, 0 FROM usage_lines WHERE meter = 'vm.time' AND level <> 0 AND NOT EXISTS (
+         SELECT 1 FROM vms WHERE vm_id = resource_id AND started_at IS NOT NULL)
+       LIMIT 1`,
+    );
+  }
+
+  /** Accounts with a machine that runs since before `before` and was not settled since, ms since 1970. */
+  async unsettledSince(before: number): Promise<number[]> {
+    const rows = await this.#reads.all<{ account_id: number }>(
+      `SELECT DISTINCT vms.account_id FROM vms JOIN billing_accounts USING (account_id)
+       WHERE started_at < ? AND settled_at < ?`,
+      before,
+      before,
+    );
+    return rows.map((row) => row.account_id);
+  }
+}
+
+export interface UsedRow {
+  /** Days since 1970. */
+  readonly day: number;
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly price_nano: Int;
+  /** The sum of the quantities is high × 2^32 + low: a month of much storage is beyond 64 bits. */
+  readonly high: Int;
+  readonly low: Int;
+  readonly cost_micro: Int;
+}
+
+/** All in micro-credits. */
+export interface TotalsRow {
+  readonly plan: string;
+  readonly credits_micro: Int;
+  readonly held_micro: Int;
+  readonly granted_micro: Int;
+  readonly written_off_micro: Int;
+}
+
+export interface EntryRow {
+  readonly seq: Int;
+  readonly id: string;
+  readonly debit: string;
+  readonly credit: string;
+  readonly amount_micro: Int;
+  readonly code: string;
+  readonly reference: string;
+  readonly created_at: number;
+  readonly hash: string;
+}
+
+export interface RevenueRow {
+  readonly day: number;
+  /** A system side. */
+  readonly side: string;
+  /** Less what was given back. */
+  readonly amount_micro: Int;
+}
+
+const ENTRY = 'seq, id, debit, credit, amount_micro, code, reference, created_at, hash';
+const DAY_MS = 86_400_000;
+
+export class ReportStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** What an account used, by day, resource and price, the oldest day first. */
+  usedOf(accountId: number, { from, to }: Period): Awaitable<UsedRow[]> {
+    return this.#reads.all(
+      `SELECT window_start / ${DAY_MS} AS day, meter, resource_id, name, price_nano,
+         sum(quantity >> 32) AS high, sum(quantity & 4294967295) AS low, sum(cost_micro) AS cost_micro
+       FROM usage_windows WHERE account_id = ? AND window_start >= ? AND window_start < ?
+       GROUP BY day, resource_id, meter, price_nano`,
+      accountId,
+      from,
+      to,
+    );
+  }
+
+  /**
+   * Of all time, from the ledger. Grants are what came from anywhere but the account's own holds and what
+   * services gave back, less what an administrator took away.
+   */
+  totalsOf(accountId: number): Awaitable<TotalsRow | undefined> {
+    return this.#reads.get(
+      `SELECT plan, credits_micro, held_micro,
+         (SELECT coalesce(sum(amount_micro), 0) FROM ledger_transfers
+          WHERE credit = 'account:' || billing_accounts.account_id AND debit NOT LIKE 'held:%'
+            AND debit NOT LIKE 'system:revenue-%')
+         - (SELECT coalesce(sum(amount_micro), 0) FROM ledger_transfers
+            WHERE credit = 'system:grants' AND debit = 'account:' || billing_accounts.account_id)
+           AS granted_micro,
+         written_off_micro
+       FROM billing_accounts JOIN accounts ON id = billing_accounts.account_id
+       WHERE billing_accounts.account_id = ?`,
+      accountId,
+    );
+  }
+
+  /** What an account may spend and what it holds after transfer `seq`, by its transfers up to then. */
+  async balanceAfter(accountId: number, seq: bigint): Promise<bigint> {
+    const summed = (side: string, role: string) => `(SELECT coalesce(sum(amount_micro), 0)
+      FROM ledger_transfers WHERE ${role} = '${side}:' || account_id AND seq <= up_to)`;
+    const row = await this.#reads.get<{ micro: Int }>(
+      `SELECT ${summed('account', 'credit')} - ${summed('account', 'debit')}
+         + ${summed('held', 'credit')} - ${summed('held', 'debit')} AS micro
+       FROM (SELECT ? AS account_id, ? AS up_to)`,
+      accountId,
+      seq,
+    );
+    return BigInt(row?.micro ?? 0);
+  }
+
+  /**
+   * Up to `limit` transfers of an account before number `before`, the newest first; also those between what
+   * it may spend and what it holds.
+   */
+  entriesBefore(accountId: number, before: bigint, limit: number): Awaitable<EntryRow[]> {
+    const part = (role: string) => `SELECT * FROM (SELECT ${ENTRY} FROM ledger_transfers
+      WHERE ${role} = ? AND seq < ? ORDER BY seq DESC LIMIT ?)`;
+    const account = `account:${accountId}`;
+    const held = `held:${accountId}`;
+    return this.#reads.all(
+      `${['debit', 'debit', 'credit', 'credit'].map(part).join(' UNION ')} ORDER BY seq DESC LIMIT ?`,
+      ...[account, before, limit, held, before, limit, account, before, limit, held, before, limit],
+      limit,
+    );
+  }
+
+  /** What services took and gave back, and what was written off, by day. */
+  revenueOf({ from, to }: Period): Awaitable<RevenueRow[]> {
+    const part = (role: string, sign: string) => `SELECT created_at / ${DAY_MS} AS day, ${role} AS side,
+        ${sign}sum(amount_micro) AS amount_micro FROM ledger_transfers
+      WHERE created_at >= ? AND created_at < ? AND (${role} GLOB 'system:revenue-*'
+        OR ${role} = 'system:write-offs') GROUP BY day, side`;
+    return this.#reads.all(`${part('credit', '')} UNION ALL ${part('debit', '-')}`, from, to, from, to);
+  }
+
+  async hasPlan(name: string): Promise<boolean> {
+    return (await this.#reads.get('SELECT 1 FROM plans WHERE name = ?', name)) !== undefined;
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Credits set aside for what runs: an hour of its price, from its start to its stop, so that machines started
+ * at the same time cannot spend the same credits. When the account has nothing else left, they pay for what
+ * still runs.
+ */
+import type { Statement } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { newId } from '../../platform/ids.ts';
+import type { Prices } from '../catalog/prices.ts';
+import type { BillingAccountStore } from '../credit/credit-store.ts';
+import { transferStatements } from '../ledger/ledger.ts';
+import type { UsedVm } from './usage.ts';
+import { deleteHold, type HoldStore, insertHold, raiseHold } from './usage-store.ts';
+
+export interface HoldsDeps {
+  readonly store: HoldStore;
+  readonly accounts: BillingAccountStore;
+  readonly prices: Prices;
+  readonly clock: Clock;
+}
+
+const NANO_PER_MICRO = 1000n;
+
+export class Holds {
+  readonly #deps: HoldsDeps;
+
+  constructor(deps: HoldsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The statements that set an hour of the machine's price aside; none when that was done before, or it
+   * costs nothing. Throws `insufficient_credits` with what is needed; the commit is refused when somebody
+   * else spent it meanwhile.
+   */
+  async place(vm: UsedVm): Promise<Statement[]> {
+    const { store, accounts, clock } = this.#deps;
+    if ((await store.find(vm.vm_id)) !== undefined) return [];
+    const account = await accounts.find(vm.account_id);
+    const at = clock.now();
+    const amountMicro = this.hourMicro(account?.plan ?? '', vm.instance_type);
+    if (amountMicro === 0n) return [];
+    const free = BigInt(account?.credits_micro ?? 0);
+    if (free < amountMicro) throw insufficient(amountMicro, free, `an hour of ${vm.instance_type}`);
+    const sides = { debit: `account:${vm.account_id}`, credit: `held:${vm.account_id}` };
+    return [
+      ...transferStatements({
+        ...sides,
+        id: `hold-${newId('op', clock)}`,
+        amountMicro,
+        code: 'hold',
+        reference: vm.vm_id,
+        at,
+      }),
+      insertHold({ resource_id: vm.vm_id, account_id: vm.account_id, amount_micro: amountMicro }, at),
+    ];
+  }
+
+  /**
+   * The statements that fill up what a grace has used of an account's holds, as far as its credits go. They
+   * are refused when somebody else spent these meanwhile.
+   */
+  async refill(accountId: number): Promise<Statement[]> {
+    const { store, accounts, clock } = this.#deps;
+    const account = await accounts.find(accountId);
+    let free = BigInt(account?.credits_micro ?? 0);
+    const statements: Statement[] = [];
+    for (const hold of await store.typedOf(accountId)) {
+      const missing = this.hourMicro(account?.plan ?? '', hold.instance_type) - BigInt(hold.amount_micro);
+      const amountMicro = missing < free ? missing : free;
+      if (amountMicro <= 0n) continue;
+      free -= amountMicro;
+      const sides = { debit: `account:${accountId}`, credit: `held:${accountId}` };
+      const id = `hold-${newId('op', clock)}`;
+      const transfer = { ...sides, id, amountMicro, code: 'hold', reference: hold.resource_id };
+      statements.push(...transferStatements({ ...transfer, at: clock.now() }), raiseHold(hold, amountMicro));
+    }
+    return statements;
+  }
+
+  /** What is set aside for a machine of that type now, micro-credits. */
+  hourMicro(plan: string, instanceType: string): bigint {
+    const { prices, clock } = this.#deps;
+    const priceNano = prices.priceNano({ meter: 'vm.time', variant: instanceType, plan, at: clock.now() });
+    // Rounded up: less than the price is not an hour of it.
+    return (priceNano + NANO_PER_MICRO - 1n) / NANO_PER_MICRO;
+  }
+
+  /** The statements that give back what is left of it; none without one. */
+  async release({ vm_id, account_id }: Pick<UsedVm, 'vm_id' | 'account_id'>): Promise<Statement[]> {
+    const { store, clock } = this.#deps;
+    const hold = await store.find(vm_id);
+    if (hold === undefined) return [];
+    const amountMicro = BigInt(hold.amount_micro);
+    const sides = { debit: `held:${account_id}`, credit: `account:${account_id}` };
+    const id = `release-${newId('op', clock)}`;
+    const transfer = { ...sides, id, amountMicro, code: 'release', reference: vm_id, at: clock.now() };
+    return [...(amountMicro === 0n ? [] : transferStatements(transfer)), deleteHold(hold)];
+  }
+}
+
+/** `needed` and `free` in micro-credits. */
+function insufficient(needed: bigint, free: bigint, what: string): AppError {
+  const shown = (micro: bigint) => Number(micro) / 1e6;
+  return new AppError(
+    'insufficient_credits',
+    `${what} needs ${shown(needed)} credits, ${shown(free)} can be spent`,
+    {
+      hint: 'Reading, exporting, stopping and deleting still work; ask your administrator for credits',
+      extra: { needed: shown(needed), available: shown(free) },
+    },
+  );
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import { type BillingHouse, openBillingHouse } from '../../testing/billing-house.ts';
+import { QuotaStore } from '../catalog/catalog-store.ts';
+import { Quotas } from '../catalog/quotas.ts';
+import { ReportStore } from '../ledger/ledger-store.ts';
+import { Reports } from '../reports/report.ts';
+import { DatabaseCharges } from './resource-charges.ts';
+
+const GIB = 2 ** 30;
+const HOUR_MS = 3_600_000;
+/** Of the house, nano-credits for a GB-hour. */
+const PRICE = 50_003;
+const SHOP = { database_id: 'db-1', account_id: 1, name: 'shop', engine: 'sqlite' };
+
+let house: BillingHouse;
+let charges: DatabaseCharges;
+
+beforeEach(async () => {
+  house = await openBillingHouse();
+  const { usage, prices, clock, metadata } = house;
+  const quotas = new Quotas({ store: new QuotaStore(metadata) });
+  charges = new DatabaseCharges({
+    usage,
+    prices,
+    quotas,
+    now: () => clock.now(),
+    assertCredit: async () => {},
+  });
+});
+afterEach(() => house.close());
+
+/** What the account's databases cost up to now, in micro-credits, and the GB-hours of it. */
+async function items() {
+  const { metadata, clock, settlement } = house;
+  const settle = (accountId: number) => settlement.settle(accountId);
+  const reports = new Reports({ store: new ReportStore(metadata), clock, settle });
+  const { items: list } = await reports.usage(1, { from: 0, to: clock.now() + HOUR_MS });
+  return list.map(({ resource_type, resource_id, name, meter, quantity, unit }) => ({
+    of: `${resource_type} ${resource_id} ${name}`,
+    used: `${meter} ${quantity} ${unit}`,
+  }));
+}
+
+test('the bytes of a database are charged for the time that they were there', async () => {
+  const { metadata, clock } = house;
+  await metadata.commit(await charges.created(SHOP));
+  clock.advance(HOUR_MS);
+  await metadata.commit(charges.opened(SHOP, GIB));
+  clock.advance(2 * HOUR_MS);
+  await metadata.commit(charges.resized(SHOP, 3 * GIB));
+  clock.advance(HOUR_MS);
+  await metadata.commit(charges.resized(SHOP, 0));
+  clock.advance(5 * HOUR_MS);
+  assert.deepEqual(await items(), [{ of: 'database db-1 shop', used: 'database.storage 5 GB-hour' }]);
+  const taken = 10_000_000n - BigInt((await house.row()).credits_micro);
+  assert.equal(taken, BigInt(Math.floor((5 * PRICE) / 1000)));
+});
+
+test('a deleted database is not charged any more, and one that is had back is charged again', async () => {
+  const { metadata, clock } = house;
+  await metadata.commit(await charges.created(SHOP));
+  await metadata.commit(charges.opened(SHOP, 2 * GIB));
+  clock.advance(HOUR_MS);
+  await metadata.commit(charges.deleted(SHOP));
+  clock.advance(HOUR_MS);
+  await metadata.commit(charges.resized(SHOP, 9 * GIB));
+  clock.advance(HOUR_MS);
+  // Before anything was settled, as in a minute of an operator's life.
+  await metadata.commit([...(await charges.created(SHOP)), ...charges.opened(SHOP, GIB)]);
+  clock.advance(HOUR_MS);
+  assert.deepEqual(await items(), [{ of: 'database db-1 shop', used: 'database.storage 3 GB-hour' }]);
+  await assert.rejects(metadata.commit(charges.opened(SHOP, GIB)), 'it is open');
+});
+
+test('a report has the name that a database was given last', async () => {
+  const { metadata, clock } = house;
+  await metadata.commit(charges.opened(SHOP, GIB));
+  clock.advance(HOUR_MS);
+  await items();
+  await metadata.commit(charges.renamed({ ...SHOP, name: 'store' }));
+  clock.advance(24 * HOUR_MS);
+  assert.deepEqual(await items(), [{ of: 'database db-1 store', used: 'database.storage 25 GB-hour' }]);
+});
+
+test('the price of an hour is that of its present bytes and its engine', () => {
+  const price = (engine: string, size_bytes: number) => charges.pricePerHour('free', { engine, size_bytes });
+  assert.equal(price('sqlite', 2 * GIB), (2 * PRICE) / 1e9);
+  assert.equal(price('sqlite', 0), 0);
+  assert.equal(price('postgresql', GIB), 0, 'nobody set a price for it');
+});

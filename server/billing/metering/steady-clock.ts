@@ -1,0 +1,101 @@
+/**
+ * The time that is charged: it goes on by the smaller of what the wall clock and the host's monotonic clock
+ * went on, so that a wall clock that is set, or that jitters, is never billed. It begins as wall time, is
+ * written down each minute, and goes on where it was when Cloudlet starts again.
+ */
+import type { Clock } from '../../platform/clock.ts';
+
+/** One moment on all clocks. */
+export interface Anchor {
+  readonly bootId: string;
+  /** Of the host, ms. */
+  readonly uptimeMs: number;
+  readonly wallMs: number;
+  readonly steadyMs: number;
+}
+
+export interface SteadyClockDeps {
+  readonly clock: Clock;
+  /** Names the host's present boot. */
+  readonly bootId: string;
+  /** The last one written down; null: there is none yet. */
+  readonly anchor: Anchor | null;
+}
+
+/**
+ * After a boot there is only the wall clock to go by. A longer time than this is not believed, and not
+ * charged: two windows.
+ */
+const MAX_OFF_MS = 2 * 3_600_000;
+
+/** Instead of a boot, in the anchor of a cloud that was restored: the time since is not charged at all. */
+export const RESTORED = 'restored';
+
+export class SteadyClock {
+  readonly #deps: SteadyClockDeps;
+  #anchor: Anchor;
+  /** The one before, maybe of the process before. */
+  #before: Anchor;
+  /** Time between the anchor of the process before and now that is not charged, ms. */
+  readonly uncountedMs: number;
+
+  constructor(deps: SteadyClockDeps) {
+    this.#deps = deps;
+    const { clock, bootId, anchor } = deps;
+    const now = { bootId, uptimeMs: clock.uptime(), wallMs: clock.now() };
+    if (anchor === null) {
+      this.#anchor = { ...now, steadyMs: now.wallMs };
+      this.#before = this.#anchor;
+      this.uncountedMs = 0;
+      return;
+    }
+    const counted = countedSince(anchor, now);
+    this.#anchor = { ...now, steadyMs: anchor.steadyMs + counted };
+    this.#before = anchor;
+    this.uncountedMs = Math.max(0, now.wallMs - anchor.wallMs - counted);
+  }
+
+  /** Whole ms. Never goes back between two calls of reanchor(). */
+  now(): number {
+    const { clock } = this.#deps;
+    return this.#anchor.steadyMs + elapsed(this.#anchor, { uptimeMs: clock.uptime(), wallMs: clock.now() });
+  }
+
+  /**
+   * The steady time of a moment of the past, given as wall time. Not later than now(). Where time between was
+   * not counted, because the wall clock was set or the host was off, it is the distance to the last anchor
+   * before the moment that counts: the distance to now would give back what was never charged.
+   */
+  at(wallMs: number): number {
+    const now = this.now();
+    const wallNow = this.#deps.clock.now();
+    const back = now - (wallNow - wallMs);
+    const isSinceAnchor = back >= this.#anchor.steadyMs && wallMs <= wallNow;
+    const from = isSinceAnchor ? this.#anchor : this.#before;
+    if (wallMs <= wallNow && back >= from.steadyMs) return back;
+    return Math.min(now, from.steadyMs + wallMs - from.wallMs);
+  }
+
+  /** To be written down, each minute: a jump of the wall clock costs at most the time since the last call. */
+  reanchor(): Anchor {
+    const { clock, bootId } = this.#deps;
+    this.#before = this.#anchor;
+    this.#anchor = { bootId, uptimeMs: clock.uptime(), wallMs: clock.now(), steadyMs: this.now() };
+    return this.#anchor;
+  }
+}
+
+type Moment = Pick<Anchor, 'uptimeMs' | 'wallMs'>;
+
+function elapsed(from: Moment, to: Moment): number {
+  return Math.floor(Math.max(0, Math.min(to.wallMs - from.wallMs, to.uptimeMs - from.uptimeMs)));
+}
+
+function countedSince(anchor: Anchor, now: Omit<Anchor, 'steadyMs'>): number {
+  if (anchor.bootId === RESTORED) return 0;
+  return anchor.bootId === now.bootId ? elapsed(anchor, now) : offTime(now.wallMs - anchor.wallMs);
+}
+
+function offTime(wallMs: number): number {
+  return wallMs >= 0 && wallMs <= MAX_OFF_MS ? wallMs : 0;
+}

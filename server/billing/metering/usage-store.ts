@@ -1,0 +1,329 @@
+/**
+ * SQL of metering: lines that are open, hours that were rated, the clock they are measured by, and credits
+ * held for runs.
+ */
+import type { Awaitable, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
+import { endOfTick } from '../../platform/tick.ts';
+import type { MeterName } from './meters.ts';
+import type { Anchor } from './steady-clock.ts';
+
+type Int = number | bigint;
+
+export interface LineRow {
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly account_id: number;
+  readonly name: string;
+  readonly variant: string;
+  readonly level: Int;
+  readonly level_since: Int;
+  readonly pending: Int;
+  readonly settled_to: Int;
+  readonly carry: Int;
+  readonly is_closed: number;
+}
+
+export interface NewLine {
+  readonly meter: MeterName;
+  /** The row id of a bucket, as RowIdOf when this commit makes it; a `vm-…`. */
+  readonly resourceId: string | number | RowIdOf;
+  readonly accountId: number;
+  readonly name: string;
+  readonly variant: string;
+  readonly level: number;
+  /** Steady, ticks of the meter. */
+  readonly now: number;
+}
+
+type UsedLine = Pick<NewLine, 'meter' | 'resourceId'>;
+
+export interface SettledLine {
+  readonly meter: MeterName;
+  readonly resourceId: string;
+  /** Up to when, steady, ticks of the meter. */
+  readonly now: number;
+  /** That was charged. */
+  readonly quantity: bigint;
+  readonly carry: bigint;
+}
+
+export interface WindowRow {
+  readonly account_id: number;
+  /** ms since 1970, a whole hour. */
+  readonly window_start: number;
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly variant: string;
+  readonly price_nano: Int;
+  readonly quantity: Int;
+  readonly cost_micro: Int;
+}
+
+const LINE = `meter, resource_id, account_id, name, variant, level, level_since, pending, settled_to, carry,
+  is_closed`;
+/** A line at rest is not settled. What it used before is, and what is used from now on was not used then. */
+const AFTER_REST = 'settled_to = CASE WHEN level = 0 AND pending = 0 THEN ? ELSE settled_to END';
+const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
+  cost_micro`;
+
+/** Some milliseconds of work. */
+export const PAGE_LINES = 250;
+
+/** Orders the lines of an account. */
+export interface LineKey {
+  readonly meter: MeterName | '';
+  readonly resource_id: string;
+}
+
+/** Before all lines. */
+export const FIRST_LINE: LineKey = { meter: '', resource_id: '' };
+
+export class UsageStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** All lines of an account, perhaps one for each of thousands of buckets: others get their turn between. */
+  async *linePages(accountId: number): AsyncGenerator<LineRow[]> {
+    for (let last: LineKey | undefined = FIRST_LINE; last !== undefined; ) {
+      const lines: LineRow[] = await this.linesAfter(accountId, last);
+      yield lines;
+      last = lines[PAGE_LINES - 1];
+      if (last !== undefined) await endOfTick();
+    }
+  }
+
+  /** At most PAGE_LINES lines of an account, those after `last`. */
+  linesAfter(accountId: number, last: LineKey): Awaitable<LineRow[]> {
+    return this.#reads.all(
+      `SELECT ${LINE} FROM usage_lines WHERE account_id = ? AND (meter, resource_id) > (?, ?)
+       ORDER BY meter, resource_id LIMIT ${PAGE_LINES}`,
+      accountId,
+      last.meter,
+      last.resource_id,
+    );
+  }
+
+  /** Accounts with something to settle, by id, those after `after`. */
+  async accountsInUse(after: number, limit: number): Promise<number[]> {
+    const rows = await this.#reads.all<{ account_id: number }>(
+      `SELECT DISTINCT account_id FROM usage_lines
+       WHERE account_id > ? AND (level != 0 OR pending != 0 OR is_closed = 1)
+       ORDER BY account_id LIMIT ?`,
+      after,
+      limit,
+    );
+    return rows.map((row) => row.account_id);
+  }
+
+  open({ meter, resourceId, accountId, name, variant, level, now }: NewLine): Statement {
+    return {
+      sql: `INSERT INTO usage_lines
+              (meter, resource_id, account_id, name, variant, level, level_since, settled_to)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [meter, resourceId, accountId, name, variant, level, now, now],
+    };
+  }
+
+  /** As open(), also when the line was closed and is not settled yet. Refuses when it is open. */
+  reopen(line: NewLine): Statement {
+    const { sql, params } = this.open(line);
+    const { now } = line;
+    return {
+      sql: `${sql} ON CONFLICT DO UPDATE SET ${AFTER_REST}, level = excluded.level, level_since = ?,
+              name = excluded.name, is_closed = 0 WHERE is_closed = 1`,
+      params: [...params, now, now],
+      expectChanges: 1,
+    };
+  }
+
+  /** From `now` (steady, ticks) on, so much is used at a time. Changes nothing when the line is closed. */
+  setLevel({ meter, resourceId }: UsedLine, level: number, now: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
+              level_since = ?, level = ? WHERE meter = ? AND resource_id = ? AND is_closed = 0`,
+      params: [now, now, now, level, meter, resourceId],
+    };
+  }
+
+  rename({ meter, resourceId }: UsedLine, name: string): Statement {
+    const sql = 'UPDATE usage_lines SET name = ? WHERE meter = ? AND resource_id = ?';
+    return { sql, params: [name, meter, resourceId] };
+  }
+
+  /** From `now` (steady, ticks) on, `delta` more is used at a time. Refuses when there is no such line. */
+  change({ meter, resourceId }: UsedLine, delta: number, now: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
+              level_since = ?, level = level + ? WHERE meter = ? AND resource_id = ?`,
+      params: [now, now, now, delta, meter, resourceId],
+      expectChanges: 1,
+      sums: [3],
+    };
+  }
+
+  /** Nothing is used any more; what was is still to be settled. */
+  close({ meter, resourceId }: UsedLine, now: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?, level = 0,
+              is_closed = 1 WHERE meter = ? AND resource_id = ?`,
+      params: [now, now, meter, resourceId],
+      expectChanges: 1,
+    };
+  }
+
+  /** `quantity` was used at once, at `now` (steady, ticks). Changes nothing when the line is gone. */
+  add({ meter, resourceId }: UsedLine, quantity: number, now: number): Statement {
+    return {
+      sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since) + ?,
+              level_since = ? WHERE meter = ? AND resource_id = ?`,
+      params: [now, now, quantity, now, meter, resourceId],
+    };
+  }
+
+  /**
+   * Takes what was charged off the line. What was used by commits since it was read stays, whichever way
+   * they changed it. Refuses when the line is gone.
+   */
+  settle({ meter, resourceId, now, quantity, carry }: SettledLine): Statement {
+    return {
+      sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since) - ?, level_since = ?,
+              settled_to = ?, carry = ? WHERE meter = ? AND resource_id = ?`,
+      params: [now, quantity, now, now, carry, meter, resourceId],
+      expectChanges: 1,
+    };
+  }
+
+  /** Lines of an account that are closed and settled. */
+  forgetClosed(accountId: number): Statement {
+    return {
+      sql: 'DELETE FROM usage_lines WHERE account_id = ? AND is_closed = 1 AND pending = 0',
+      params: [accountId],
+    };
+  }
+
+  /** Adds to the window when it is there. It shows the name that the resource had last. */
+  addToWindow(row: WindowRow): Statement {
+    return {
+      sql: `INSERT INTO usage_windows (${WINDOW}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET name = excluded.name, quantity = quantity + excluded.quantity,
+              cost_micro = cost_micro + excluded.cost_micro`,
+      params: [
+        ...[row.account_id, row.window_start, row.meter, row.resource_id, row.name, row.variant],
+        ...[row.price_nano, row.quantity, row.cost_micro],
+      ],
+    };
+  }
+
+  /** Windows of an account that begin in the range, oldest first. */
+  windowsOf(accountId: number, fromMs: number, toMs: number): Awaitable<WindowRow[]> {
+    return this.#reads.all(
+      `SELECT ${WINDOW} FROM usage_windows
+       WHERE account_id = ? AND window_start >= ? AND window_start < ?
+       ORDER BY window_start, meter, resource_id`,
+      accountId,
+      fromMs,
+      toMs,
+    );
+  }
+}
+
+export class ClockStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** The last one written down, or null. */
+  async find(): Promise<Anchor | null> {
+    const row = await this.#reads.get<Anchor>(
+      `SELECT boot_id AS bootId, uptime_ms AS uptimeMs, wall_ms AS wallMs, steady_ms AS steadyMs
+       FROM steady_clock`,
+    );
+    return row ?? null;
+  }
+
+  put({ bootId, uptimeMs, wallMs, steadyMs }: Anchor): Statement {
+    return {
+      sql: `INSERT OR REPLACE INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms)
+            VALUES (1, ?, ?, ?, ?)`,
+      params: [bootId, uptimeMs, wallMs, steadyMs],
+    };
+  }
+}
+
+export interface HoldRow {
+  readonly resource_id: string;
+  readonly account_id: number;
+  readonly amount_micro: number | bigint;
+}
+
+export class HoldStore {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  find(resourceId: string): Awaitable<HoldRow | undefined> {
+    return this.#reads.get(
+      'SELECT resource_id, account_id, amount_micro FROM holds WHERE resource_id = ?',
+      resourceId,
+    );
+  }
+
+  /** Those of machines that exist, with their type. */
+  typedOf(accountId: number): Awaitable<(HoldRow & { readonly instance_type: string })[]> {
+    return this.#reads.all(
+      `SELECT h.resource_id, h.account_id, h.amount_micro, l.variant AS instance_type
+       FROM holds h JOIN usage_lines l ON l.meter = 'vm.time' AND l.resource_id = h.resource_id
+       WHERE h.account_id = ? ORDER BY placed_at`,
+      accountId,
+    );
+  }
+
+  listOf(accountId: number): Awaitable<HoldRow[]> {
+    return this.#reads.all(
+      'SELECT resource_id, account_id, amount_micro FROM holds WHERE account_id = ? ORDER BY placed_at',
+      accountId,
+    );
+  }
+}
+
+/** Refuses when it is no longer as it was read. */
+export function reduceHold({ resource_id, amount_micro }: HoldRow, byMicro: bigint): Statement {
+  return {
+    sql: 'UPDATE holds SET amount_micro = amount_micro - ? WHERE resource_id = ? AND amount_micro = ?',
+    params: [byMicro, resource_id, amount_micro],
+    expectChanges: 1,
+  };
+}
+
+/** Refuses when it is no longer as it was read. */
+export function raiseHold({ resource_id, amount_micro }: HoldRow, byMicro: bigint): Statement {
+  return {
+    sql: 'UPDATE holds SET amount_micro = amount_micro + ? WHERE resource_id = ? AND amount_micro = ?',
+    params: [byMicro, resource_id, amount_micro],
+    expectChanges: 1,
+  };
+}
+
+/** Refuses when it is no longer as it was read. */
+export function deleteHold({ resource_id, amount_micro }: HoldRow): Statement {
+  return {
+    sql: 'DELETE FROM holds WHERE resource_id = ? AND amount_micro = ?',
+    params: [resource_id, amount_micro],
+    expectChanges: 1,
+  };
+}
+
+export function insertHold({ resource_id, account_id, amount_micro }: HoldRow, placedAt: number): Statement {
+  return {
+    sql: 'INSERT INTO holds (resource_id, account_id, amount_micro, placed_at) VALUES (?, ?, ?, ?)',
+    params: [resource_id, account_id, amount_micro, placedAt],
+  };
+}

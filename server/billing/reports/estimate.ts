@@ -1,0 +1,114 @@
+/** What runs now, what it costs as long as it does, and how long the credits last. */
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { Prices } from '../catalog/prices.ts';
+import { burnNanoOf, rememberedPrices } from '../credit/credit.ts';
+import type { BillingAccountStore } from '../credit/credit-store.ts';
+import { METERS, type MeterName } from '../metering/meters.ts';
+import type { LineRow, UsageStore } from '../metering/usage-store.ts';
+import { creditsOf, type Figure, priceOfNano, quantityOf } from './report-period.ts';
+
+export interface EstimateDeps {
+  readonly accounts: BillingAccountStore;
+  readonly usage: UsageStore;
+  readonly prices: Prices;
+  readonly clock: Clock;
+  /** As in report.ts. */
+  readonly settle: (accountId: number, notSince: number) => Promise<void>;
+}
+
+/** Credits, as long as everything stays as it is. */
+export interface Burn {
+  readonly per_hour: Figure;
+  readonly per_day: Figure;
+  readonly per_month: Figure;
+}
+
+export interface EstimateItem extends Burn {
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly meter: MeterName;
+  /** Used in an hour. */
+  readonly quantity: Figure;
+  readonly unit: string;
+  readonly unit_price: Figure;
+}
+
+export interface EstimateReport extends Burn {
+  readonly account_id: number;
+  readonly currency: 'credits';
+  readonly spendable: Figure;
+  readonly held: Figure;
+  /** Until nothing is left to spend; null when nothing that runs costs anything. */
+  readonly days_left: number | null;
+  readonly items: EstimateItem[];
+}
+
+const HOUR_MS = 3_600_000;
+const HOURS_PER_DAY = 24n;
+/** Of an average month, as prices are commonly told. */
+const HOURS_PER_MONTH = 730n;
+const NANO_PER_MICRO = 1000n;
+const FRESH_MS = 1000;
+
+/** Throws `account_not_found`. */
+export async function estimate(deps: EstimateDeps, accountId: number): Promise<EstimateReport> {
+  const { accounts, usage, prices, clock, settle } = deps;
+  await settle(accountId, clock.now() - FRESH_MS);
+  const account = await accounts.find(accountId);
+  if (account === undefined) throw new AppError('account_not_found', 'There is no such account');
+  const at = clock.now();
+  let nanoPerHour = 0n;
+  const items: EstimateItem[] = [];
+  const price = rememberedPrices(prices, at);
+  for await (const lines of usage.linePages(accountId)) {
+    for (const line of lines) {
+      if (BigInt(line.level) === 0n) continue;
+      const priceNano = price({ meter: line.meter, variant: line.variant, plan: account.plan });
+      const nano = burnNanoOf(line, priceNano);
+      nanoPerHour += nano;
+      items.push({ ...describeLine(line), unit_price: priceOfNano(priceNano), ...burnOf(nano) });
+    }
+  }
+  const spendable = BigInt(account.credits_micro);
+  return {
+    account_id: accountId,
+    currency: 'credits',
+    ...burnOf(nanoPerHour),
+    spendable: creditsOf(spendable),
+    held: creditsOf(BigInt(account.held_micro)),
+    days_left: daysLeft(spendable, nanoPerHour),
+    items,
+  };
+}
+
+function ticksPerHour(meter: MeterName): bigint {
+  return BigInt(HOUR_MS / METERS[meter].tickMs);
+}
+
+function describeLine(line: LineRow) {
+  const { resourceType, unit } = METERS[line.meter];
+  return {
+    resource_type: resourceType,
+    resource_id: resourceType === 'bucket' ? line.name : line.resource_id,
+    name: line.name,
+    meter: line.meter,
+    quantity: quantityOf(line.meter, BigInt(line.level) * ticksPerHour(line.meter)),
+    unit,
+  };
+}
+
+function burnOf(nanoPerHour: bigint): Burn {
+  return {
+    per_hour: priceOfNano(nanoPerHour),
+    per_day: priceOfNano(nanoPerHour * HOURS_PER_DAY),
+    per_month: priceOfNano(nanoPerHour * HOURS_PER_MONTH),
+  };
+}
+
+/** To a hundredth of a day, rounded down. */
+function daysLeft(spendableMicro: bigint, nanoPerHour: bigint): number | null {
+  if (nanoPerHour === 0n) return null;
+  return Number((spendableMicro * NANO_PER_MICRO * 100n) / (nanoPerHour * HOURS_PER_DAY)) / 100;
+}

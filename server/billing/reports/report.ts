@@ -1,0 +1,235 @@
+/** What an account used and paid in a period, by resource; and what all paid. */
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { endOfTick } from '../../platform/tick.ts';
+import type { ReportStore, TotalsRow, UsedRow } from '../ledger/ledger-store.ts';
+import { METERS, type MeterName, SERVICES, type Service } from '../metering/meters.ts';
+import { creditsOf, DAY_MS, type Figure, type Period, priceOfNano, quantityOf } from './report-period.ts';
+
+export interface ReportsDeps {
+  readonly store: ReportStore;
+  readonly clock: Clock;
+  /** Charges an account what it used; not at all when that was done after `notSince`, ms since 1970. */
+  readonly settle: (accountId: number, notSince: number) => Promise<void>;
+}
+
+/** The use of one resource at one price. */
+export interface ReportItem {
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly meter: MeterName;
+  readonly quantity: Figure;
+  readonly unit: string;
+  readonly unit_price: Figure;
+  readonly cost: Figure;
+}
+
+export type ReportDay = Readonly<Record<Service, Figure>> & { readonly date: string; readonly cost: Figure };
+
+export interface UsageReport {
+  readonly account_id: number;
+  readonly plan: string;
+  readonly currency: 'credits';
+  readonly period: { readonly from: string; readonly to: string };
+  readonly as_of: string;
+  readonly credits: {
+    readonly granted: Figure;
+    readonly used: Figure;
+    readonly balance: Figure;
+    readonly held: Figure;
+    readonly written_off?: Figure;
+  };
+  readonly total_cost: Figure;
+  readonly items: ReportItem[];
+  readonly daily: ReportDay[];
+}
+
+/** Reads that follow each other closer than this share a settlement. */
+const FRESH_MS = 1000;
+const LOW_BITS = 32n;
+
+export class Reports {
+  readonly #deps: ReportsDeps;
+
+  constructor(deps: ReportsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `account_not_found`. */
+  async usage(accountId: number, period: Period): Promise<UsageReport> {
+    const { store, clock, settle } = this.#deps;
+    await settle(accountId, clock.now() - FRESH_MS);
+    const now = clock.now();
+    const usage = new UsageSums(period, now);
+    // Many buckets have many rows: days that are over are read one by one, and other requests come between.
+    const today = Math.max(period.from, Math.min(period.to, dayOf(now)));
+    for (let from = period.from; from < today; from = dayOf(from) + DAY_MS) {
+      usage.add(await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) }));
+      await endOfTick();
+    }
+    // What may still be charged comes last, in one turn of the event loop with the totals: of one state.
+    const open = { from: today, to: period.to };
+    const [used, totals] = await Promise.all([store.usedOf(accountId, open), store.totalsOf(accountId)]);
+    if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');
+    usage.add(used);
+    return {
+      account_id: accountId,
+      plan: totals.plan,
+      currency: 'credits',
+      period: { from: formatTime(period.from), to: formatTime(period.to) },
+      as_of: formatTime(now),
+      credits: describeCredits(totals),
+      total_cost: creditsOf(usage.total),
+      items: usage.items(),
+      daily: usage.daily(),
+    };
+  }
+}
+
+/** `used` is what the account itself paid; what it could not is written off. */
+function describeCredits(totals: TotalsRow): UsageReport['credits'] {
+  const held = BigInt(totals.held_micro);
+  const balance = BigInt(totals.credits_micro) + held;
+  const granted = BigInt(totals.granted_micro);
+  const writtenOff = BigInt(totals.written_off_micro);
+  return {
+    granted: creditsOf(granted),
+    used: creditsOf(granted - balance),
+    balance: creditsOf(balance),
+    held: creditsOf(held),
+    ...(writtenOff === 0n ? {} : { written_off: creditsOf(writtenOff) }),
+  };
+}
+
+interface ItemSum {
+  row: UsedRow;
+  readonly id: string;
+  quantity: bigint;
+  cost: bigint;
+}
+
+/** What was used, added up by resource and by day. */
+class UsageSums {
+  total = 0n;
+  readonly #items = new Map<string, ItemSum>();
+  readonly #days = new Map<number, Map<Service, bigint>>();
+
+  /** Every day of the period up to now is told, also those on which nothing was used. */
+  constructor({ from, to }: Period, now: number) {
+    const end = Math.min(to, now + 1);
+    for (let day = Math.floor(from / DAY_MS); day * DAY_MS < end; day++) this.#days.set(day, new Map());
+  }
+
+  add(rows: readonly UsedRow[]): void {
+    for (const row of rows) {
+      const cost = BigInt(row.cost_micro);
+      this.total += cost;
+      this.#addItem(row, cost);
+      const { service } = METERS[row.meter];
+      const costs = this.#days.get(row.day) ?? new Map<Service, bigint>();
+      costs.set(service, (costs.get(service) ?? 0n) + cost);
+      this.#days.set(row.day, costs);
+    }
+  }
+
+  items(): ReportItem[] {
+    return [...this.#items.values()].map(({ row, id, quantity, cost }) => ({
+      resource_type: METERS[row.meter].resourceType,
+      resource_id: id,
+      name: row.name,
+      meter: row.meter,
+      quantity: quantityOf(row.meter, quantity),
+      unit: METERS[row.meter].unit,
+      unit_price: priceOfNano(BigInt(row.price_nano)),
+      cost: creditsOf(cost),
+    }));
+  }
+
+  daily(): ReportDay[] {
+    return [...this.#days].sort(([a], [b]) => a - b).map(([day, costs]) => describeDay(day, costs));
+  }
+
+  #addItem(row: UsedRow, cost: bigint): void {
+    // A bucket is known by its name, also one that was deleted and made again.
+    const id = METERS[row.meter].resourceType === 'bucket' ? row.name : row.resource_id;
+    const key = JSON.stringify([row.meter, id, String(row.price_nano)]);
+    const sum = this.#items.get(key) ?? { row, id, quantity: 0n, cost: 0n };
+    sum.quantity += (BigInt(row.high) << LOW_BITS) + BigInt(row.low);
+    sum.cost += cost;
+    // Days come oldest first: it has the name that it had last.
+    sum.row = row;
+    this.#items.set(key, sum);
+  }
+}
+
+/** When the day of `ms` began, UTC. */
+function dayOf(ms: number): number {
+  return ms - (ms % DAY_MS);
+}
+
+function describeDay(day: number, costs: ReadonlyMap<Service, bigint>): ReportDay {
+  const costOf = (service: Service) => costs.get(service) ?? 0n;
+  const total = SERVICES.reduce((sum, service) => sum + costOf(service), 0n);
+  return {
+    date: formatDay(day),
+    cost: creditsOf(total),
+    compute: creditsOf(costOf('compute')),
+    storage: creditsOf(costOf('storage')),
+    egress: creditsOf(costOf('egress')),
+    databases: creditsOf(costOf('databases')),
+  };
+}
+
+/** `YYYY-MM-DD` of a number of days since 1970. */
+function formatDay(day: number): string {
+  return formatTime(day * DAY_MS).slice(0, 10);
+}
+
+type Amounts = Readonly<Record<Service | 'total' | 'written_off', Figure>>;
+
+export interface RevenueReport {
+  readonly period: { readonly from: string; readonly to: string };
+  /** `written_off` is the part of `total` that no account could pay. */
+  readonly total: Amounts;
+  readonly daily: (Amounts & { readonly date: string })[];
+}
+
+const HOUR_MS = 3_600_000;
+const WRITE_OFFS = 'system:write-offs';
+
+type Sums = Map<string, bigint>;
+
+/** By the times of the transfers; days on which nothing was booked are left out. */
+export async function revenueReport(store: ReportStore, period: Period): Promise<RevenueReport> {
+  const days = new Map<number, Sums>();
+  const all: Sums = new Map();
+  for (let from = period.from; from < period.to; from += HOUR_MS) {
+    for (const { day, side, amount_micro } of await store.revenueOf({ from, to: from + HOUR_MS })) {
+      const sums = days.get(day) ?? new Map<string, bigint>();
+      days.set(day, sums);
+      for (const each of [sums, all]) each.set(side, (each.get(side) ?? 0n) + BigInt(amount_micro));
+    }
+    // An hour of a large cloud is thousands of transfers: others get their turn.
+    if (from % DAY_MS === 0 || days.size > 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return {
+    period: { from: formatTime(period.from), to: formatTime(period.to) },
+    total: describe(all),
+    daily: [...days]
+      .sort(([a], [b]) => a - b)
+      .map(([day, sums]) => ({ date: formatDay(day), ...describe(sums) })),
+  };
+}
+
+function describe(sums: Sums): Amounts {
+  const of = (service: Service) => sums.get(`system:revenue-${service}`) ?? 0n;
+  return {
+    compute: creditsOf(of('compute')),
+    storage: creditsOf(of('storage')),
+    egress: creditsOf(of('egress')),
+    databases: creditsOf(of('databases')),
+    total: creditsOf(SERVICES.reduce((sum, service) => sum + of(service), 0n)),
+    written_off: creditsOf(-(sums.get(WRITE_OFFS) ?? 0n)),
+  };
+}

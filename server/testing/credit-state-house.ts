@@ -1,0 +1,146 @@
+/** How accounts stand, on a real database, with machines that billing stops and starts. For tests. */
+import assert from 'node:assert/strict';
+import {
+  type AccountStops,
+  Standing,
+  type StandingDeps,
+  type StopCause,
+} from '../billing/credit/credit-state.ts';
+import { StandingStore } from '../billing/credit/credit-store.ts';
+import { transferStatements } from '../billing/ledger/ledger.ts';
+import { eventStatements } from '../webhooks/events.ts';
+import { type BillingHouse, openBillingHouse } from './billing-house.ts';
+
+export const SECOND = 1000;
+export const HOUR = 3_600_000;
+export const GRACE = HOUR;
+/** An hour of p3.2xlarge. */
+export const PRICE = 3_060_000n;
+
+export const vm = (id: string, account = 1) => ({
+  vm_id: id,
+  account_id: account,
+  name: id,
+  instance_type: 'p3.2xlarge',
+  disk_gb: 1,
+});
+
+/** Machines as far as billing sees them: what runs, and what was stopped and is to start again. */
+class Machines implements AccountStops {
+  readonly #house: BillingHouse;
+  readonly all = new Set<string>();
+  readonly running = new Set<string>();
+  readonly stopped = new Set<string>();
+  /** Why they were to be stopped, each time. */
+  readonly stops: StopCause[] = [];
+  resumes = 0;
+
+  constructor(house: BillingHouse) {
+    this.#house = house;
+  }
+
+  async create(id: string): Promise<void> {
+    this.all.add(id);
+    await this.#house.metadata.commit(this.#house.usage.vmCreated(vm(id)));
+  }
+
+  async start(id: string): Promise<void> {
+    const { metadata, holds, usage, clock } = this.#house;
+    await metadata.commit([...(await holds.place(vm(id))), ...usage.vmStarted(vm(id), clock.now())]);
+    this.running.add(id);
+    this.stopped.delete(id);
+  }
+
+  /** As its owner does. */
+  async halt(id: string): Promise<void> {
+    const { metadata, holds, usage, clock } = this.#house;
+    await metadata.commit([...usage.vmStopped(vm(id), clock.now()), ...(await holds.release(vm(id)))]);
+    this.running.delete(id);
+  }
+
+  async stop(_accountId: number, cause: StopCause): Promise<void> {
+    this.stops.push(cause);
+    for (const id of [...this.running]) {
+      await this.halt(id);
+      if (cause !== 'account_closed') this.stopped.add(id);
+    }
+    if (cause === 'account_closed') await this.#deleteAll();
+  }
+
+  async #deleteAll(): Promise<void> {
+    for (const id of this.all) await this.#house.metadata.commit(this.#house.usage.vmDeleted(vm(id)));
+    this.all.clear();
+  }
+
+  async resume(): Promise<{ waiting: number }> {
+    this.resumes++;
+    for (const id of [...this.stopped]) await this.start(id).catch(() => {});
+    return { waiting: this.stopped.size };
+  }
+}
+
+export async function openStanding(creditsMicro: bigint) {
+  const house = await openBillingHouse({ creditsMicro });
+  const machines = new Machines(house);
+  const told: string[] = [];
+  const problems: unknown[] = [];
+  const deps: StandingDeps = {
+    ...house,
+    usage: house.usageStore,
+    store: new StandingStore(house.metadata),
+    stops: [machines],
+    graceMs: GRACE,
+    announce: (event) => {
+      told.push(`${event.type} ${event.data.state}`);
+      return eventStatements(event);
+    },
+    report: (_id, _what, error) => problems.push(error),
+  };
+  let standing = new Standing(deps);
+  standing.serve();
+  await standing.settled();
+  const tick = async () => {
+    await standing.tick();
+    await standing.settled();
+  };
+  const close = async () => {
+    assert.deepEqual(problems, []);
+    assert.equal((await house.ledger.verify()).problem, null);
+    await house.close();
+  };
+  /** Nothing in memory is left, as after a kill. */
+  const restart = (change: Partial<StandingDeps> = {}) => {
+    standing = new Standing({ ...deps, ...change });
+  };
+  const state = async () => (await house.row()).state;
+  const nudge = async () => {
+    standing.accountChanged(1);
+    await standing.settled();
+  };
+  const serveAnew = async () => {
+    restart();
+    standing.serve();
+    await standing.settled();
+  };
+  const spendAll = async () => {
+    const { credits_micro } = await house.row();
+    await house.metadata.commit(
+      transferStatements({
+        id: 'spent',
+        debit: 'account:1',
+        credit: 'system:grants',
+        code: 'test',
+        reference: 'test',
+        amountMicro: BigInt(credits_micro),
+        at: house.clock.now(),
+      }),
+    );
+  };
+  const added = async (micro: bigint) => {
+    await house.grant(1, micro);
+    standing.creditsAdded(1);
+    await standing.settled();
+  };
+  const more = { nudge, serveAnew, spendAll, store: deps.store };
+  return { ...house, ...more, deps, machines, told, tick, close, restart, state, added };
+}
