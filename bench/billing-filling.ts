@@ -1,6 +1,6 @@
 /**
  * Fills the database of a stopped cloud with what months of billing leave: a chain of transfers, windows, and
- * machines that run. The rows are those that settlements write; a million of these would take hours.
+ * machines that run. The rows are those that ratings write; a million of these would take hours.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';

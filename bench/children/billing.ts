@@ -1,6 +1,6 @@
 /**
  * Fills a database with months of billing and does with it what a cloud does: walks the ledger, checks it as
- * each minute, settles an hour of all machines, makes a report. In a process of its own, whose CPU time is
+ * each minute, rates an hour of all machines, makes a report. In a process of its own, whose CPU time is
  * measured.
  */
 
@@ -9,7 +9,7 @@ import { Prices } from '../../server/billing/catalog/prices.ts';
 import { BillingAccountStore } from '../../server/billing/credit/credit-store.ts';
 import { Checks } from '../../server/billing/ledger/checks.ts';
 import { CheckStore, ReportStore } from '../../server/billing/ledger/ledger-store.ts';
-import { Settlement } from '../../server/billing/metering/rating.ts';
+import { Rating } from '../../server/billing/metering/rating.ts';
 import { SteadyClock } from '../../server/billing/metering/steady-clock.ts';
 import { HoldStore, UsageStore } from '../../server/billing/metering/usage-store.ts';
 import { Reports } from '../../server/billing/reports/report.ts';
@@ -42,13 +42,13 @@ const prices = new Prices({ store: priceStore, clock, builtIn });
 await prices.load();
 const steady = new SteadyClock({ clock, bootId: 'bench', anchor: null });
 const stores = { usage: new UsageStore(metadata), holds: new HoldStore(metadata), accounts };
-const settlement = new Settlement({ changes: new Changes({ metadata }), clock, steady, prices, ...stores });
+const rating = new Rating({ changes: new Changes({ metadata }), clock, steady, prices, ...stores });
 const checks = new Checks({
   alarms,
   clock: systemClock,
   store: new CheckStore(metadata),
   threads,
-  settle: (accountId) => settlement.settle(accountId),
+  rateUsage: (accountId) => rating.rateUsage(accountId),
   report: (error) => {
     throw error;
   },
@@ -56,7 +56,7 @@ const checks = new Checks({
 const reports = new Reports({
   clock,
   store: new ReportStore(metadata),
-  settle: (accountId, notSince) => settlement.settle(accountId, notSince),
+  rateUsage: (accountId, notSince) => rating.rateUsage(accountId, notSince),
 });
 
 /** CPU seconds of the whole process, all threads. */
@@ -77,8 +77,8 @@ const checkCpu = await cpuOf(async () => {
 });
 clock.advance(HOUR_MS);
 let settled = 0;
-const settleCpu = await cpuOf(async () => {
-  settled = await settlement.settleAll();
+const rateCpu = await cpuOf(async () => {
+  settled = await rating.rateAll();
 });
 await checks.check();
 const times: number[] = [];
@@ -96,7 +96,7 @@ console.log(
     seconds,
     verifyCpu,
     settled,
-    settleCpu,
+    rateCpu,
     checkCpu: checkCpu / CHECKS,
     problem: problem ?? alarms.list()[0]?.detail ?? null,
   }),

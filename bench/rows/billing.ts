@@ -1,4 +1,4 @@
-/** Billing at a million transfers and ten thousand machines: the report, the walk, an hour's settlement. */
+/** Billing at a million transfers and ten thousand machines: the report, the walk, an hour's rating. */
 import { join } from 'node:path';
 import { runChild } from '../child.ts';
 import { median } from '../ratios.ts';
@@ -17,7 +17,7 @@ interface Found {
   readonly seconds: number;
   readonly verifyCpu: number;
   readonly settled: number;
-  readonly settleCpu: number;
+  readonly rateCpu: number;
   readonly checkCpu: number;
   readonly problem: string | null;
 }
@@ -37,8 +37,8 @@ async function billing({ quick, folder }: RunOptions): Promise<Row[]> {
   if (found.problem !== null) throw new Error(`the ledger is inconsistent: ${found.problem}`);
   const report = median(found.times);
   const speed = found.checked / found.seconds;
-  // An hour has one settlement of all and sixty checks.
-  const share = (found.settleCpu + 60 * found.checkCpu) / HOUR_SECONDS;
+  // An hour has one rating of all and sixty checks.
+  const share = (found.rateCpu + 60 * found.checkCpu) / HOUR_SECONDS;
   const size = formatNumber(transfers);
   return [
     {
@@ -61,7 +61,7 @@ async function billing({ quick, folder }: RunOptions): Promise<Row[]> {
       reached: `**${percent(share)}**`,
       isMet: share <= MOST_SHARE,
       detail:
-        `${found.settleCpu.toFixed(1)} s to settle ${formatNumber(found.settled)} accounts, ` +
+        `${found.rateCpu.toFixed(1)} s to rate ${formatNumber(found.settled)} accounts, ` +
         `${(found.checkCpu * 1000).toFixed(0)} ms a check`,
     },
   ];

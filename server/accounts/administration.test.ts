@@ -158,13 +158,13 @@ test('suspending oneself is refused; unknown accounts are not found', async () =
 
 test('a suspension and its end are told, and the end lets machines start again in its own commit', async () => {
   const { id } = await register();
-  const standing = () =>
+  const creditStates = () =>
     house.metadata.get('SELECT resume_due FROM billing_accounts WHERE account_id = ?', id);
   house.changed.length = 0;
   await house.administration.suspend(by(OPERATOR), { accountId: id, reason: 'x' });
-  assert.deepEqual([house.changed, await standing()], [[id], { resume_due: 0 }]);
+  assert.deepEqual([house.changed, await creditStates()], [[id], { resume_due: 0 }]);
   await house.administration.resume(UNASKED, id);
-  assert.deepEqual([house.changed, await standing()], [[id, id], { resume_due: 1 }]);
+  assert.deepEqual([house.changed, await creditStates()], [[id, id], { resume_due: 1 }]);
 });
 
 test('showing a key makes one only when there is none', async () => {

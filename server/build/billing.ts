@@ -7,12 +7,12 @@ import { PriceList } from '../billing/catalog/price-list.ts';
 import { type BuiltInPrice, Prices } from '../billing/catalog/prices.ts';
 import { Quotas } from '../billing/catalog/quotas.ts';
 import { Credit } from '../billing/credit/credit.ts';
-import { type AccountStops, Standing } from '../billing/credit/credit-state.ts';
-import { BillingAccountStore, CreditStore, StandingStore } from '../billing/credit/credit-store.ts';
+import { type AccountStops, CreditStates } from '../billing/credit/credit-state.ts';
+import { BillingAccountStore, CreditStateStore, CreditStore } from '../billing/credit/credit-store.ts';
 import { Checks } from '../billing/ledger/checks.ts';
 import { CheckStore, ReportStore } from '../billing/ledger/ledger-store.ts';
 import { Holds } from '../billing/metering/holds.ts';
-import { Settlement } from '../billing/metering/rating.ts';
+import { Rating } from '../billing/metering/rating.ts';
 import { DatabaseCharges, StorageCharges, VmCharges } from '../billing/metering/resource-charges.ts';
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
 import { Usage } from '../billing/metering/usage.ts';
@@ -74,14 +74,14 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   await prices.load();
   const holdStore = new HoldStore(metadata);
   const shared = { changes, clock, steady, prices, accounts };
-  const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
+  const rating = new Rating({ ...shared, usage: usageStore, holds: holdStore });
   const credit = new Credit({ store: new CreditStore(metadata) });
   const checks = new Checks({
     clock,
     alarms,
     threads,
     store: new CheckStore(metadata),
-    settle: (accountId) => settlement.settle(accountId),
+    rateUsage: (accountId) => rating.rateUsage(accountId),
     report: (error) => {
       if (!isAppError(error, 'shutting_down')) log.error({ err: error }, 'a check of billing failed');
     },
@@ -104,7 +104,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     prices,
     priceStore,
     usageStore,
-    settlement,
+    rating,
     holds,
     quotas,
     checks,
@@ -121,37 +121,41 @@ export type Credits = ReturnType<typeof buildCredits>;
 /** What follows when credits run out or come, or an account is suspended: needs what is stopped then. */
 export function buildCredits(billing: Billing, stops: readonly AccountStops[], graceMs: number) {
   const { clock, log, metadata, changes, usageStore: usage } = billing;
-  const standingStore = new StandingStore(metadata);
-  const standing = new Standing({
+  const creditStateStore = new CreditStateStore(metadata);
+  const creditStates = new CreditStates({
     ...billing,
     usage,
     stops,
     graceMs,
     announce: eventStatements,
-    store: standingStore,
+    store: creditStateStore,
     report: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
   });
-  const creditsAdded = (accountId: number) => standing.creditsAdded(accountId);
-  const accountChanged = (accountId: number) => standing.accountChanged(accountId);
-  const reactivation = (accountId: number) => [standingStore.resumeDue(accountId)];
+  const creditsAdded = (accountId: number) => creditStates.creditsAdded(accountId);
+  const accountChanged = (accountId: number) => creditStates.accountChanged(accountId);
+  const reactivation = (accountId: number) => [creditStateStore.resumeDue(accountId)];
   const store = new PlanStore(metadata);
   const monthly = new Monthly({ changes, clock, store, creditsAdded });
   const forAccounts = { creditsAdded, accountChanged, reactivation };
-  return { standing, monthly, forAccounts, graceMs, plans: new Plans({ ...billing, store, monthly }) };
+  return { creditStates, monthly, forAccounts, graceMs, plans: new Plans({ ...billing, store, monthly }) };
 }
 
 const MINUTE_MS = 60_000;
 
 /** Begins to charge and to look; only a server does. */
-export function startBilling(billing: Billing, { standing, monthly, graceMs }: Credits, jobs: Jobs): void {
-  const { flush, settlement, checks } = billing;
+export function startBilling(
+  billing: Billing,
+  { creditStates, monthly, graceMs }: Credits,
+  jobs: Jobs,
+): void {
+  const { flush, rating, checks } = billing;
   checks.startVerification();
-  standing.serve();
+  creditStates.serve();
   jobs.every('write the charged time down', MINUTE_MS, flush);
-  jobs.every('charge what is used', MINUTE_MS, () => settlement.settleHour());
+  jobs.every('charge what is used', MINUTE_MS, () => rating.rateHour());
   jobs.every('check billing', MINUTE_MS, () => checks.check());
   // A short grace is to be noticed when it is over.
-  jobs.every('look at credits', Math.min(graceMs, MINUTE_MS), () => standing.tick());
+  jobs.every('look at credits', Math.min(graceMs, MINUTE_MS), () => creditStates.tick());
   jobs.every('give the credits of plans', MINUTE_MS, () => monthly.tick());
 }
 
@@ -161,21 +165,21 @@ export function buildReports(billing: Billing) {
     prices,
     priceStore,
     usageStore: usage,
-    settlement,
+    rating,
     checks,
     clock,
     metadata,
     changes,
   } = billing;
   const store = new ReportStore(metadata);
-  const settle = (accountId: number, notSince: number) => settlement.settle(accountId, notSince);
+  const rateUsage = (accountId: number, notSince: number) => rating.rateUsage(accountId, notSince);
   return {
     clock,
     checks,
-    reports: new Reports({ store, clock, settle }),
+    reports: new Reports({ store, clock, rateUsage }),
     ledgerReports: new LedgerReports({ store }),
     priceList: new PriceList({ prices, accounts, changes, clock, reports: store, priceStore }),
-    estimate: (accountId: number) => estimate({ accounts, usage, prices, clock, settle }, accountId),
+    estimate: (accountId: number) => estimate({ accounts, usage, prices, clock, rateUsage }, accountId),
     revenue: (period: Period) => revenueReport(store, period),
   };
 }

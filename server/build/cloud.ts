@@ -79,7 +79,7 @@ export interface Cloud {
   /** Begins what only a server does, and no operator's command: looking after machines. */
   serve(): void;
   /** Resolves when no call that was answered before its end still runs; after `ms` at the latest. */
-  settle(ms: number): Promise<void>;
+  drain(ms: number): Promise<void>;
   /** Virtual machines that run now. */
   countRunning(): Promise<number>;
   /** See PostgresqlEngine.upgrade(). */
@@ -149,7 +149,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     storage.scrubber.stop();
     webhooks.sweeper.stop();
     await jobs.stop();
-    await credits.standing.settled();
+    await credits.creditStates.settled();
     await base.threads.close();
     await billing.checks.close();
     await webhooks.dispatcher.close();
@@ -168,7 +168,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     addresses,
     close,
     setupLinks: accounts.setupLinks,
-    settle: (ms) => operations.settle(ms),
+    drain: (ms) => operations.drain(ms),
     upgradePostgresql: () => parts.engines.postgresql.upgrade(),
     countRunning: () => compute.countRunning(),
     serve: () => startDomains(options, parts, jobs),

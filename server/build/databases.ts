@@ -186,11 +186,11 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, answers };
   const databases = new Databases(parts);
   const creation = new Creation(parts);
-  const settleSoon = (databaseId: string) => supervisor.settleSoon(databaseId);
+  const reconcileSoon = (databaseId: string) => supervisor.reconcileSoon(databaseId);
   const refill = new Refill(parts);
-  const removal = new Removal({ ...parts, refill, settleSoon });
+  const removal = new Removal({ ...parts, refill, reconcileSoon });
   const supervisor = new DatabaseSupervisor({ ...parts, creation, removal, refill });
-  const accountStops = new AccountStops({ ...parts, settleSoon });
+  const accountStops = new AccountStops({ ...parts, reconcileSoon });
   const samples = new SamplesStore(metadata, DATABASE_SAMPLES);
   const sampler = new Sampler({ ...parts, samples });
   const metrics = new Metrics({ ...parts, samples, sampler });

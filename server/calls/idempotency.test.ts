@@ -26,7 +26,7 @@ const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
 
 async function first(key: string, fingerprint = 'print'): Promise<void> {
   const attempt = await open().begin(name(key));
-  assert.equal(attempt.settle(fingerprint), undefined);
+  assert.equal(attempt.bindRequest(fingerprint), undefined);
   await attempt.complete(ANSWER);
   attempt.end();
 }
@@ -37,7 +37,7 @@ const isCode = (code: 'idempotency_in_flight' | 'idempotency_mismatch') => (erro
 test('the first answer is replayed, also after a restart', async () => {
   await first('a');
   const attempt = await open().begin(name('a'));
-  const { status, body } = attempt.settle('print') ?? assert.fail('not known');
+  const { status, body } = attempt.bindRequest('print') ?? assert.fail('not known');
   assert.deepEqual({ status, body }, ANSWER);
   attempt.end();
 });
@@ -57,7 +57,7 @@ test('what was asked is not to be read in what is stored', async () => {
 test('another request under the same key is refused; of another key, route or credential it is new', async () => {
   await first('b');
   const again = await open().begin(name('b'));
-  assert.throws(() => again.settle('another'), isCode('idempotency_mismatch'));
+  assert.throws(() => again.bindRequest('another'), isCode('idempotency_mismatch'));
   again.end();
   const others = [
     name('b2'),
@@ -67,7 +67,7 @@ test('another request under the same key is refused; of another key, route or cr
   ];
   for (const other of others) {
     const attempt = await open().begin(other);
-    assert.equal(attempt.settle('another'), undefined);
+    assert.equal(attempt.bindRequest('another'), undefined);
     attempt.end();
   }
 });
@@ -78,24 +78,24 @@ test('while the first runs the second is refused, and let in when it has ended w
   await assert.rejects(idempotency.begin(name('c')), isCode('idempotency_in_flight'));
   running.end();
   const second = await idempotency.begin(name('c'));
-  assert.equal(second.settle('print'), undefined);
+  assert.equal(second.bindRequest('print'), undefined);
   second.end();
 });
 
 test('the receipt is stored with the effect or not at all', async () => {
   const attempt = await open().begin(name('d'));
-  attempt.settle('print');
+  attempt.bindRequest('print');
   const failing = { sql: 'UPDATE accounts SET plan = plan WHERE id = -1', params: [], expectChanges: 1 };
   await assert.rejects(house.metadata.commit([...attempt.receipt(ANSWER), failing]));
   attempt.end();
   const again = await open().begin(name('d'));
-  assert.equal(again.settle('print'), undefined);
+  assert.equal(again.bindRequest('print'), undefined);
   await house.metadata.commit(again.receipt(ANSWER));
   // Recorded with the effect: there is nothing left to store.
   await again.complete({ status: 500, body: 'other' });
   again.end();
   const third = await open().begin(name('d'));
-  assert.equal(third.settle('print')?.body, ANSWER.body);
+  assert.equal(third.bindRequest('print')?.body, ANSWER.body);
   third.end();
 });
 
@@ -110,11 +110,11 @@ test('after 24 hours the key is free again, swept or not', async () => {
   await first('f');
   house.clock.advance(IDEMPOTENCY_TTL_MS - 1);
   const early = await open().begin(name('f'));
-  assert.ok(early.settle('print'));
+  assert.ok(early.bindRequest('print'));
   early.end();
   house.clock.advance(1);
   const late = await open().begin(name('f'));
-  assert.equal(late.settle('another'), undefined);
+  assert.equal(late.bindRequest('another'), undefined);
   await late.complete(ANSWER);
   late.end();
   house.clock.advance(1000);
@@ -146,7 +146,7 @@ test("an account's oldest answers go when it has too many, and nobody else's", a
   const bounded = open(5);
   const keep = async (who: Principal, key: string) => {
     const attempt = await bounded.begin({ ...name(key), caller: who });
-    attempt.settle('print');
+    attempt.bindRequest('print');
     await attempt.complete(ANSWER);
     attempt.end();
     house.clock.advance(1);

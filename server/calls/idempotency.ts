@@ -147,7 +147,7 @@ export class Attempt {
   }
 
   /** The request is known, so that an answer may be stored for it. */
-  get isSettled(): boolean {
+  get isBound(): boolean {
     return this.#fingerprint !== undefined;
   }
 
@@ -159,7 +159,7 @@ export class Attempt {
    * The stored answer to the same request, if any; `fingerprint` is one line. Throws `idempotency_mismatch`
    * when the request differs.
    */
-  settle(fingerprint: string): StoredAnswer | undefined {
+  bindRequest(fingerprint: string): StoredAnswer | undefined {
     this.#fingerprint = fingerprint;
     if (this.#known && this.#known.fingerprint !== fingerprint) {
       throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used with a different request');
@@ -169,7 +169,7 @@ export class Attempt {
 
   /** To be part of the commit that has the effect. */
   receipt(answer: StoredAnswer): Statement[] {
-    if (this.#fingerprint === undefined) throw new Error('settle() comes before receipt()');
+    if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before receipt()');
     this.#recorded = true;
     const { clock, sealer, store, maxKept } = this.#deps;
     const text = `${this.#fingerprint}\n${answer.body}`;

@@ -107,7 +107,7 @@ test('one that cannot be stored is not begun', async () => {
   };
   await assert.rejects(operations.begin(ann, 'createBucket', also));
   await assert.rejects(operations.find(ann, id, NOW), { code: 'operation_not_found' });
-  await operations.settle(60_000); // at once: nothing runs
+  await operations.drain(60_000); // at once: nothing runs
 });
 
 test('an end that cannot be stored is told of, and called interrupted', async () => {
@@ -146,10 +146,10 @@ test('a stop ends the waiting, begins nothing more, and waits for what runs', as
   const operations = open();
   const { id, work } = await running(operations);
   const waiting = operations.find(ann, id, { ...NOW, ms: 3_600_000 });
-  await operations.settle(20);
+  await operations.drain(20);
   assert.equal((await waiting).state, 'running');
   await assert.rejects(operations.begin(ann, 'createBucket', none), { code: 'shutting_down' });
-  const settled = operations.settle(3_600_000);
+  const settled = operations.drain(3_600_000);
   work.resolve(ANSWER);
   await settled;
   assert.equal((await operations.find(ann, id, NOW)).state, 'ended');

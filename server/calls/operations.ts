@@ -111,7 +111,7 @@ export class Operations {
   }
 
   /** Takes no more and ends all waiting. Resolves when nothing runs, but after `ms` at the latest. */
-  async settle(ms: number): Promise<void> {
+  async drain(ms: number): Promise<void> {
     this.#stopping.abort();
     const done = new AbortController();
     const late = sleep(ms, undefined, { signal: done.signal }).catch(() => {});

@@ -138,7 +138,7 @@ async function stop(cloud: Cloud, control: Server): Promise<number> {
     cloud.api.close(),
     cloud.data.close(),
     new Promise((resolve) => control.close(resolve)),
-    cloud.settle(STOP_SECONDS * 1000),
+    cloud.drain(STOP_SECONDS * 1000),
   ]);
   clearTimeout(cut);
   clearInterval(sweep);

@@ -74,11 +74,11 @@ test('those of a closed account go for good, the deleted ones with their last du
   const { house, cloud, ada } = await open(t);
   const [live, kept] = [await newDatabase(cloud, ada), await newDatabase(cloud, ada)];
   await cloud.removal.remove(ada, kept);
-  await cloud.supervisor.settle(kept);
+  await cloud.supervisor.reconcile(kept);
   assert.equal((await cloud.kept.list()).length, 1);
   await cloud.accountStops.stop(ada.principal.accountId, 'account_closed');
   for (const id of [live, kept]) {
-    await cloud.supervisor.settle(id);
+    await cloud.supervisor.reconcile(id);
     assert.equal(await house.store.find(id), undefined);
   }
   assert.deepEqual(await cloud.kept.list(), []);
@@ -102,7 +102,7 @@ test('the end of an account ends long work on its databases', async (t) => {
   await forking.promise;
   await cloud.accountStops.stop(ada.principal.accountId, 'account_closed');
   await refused;
-  await cloud.supervisor.settle(id);
+  await cloud.supervisor.reconcile(id);
   assert.equal(house.disk.databases.size, 0);
 });
 

@@ -14,7 +14,7 @@ export interface AccountStopsDeps {
   readonly billing: Pick<DatabaseBilling, 'deleted'>;
   readonly turns: Pick<DatabaseTurns, 'alone' | 'interrupt'>;
   /** Has the rest of a deletion done, without waiting for it. */
-  readonly settleSoon: (databaseId: string) => void;
+  readonly reconcileSoon: (databaseId: string) => void;
   readonly report: (databaseId: string, what: string, error: unknown) => void;
 }
 
@@ -63,7 +63,7 @@ export class AccountStops {
   }
 
   async #removeAll(accountId: number): Promise<void> {
-    const { lifecycle, billing, settleSoon } = this.#deps;
+    const { lifecycle, billing, reconcileSoon } = this.#deps;
     await this.#each(accountId, async (row) => {
       if (row.state === 'deleting' && row.deletes_at === null) return;
       const wanted = { state: 'deleting', deletes_at: null, kept_dump_bytes: null } as const;
@@ -71,7 +71,7 @@ export class AccountStops {
       await lifecycle.commit(row, wanted, {
         also: (change) => change.addAll(isLive ? billing.deleted(row) : []),
       });
-      settleSoon(row.database_id);
+      reconcileSoon(row.database_id);
     });
   }
 

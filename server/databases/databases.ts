@@ -80,14 +80,14 @@ export class Databases {
         ...(sizeLimitBytes === undefined ? {} : stateWithLimit(row, sizeLimitBytes)),
       };
       const answer = await answers.present({ ...row, ...wanted });
-      const isSettled = row.applied === row.generation && wanted.size_limit_bytes === row.size_limit_bytes;
-      const applied = isSettled ? row.generation + 1 : row.applied;
+      const isApplied = row.applied === row.generation && wanted.size_limit_bytes === row.size_limit_bytes;
+      const applied = isApplied ? row.generation + 1 : row.applied;
       const refused = (reason: string) =>
         reason === 'unique' ? databaseExists(wanted.name) : writeConflict();
       const also = (change: Change) => change.addAll(billing.renamed({ ...row, ...wanted }));
       const how = { refused, also, recorded: { call, answer } };
       const changed = await lifecycle.commit(row, { ...wanted, applied }, how);
-      if (!isSettled) await this.#applySoon(changed);
+      if (!isApplied) await this.#applySoon(changed);
       return answer;
     });
   }

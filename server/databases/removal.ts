@@ -40,7 +40,7 @@ export interface RemovalDeps {
   /** How long a last dump is kept; 0: there is none. */
   readonly keepMs: number;
   /** Has the rest of a deletion done, without waiting for it. */
-  readonly settleSoon: (databaseId: string) => void;
+  readonly reconcileSoon: (databaseId: string) => void;
   readonly report: (databaseId: string, what: string, error: unknown) => void;
 }
 
@@ -66,7 +66,7 @@ export class Removal {
       if (isUndone) return answers.present({ ...seen, state: 'deleting' });
       return this.#delete(call, await owned.findLive(call.principal, databaseId));
     });
-    this.#deps.settleSoon(databaseId);
+    this.#deps.reconcileSoon(databaseId);
     return answer;
   }
 
@@ -92,7 +92,7 @@ export class Removal {
         return await this.#bringBack(call, { row, name: newName, engine });
       });
     } catch (error) {
-      this.#deps.settleSoon(databaseId);
+      this.#deps.reconcileSoon(databaseId);
       throw error;
     }
   }

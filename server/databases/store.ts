@@ -84,7 +84,7 @@ export class DatabaseStore {
   }
 
   /** Whose engine is not yet, or perhaps not, as the row says, and deleted ones whose time is up. */
-  listUnsettled(now: number): Awaitable<DatabaseRow[]> {
+  listUnapplied(now: number): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases
        WHERE (applied <> generation OR state IN ('creating', 'deleting'))

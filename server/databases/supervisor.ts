@@ -62,19 +62,19 @@ export class DatabaseSupervisor {
   /** Settles all that was left half-way. What fails is reported, and done later. */
   async check(): Promise<void> {
     try {
-      await this.#settleAll(await this.#deps.store.listUnsettled(this.#deps.clock.now()));
+      await this.#reconcileAll(await this.#deps.store.listUnapplied(this.#deps.clock.now()));
     } catch (error) {
       this.#deps.report('', 'databases could not be looked after', error);
     }
   }
 
-  /** As settle(), without waiting for it. */
-  settleSoon(databaseId: string): void {
-    void this.settle(databaseId);
+  /** As reconcile(), without waiting for it. */
+  reconcileSoon(databaseId: string): void {
+    void this.reconcile(databaseId);
   }
 
   /** Brings the engine in line with what the row says by the time of its turn. Never rejects. */
-  async settle(databaseId: string): Promise<void> {
+  async reconcile(databaseId: string): Promise<void> {
     const { turns, store, report } = this.#deps;
     if (turns.isClosing) return;
     try {
@@ -112,11 +112,11 @@ export class DatabaseSupervisor {
     await this.#removeOld(found);
   }
 
-  async #settleAll(rows: readonly DatabaseRow[]): Promise<void> {
+  async #reconcileAll(rows: readonly DatabaseRow[]): Promise<void> {
     const { clock, turns } = this.#deps;
     const isDue = (id: string) => (this.#failures.get(id)?.again ?? 0) <= clock.monotonic();
     await eachOf(rows, AT_ONCE, async ({ database_id: id }) => {
-      if (!turns.isBusy(id) && isDue(id)) await this.settle(id);
+      if (!turns.isBusy(id) && isDue(id)) await this.reconcile(id);
     });
   }
 

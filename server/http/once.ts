@@ -47,7 +47,7 @@ export async function once(
   const identify = (content: unknown) => {
     const text = JSON.stringify(content) ?? '';
     const fingerprint = createHash('sha256').update(`${where}\n${text}`).digest('hex');
-    const stored = attempt.settle(fingerprint);
+    const stored = attempt.bindRequest(fingerprint);
     if (stored) throw new Replay(stored);
   };
   const receipt: Receipt = (answer) => attempt.receipt({ status, body: JSON.stringify(answer) });
@@ -98,7 +98,7 @@ export function isDecision({ code }: AppError): boolean {
 }
 
 async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: string): Promise<void> {
-  if (!attempt.isSettled) return; // an upload that was refused before it was read
+  if (!attempt.isBound) return; // an upload that was refused before it was read
   const problem = toProblem(refusal, requestId);
   try {
     await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });

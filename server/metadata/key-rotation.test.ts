@@ -99,7 +99,7 @@ test('every sealed column is sealed anew and the old key is gone', async (t) => 
   await metadata.commit(rowsOf(keys));
   assert.equal(await store.holdsSealedValues(), true);
   const old = keys.currentId;
-  const rotation = await rotateMasterKey({ metadata, keys, settleMs: 0 });
+  const rotation = await rotateMasterKey({ metadata, keys, waitMs: 0 });
   assert.notEqual(rotation.keyId, old);
   assert.deepEqual(rotation.retiredIds, [old]);
   assert.equal(rotation.resealed, ROWS + 100 + 75 + ROWS + ROWS + 75 + 112);
@@ -118,7 +118,7 @@ test('rows added, changed and removed during a rotation end right', async (t) =>
   const rotation = rotateMasterKey({
     metadata,
     keys,
-    settleMs: 200,
+    waitMs: 200,
     onProgress: () => {
       const i = step++;
       const context = `secret:s${i}`;
@@ -153,7 +153,7 @@ test('a value changed between reading and storing keeps what was written last', 
       return metadata.commit(statements);
     },
   };
-  await rotateMasterKey({ metadata: racing, keys, settleMs: 0 });
+  await rotateMasterKey({ metadata: racing, keys, waitMs: 0 });
   const row = metadata.get<{ sealed: Uint8Array }>("SELECT sealed FROM secrets WHERE name = 's0'");
   assert.equal(keys.unseal(row?.sealed ?? new Uint8Array(), 'secret:s0').toString(), 'mine');
 });
@@ -178,7 +178,7 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
       let batches = 0;
       const die = () => process.kill(process.pid, 'SIGKILL');
       if (${killAfter} === 7) keys.retire = die;
-      await rotateMasterKey({ metadata, keys, settleMs: 0, onProgress: () => {
+      await rotateMasterKey({ metadata, keys, waitMs: 0, onProgress: () => {
         if (batches++ === ${killAfter === 7 ? -1 : 0}) die();
       } });
       die();`;
@@ -194,7 +194,7 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
   }
   const last = MasterKeys.open({ dataDir, mayCreate: false });
   const again = await openMetadata(dataDir);
-  const { retiredIds } = await rotateMasterKey({ metadata: again, keys: last, settleMs: 0 });
+  const { retiredIds } = await rotateMasterKey({ metadata: again, keys: last, waitMs: 0 });
   assert.deepEqual(retiredIds, [keys.currentId]);
   assert.deepEqual([...(await keysInUse(again, last))], [first]);
   await again.close();
@@ -209,7 +209,7 @@ test('a secret is made once, whoever asks, and kept', async (t) => {
   assert.deepEqual(all[1], all[0]);
   assert.deepEqual(all[2], all[0]);
   assert.notDeepEqual(all[3], all[0]);
-  await rotateMasterKey({ metadata, keys, settleMs: 0 });
+  await rotateMasterKey({ metadata, keys, waitMs: 0 });
   const later = new Secrets({ metadata, keys: MasterKeys.open({ dataDir, mayCreate: false }) });
   assert.deepEqual(await later.get('cdn'), all[0]);
 });

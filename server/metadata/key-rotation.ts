@@ -18,7 +18,7 @@ export interface KeyRotationDeps {
    * How long to wait, ms, before the pass that decides, for requests that sealed a value under the old key
    * and have not called commit with it yet. 0 is safe only when no request runs. Default 10 seconds.
    */
-  readonly settleMs?: number;
+  readonly waitMs?: number;
   /** Called after each batch with the number of values sealed anew so far. */
   readonly onProgress?: (resealed: number) => void;
 }
@@ -31,7 +31,7 @@ export interface KeyRotation {
 }
 
 const BATCH_ROWS = 100;
-const SETTLE_MS = 10_000;
+const WAIT_MS = 10_000;
 
 /** Rotates the master key, or ends a rotation that was interrupted. Resolves when the old keys are gone. */
 export async function rotateMasterKey(deps: KeyRotationDeps): Promise<KeyRotation> {
@@ -39,7 +39,7 @@ export async function rotateMasterKey(deps: KeyRotationDeps): Promise<KeyRotatio
   if (keys.ids().length === 1) keys.addKey();
   const resealer = new Resealer(deps);
   await resealer.untilClean();
-  await delay(deps.settleMs ?? SETTLE_MS);
+  await delay(deps.waitMs ?? WAIT_MS);
   // Commits are stored in order: behind this one there is none left from before.
   await deps.metadata.commit([]);
   await resealer.untilClean();

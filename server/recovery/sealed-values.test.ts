@@ -39,14 +39,14 @@ test('all values open with the keys of the same moment, also after two rotations
   const { keys, metadata, copyOfKeys } = await newCloud(t);
   for (let rotation = 0; rotation < 3; rotation++) {
     assert.deepEqual(await trySealedValues(metadata, copyOfKeys(), never), []);
-    await rotateMasterKey({ metadata, keys, settleMs: 0 });
+    await rotateMasterKey({ metadata, keys, waitMs: 0 });
   }
 });
 
 test('keys of before a rotation are refused, naming the key that is missing', async (t) => {
   const { keys, metadata, copyOfKeys } = await newCloud(t);
   const old = copyOfKeys();
-  await rotateMasterKey({ metadata, keys, settleMs: 0 });
+  await rotateMasterKey({ metadata, keys, waitMs: 0 });
   await assert.rejects(trySealedValues(metadata, old, never), (error) => {
     assert.ok(isAppError(error, 'data_corrupted'));
     assert.match(error.message, new RegExp(`no key ${keys.currentId}, under which secret:s0 is sealed`));

@@ -14,7 +14,7 @@ import { Sessions } from '../accounts/sessions.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
-import { StandingStore } from '../billing/credit/credit-store.ts';
+import { CreditStateStore } from '../billing/credit/credit-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -97,7 +97,7 @@ export async function openAccountHouse(options: AccountHouseOptions = {}) {
       authenticator,
       transfer,
       accountChanged,
-      reactivation: (accountId) => [new StandingStore(metadata).resumeDue(accountId)],
+      reactivation: (accountId) => [new CreditStateStore(metadata).resumeDue(accountId)],
     }),
     async close() {
       await metadata.close();

@@ -7,7 +7,7 @@ import { type BuiltInPrice, Prices } from '../billing/catalog/prices.ts';
 import { BillingAccountStore } from '../billing/credit/credit-store.ts';
 import { Ledger, transferStatements } from '../billing/ledger/ledger.ts';
 import { Holds } from '../billing/metering/holds.ts';
-import { Settlement } from '../billing/metering/rating.ts';
+import { Rating } from '../billing/metering/rating.ts';
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
 import { Usage } from '../billing/metering/usage.ts';
 import { HoldStore, UsageStore } from '../billing/metering/usage-store.ts';
@@ -41,7 +41,7 @@ export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
   const prices = new Prices({ store: priceStore, clock, builtIn: TEST_PRICES });
   const usage = new Usage({ store: usageStore, steady });
   const shared = { changes: new Changes({ metadata }), clock, steady, prices, accounts };
-  const settlement = new Settlement({ ...shared, usage: usageStore, holds: holdStore });
+  const rating = new Rating({ ...shared, usage: usageStore, holds: holdStore });
   const holds = new Holds({ ...shared, store: holdStore });
   const ledger = new Ledger({ metadata });
   const addAccount = async (micro: bigint): Promise<number> => {
@@ -87,7 +87,7 @@ export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
     holdStore,
     holds,
     priceStore,
-    settlement,
+    rating,
     ledger,
     addAccount,
     grant,

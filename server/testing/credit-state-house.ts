@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import {
   type AccountStops,
-  Standing,
-  type StandingDeps,
+  CreditStates,
+  type CreditStatesDeps,
   type StopCause,
 } from '../billing/credit/credit-state.ts';
-import { StandingStore } from '../billing/credit/credit-store.ts';
+import { CreditStateStore } from '../billing/credit/credit-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { type BillingHouse, openBillingHouse } from './billing-house.ts';
@@ -79,15 +79,15 @@ class Machines implements AccountStops {
   }
 }
 
-export async function openStanding(creditsMicro: bigint) {
+export async function openCreditStates(creditsMicro: bigint) {
   const house = await openBillingHouse({ creditsMicro });
   const machines = new Machines(house);
   const told: string[] = [];
   const problems: unknown[] = [];
-  const deps: StandingDeps = {
+  const deps: CreditStatesDeps = {
     ...house,
     usage: house.usageStore,
-    store: new StandingStore(house.metadata),
+    store: new CreditStateStore(house.metadata),
     stops: [machines],
     graceMs: GRACE,
     announce: (event) => {
@@ -96,12 +96,12 @@ export async function openStanding(creditsMicro: bigint) {
     },
     report: (_id, _what, error) => problems.push(error),
   };
-  let standing = new Standing(deps);
-  standing.serve();
-  await standing.settled();
+  let creditStates = new CreditStates(deps);
+  creditStates.serve();
+  await creditStates.settled();
   const tick = async () => {
-    await standing.tick();
-    await standing.settled();
+    await creditStates.tick();
+    await creditStates.settled();
   };
   const close = async () => {
     assert.deepEqual(problems, []);
@@ -109,18 +109,18 @@ export async function openStanding(creditsMicro: bigint) {
     await house.close();
   };
   /** Nothing in memory is left, as after a kill. */
-  const restart = (change: Partial<StandingDeps> = {}) => {
-    standing = new Standing({ ...deps, ...change });
+  const restart = (change: Partial<CreditStatesDeps> = {}) => {
+    creditStates = new CreditStates({ ...deps, ...change });
   };
   const state = async () => (await house.row()).state;
   const nudge = async () => {
-    standing.accountChanged(1);
-    await standing.settled();
+    creditStates.accountChanged(1);
+    await creditStates.settled();
   };
   const serveAnew = async () => {
     restart();
-    standing.serve();
-    await standing.settled();
+    creditStates.serve();
+    await creditStates.settled();
   };
   const spendAll = async () => {
     const { credits_micro } = await house.row();
@@ -138,8 +138,8 @@ export async function openStanding(creditsMicro: bigint) {
   };
   const added = async (micro: bigint) => {
     await house.grant(1, micro);
-    standing.creditsAdded(1);
-    await standing.settled();
+    creditStates.creditsAdded(1);
+    await creditStates.settled();
   };
   const more = { nudge, serveAnew, spendAll, store: deps.store };
   return { ...house, ...more, deps, machines, told, tick, close, restart, state, added };

@@ -126,7 +126,7 @@ export class DeliveryStore {
   }
 
   /** Refuses when that was done before. */
-  settleEvent(id: number): Statement {
+  resolveEvent(id: number): Statement {
     return {
       sql: 'UPDATE webhook_events SET is_pending = 0 WHERE id = ? AND is_pending = 1',
       params: [id],
@@ -144,7 +144,7 @@ export class DeliveryStore {
   }
 
   /** An event that goes to one webhook only, which gets it by a delivery of the same commit. */
-  insertSettledEvent(event: WrittenEvent): Statement {
+  insertResolvedEvent(event: WrittenEvent): Statement {
     return {
       sql: `INSERT INTO webhook_events (event_id, account_id, type, body, is_pending, at)
             VALUES (?, ?, ?, ?, 0, ?)`,
@@ -173,7 +173,7 @@ export class DeliveryStore {
   }
 
   /** After an attempt. Refuses when it was replayed, given up or removed meanwhile. */
-  settle(before: DeliveryRow, after: Pick<DeliveryRow, 'state' | 'reason' | 'next_at'>): Statement {
+  resolve(before: DeliveryRow, after: Pick<DeliveryRow, 'state' | 'reason' | 'next_at'>): Statement {
     return {
       sql: `UPDATE webhook_deliveries SET state = ?, reason = ?, next_at = ?, tries = tries + 1
             WHERE id = ? AND state = 'pending' AND tries = ?`,

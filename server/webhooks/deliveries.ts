@@ -66,7 +66,7 @@ export class Deliveries {
       created_at: at,
     };
     return changes.run(call, (change) => {
-      const stored = change.add(deliveryStore.insertSettledEvent(event));
+      const stored = change.add(deliveryStore.insertResolvedEvent(event));
       const delivery = { deliveryId: row.delivery_id, webhook: webhook.id, event: stored, failed: null, at };
       change.add(deliveryStore.insertDelivery(delivery), webhookNotFound);
       change.after(wake);

@@ -135,7 +135,7 @@ export class Dispatcher {
       listeners.set(event.account_id, found);
       const wanting = found.filter((one) => hears(one, event.type));
       const isWanted = wanting.length > 0;
-      statements.push(isWanted ? deliveryStore.settleEvent(event.id) : deliveryStore.dropEvent(event.id));
+      statements.push(isWanted ? deliveryStore.resolveEvent(event.id) : deliveryStore.dropEvent(event.id));
       for (const webhook of wanting) {
         const failed = webhook.is_enabled === 1 ? null : DISABLED;
         const deliveryId = newId('dlv', clock);
@@ -236,7 +236,7 @@ export class Dispatcher {
     ];
     if (isSuccess(result)) {
       const delivered = { state: 'delivered', reason: null, next_at: null } as const;
-      return [deliveryStore.settle(row, delivered), ...attempt, webhookStore.noteSuccess(row.webhook)];
+      return [deliveryStore.resolve(row, delivered), ...attempt, webhookStore.noteSuccess(row.webhook)];
     }
     const now = clock.now();
     const over = whyOver(row, { status, now });
@@ -249,7 +249,7 @@ export class Dispatcher {
         ? ({ state: 'failed', reason: over === null ? null : DISABLED, next_at: null } as const)
         : ({ state: 'pending', reason: null, next_at: now + delay } as const);
     return [
-      ...[deliveryStore.settle(row, after), ...attempt, webhookStore.noteFailure(row.webhook, at)],
+      ...[deliveryStore.resolve(row, after), ...attempt, webhookStore.noteFailure(row.webhook, at)],
       ...(over === null
         ? []
         : [webhookStore.disable(row.webhook, over), deliveryStore.giveUpOn(row.webhook, DISABLED)]),

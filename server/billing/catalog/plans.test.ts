@@ -102,7 +102,7 @@ test('what was used before a change of plan is charged by the plan of before', a
   clock.advance(3_600_000);
   await plans.setTerms(UNASKED, 1, { plan: 'gift' });
   clock.advance(3_600_000);
-  await house.settlement.settle(1);
+  await house.rating.rateUsage(1);
   assert.equal(await credits(), 6.94);
 });
 

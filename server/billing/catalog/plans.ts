@@ -6,7 +6,7 @@ import type { Statement } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { transferStatements } from '../ledger/ledger.ts';
-import type { Settlement } from '../metering/rating.ts';
+import type { Rating } from '../metering/rating.ts';
 import type { AccountQuotas, AccountTerms, NewPlan, Plan, PlanChange, TermsChange } from '../schema.ts';
 import type { DueRow, PlanRow, PlanStore } from './catalog-store.ts';
 import { type Limits, QUOTAS, type Quotas } from './quotas.ts';
@@ -19,7 +19,7 @@ export interface PlansDeps {
   readonly clock: Clock;
   readonly store: PlanStore;
   readonly quotas: Quotas;
-  readonly settlement: Settlement;
+  readonly rating: Rating;
   readonly monthly: Monthly;
 }
 
@@ -101,11 +101,11 @@ export class Plans {
    * is charged by the plan of before. Throws `account_not_found`, `plan_not_found`.
    */
   async setTerms(call: Recorder, accountId: number, input: TermsChange): Promise<AccountTerms> {
-    const { changes, store, quotas, settlement, monthly } = this.#deps;
+    const { changes, store, quotas, rating, monthly } = this.#deps;
     if ((await store.planOf(accountId)) === undefined) throw accountNotFound();
     if (input.plan !== undefined) {
       await this.#find(input.plan);
-      await settlement.settle(accountId);
+      await rating.rateUsage(accountId);
     }
     const answer = await changes.run(call, async (change) => {
       const plan = input.plan === undefined ? undefined : await this.#find(input.plan);

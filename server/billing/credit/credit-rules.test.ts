@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { eventOf, hoursLeft, type StandingFacts, standingOf } from './credit.ts';
+import { type CreditFacts, creditStateOf, eventOf, hoursLeft } from './credit.ts';
 import type { BillingState } from './credit-store.ts';
 
 const STATES: readonly BillingState[] = ['ok', 'low', 'critical', 'grace', 'suspended'];
@@ -9,7 +9,7 @@ const STATES: readonly BillingState[] = ['ok', 'low', 'critical', 'grace', 'susp
 const BURN = 1_000_000_000n;
 const CREDIT = 1_000_000n;
 
-const facts = (state: BillingState, change: Partial<StandingFacts> = {}): StandingFacts => ({
+const facts = (state: BillingState, change: Partial<CreditFacts> = {}): CreditFacts => ({
   state,
   freeMicro: 0n,
   burnNano: BURN,
@@ -30,10 +30,10 @@ test('the forecast decides between ok, low and critical, to the micro-credit', (
   for (const state of ['ok', 'low', 'critical'] as const) {
     for (const [freeMicro, after] of table) {
       for (const isToppedUp of [false, true]) {
-        assert.equal(standingOf(facts(state, { freeMicro, isToppedUp })), after, `${state}, ${freeMicro}`);
+        assert.equal(creditStateOf(facts(state, { freeMicro, isToppedUp })), after, `${state}, ${freeMicro}`);
       }
     }
-    assert.equal(standingOf(facts(state, { burnNano: 0n })), 'ok');
+    assert.equal(creditStateOf(facts(state, { burnNano: 0n })), 'ok');
   }
 });
 
@@ -72,8 +72,8 @@ test('what ends a grace and a suspension: every case', () => {
   for (const [freeMicro, isToppedUp, isGraceOver, runs, afterGrace, afterSuspension] of TABLE) {
     const change = { freeMicro, isToppedUp, isGraceOver, burnNano: runs ? BURN : 0n };
     const shown = `${freeMicro} ${isToppedUp} ${isGraceOver} ${runs}`;
-    assert.equal(standingOf(facts('grace', change)), afterGrace, `grace: ${shown}`);
-    assert.equal(standingOf(facts('suspended', change)), afterSuspension, `suspended: ${shown}`);
+    assert.equal(creditStateOf(facts('grace', change)), afterGrace, `grace: ${shown}`);
+    assert.equal(creditStateOf(facts('suspended', change)), afterSuspension, `suspended: ${shown}`);
   }
 });
 
@@ -87,10 +87,10 @@ test('a state that was reached stays while nothing changes', () => {
   });
   fc.assert(
     fc.property(any, (given) => {
-      const after = standingOf(given);
+      const after = creditStateOf(given);
       // A new state begins with no top-up, and a grace that has just begun.
       const next = after === given.state ? given : { ...given, isToppedUp: false, isGraceOver: false };
-      assert.equal(standingOf({ ...next, state: after }), after);
+      assert.equal(creditStateOf({ ...next, state: after }), after);
     }),
   );
 });

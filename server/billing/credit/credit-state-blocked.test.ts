@@ -1,7 +1,7 @@
 /** Accounts that an administrator suspends, or that are closed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GRACE, HOUR, openStanding, PRICE, SECOND } from '../../testing/credit-state-house.ts';
+import { GRACE, HOUR, openCreditStates, PRICE, SECOND } from '../../testing/credit-state-house.ts';
 
 /** Administrators suspend and resume account 1, as the commits and the nudges of accounts do it. */
 function administration({ metadata, store, nudge }: SuspendedHouse) {
@@ -20,10 +20,10 @@ function administration({ metadata, store, nudge }: SuspendedHouse) {
     },
   };
 }
-type SuspendedHouse = Pick<Awaited<ReturnType<typeof openStanding>>, 'metadata' | 'store' | 'nudge'>;
+type SuspendedHouse = Pick<Awaited<ReturnType<typeof openCreditStates>>, 'metadata' | 'store' | 'nudge'>;
 
 test('a suspension by an administrator stops what runs at once, and its end starts it again', async (t) => {
-  const house = await openStanding(1000n * PRICE);
+  const house = await openCreditStates(1000n * PRICE);
   t.after(house.close);
   const { machines, added, tick, state } = house;
   const { suspend, resume } = administration(house);
@@ -46,7 +46,7 @@ test('a suspension by an administrator stops what runs at once, and its end star
 });
 
 test('a kill after a suspension or its end changes nothing: the next start goes on', async (t) => {
-  const house = await openStanding(1000n * PRICE);
+  const house = await openCreditStates(1000n * PRICE);
   t.after(house.close);
   const { machines, serveAnew } = house;
   const { suspend, resume } = administration({ ...house, nudge: async () => {} });
@@ -63,7 +63,7 @@ test('a kill after a suspension or its end changes nothing: the next start goes 
 });
 
 test('who is resumed without credits waits for them', async (t) => {
-  const house = await openStanding(2n * PRICE);
+  const house = await openCreditStates(2n * PRICE);
   t.after(house.close);
   const { machines, clock, tick, state, added } = house;
   const { suspend, resume } = administration(house);
@@ -86,7 +86,7 @@ test('who is resumed without credits waits for them', async (t) => {
 
 test('who is suspended for want of credits and by an administrator needs both to end', async (t) => {
   for (const order of ['credits first', 'resumed first'] as const) {
-    const house = await openStanding(PRICE);
+    const house = await openCreditStates(PRICE);
     t.after(house.close);
     const { machines, clock, tick, state, added } = house;
     const { suspend, resume } = administration(house);
@@ -109,7 +109,7 @@ test('who is suspended for want of credits and by an administrator needs both to
 });
 
 test('a closed account is looked at as long as it has a machine, and no longer', async (t) => {
-  const house = await openStanding(1000n * PRICE);
+  const house = await openCreditStates(1000n * PRICE);
   t.after(house.close);
   const { machines, tick, metadata } = house;
   await machines.create('vm-1');
@@ -122,7 +122,7 @@ test('a closed account is looked at as long as it has a machine, and no longer',
 });
 
 test('the machines of a closed account are stopped, and no credits start them again', async (t) => {
-  const house = await openStanding(1000n * PRICE);
+  const house = await openCreditStates(1000n * PRICE);
   t.after(house.close);
   const { machines, tick, added, metadata } = house;
   await machines.create('vm-1');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CommitRejected } from '../../metadata/metadata.ts';
-import { GRACE, HOUR, openStanding, PRICE, SECOND, vm } from '../../testing/credit-state-house.ts';
-import { type AccountStops, Standing } from './credit-state.ts';
+import { GRACE, HOUR, openCreditStates, PRICE, SECOND, vm } from '../../testing/credit-state-house.ts';
+import { type AccountStops, CreditStates } from './credit-state.ts';
 
 test('credits run out: warned, in grace, stopped, and started again by a top-up', async (t) => {
-  const house = await openStanding(30n * PRICE);
+  const house = await openCreditStates(30n * PRICE);
   t.after(house.close);
   const { machines, clock, tick, state, told } = house;
   for (const id of ['vm-1', 'vm-2']) await machines.create(id);
@@ -41,7 +41,7 @@ test('credits run out: warned, in grace, stopped, and started again by a top-up'
 });
 
 test('a top-up in the grace pays for the next one, too', async (t) => {
-  const house = await openStanding(2n * PRICE);
+  const house = await openCreditStates(2n * PRICE);
   t.after(house.close);
   await house.machines.create('vm-1');
   await house.machines.start('vm-1');
@@ -56,7 +56,7 @@ test('a top-up in the grace pays for the next one, too', async (t) => {
 });
 
 test('a jump of the wall clock ends no grace', async (t) => {
-  const house = await openStanding(PRICE);
+  const house = await openCreditStates(PRICE);
   t.after(house.close);
   await house.machines.create('vm-1');
   await house.machines.start('vm-1');
@@ -68,7 +68,7 @@ test('a jump of the wall clock ends no grace', async (t) => {
 });
 
 test('what is stopped in a grace gives the rest no new one', async (t) => {
-  const house = await openStanding(3n * PRICE);
+  const house = await openCreditStates(3n * PRICE);
   t.after(house.close);
   for (const id of ['vm-1', 'vm-2', 'vm-3']) {
     await house.machines.create(id);
@@ -77,7 +77,7 @@ test('what is stopped in a grace gives the rest no new one', async (t) => {
   await house.tick();
   const began = (await house.row()).state_at;
   house.clock.advance(GRACE / 2);
-  await house.settlement.settle(1);
+  await house.rating.rateUsage(1);
   await house.machines.halt('vm-3');
   await house.tick();
   assert.deepEqual([await house.state(), (await house.row()).state_at], ['grace', began]);
@@ -87,7 +87,7 @@ test('what is stopped in a grace gives the rest no new one', async (t) => {
 });
 
 test('when its owner stops everything, an account is in order, but gets nothing new', async (t) => {
-  const house = await openStanding(PRICE);
+  const house = await openCreditStates(PRICE);
   t.after(house.close);
   await house.machines.create('vm-1');
   await house.machines.start('vm-1');
@@ -99,7 +99,7 @@ test('when its owner stops everything, an account is in order, but gets nothing 
 });
 
 test('a kill after any commit changes nothing: the next tick goes on', async (t) => {
-  const house = await openStanding(PRICE);
+  const house = await openCreditStates(PRICE);
   t.after(house.close);
   const { machines, clock, restart, tick, state } = house;
   const never: AccountStops = {
@@ -107,8 +107,8 @@ test('a kill after any commit changes nothing: the next tick goes on', async (t)
     resume: () => new Promise(() => {}),
   };
   const dies = async () => {
-    const standing = new Standing({ ...house.deps, stops: [never] });
-    await standing.tick();
+    const creditStates = new CreditStates({ ...house.deps, stops: [never] });
+    await creditStates.tick();
     restart();
   };
   await machines.create('vm-1');
@@ -129,7 +129,7 @@ test('a kill after any commit changes nothing: the next tick goes on', async (t)
 });
 
 test('a top-up that is too small for a machine leaves it waiting for the next', async (t) => {
-  const house = await openStanding(PRICE);
+  const house = await openCreditStates(PRICE);
   t.after(house.close);
   const { machines, clock, tick } = house;
   await machines.create('vm-1');
@@ -145,7 +145,7 @@ test('a top-up that is too small for a machine leaves it waiting for the next', 
 });
 
 test('what comes back from a hold is no top-up', async (t) => {
-  const house = await openStanding(PRICE);
+  const house = await openCreditStates(PRICE);
   t.after(house.close);
   const { machines, clock, tick } = house;
   house.restart({ graceMs: 60 * SECOND });
@@ -161,7 +161,7 @@ test('what comes back from a hold is no top-up', async (t) => {
 
 test('64 spenders at once: exactly as many as there are credits for', async (t) => {
   for (const affordable of [0, 1, 7, 63]) {
-    const house = await openStanding(BigInt(affordable) * PRICE + PRICE - 1n);
+    const house = await openCreditStates(BigInt(affordable) * PRICE + PRICE - 1n);
     t.after(house.close);
     const ids = Array.from({ length: 64 }, (_, i) => `vm-${i}`);
     await Promise.all(ids.map((id) => house.machines.create(id)));
@@ -184,9 +184,9 @@ test('64 spenders at once: exactly as many as there are credits for', async (t) 
 });
 
 test('use that is given back is no top-up', async (t) => {
-  const house = await openStanding(3n * PRICE);
+  const house = await openCreditStates(3n * PRICE);
   t.after(house.close);
-  const { machines, clock, tick, state, usage, metadata, settlement } = house;
+  const { machines, clock, tick, state, usage, metadata, rating } = house;
   for (const id of ['vm-1', 'vm-2']) await machines.create(id);
   await machines.start('vm-1');
   await machines.start('vm-2');
@@ -200,7 +200,7 @@ test('use that is given back is no top-up', async (t) => {
   await metadata.commit([...usage.vmStarted(vm('vm-1'), clock.now())]);
   clock.advance(SECOND);
   await metadata.commit([...usage.vmStopped(vm('vm-1'), clock.now() - HOUR)]);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.ok(BigInt((await house.row()).credits_micro) > 0n);
   await tick();
   assert.equal(await state(), 'suspended');

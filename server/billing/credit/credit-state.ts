@@ -12,20 +12,20 @@ import { type Clock, formatTime } from '../../platform/clock.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { Holds } from '../metering/holds.ts';
 import { METER_NAMES, type MeterName } from '../metering/meters.ts';
-import type { Settlement } from '../metering/rating.ts';
+import type { Rating } from '../metering/rating.ts';
 import type { SteadyClock } from '../metering/steady-clock.ts';
 import type { UsageStore } from '../metering/usage-store.ts';
 import {
   burnNanoOf,
   type CreditEvent,
+  type CreditFacts,
+  creditStateOf,
   eventOf,
   hoursLeft,
   rememberedPrices,
-  type StandingFacts,
-  standingOf,
-  unsettledMicroOf,
+  unratedMicroOf,
 } from './credit.ts';
-import type { BillingState, StandingChange, StandingRow, StandingStore } from './credit-store.ts';
+import type { BillingState, CreditStateChange, CreditStateRow, CreditStateStore } from './credit-store.ts';
 
 /** What a domain does with all that an account has in it. All of it may be called again and again. */
 export interface AccountStops {
@@ -38,14 +38,14 @@ export interface AccountStops {
 /** The credit state `suspended` is the first of them; an administrator's suspension is the second. */
 export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
 
-export interface StandingDeps {
+export interface CreditStatesDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly steady: SteadyClock;
-  readonly store: StandingStore;
+  readonly store: CreditStateStore;
   readonly usage: UsageStore;
   readonly prices: Prices;
-  readonly settlement: Settlement;
+  readonly rating: Rating;
   readonly holds: Holds;
   /** Of each domain that has something to stop. */
   readonly stops: readonly AccountStops[];
@@ -74,14 +74,14 @@ const PAGE_ACCOUNTS = 500;
 /** Judged at the same time, so that they share commits. */
 const JUDGED_TOGETHER = 64;
 
-export class Standing {
-  readonly #deps: StandingDeps;
+export class CreditStates {
+  readonly #deps: CreditStatesDeps;
   /** Accounts whose machines and databases are being stopped or started; true: look once more afterwards. */
   readonly #following = new Map<number, boolean>();
   readonly #underWay = new Set<Promise<void>>();
   #isServing = false;
 
-  constructor(deps: StandingDeps) {
+  constructor(deps: CreditStatesDeps) {
     this.#deps = deps;
   }
 
@@ -94,7 +94,7 @@ export class Standing {
     this.#track(this.tick().catch((error: unknown) => this.#deps.report(0, 'nobody was looked at', error)));
   }
 
-  /** Looks at everybody; settles and judges those who may have come into another state. */
+  /** Looks at everybody; rates and evaluates those who may have come into another state. */
   async tick(): Promise<void> {
     const { store, steady } = this.#deps;
     const estimates = await this.#estimateAll();
@@ -105,16 +105,16 @@ export class Standing {
         const { burnNano = 0n, freeMicro = BigInt(row.credits_micro) } = estimates.get(row.account_id) ?? {};
         estimates.delete(row.account_id);
         const facts = factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() });
-        if (standingOf(facts) !== row.state) doubtful.push(row.account_id);
-        else if (hasToFollow(row)) this.#follow(row.account_id);
+        if (creditStateOf(facts) !== row.state) doubtful.push(row.account_id);
+        else if (mustEnforce(row)) this.#enforce(row.account_id);
         after = row.account_id;
       }
       if (rows.length < PAGE_ACCOUNTS) break;
     }
-    for (const accountId of await store.barredInUse()) this.#follow(accountId);
+    for (const accountId of await store.barredInUse()) this.#enforce(accountId);
     for (const [accountId, estimate] of estimates) {
       const facts = { ...estimate, isToppedUp: false, isGraceOver: false };
-      if (standingOf(facts) !== estimate.state) doubtful.push(accountId);
+      if (creditStateOf(facts) !== estimate.state) doubtful.push(accountId);
     }
     for (let at = 0; at < doubtful.length; at += JUDGED_TOGETHER) {
       await Promise.all(doubtful.slice(at, at + JUDGED_TOGETHER).map((id) => this.#judgeOrReport(id)));
@@ -131,19 +131,19 @@ export class Standing {
 
   /** To be called after a commit that suspended, resumed or closed an account. As creditsAdded(). */
   accountChanged(accountId: number): void {
-    if (this.#isServing) this.#follow(accountId);
+    if (this.#isServing) this.#enforce(accountId);
   }
 
-  /** Settles an account and gives it the state that is due. What follows goes on in the background. */
-  async judge(accountId: number): Promise<void> {
-    const { changes, store, settlement, holds, steady } = this.#deps;
-    await settlement.settle(accountId);
+  /** Rates an account and gives it the state that is due. What follows goes on in the background. */
+  async evaluate(accountId: number): Promise<void> {
+    const { changes, store, rating, holds, steady } = this.#deps;
+    await rating.rateUsage(accountId);
     await changes.run(UNASKED, async (change) => {
       const row = await store.find(accountId);
       if (row === undefined) return;
       const burnNano = await this.#burnOf(row);
       const freeMicro = BigInt(row.credits_micro);
-      const after = standingOf(factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() }));
+      const after = creditStateOf(factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() }));
       const isSame = after === row.state;
       if (!isSame) {
         // Credits came or went since they were looked at.
@@ -152,8 +152,8 @@ export class Standing {
         const isPaid = row.state === 'grace' && after !== 'suspended';
         if (isPaid) change.addAll(await holds.refill(accountId), 'retry');
       }
-      const follows = isSame ? hasToFollow(row) : after === 'suspended' || row.state === 'suspended';
-      if (follows) change.after(() => this.#follow(accountId));
+      const follows = isSame ? mustEnforce(row) : after === 'suspended' || row.state === 'suspended';
+      if (follows) change.after(() => this.#enforce(accountId));
     });
   }
 
@@ -163,13 +163,13 @@ export class Standing {
   }
 
   #changeStatements(
-    row: StandingRow,
+    row: CreditStateRow,
     { after, burnNano }: { readonly after: BillingState; readonly burnNano: bigint },
   ): Statement[] {
     const { clock, steady, store, announce, graceMs } = this.#deps;
     const at = clock.now();
     const isGrace = after === 'grace';
-    const change: StandingChange = {
+    const change: CreditStateChange = {
       before: row.state,
       after,
       creditsMicro: row.credits_micro,
@@ -191,7 +191,7 @@ export class Standing {
     return [store.change(row.account_id, change), ...told];
   }
 
-  async #burnOf({ account_id, plan }: StandingRow): Promise<bigint> {
+  async #burnOf({ account_id, plan }: CreditStateRow): Promise<bigint> {
     const { usage, prices, clock } = this.#deps;
     const price = rememberedPrices(prices, clock.now());
     let burnNano = 0n;
@@ -222,7 +222,7 @@ export class Standing {
           freeMicro: BigInt(line.credits_micro),
         };
         estimate.burnNano += burnNanoOf(line, priceNano);
-        estimate.freeMicro -= unsettledMicroOf(line, { priceNano, steadyMs });
+        estimate.freeMicro -= unratedMicroOf(line, { priceNano, steadyMs });
         estimates.set(line.account_id, estimate);
       });
     }
@@ -231,7 +231,7 @@ export class Standing {
 
   async #eachLine(
     meter: MeterName,
-    work: (line: Awaited<ReturnType<StandingStore['burning']>>[number]) => void,
+    work: (line: Awaited<ReturnType<CreditStateStore['burning']>>[number]) => void,
   ): Promise<void> {
     for (let after = ''; ; ) {
       const lines = await this.#deps.store.burning(meter, after, PAGE_LINES);
@@ -260,13 +260,13 @@ export class Standing {
   }
 
   #judgeOrReport(accountId: number): Promise<void> {
-    return this.judge(accountId).catch((error: unknown) =>
-      this.#deps.report(accountId, 'the standing of an account was not judged', error),
+    return this.evaluate(accountId).catch((error: unknown) =>
+      this.#deps.report(accountId, 'the credit state of an account was not evaluated', error),
     );
   }
 
   /** Stops or starts what an account has in the background, one thing at a time for an account. */
-  #follow(accountId: number): void {
+  #enforce(accountId: number): void {
     if (this.#following.has(accountId)) {
       this.#following.set(accountId, true);
       return;
@@ -279,7 +279,7 @@ export class Standing {
       .then(() => {
         const isAskedAgain = this.#following.get(accountId);
         this.#following.delete(accountId);
-        if (isAskedAgain) this.#follow(accountId);
+        if (isAskedAgain) this.#enforce(accountId);
       });
     this.#track(work);
   }
@@ -304,9 +304,9 @@ export class Standing {
 }
 
 function factsOf(
-  row: StandingRow,
+  row: CreditStateRow,
   { burnNano, freeMicro, steadyMs }: { burnNano: bigint; freeMicro: bigint; steadyMs: number },
-): StandingFacts {
+): CreditFacts {
   return {
     state: row.state,
     burnNano,
@@ -316,18 +316,18 @@ function factsOf(
   };
 }
 
-function hasToFollow(row: StandingRow): boolean {
+function mustEnforce(row: CreditStateRow): boolean {
   return stopCauseOf(row) === null ? mayResume(row) : row.is_in_use === 1;
 }
 
 /** Why nothing of the account may run; null: it may. */
-function stopCauseOf({ is_closed, is_active, state }: StandingRow): StopCause | null {
+function stopCauseOf({ is_closed, is_active, state }: CreditStateRow): StopCause | null {
   if (is_closed === 1) return 'account_closed';
   if (is_active === 0) return 'account_suspended';
   return state === 'suspended' ? 'credits_exhausted' : null;
 }
 
 /** Without credits to spend no start would succeed. */
-function mayResume({ resume_due, credits_micro, state }: StandingRow): boolean {
+function mayResume({ resume_due, credits_micro, state }: CreditStateRow): boolean {
   return resume_due === 1 && BigInt(credits_micro) > 0n && state !== 'grace';
 }

@@ -13,7 +13,7 @@ export interface BillingRow {
   readonly held_micro: number | bigint;
   /** Of its use, what it could not pay. */
   readonly written_off_micro: number | bigint;
-  /** Number of the last settlement. */
+  /** Number of the last rating. */
   readonly settlement: number;
   /** ms since 1970; 0: never. */
   readonly settled_at: number;
@@ -42,8 +42,8 @@ export class BillingAccountStore {
     return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
   }
 
-  /** Changes no row when another settlement was faster than the one that saw number `before`. */
-  countSettlement(accountId: number, before: number, at: number): Statement {
+  /** Changes no row when another rating was faster than the one that saw number `before`. */
+  countRating(accountId: number, before: number, at: number): Statement {
     return {
       sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?
             WHERE account_id = ? AND settlement = ?`,
@@ -84,7 +84,7 @@ export class CreditStore {
 
 type Int = number | bigint;
 
-export interface StandingRow {
+export interface CreditStateRow {
   readonly account_id: number;
   readonly plan: string;
   readonly credits_micro: Int;
@@ -102,7 +102,7 @@ export interface StandingRow {
   readonly is_closed: number;
 }
 
-export interface StandingChange {
+export interface CreditStateChange {
   readonly before: BillingState;
   readonly after: BillingState;
   /** The balance that was judged. */
@@ -115,7 +115,7 @@ export interface StandingChange {
   readonly graceUntil: number | null;
 }
 
-/** A line that uses something, or has used something that is not settled, with its account. */
+/** A line that uses something, or has used something that is not rated, with its account. */
 export interface BurningLine {
   readonly meter: MeterName;
   readonly resource_id: string;
@@ -144,19 +144,19 @@ const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_
   ELSE 0 END AS is_in_use
   FROM billing_accounts b JOIN accounts ON id = account_id`;
 
-export class StandingStore {
+export class CreditStateStore {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
     this.#reads = reads;
   }
 
-  find(accountId: number): Awaitable<StandingRow | undefined> {
+  find(accountId: number): Awaitable<CreditStateRow | undefined> {
     return this.#reads.get(`${ROW} WHERE account_id = ?`, accountId);
   }
 
   /** Accounts that are not in order, or have machines to be started, by id, those after `after`. */
-  watched(after: number, limit: number): Awaitable<StandingRow[]> {
+  watched(after: number, limit: number): Awaitable<CreditStateRow[]> {
     return this.#reads.all(
       `${ROW} WHERE (state <> 'ok' OR resume_due = 1) AND account_id > ? ORDER BY account_id LIMIT ?`,
       after,
@@ -195,7 +195,7 @@ export class StandingStore {
   }
 
   /** Refuses when state or balance are no longer those that were judged. */
-  change(accountId: number, change: StandingChange): Statement {
+  change(accountId: number, change: CreditStateChange): Statement {
     const { before, after, creditsMicro, at, exhaustedAt, graceEndsAt, graceUntil } = change;
     return {
       sql: `UPDATE billing_accounts SET state = ?, state_at = ?, exhausted_at = ?, grace_ends_at = ?,

@@ -44,7 +44,7 @@ function detail(isOut: boolean, exhaustedAt: number | null): string {
   return 'Your account has no credits left: nothing new can be created, started or stored';
 }
 
-export interface StandingFacts {
+export interface CreditFacts {
   readonly state: BillingState;
   /** What may be spent, micro-credits. */
   readonly freeMicro: bigint;
@@ -64,7 +64,7 @@ const CRITICAL_HOURS = 24n;
  * runs: else what is held for one machine and comes back when it stops would give the others another grace.
  * Only credits that are added end a suspension.
  */
-export function standingOf(facts: StandingFacts): BillingState {
+export function creditStateOf(facts: CreditFacts): BillingState {
   const { state, freeMicro, burnNano, isToppedUp, isGraceOver } = facts;
   const lasts = (hours: bigint) => freeMicro * NANO_PER_MICRO >= burnNano * hours;
   if (state === 'suspended' && !(isToppedUp && freeMicro > 0n)) return 'suspended';
@@ -110,8 +110,8 @@ export function burnNanoOf({ meter, level }: Pick<UsedLine, 'meter' | 'level'>, 
   return (BigInt(level) * BigInt(HOUR_MS / tickMs) * priceNano) / perUnit;
 }
 
-/** About what is owed for what was used up to `steadyMs`, micro-credits; a settlement is exact. */
-export function unsettledMicroOf(
+/** About what is owed for what was used up to `steadyMs`, micro-credits; a rating is exact. */
+export function unratedMicroOf(
   line: UsedLine,
   { priceNano, steadyMs }: { readonly priceNano: bigint; readonly steadyMs: number },
 ): bigint {

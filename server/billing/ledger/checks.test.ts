@@ -20,10 +20,10 @@ async function open(t: TestContext) {
     alarms,
     clock: house.clock,
     store: new CheckStore(house.metadata),
-    settle: async (accountId) => {
+    rateUsage: async (accountId) => {
       if (unchargeable.has(accountId)) throw new Error('cannot be charged');
       settled.push(accountId);
-      await house.settlement.settle(accountId);
+      await house.rating.rateUsage(accountId);
     },
     report: (error) => assert.match(String(error), /cannot be charged/),
   });
@@ -65,16 +65,16 @@ async function open(t: TestContext) {
   return { house, checks, alarms, settled, unchargeable, run, runs, tamper, verify };
 }
 
-test('use, settlements, holds and grants keep everything sound', async (t) => {
+test('use, ratings, holds and grants keep everything sound', async (t) => {
   const { house, checks, alarms, runs, verify } = await open(t);
-  const { clock, metadata, usage, holds, settlement } = house;
+  const { clock, metadata, usage, holds, rating } = house;
   assert.equal(await verify(), null);
   await metadata.commit(usage.vmCreated(VM));
   await runs(clock.now());
   await metadata.commit([...(await holds.place(VM)), ...usage.vmStarted(VM, clock.now())]);
   for (let hour = 0; hour < 3; hour++) {
     clock.advance(3_600_000);
-    await Promise.all([settlement.settle(1), house.grant(1, 5n), checks.check()]);
+    await Promise.all([rating.rateUsage(1), house.grant(1, 5n), checks.check()]);
   }
   await checks.check();
   assert.deepEqual(alarms.list(), []);
@@ -168,7 +168,7 @@ test('a head that was noted finds transfers cut off the end, and a wrong note st
   assert.deepEqual(alarms.list(), []);
 });
 
-test('a machine that runs is metered, one that does not is not, and both are settled', async (t) => {
+test('a machine that runs is metered, one that does not is not, and both are rated', async (t) => {
   const { house, checks, alarms, settled, unchargeable, runs } = await open(t);
   const { clock, metadata, usage } = house;
   await runs(clock.now());

@@ -16,7 +16,7 @@ export interface ChecksDeps {
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
   /** Charges an account what it used up to now. */
-  readonly settle: (accountId: number) => Promise<void>;
+  readonly rateUsage: (accountId: number) => Promise<void>;
   /** Told of a walk that could not be ended, and of an account that could not be charged. */
   readonly report: (error: unknown) => void;
 }
@@ -161,7 +161,7 @@ export class Checks {
   }
 
   async #meterProblem(): Promise<string | null> {
-    const { store, clock, settle, report } = this.#deps;
+    const { store, clock, rateUsage, report } = this.#deps;
     const wrong = await store.mismetered();
     if (wrong !== undefined) {
       return wrong.runs === 1
@@ -170,11 +170,11 @@ export class Checks {
     }
     const before = clock.now() - SETTLED_WITHIN_MS;
     // After a long stop, or a jump of the wall clock, nothing is wrong yet.
-    for (const id of await store.unsettledSince(before)) {
+    for (const id of await store.unratedSince(before)) {
       // One that cannot be charged is named below, and keeps nobody else from being charged.
-      await settle(id).catch((error: unknown) => report(error));
+      await rateUsage(id).catch((error: unknown) => report(error));
     }
-    const [late] = await store.unsettledSince(before);
+    const [late] = await store.unratedSince(before);
     return late === undefined ? null : `account ${late} was not charged since ${formatTime(before)}`;
   }
 

@@ -188,8 +188,8 @@ export class CheckStore {
     );
   }
 
-  /** Accounts with a machine that runs since before `before` and was not settled since, ms since 1970. */
-  async unsettledSince(before: number): Promise<number[]> {
+  /** Accounts with a machine that runs since before `before` and was not rated since, ms since 1970. */
+  async unratedSince(before: number): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
       `SELECT DISTINCT vms.account_id FROM vms JOIN billing_accounts USING (account_id)
        WHERE started_at < ? AND settled_at < ?`,

@@ -1,4 +1,4 @@
-/** In which hours a use is charged: those in which it was used, whenever it is settled. */
+/** In which hours a use is charged: those in which it was used, whenever it is rated. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type BillingHouse, openBillingHouse } from '../../testing/billing-house.ts';
@@ -17,10 +17,10 @@ async function hoursOf(house: BillingHouse, meter: string): Promise<[number, num
     .map((window) => [window.window_start, Number(window.quantity)]);
 }
 
-test('what is sent is charged in its hour, not in that of the settlement before', async (t) => {
+test('what is sent is charged in its hour, not in that of the rating before', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement, priceStore, prices } = house;
+  const { clock, metadata, usage, rating, priceStore, prices } = house;
   await metadata.commit(usage.bucketCreated(BUCKET));
   clock.advance(30 * DAY_MS);
   const from = prices.nextHour();
@@ -37,13 +37,13 @@ test('what is sent is charged in its hour, not in that of the settlement before'
   await metadata.commit([usage.bucketSent(BUCKET.id, GIB)]);
   const first = hourOf(clock.now());
   clock.advance(HOUR_MS / 2);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.deepEqual(await hoursOf(house, 'egress'), [[first, GIB]]);
   assert.equal((await house.row()).credits_micro, 10_000_000 - 5000, 'by the price of its hour');
   clock.advance(3 * DAY_MS);
   await metadata.commit([usage.bucketSent(BUCKET.id, 5)]);
   const second = hourOf(clock.now());
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.deepEqual(await hoursOf(house, 'egress'), [
     [first, GIB],
     [second, 5],
@@ -53,7 +53,7 @@ test('what is sent is charged in its hour, not in that of the settlement before'
 test('a short run after a long rest is charged in its hour alone', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   await metadata.commit([...usage.vmCreated(VM), ...usage.bucketCreated(BUCKET)]);
   clock.advance(40 * DAY_MS);
   const hour = hourOf(clock.now());
@@ -61,7 +61,7 @@ test('a short run after a long rest is charged in its hour alone', async (t) => 
   clock.advance(600_000);
   await metadata.commit([...usage.vmStopped(VM, clock.now()), usage.bucketChanged(BUCKET.id, -1000)]);
   clock.advance(600_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.deepEqual(await hoursOf(house, 'vm.time'), [[hour, 600_000]]);
   assert.deepEqual(await hoursOf(house, 'storage'), [[hour, 600_000]]);
 });
@@ -69,7 +69,7 @@ test('a short run after a long rest is charged in its hour alone', async (t) => 
 test('what was charged after the real end goes back to the hours it was charged in', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   await metadata.commit(usage.vmCreated(VM));
   const hour = hourOf(clock.now());
   clock.advance(hour + HOUR_MS - clock.now());
@@ -77,24 +77,24 @@ test('what was charged after the real end goes back to the hours it was charged 
   clock.advance(HOUR_MS / 2);
   const died = clock.now();
   clock.advance((5 * HOUR_MS) / 2);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   await metadata.commit(usage.vmStopped(VM, died));
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.deepEqual(await hoursOf(house, 'vm.time'), [[hour + HOUR_MS, HOUR_MS / 2]]);
 });
 
 test('everybody is charged soon after an hour began, once, whoever cannot be', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   const other = await house.addAccount(1_000_000n);
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 1 }));
   await metadata.commit(usage.vmCreated({ ...VM, vm_id: 'vm-2', account_id: other, disk_gb: 1 }));
   clock.advance(60_000);
-  await settlement.settleHour();
+  await rating.rateHour();
   assert.equal((await house.row()).settlement, 1);
   clock.advance(60_000);
-  await settlement.settleHour();
+  await rating.rateHour();
   assert.equal((await house.row()).settlement, 1, 'not twice in an hour');
   // What can never be charged: a quantity beyond any transfer of the ledger.
   await metadata.commit([
@@ -109,14 +109,14 @@ test('everybody is charged soon after an hour began, once, whoever cannot be', a
     },
   ]);
   await house.prices.load();
-  await assert.rejects(settlement.settleHour(), /1 of 2 accounts could not be charged/);
+  await assert.rejects(rating.rateHour(), /1 of 2 accounts could not be charged/);
   assert.equal((await house.row(other)).settlement, 2);
 });
 
 test('what is much is charged in more commits than one, and all of it', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 10n ** 15n });
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   const ids = Array.from({ length: 60 }, (_, i) => i + 1);
   for (const id of ids) {
     await metadata.commit([
@@ -125,10 +125,10 @@ test('what is much is charged in more commits than one, and all of it', async (t
     ]);
   }
   clock.advance(100 * HOUR_MS);
-  await Promise.all([settlement.settle(1), settlement.settle(1)]);
+  await Promise.all([rating.rateUsage(1), rating.rateUsage(1)]);
   assert.ok((await house.row()).settlement >= 6);
   for (const id of ids) await metadata.commit(usage.bucketDeleted(id));
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   const windows = await house.usageStore.windowsOf(1, 0, Number.MAX_SAFE_INTEGER);
   const used = windows.reduce((sum, window) => sum + BigInt(window.quantity), 0n);
   assert.equal(used, 1_000_000_007n * BigInt((60 * 61) / 2) * 360_000n);

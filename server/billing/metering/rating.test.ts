@@ -29,19 +29,19 @@ async function assertSound(house: BillingHouse): Promise<void> {
   assert.equal(BigInt((await house.row()).held_micro), held);
 }
 
-test('a machine is charged by the second, once, however often it is settled', async (t) => {
+test('a machine is charged by the second, once, however often it is rated', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
   await metadata.commit(usage.vmStarted(VM, clock.now()));
   clock.advance(45_000);
-  await Promise.all(Array.from({ length: 20 }, () => settlement.settle(1)));
+  await Promise.all(Array.from({ length: 20 }, () => rating.rateUsage(1)));
   assert.equal(await usedMicro(house), 145n);
   clock.advance(45_000);
   await metadata.commit(usage.vmStopped(VM, clock.now()));
   clock.advance(100_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal(await usedMicro(house), 290n);
   assert.equal((await house.row()).credits_micro, 10_000_000 - 290);
   await assertSound(house);
@@ -50,51 +50,51 @@ test('a machine is charged by the second, once, however often it is settled', as
 test('an end that turns out to have been earlier gives back what was charged too much', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
   await metadata.commit(usage.vmStarted(VM, clock.now()));
   clock.advance(90_000);
   const died = clock.now();
   clock.advance(60_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   await metadata.commit(usage.vmStopped(VM, died));
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal(await usedMicro(house), 290n);
   assert.equal((await house.row()).credits_micro, 10_000_000 - 290);
   await assertSound(house);
 });
 
-test('a wall clock that was set back does not keep settlements from coming', async (t) => {
+test('a wall clock that was set back does not keep ratings from coming', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement, steady } = house;
+  const { clock, metadata, usage, rating, steady } = house;
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
   await metadata.commit(usage.vmStarted(VM, clock.now()));
   clock.jump(30 * 86_400_000);
-  await settlement.settle(1, clock.now() - 1000);
+  await rating.rateUsage(1, clock.now() - 1000);
   clock.jump(-30 * 86_400_000);
   steady.reanchor();
   clock.advance(90_000);
-  await settlement.settle(1, clock.now() - 1000);
+  await rating.rateUsage(1, clock.now() - 1000);
   assert.equal(await usedMicro(house), 290n);
 });
 
 test('what an account cannot pay is taken from what it holds, then written off', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 3_070_000n });
   t.after(house.close);
-  const { clock, metadata, usage, settlement, holds } = house;
+  const { clock, metadata, usage, rating, holds } = house;
   const big = { ...VM, instance_type: 'p3.2xlarge', disk_gb: 0 };
   await metadata.commit(usage.vmCreated(big));
   await metadata.commit([...(await holds.place(big)), ...usage.vmStarted(big, clock.now())]);
   assert.equal((await house.row()).credits_micro, 10_000);
   assert.equal((await house.row()).held_micro, 3_060_000);
   clock.advance(60_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal((await house.row()).credits_micro, 0);
   assert.equal((await house.row()).held_micro, 3_060_000 - 41_000);
   await assertSound(house);
   clock.advance(2 * 3_600_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal((await house.row()).held_micro, 0);
   const unpaid = metadata.get<{ sum: number }>(
     "SELECT sum(amount_micro) AS sum FROM ledger_transfers WHERE debit = 'system:write-offs'",
@@ -107,16 +107,16 @@ test('what an account cannot pay is taken from what it holds, then written off',
 test('what goes back to an account pays what it owes before anything is written off', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 3_060_000n });
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   const big = { ...VM, instance_type: 'p3.2xlarge', disk_gb: 0 };
   await metadata.commit([...usage.vmCreated(big), ...usage.vmStarted(big, clock.now())]);
   await metadata.commit(usage.bucketCreated(BUCKET));
   const died = clock.now() + 600_000;
   clock.advance(3_600_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal((await house.row()).credits_micro, 0);
   await metadata.commit([...usage.vmStopped(big, died), usage.bucketSent(BUCKET.id, 2 ** 30)]);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal((await house.row()).credits_micro, 3_060_000 - 510_000 - 90_000);
   await assertSound(house);
 });
@@ -139,8 +139,8 @@ test('holds let exactly as many start as there are credits for', async (t) => {
   await assertSound(house);
 });
 
-/** Steps of life; the quantities of a model that knows nothing of lines, windows or settlements. */
-test('any history, settled anyhow, adds up to what a model says was used', async () => {
+/** Steps of life; the quantities of a model that knows nothing of lines, windows or ratings. */
+test('any history, rated anyhow, adds up to what a model says was used', async () => {
   const step = fc.record({
     advance: fc.integer({ min: 0, max: 5_000_000 }),
     what: fc.constantFrom('start', 'stop', 'put', 'remove', 'send', 'settle', 'settle', 'nothing'),
@@ -149,7 +149,7 @@ test('any history, settled anyhow, adds up to what a model says was used', async
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       const house = await openBillingHouse({ creditsMicro: 10n ** 15n });
-      const { clock, metadata, usage, settlement } = house;
+      const { clock, metadata, usage, rating } = house;
       const model = { running: false, bytes: 0, runMs: 0n, diskMs: 0n, byteSeconds: 0n, sent: 0n };
       const beganAt = clock.now();
       try {
@@ -170,10 +170,10 @@ test('any history, settled anyhow, adds up to what a model says was used', async
             await metadata.commit([usage.bucketSent(BUCKET.id, bytes)]);
             model.sent += BigInt(bytes);
           }
-          if (what === 'settle') await settlement.settle(1);
+          if (what === 'settle') await rating.rateUsage(1);
         }
         await metadata.commit([...usage.vmDeleted(VM), ...usage.bucketDeleted(BUCKET.id)]);
-        await settlement.settleAll();
+        await rating.rateAll();
         model.diskMs = BigInt(VM.disk_gb) * BigInt(clock.now() - beganAt);
         const quantities = new Map<string, bigint>();
         for (const window of await house.usageStore.windowsOf(1, 0, Number.MAX_SAFE_INTEGER)) {
@@ -197,7 +197,7 @@ test('any history, settled anyhow, adds up to what a model says was used', async
         assert.deepEqual(
           (await Array.fromAsync(house.usageStore.linePages(1))).flat(),
           [],
-          'closed lines are gone when settled',
+          'closed lines are gone when rated',
         );
       } finally {
         await house.close();
@@ -207,10 +207,10 @@ test('any history, settled anyhow, adds up to what a model says was used', async
   );
 });
 
-test('a price holds from its hour on, also when nobody settled in between', async (t) => {
+test('a price holds from its hour on, also when nobody rated in between', async (t) => {
   const house = await openBillingHouse();
   t.after(house.close);
-  const { clock, metadata, usage, settlement, priceStore, prices } = house;
+  const { clock, metadata, usage, rating, priceStore, prices } = house;
   const from = prices.nextHour();
   await metadata.commit([
     priceStore.set({ meter: 'vm.time', variant: 't2.micro', plan: '', effective_from: from, price_nano: 0 }),
@@ -226,7 +226,7 @@ test('a price holds from its hour on, also when nobody settled in between', asyn
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
   await metadata.commit(usage.vmStarted(VM, clock.now()));
   clock.advance(from - clock.now() + 1_800_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal(await usedMicro(house), 11_600n);
   const question = { meter: 'vm.time', variant: 't2.micro', plan: 'lab' } as const;
   assert.equal(prices.priceNano({ ...question, at: from }), 9n);
@@ -236,16 +236,16 @@ test('a price holds from its hour on, also when nobody settled in between', asyn
 test('use that was written off is not given back to who never paid it', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 1_000_000n });
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   const big = { ...VM, instance_type: 'p3.2xlarge', disk_gb: 0 };
   await metadata.commit(usage.vmCreated(big));
   await metadata.commit(usage.vmStarted(big, clock.now()));
   const died = clock.now() + 60_000;
   clock.advance(3_600_000);
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   assert.equal((await house.row()).written_off_micro, 2_060_000);
   await metadata.commit(usage.vmStopped(big, died));
-  await settlement.settle(1);
+  await rating.rateUsage(1);
   const { credits_micro, written_off_micro } = await house.row();
   assert.deepEqual([credits_micro, written_off_micro], [1_000_000 - 51_000, 0]);
   assert.equal(await usedMicro(house), 51_000n);

@@ -97,7 +97,7 @@ function reduceHolds(holds: readonly HoldRow[], byMicro: bigint): Statement[] {
   return statements;
 }
 
-export interface SettlementDeps {
+export interface RatingDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly steady: SteadyClock;
@@ -114,16 +114,16 @@ interface Moment {
 }
 
 const PAGE_ACCOUNTS = 200;
-/** Splits a large settlement so that other commits can run in between. */
+/** Splits a large rating so that other commits can run in between. */
 const STATEMENTS_PER_COMMIT = 1000;
 
-export class Settlement {
-  readonly #deps: SettlementDeps;
+export class Rating {
+  readonly #deps: RatingDeps;
   readonly #locks = new KeyedMutex();
-  /** In which everybody was settled last, ms since 1970. */
+  /** In which everybody was rated last, ms since 1970. */
   #hour: number | null = null;
 
-  constructor(deps: SettlementDeps) {
+  constructor(deps: RatingDeps) {
     this.#deps = deps;
   }
 
@@ -131,27 +131,27 @@ export class Settlement {
    * Charges an account all it used up to now. `notSince`: not at all when that was done after this moment
    * (ms since 1970). Does nothing for an account that does not exist.
    */
-  settle(accountId: number, notSince = Number.POSITIVE_INFINITY): Promise<void> {
+  rateUsage(accountId: number, notSince = Number.POSITIVE_INFINITY): Promise<void> {
     return this.#locks.run(String(accountId), async () => {
       const { accounts, clock } = this.#deps;
       const account = await accounts.find(accountId);
       if (account === undefined) return;
-      // Nothing was settled at a time to come: then the wall clock was set back.
+      // Nothing was rated at a time to come: then the wall clock was set back.
       if (account.settled_at > notSince && account.settled_at <= clock.now()) return;
       for (let after: LineKey | undefined = FIRST_LINE; after !== undefined; ) {
-        after = await this.#settleSome(accountId, after);
+        after = await this.#rateSome(accountId, after);
       }
     });
   }
 
   /** Every account that uses something. Returns how many. Throws when some failed, at the end. */
-  async settleAll(): Promise<number> {
+  async rateAll(): Promise<number> {
     let count = 0;
     const failures: unknown[] = [];
     for (let after = 0; ; ) {
       const ids = await this.#deps.usage.accountsInUse(after, PAGE_ACCOUNTS);
       // Together, so that they share commits. One that fails keeps nobody else from being charged.
-      for (const outcome of await Promise.allSettled(ids.map((id) => this.settle(id)))) {
+      for (const outcome of await Promise.allSettled(ids.map((id) => this.rateUsage(id)))) {
         if (outcome.status === 'rejected') failures.push(outcome.reason);
       }
       count += ids.length;
@@ -163,21 +163,21 @@ export class Settlement {
   }
 
   /**
-   * As settleAll(), once in each hour that it is called in: soon after an hour began, so that what was used
+   * As rateAll(), once in each hour that it is called in: soon after an hour began, so that what was used
    * before is not taken for used by the prices of the next.
    */
-  async settleHour(): Promise<void> {
+  async rateHour(): Promise<void> {
     const hour = hourOf(this.#deps.clock.now());
     if (hour === this.#hour) return;
     this.#hour = hour;
-    await this.settleAll();
+    await this.rateAll();
   }
 
   /**
-   * Settles as many lines behind `after` as one commit should hold. Returns the last of them; undefined when
+   * Rates as many lines behind `after` as one commit should hold. Returns the last of them; undefined when
    * none are left.
    */
-  #settleSome(accountId: number, after: LineKey): Promise<LineKey | undefined> {
+  #rateSome(accountId: number, after: LineKey): Promise<LineKey | undefined> {
     const { accounts, usage, holds, changes, clock, steady } = this.#deps;
     return changes.run(UNASKED, async (change) => {
       const account = await accounts.find(accountId);
@@ -191,7 +191,7 @@ export class Settlement {
       for (const line of lines) {
         if (statements.length >= STATEMENTS_PER_COMMIT) break;
         const { service } = METERS[line.meter];
-        const cost = this.#settleLine(account, line, { moment, statements });
+        const cost = this.#rateLine(account, line, { moment, statements });
         owed.set(service, (owed.get(service) ?? 0n) + cost);
         hasClosed ||= line.is_closed === 1;
         last = line;
@@ -200,16 +200,16 @@ export class Settlement {
       const isEnd = last === lines.at(-1) && lines.length < PAGE_LINES;
       if (statements.length > 0) {
         const bill = { owed, holds: await holds.listOf(accountId), at: moment.wallMs };
-        // Somebody else settled, or spent the credits, since they were looked at.
-        change.expect(accounts.countSettlement(accountId, account.settlement, moment.wallMs), 'retry');
+        // Somebody else rated, or spent the credits, since they were looked at.
+        change.expect(accounts.countRating(accountId, account.settlement, moment.wallMs), 'retry');
         change.addAll([...statements, ...payments(account, bill)], 'retry');
       }
       return isEnd ? undefined : last;
     });
   }
 
-  /** Adds the statements that settle a line; returns what it costs, micro-credits. */
-  #settleLine(
+  /** Adds the statements that rate a line; returns what it costs, micro-credits. */
+  #rateLine(
     account: BillingRow,
     line: LineRow,
     { moment, statements }: { moment: Moment; statements: Statement[] },
@@ -252,7 +252,7 @@ export class Settlement {
       );
     }
     statements.push(
-      this.#deps.usage.settle({ meter: line.meter, resourceId: line.resource_id, now, quantity, carry }),
+      this.#deps.usage.storeRated({ meter: line.meter, resourceId: line.resource_id, now, quantity, carry }),
     );
     return cost;
   }

@@ -32,9 +32,9 @@ afterEach(() => house.close());
 
 /** What the account's databases cost up to now, in micro-credits, and the GB-hours of it. */
 async function items() {
-  const { metadata, clock, settlement } = house;
-  const settle = (accountId: number) => settlement.settle(accountId);
-  const reports = new Reports({ store: new ReportStore(metadata), clock, settle });
+  const { metadata, clock, rating } = house;
+  const rateUsage = (accountId: number) => rating.rateUsage(accountId);
+  const reports = new Reports({ store: new ReportStore(metadata), clock, rateUsage });
   const { items: list } = await reports.usage(1, { from: 0, to: clock.now() + HOUR_MS });
   return list.map(({ resource_type, resource_id, name, meter, quantity, unit }) => ({
     of: `${resource_type} ${resource_id} ${name}`,
@@ -66,7 +66,7 @@ test('a deleted database is not charged any more, and one that is had back is ch
   clock.advance(HOUR_MS);
   await metadata.commit(charges.resized(SHOP, 9 * GIB));
   clock.advance(HOUR_MS);
-  // Before anything was settled, as in a minute of an operator's life.
+  // Before anything was rated, as in a minute of an operator's life.
   await metadata.commit([...(await charges.created(SHOP)), ...charges.opened(SHOP, GIB)]);
   clock.advance(HOUR_MS);
   assert.deepEqual(await items(), [{ of: 'database db-1 shop', used: 'database.storage 3 GB-hour' }]);

@@ -15,7 +15,7 @@ test('changes of one moment add up the same in one batch as one after the other'
   const open = (name: string) =>
     store.open({ meter: METER, resourceId: name, accountId: 1, name, variant: '', level: 0, now: 0 });
   await metadata.commit(lines.map(open));
-  const settle = async (now: number) => {
+  const rateUsage = async (now: number) => {
     const charged = (await Array.fromAsync(store.linePages(1))).flat().map((line) => ({
       meter: line.meter,
       resourceId: line.resource_id,
@@ -23,12 +23,12 @@ test('changes of one moment add up the same in one batch as one after the other'
       carry: 0n,
       quantity: BigInt(line.pending) + BigInt(line.level) * (BigInt(now) - BigInt(line.level_since)),
     }));
-    await metadata.commit(charged.map((line) => store.settle(line)));
+    await metadata.commit(charged.map((line) => store.storeRated(line)));
   };
   const random = randomFrom(7);
   let level = 0;
   for (let now = 0; now < 200; now += random(3)) {
-    if (random(2) === 0) await settle(now);
+    if (random(2) === 0) await rateUsage(now);
     const deltas = Array.from({ length: 1 + random(5) }, () => {
       const delta = random(3) === 0 ? -level : random(50);
       level += delta;

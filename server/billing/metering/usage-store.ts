@@ -37,7 +37,7 @@ export interface NewLine {
 
 type UsedLine = Pick<NewLine, 'meter' | 'resourceId'>;
 
-export interface SettledLine {
+export interface RatedLine {
   readonly meter: MeterName;
   readonly resourceId: string;
   /** Up to when, steady, ticks of the meter. */
@@ -62,7 +62,7 @@ export interface WindowRow {
 
 const LINE = `meter, resource_id, account_id, name, variant, level, level_since, pending, settled_to, carry,
   is_closed`;
-/** A line at rest is not settled. What it used before is, and what is used from now on was not used then. */
+/** A line at rest is not rated. What it used before is, and what is used from now on was not used then. */
 const AFTER_REST = 'settled_to = CASE WHEN level = 0 AND pending = 0 THEN ? ELSE settled_to END';
 const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
   cost_micro`;
@@ -107,7 +107,7 @@ export class UsageStore {
     );
   }
 
-  /** Accounts with something to settle, by id, those after `after`. */
+  /** Accounts with something to rate, by id, those after `after`. */
   async accountsInUse(after: number, limit: number): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
       `SELECT DISTINCT account_id FROM usage_lines
@@ -128,7 +128,7 @@ export class UsageStore {
     };
   }
 
-  /** As open(), also when the line was closed and is not settled yet. Refuses when it is open. */
+  /** As open(), also when the line was closed and is not rated yet. Refuses when it is open. */
   reopen(line: NewLine): Statement {
     const { sql, params } = this.open(line);
     const { now } = line;
@@ -165,7 +165,7 @@ export class UsageStore {
     };
   }
 
-  /** Nothing is used any more; what was is still to be settled. */
+  /** Nothing is used any more; what was is still to be rated. */
   close({ meter, resourceId }: UsedLine, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?, level = 0,
@@ -188,7 +188,7 @@ export class UsageStore {
    * Takes what was charged off the line. What was used by commits since it was read stays, whichever way
    * they changed it. Refuses when the line is gone.
    */
-  settle({ meter, resourceId, now, quantity, carry }: SettledLine): Statement {
+  storeRated({ meter, resourceId, now, quantity, carry }: RatedLine): Statement {
     return {
       sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since) - ?, level_since = ?,
               settled_to = ?, carry = ? WHERE meter = ? AND resource_id = ?`,
@@ -197,7 +197,7 @@ export class UsageStore {
     };
   }
 
-  /** Lines of an account that are closed and settled. */
+  /** Lines of an account that are closed and rated. */
   forgetClosed(accountId: number): Statement {
     return {
       sql: 'DELETE FROM usage_lines WHERE account_id = ? AND is_closed = 1 AND pending = 0',

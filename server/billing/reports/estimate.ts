@@ -14,7 +14,7 @@ export interface EstimateDeps {
   readonly prices: Prices;
   readonly clock: Clock;
   /** As in report.ts. */
-  readonly settle: (accountId: number, notSince: number) => Promise<void>;
+  readonly rateUsage: (accountId: number, notSince: number) => Promise<void>;
 }
 
 /** Credits, as long as everything stays as it is. */
@@ -54,8 +54,8 @@ const FRESH_MS = 1000;
 
 /** Throws `account_not_found`. */
 export async function estimate(deps: EstimateDeps, accountId: number): Promise<EstimateReport> {
-  const { accounts, usage, prices, clock, settle } = deps;
-  await settle(accountId, clock.now() - FRESH_MS);
+  const { accounts, usage, prices, clock, rateUsage } = deps;
+  await rateUsage(accountId, clock.now() - FRESH_MS);
   const account = await accounts.find(accountId);
   if (account === undefined) throw new AppError('account_not_found', 'There is no such account');
   const at = clock.now();

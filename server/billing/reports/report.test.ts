@@ -22,11 +22,11 @@ const sum = (figures: readonly Figure[]) => figures.reduce((total, figure) => to
 
 function open(house: BillingHouse) {
   const store = new ReportStore(house.metadata);
-  const settle = (accountId: number, notSince: number) => house.settlement.settle(accountId, notSince);
-  const reports = new Reports({ store, clock: house.clock, settle });
+  const rateUsage = (accountId: number, notSince: number) => house.rating.rateUsage(accountId, notSince);
+  const reports = new Reports({ store, clock: house.clock, rateUsage });
   const everything = () => readPeriod({ from: '2026-01-01', to: '2027-01-01' }, house.clock.now());
   const usage = () => reports.usage(1, everything());
-  return { store, reports, usage, settle, everything, ledger: new LedgerReports({ store }) };
+  return { store, reports, usage, rateUsage, everything, ledger: new LedgerReports({ store }) };
 }
 
 test('figures are exact decimals; what a double does not hold is text', () => {
@@ -62,7 +62,7 @@ test('granted − used = balance, items = days = total, and all of it is in the 
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { minLength: 5, maxLength: 20 }), async (steps) => {
       const house = await openBillingHouse({ creditsMicro: 50_000n });
-      const { clock, metadata, usage, settlement, holds } = house;
+      const { clock, metadata, usage, rating, holds } = house;
       const { usage: report, ledger, store, everything } = open(house);
       let runsSince: number | null = null;
       const check = async () => {
@@ -99,13 +99,13 @@ test('granted − used = balance, items = days = total, and all of it is in the 
           }
           if ((what === 'stop' || what === 'late') && runsSince !== null) {
             const end = what === 'late' ? Math.max(runsSince, clock.now() - 7_000_000) : clock.now();
-            await settlement.settle(1);
+            await rating.rateUsage(1);
             await metadata.commit([...(await holds.release(VM)), ...usage.vmStopped(VM, end)]);
             runsSince = null;
           }
           if (what === 'put') await metadata.commit([usage.bucketChanged(BUCKET.id, amount)]);
           if (what === 'send') await metadata.commit([usage.bucketSent(BUCKET.id, amount)]);
-          if (what === 'settle') await settlement.settle(1);
+          if (what === 'settle') await rating.rateUsage(1);
           if (what === 'grant') await house.grant(1, BigInt(amount));
           if (what === 'take' && BigInt((await house.row()).credits_micro) > 10n) {
             const sides = { debit: 'account:1', credit: 'system:grants', amountMicro: 10n };
@@ -197,13 +197,13 @@ test('days that are over are read in turns of the event loop of their own', asyn
 test('a month of much storage is beyond 64 bits and still exact', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 2n ** 53n });
   t.after(house.close);
-  const { clock, metadata, usage, settlement } = house;
+  const { clock, metadata, usage, rating } = house;
   const { usage: report } = open(house);
   await metadata.commit(usage.bucketCreated(BUCKET));
   await metadata.commit([usage.bucketChanged(BUCKET.id, 2 ** 50)]);
   for (let hour = 0; hour < 48; hour++) {
     clock.advance(3_600_000);
-    await settlement.settle(1);
+    await rating.rateUsage(1);
   }
   const item = (await report()).items.find(({ meter }) => meter === 'storage');
   assert.equal(item?.quantity, 2 ** 20 * 48);
@@ -213,8 +213,8 @@ test('an estimate tells what runs now and how long it can', async (t) => {
   const house = await openBillingHouse({ creditsMicro: 11_600n * 48n });
   t.after(house.close);
   const { metadata, usage, clock, prices, accounts, usageStore } = house;
-  const { settle } = open(house);
-  const ask = () => estimate({ accounts, usage: usageStore, prices, clock, settle }, 1);
+  const { rateUsage } = open(house);
+  const ask = () => estimate({ accounts, usage: usageStore, prices, clock, rateUsage }, 1);
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
   assert.deepEqual([(await ask()).days_left, (await ask()).items], [null, []]);
   await metadata.commit(usage.vmStarted(VM, clock.now()));

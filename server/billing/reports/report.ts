@@ -10,7 +10,7 @@ export interface ReportsDeps {
   readonly store: ReportStore;
   readonly clock: Clock;
   /** Charges an account what it used; not at all when that was done after `notSince`, ms since 1970. */
-  readonly settle: (accountId: number, notSince: number) => Promise<void>;
+  readonly rateUsage: (accountId: number, notSince: number) => Promise<void>;
 }
 
 /** The use of one resource at one price. */
@@ -45,7 +45,7 @@ export interface UsageReport {
   readonly daily: ReportDay[];
 }
 
-/** Reads that follow each other closer than this share a settlement. */
+/** Reads that follow each other closer than this share a rating. */
 const FRESH_MS = 1000;
 const LOW_BITS = 32n;
 
@@ -58,8 +58,8 @@ export class Reports {
 
   /** Throws `account_not_found`. */
   async usage(accountId: number, period: Period): Promise<UsageReport> {
-    const { store, clock, settle } = this.#deps;
-    await settle(accountId, clock.now() - FRESH_MS);
+    const { store, clock, rateUsage } = this.#deps;
+    await rateUsage(accountId, clock.now() - FRESH_MS);
     const now = clock.now();
     const usage = new UsageSums(period, now);
     // Many buckets have many rows: days that are over are read one by one, and other requests come between.

@@ -100,7 +100,7 @@ export class AccountStops {
       } catch (error) {
         if (!isAppError(error, 'vm_locked')) throw error;
       }
-      await actions.settle(vmId, async () => {});
+      await actions.runExclusive(vmId, async () => {});
     }
   }
 

@@ -13,8 +13,8 @@ export interface Wanted {
 }
 
 interface Running {
-  /** `settle`: short work of our own, which others wait for. */
-  readonly action: VmAction | 'settle';
+  /** `exclusive`: short work of our own, which others wait for. */
+  readonly action: VmAction | 'exclusive';
   readonly done: Promise<unknown>;
   readonly abort: AbortController;
 }
@@ -37,17 +37,17 @@ export class Actions {
       if (current === undefined) return this.#begin(vmId, action, (signal) => work(row, signal));
       // Every action gives the row that it led to, whoever began it.
       if (current.action === action) return (await current.done) as VmRow;
-      if (current.action !== 'settle') throw locked(current.action, action);
+      if (current.action !== 'exclusive') throw locked(current.action, action);
       await current.done.catch(() => {});
     }
   }
 
   /** Waits for what runs, then runs `work`. */
-  async settle<T>(vmId: string, work: () => Promise<T>): Promise<T> {
+  async runExclusive<T>(vmId: string, work: () => Promise<T>): Promise<T> {
     for (let current = this.#running.get(vmId); current; current = this.#running.get(vmId)) {
       await current.done.catch(() => {});
     }
-    return this.#begin(vmId, 'settle', work);
+    return this.#begin(vmId, 'exclusive', work);
   }
 
   /** Tells this action, if it runs on the machine, that it is to end as soon as it can. */

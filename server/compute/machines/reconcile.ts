@@ -73,7 +73,7 @@ export class Recovery {
    * more. A guest that is gone is noted the second time it is found so, unless `isSure`: how it ended may be
    * about to be told. Throws what the engine says; the row then says it too.
    */
-  async settle(vmId: string, { isSure }: { readonly isSure: boolean }): Promise<void> {
+  async reconcile(vmId: string, { isSure }: { readonly isSure: boolean }): Promise<void> {
     const { hypervisor, store, actions } = this.#deps;
     const before = await store.find(vmId);
     if (before === undefined || actions.isRunning(vmId)) return;
@@ -103,7 +103,7 @@ export class Recovery {
     if (step === 'adopt') await this.#adopt(row, fact);
     if (step === 'start') await this.#start(found);
     if (step === 'stop') await this.#stop(found);
-    if (step === 'end_stray') await actions.settle(vmId, () => hypervisor.stop(vmId, { graceMs }));
+    if (step === 'end_stray') await actions.runExclusive(vmId, () => hypervisor.stop(vmId, { graceMs }));
     if (step === 'note_gone') await this.#noteGone(found);
     if (step === 'delete') await actions.run(known('delete', row), () => removal.finish(row));
   }
@@ -138,11 +138,11 @@ export class Recovery {
     const end = fact.end?.handle === row.handle ? fact.end : null;
     const wentWithHost = this.#wentWithHost(row, end);
     if (end !== null && end.cause !== 'host_restarted' && !wentWithHost) {
-      await actions.settle(vmId, () => runs.noteEnd({ vmId, ...end }));
+      await actions.runExclusive(vmId, () => runs.noteEnd({ vmId, ...end }));
       return;
     }
     const gone = wentWithHost ? afterHostRestart(block) : CRASHED_UNSEEN;
-    const after = await actions.settle(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
+    const after = await actions.runExclusive(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
     if (after.state !== 'starting') return;
     await actions.run(known('start', after), () => this.#boot(after, null));
   }

@@ -54,7 +54,7 @@ export class Supervisor {
   /** Looks after machines that run, and those whose start, stop or deletion was left half-way. */
   async check(): Promise<void> {
     const rows = await this.#deps.store.listActive();
-    await this.#settleAll(rows, { isSure: false });
+    await this.#reconcileAll(rows, { isSure: false });
   }
 
   /** Removes guests that no row knows: their creation was cut off before its commit. */
@@ -92,7 +92,7 @@ export class Supervisor {
       this.#deps.report('', 'running guests could not be listed', error);
     }
     const unsettled = rows.filter((row) => needsLook(row) || running.has(row.vm_id));
-    await this.#settleAll(unsettled, { isSure: true });
+    await this.#reconcileAll(unsettled, { isSure: true });
   }
 
   async #allRows(): Promise<VmRow[]> {
@@ -105,11 +105,11 @@ export class Supervisor {
     return rows;
   }
 
-  async #settleAll(rows: readonly VmRow[], how: { readonly isSure: boolean }): Promise<void> {
+  async #reconcileAll(rows: readonly VmRow[], how: { readonly isSure: boolean }): Promise<void> {
     await eachOf(rows, AT_ONCE, async ({ vm_id }) => {
       if (this.#isClosing) return;
       try {
-        await this.#deps.recovery.settle(vm_id, how);
+        await this.#deps.recovery.reconcile(vm_id, how);
       } catch (error) {
         this.#deps.report(vm_id, 'it could not be looked after', error);
       }
@@ -120,7 +120,7 @@ export class Supervisor {
     const { actions, runs, report } = this.#deps;
     try {
       // After what runs: a start under way has yet to store which run this is.
-      await actions.settle(end.vmId, () => runs.noteEnd(end));
+      await actions.runExclusive(end.vmId, () => runs.noteEnd(end));
     } catch (error) {
       report(end.vmId, 'its end was not stored', error);
     }

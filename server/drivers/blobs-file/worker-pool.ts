@@ -60,7 +60,7 @@ export class BlobThread {
     this.#worker.on('error', (error) => {
       this.#cause = error;
     });
-    this.#worker.on('message', ({ id, body }: Numbered<Answer>) => this.#settle(id, body));
+    this.#worker.on('message', ({ id, body }: Numbered<Answer>) => this.#resolve(id, body));
     this.#worker.on('exit', () => {
       this.#alive = false;
       for (const { reject } of this.#waiting.values()) reject(threadDied(this.#cause));
@@ -115,7 +115,7 @@ export class BlobThread {
     await this.#worker.terminate();
   }
 
-  #settle(id: number, answer: Answer): void {
+  #resolve(id: number, answer: Answer): void {
     this.hasAnswered = true;
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);

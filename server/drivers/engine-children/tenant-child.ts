@@ -193,7 +193,7 @@ export class TenantChild {
     if (pending === undefined) return;
     if (head.begun === true) pending.hasBegun = true;
     else if (head.part === true) void this.#pass(head, body, pending);
-    else this.#settle(head, body, pending);
+    else this.#resolve(head, body, pending);
   }
 
   async #pass(head: FrameHead, body: Buffer, pending: Pending): Promise<void> {
@@ -205,7 +205,7 @@ export class TenantChild {
     }
   }
 
-  #settle(head: FrameHead, body: Buffer, pending: Pending): void {
+  #resolve(head: FrameHead, body: Buffer, pending: Pending): void {
     this.#pending.delete(head.id);
     const error = head.error;
     if (typeof error === 'object' && error !== null) {

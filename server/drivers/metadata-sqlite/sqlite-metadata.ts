@@ -239,13 +239,13 @@ export class SqliteMetadata implements Metadata {
     this.#endSnapshot();
     const batch = this.#inFlight;
     this.#inFlight = [];
-    if (reply.kind === 'stored') this.#settle(batch, reply);
+    if (reply.kind === 'stored') this.#resolve(batch, reply);
     else this.#fail(batch, reply.failure);
     this.#scheduleSend();
     if (this.#queue.length === 0 && this.#inFlight.length === 0) this.#onIdle?.();
   }
 
-  #settle(batch: readonly Waiting[], reply: WriterReply & { kind: 'stored' }): void {
+  #resolve(batch: readonly Waiting[], reply: WriterReply & { kind: 'stored' }): void {
     this.#alarms.clear('metadata_out_of_space');
     const failures = new Map(reply.failures.map((failure) => [failure.commit, failure]));
     let at = 0;
