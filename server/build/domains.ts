@@ -30,6 +30,7 @@ import { isWritable } from '../platform/writable.ts';
 import { AccessTimes } from '../storage/access-times.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import type { BlobStore } from '../storage/blobs.ts';
+import { Browsing } from '../storage/browsing.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
 import { Contents } from '../storage/contents.ts';
@@ -135,13 +136,15 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     garbageGraceMs,
   });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
+  const listing = new Listing({ store, buckets, accessTimes });
   return {
     accessTimes,
     egress,
     buckets,
     objects,
     contents: new Contents({ ...shared, accessTimes, hot, egress }),
-    listing: new Listing({ store, buckets, accessTimes }),
+    listing,
+    browsing: new Browsing({ store, listing, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),
     sweeper: new Sweeper({

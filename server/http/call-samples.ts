@@ -33,6 +33,8 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   deleteBucket: { ...BUCKET, query: '?force=true' },
   uploadObject: { ...BUCKET, form: { file: '@photo.jpg', metadata: '{"camera":"X100"}' } },
   listObjects: { ...BUCKET, query: '?limit=100' },
+  browseBucket: { ...BUCKET, query: '?prefix=2026/' },
+  restoreObject: { body: { version_id: '$VERSION_ID' } },
   downloadObject: { options: '-o photo.jpg' },
   getCdnUrl: { query: '?expires_in=3600' },
   createVm: { body: { name: 'web', instance_type: 't2.micro' } },

@@ -1,9 +1,11 @@
-/** Rows as the listing shows them. */
+/** Rows as listings show them, and versions as an upload is answered. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { AccessTimes } from './access-times.ts';
+import type { BucketRow } from './bucket-sql.ts';
 import { formatSize } from './format-size.ts';
-import type { EntryRow } from './object-sql.ts';
-import type { ObjectEntry } from './schema.ts';
+import type { EntryRow, ObjectRow, VersionRow } from './object-sql.ts';
+import type { ObjectEntry, Uploaded } from './schema.ts';
+import type { ReceivedBytes } from './upload.ts';
 
 /** One entry; with `versions`, the members that tell versions apart. */
 export function presentEntry(row: EntryRow, accessTimes: AccessTimes, versions: boolean): ObjectEntry {
@@ -26,4 +28,52 @@ export function presentEntry(row: EntryRow, accessTimes: AccessTimes, versions: 
     is_latest: row.is_latest === 1,
     is_delete_marker: row.blob === null,
   };
+}
+
+/** A version as an upload is answered. */
+export function present(
+  bucket: BucketRow,
+  { object_id, name }: Pick<ObjectRow, 'object_id' | 'name'>,
+  version: Omit<VersionRow, 'id' | 'blob' | 'last_accessed'>,
+): Uploaded {
+  return {
+    object_id,
+    version_id: version.version_id,
+    etag: version.etag,
+    name,
+    bucket: bucket.name,
+    size: version.size_bytes,
+    size_formatted: formatSize(version.size_bytes),
+    mime_type: version.mime_type,
+    storage_class: version.storage_class,
+    metadata: version.metadata === null ? null : JSON.parse(version.metadata),
+    created_at: formatTime(version.created_at),
+  };
+}
+
+interface NewVersionFacts {
+  readonly versionId: string;
+  readonly createdAt: number;
+  readonly received: Pick<ReceivedBytes, 'md5' | 'sizeBytes'>;
+  readonly name: string;
+  readonly mimeType: string;
+  readonly metadata: string | null;
+}
+
+/** A version that is about to be made. */
+export function presentUpload(bucket: BucketRow, objectId: string, version: NewVersionFacts): Uploaded {
+  const { versionId, createdAt, received, name, mimeType, metadata } = version;
+  return present(
+    bucket,
+    { object_id: objectId, name },
+    {
+      version_id: versionId,
+      etag: received.md5,
+      size_bytes: received.sizeBytes,
+      mime_type: mimeType,
+      storage_class: 'STANDARD',
+      metadata,
+      created_at: createdAt,
+    },
+  );
 }

@@ -51,7 +51,7 @@ export class Listing {
     bucketName: string,
     query: ListingQuery & { limit: number; cursor?: string },
   ): Promise<{ entries: ObjectEntry[]; next: string | null }> {
-    const bucket = await this.#bucketFor(principal, bucketName, query.prefix);
+    const bucket = await this.bucketFor(principal, bucketName, query.prefix);
     const from = query.cursor === undefined ? undefined : decodeCursor(query.cursor);
     const rows = await this.#rows(bucket, query, { from, limit: query.limit + 1 });
     const shown = rows.slice(0, query.limit);
@@ -64,7 +64,7 @@ export class Listing {
 
   /** Every entry as JSON text. Checks the bucket at once, then reads page by page as the consumer asks. */
   async *stream(principal: Principal, bucketName: string, query: ListingQuery): AsyncGenerator<string> {
-    const bucket = await this.#bucketFor(principal, bucketName, query.prefix);
+    const bucket = await this.bucketFor(principal, bucketName, query.prefix);
     let from: Position | undefined;
     for (;;) {
       const rows = await this.#rows(bucket, query, { from, limit: STREAM_PAGE });
@@ -77,7 +77,8 @@ export class Listing {
     }
   }
 
-  async #bucketFor(principal: Principal, name: string, prefix: string): Promise<BucketRow> {
+  /** Throws `bucket_not_found`, or `scope_required` when the key's limits do not cover the prefix. */
+  async bucketFor(principal: Principal, name: string, prefix: string): Promise<BucketRow> {
     const bucket = await this.#deps.buckets.find(principal, name);
     const limits = principal.bucketLimits?.filter((limit) => limit.bucket === name);
     if (limits && !limits.some((limit) => prefix.startsWith(limit.prefix))) {
@@ -113,11 +114,11 @@ function positionOf(row: EntryRow): Position {
   return { name: row.name, object: row.object, version: row.id };
 }
 
-function encodeCursor({ name, object, version }: Position): string {
+export function encodeCursor({ name, object, version }: Position): string {
   return Buffer.from(JSON.stringify([name, object, version])).toString('base64url');
 }
 
-function decodeCursor(text: string): Position {
+export function decodeCursor(text: string): Position {
   try {
     const parts = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown;
     if (Array.isArray(parts) && parts.length === 3) {

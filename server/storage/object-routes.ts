@@ -4,23 +4,40 @@ import { jsonTexts, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
+import type { Browsing } from './browsing.ts';
 import type { Inspection } from './inspection.ts';
 import type { Listing } from './listing.ts';
 import type { Objects } from './objects.ts';
-import { BucketPath, Deleted, ObjectDetails, ObjectEntry, ObjectPath } from './schema.ts';
+import {
+  BucketEntry,
+  BucketPath,
+  Deleted,
+  ObjectDetails,
+  ObjectEntry,
+  ObjectPath,
+  Uploaded,
+  VersionChoice,
+} from './schema.ts';
 
 export interface ObjectRoutesDeps {
   readonly objects: Objects;
   readonly listing: Listing;
+  readonly browsing: Browsing;
   readonly inspection: Inspection;
 }
 
 const MOST_VERSIONS = 1000;
+/** Entries of a page, unless the caller says. */
+const BROWSED = 100;
 const VersionLimit = Type.Optional(
   Type.Integer({ minimum: 1, maximum: MOST_VERSIONS, default: MOST_VERSIONS, description: 'Of versions' }),
 );
 
-export function objectRoutes({ objects, listing, inspection }: ObjectRoutesDeps): Route[] {
+export function objectRoutes(deps: ObjectRoutesDeps): Route[] {
+  return [...listRoutes(deps), ...singleRoutes(deps)];
+}
+
+function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -50,6 +67,57 @@ export function objectRoutes({ objects, listing, inspection }: ObjectRoutesDeps)
         if (page.next !== null) linkHeader(request, { ...query, limit, cursor: page.next });
         return jsonTexts(page.entries);
       },
+    }),
+    defineRoute({
+      method: 'GET',
+      path: '/api/buckets/{name}/browse',
+      name: 'browseBucket',
+      tag: 'storage',
+      summary: 'Show a bucket as folders, or find objects by a part of their names',
+      description:
+        '"/" in names stands for folders: what is directly in the folder `prefix` is listed. With `search`, the ' +
+        'objects in it and in all folders below whose names have that; letters from A to Z match in either case.',
+      permission: 'storage:read',
+      params: BucketPath,
+      query: Type.Object({
+        prefix: Type.Optional(Type.String()),
+        search: Type.Optional(Type.String({ maxLength: 200 })),
+        ...Paging,
+      }),
+      responses: { 200: Type.Array(BucketEntry) },
+      errors: ['bucket_not_found', 'invalid_cursor'],
+      handler: async ({ principal, params, query, request }) => {
+        const { prefix = '', search, limit = BROWSED, cursor } = query;
+        const page = await browsing.page(principal, params.name, { prefix, search, limit, cursor });
+        if (page.next !== null) linkHeader(request, { ...query, limit, cursor: page.next });
+        return page.entries;
+      },
+    }),
+  ];
+}
+
+function singleRoutes({ objects, inspection }: ObjectRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/storage/{id}/restore',
+      name: 'restoreObject',
+      tag: 'storage',
+      summary: 'Make an earlier version current again',
+      description: 'As a new version with the same bytes; no version is lost.',
+      permission: 'storage:write',
+      params: ObjectPath,
+      body: VersionChoice,
+      responses: { 200: Uploaded },
+      errors: [
+        'object_not_found',
+        'version_not_found',
+        'insufficient_credits',
+        'quota_exceeded',
+        'write_conflict',
+      ],
+      handler: ({ principal, params, body, receipt }) =>
+        objects.restore(principal, { objectId: params.id, versionId: body.version_id }, receipt),
     }),
     defineRoute({
       method: 'GET',

@@ -227,6 +227,41 @@ export class ObjectSql {
     );
   }
 
+  /** Live objects whose names have `words` (lower case), of the next `scan` after a position. */
+  foundEntries(
+    bucketId: number,
+    from: { name: string; after: boolean },
+    { words, scan, limit }: { words: string; scan: number; limit: number },
+  ): Awaitable<EntryRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, 1 AS is_latest FROM (
+         SELECT id, object_id, name, current FROM objects
+         WHERE bucket_id = ? AND current IS NOT NULL AND name ${from.after ? '>' : '>='} ? ORDER BY name LIMIT ?
+       ) o JOIN versions v ON v.id = o.current
+       WHERE instr(lower(o.name), ?) > 0 ORDER BY o.name LIMIT ?`,
+      bucketId,
+      from.name,
+      scan,
+      words,
+      limit,
+    );
+  }
+
+  /** The last name of those that foundEntries() looked at; undefined: it came to the end of the bucket. */
+  lastScanned(
+    bucketId: number,
+    from: { name: string; after: boolean },
+    scan: number,
+  ): Awaitable<{ name: string } | undefined> {
+    return this.#reads.get(
+      `SELECT name FROM objects WHERE bucket_id = ? AND current IS NOT NULL
+       AND name ${from.after ? '>' : '>='} ? ORDER BY name LIMIT 1 OFFSET ?`,
+      bucketId,
+      from.name,
+      scan - 1,
+    );
+  }
+
   insertBlob(blob: NewBlob): Statement {
     return {
       sql: 'INSERT INTO blobs (name, size_bytes, data, checksum, wrapped_key) VALUES (?, ?, ?, ?, ?)',
@@ -275,6 +310,15 @@ export class ObjectSql {
   /** Refuses (foreign key) while the object still has a version. */
   deleteObject(id: number): Statement {
     return { sql: 'DELETE FROM objects WHERE id = ?', params: [id], expectChanges: 1 };
+  }
+
+  /** One version more names the blob. */
+  shareBlob(blob: number): Statement {
+    return {
+      sql: 'UPDATE blobs SET refs = refs + 1 WHERE id = ? AND refs > 0',
+      params: [blob],
+      expectChanges: 1,
+    };
   }
 
   /** One version fewer names the blob. At none, bytes in the row go at once, a file after `notBefore`. */

@@ -20,6 +20,8 @@ interface ModelVersion {
   readonly id: string;
   /** null: a delete marker. */
   readonly size: number | null;
+  /** What holds the bytes: a restored version has that of the one it was made of. */
+  readonly blob: object;
 }
 interface Model {
   readonly bucket: string;
@@ -37,12 +39,17 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('put'), name, size: fc.constantFrom(...SIZES) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove'), name }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('removeVersion'), name, pick }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('restore'), name, pick }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('toggle'), name }) },
 );
 type Step = { kind: string; name: string; size?: number; pick?: number };
 
-function drop(model: Model, { size }: ModelVersion): void {
-  if (size !== null && size > INLINE_MAX_BYTES) model.garbage++;
+/** `version` is out of the model already. */
+function drop(model: Model, { size, blob }: ModelVersion): void {
+  const isShared = [...model.objects.values()].some(({ versions }) =>
+    versions.some((one) => one.blob === blob),
+  );
+  if (!isShared && size !== null && size > INLINE_MAX_BYTES) model.garbage++;
 }
 
 const top = (versions: readonly ModelVersion[]) => versions.at(-1);
@@ -54,7 +61,7 @@ async function put(model: Model, { name, size = 0 }: Step): Promise<void> {
   assert.equal(answer.object_id, object.id, 'a name keeps its id');
   assert.equal(answer.size, size);
   if (!model.versioning && isLive(object.versions)) drop(model, object.versions.pop() as ModelVersion);
-  object.versions.push({ id: answer.version_id, size });
+  object.versions.push({ id: answer.version_id, size, blob: {} });
   model.objects.set(name, object);
 }
 
@@ -70,7 +77,7 @@ async function remove(model: Model, { name }: Step): Promise<void> {
   const marks = model.versioning || object.versions.length > 0;
   assert.equal(answer.is_delete_marker, marks);
   assert.equal(answer.version_id === null, !marks);
-  if (answer.version_id !== null) object.versions.push({ id: answer.version_id, size: null });
+  if (answer.version_id !== null) object.versions.push({ id: answer.version_id, size: null, blob: {} });
   if (object.versions.length === 0) model.objects.delete(name);
 }
 
@@ -85,9 +92,30 @@ async function removeVersion(model: Model, { name, pick = 0 }: Step): Promise<vo
     return;
   }
   assert.deepEqual(await removal, { id: object.id, deleted: true, version_id: id, is_delete_marker: false });
-  drop(model, version);
   object.versions.splice(pick, 1);
+  drop(model, version);
   if (object.versions.length === 0) model.objects.delete(name);
+}
+
+async function restore(model: Model, { name, pick = 0 }: Step): Promise<void> {
+  const object = model.objects.get(name);
+  const version = object?.versions[pick];
+  if (!object) return;
+  const versionId = version?.id ?? 'ver-00000000000000000000000000';
+  const restoring = house.objects.restore(owner, { objectId: object.id, versionId }, () => []);
+  if (!version || version.size === null) {
+    await assert.rejects(restoring, (error) => isAppError(error, 'version_not_found'));
+    return;
+  }
+  const answer = await restoring;
+  assert.deepEqual([answer.object_id, answer.size], [object.id, version.size]);
+  if (version === top(object.versions)) {
+    assert.equal(answer.version_id, version.id, 'it was current');
+    return;
+  }
+  const replaced = !model.versioning && isLive(object.versions) ? object.versions.pop() : undefined;
+  object.versions.push({ ...version, id: answer.version_id });
+  if (replaced) drop(model, replaced);
 }
 
 async function toggle(model: Model): Promise<void> {
@@ -99,6 +127,7 @@ const STEPS: Readonly<Record<string, (model: Model, step: Step) => Promise<void>
   put,
   remove,
   removeVersion,
+  restore,
   toggle,
 };
 

@@ -5,14 +5,14 @@
  */
 import { mayTouch, type Principal } from '../calls/principal.ts';
 import { CommitRejected, type Metadata, type RowIdOf, type Statement } from '../metadata/metadata.ts';
-import { type Clock, formatTime } from '../platform/clock.ts';
+import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketDelta, BucketRow, BucketSql } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
-import { formatSize } from './format-size.ts';
+import { present, presentUpload } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
 import { assertObjectName } from './names.ts';
 import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
@@ -136,6 +136,59 @@ export class Objects {
     );
     add(store.setCurrent(objectRow, exists ? object.current : null, versionRow));
     return statements;
+  }
+
+  /**
+   * Makes an earlier version current again: as a new version with the same bytes, which are not copied. One
+   * that is current stays as it is. Throws `object_not_found`, `version_not_found`, and as an upload.
+   */
+  async restore(
+    principal: Principal,
+    choice: { readonly objectId: string; readonly versionId: string },
+    receipt: (answer: Uploaded) => readonly Statement[],
+  ): Promise<Uploaded> {
+    const { store, buckets, billing, clock } = this.#deps;
+    const { objectId, versionId } = choice;
+    const found = await this.findFor(principal, objectId);
+    return this.#inTurn(found.bucket_id, found.name, async () => {
+      const object = await this.findFor(principal, objectId);
+      const bucket = await buckets.find(principal, object.bucket);
+      buckets.assertNotDeleting(bucket);
+      await billing.assertCredit(bucket.account_id);
+      const old = await store.versionById(object.id, versionId);
+      if (old === undefined || old.blob === null) {
+        throw new AppError('version_not_found', `The object has no version ${versionId} with bytes`);
+      }
+      if (old.id === object.current) return present(bucket, object, old);
+      const previous = (await store.target(bucket.id, object.name))?.previous;
+      const replaced = bucket.versioning === 1 ? undefined : previous;
+      const version = { ...old, version_id: newId('ver', clock), created_at: clock.now() };
+      const answer = present(bucket, object, version);
+      await this.#commit(objectId, [
+        store.shareBlob(old.blob),
+        store.insertVersion({
+          versionId: version.version_id,
+          object: object.id,
+          blob: old.blob,
+          sizeBytes: old.size_bytes,
+          etag: old.etag,
+          mimeType: old.mime_type,
+          storageClass: old.storage_class,
+          metadata: old.metadata,
+          createdAt: version.created_at,
+        }),
+        store.setCurrent(object.id, object.current, { rowIdOf: 1 }),
+        ...(replaced ? this.#dropVersion(replaced) : []),
+        ...(await this.#count(bucket, {
+          objects: previous ? 0 : 1,
+          bytes: old.size_bytes - (previous?.size_bytes ?? 0),
+          versions: replaced ? 0 : 1,
+          totalBytes: old.size_bytes - (replaced?.size_bytes ?? 0),
+        })),
+        ...receipt(answer),
+      ]);
+      return answer;
+    });
   }
 
   #dropVersion(version: Pick<VersionRow, 'id' | 'blob'>): Statement[] {
@@ -308,24 +361,4 @@ export class Objects {
 /** One text for a missing object and for another account's. */
 export function notFound(objectId: string): AppError {
   return new AppError('object_not_found', `There is no object ${objectId}`);
-}
-
-function presentUpload(
-  bucket: BucketRow,
-  objectId: string,
-  version: Naming & { versionId: string; createdAt: number; received: ReceivedBytes },
-): Uploaded {
-  return {
-    object_id: objectId,
-    version_id: version.versionId,
-    etag: version.received.md5,
-    name: version.name,
-    bucket: bucket.name,
-    size: version.received.sizeBytes,
-    size_formatted: formatSize(version.received.sizeBytes),
-    mime_type: version.mimeType,
-    storage_class: 'STANDARD',
-    metadata: version.metadata === null ? null : JSON.parse(version.metadata),
-    created_at: formatTime(version.createdAt),
-  };
 }

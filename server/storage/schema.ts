@@ -63,6 +63,17 @@ export const ObjectEntry = namedObject('StorageObject', {
 });
 export type ObjectEntry = Static<typeof ObjectEntry>;
 
+export const BucketEntry = namedObject('BucketEntry', {
+  kind: Type.Union([Type.Literal('folder'), Type.Literal('object')]),
+  name: Type.String({ description: 'The whole name; of a folder with "/" at its end' }),
+  object: Type.Union([ObjectEntry, Type.Null()], { description: 'null for a folder' }),
+});
+export type BucketEntry = Static<typeof BucketEntry>;
+
+export const VersionChoice = namedObject('VersionChoice', {
+  version_id: Type.String({ description: 'An earlier version of the object' }),
+});
+
 export const ObjectDetails = namedObject('StorageObjectDetails', {
   ...entryMembers,
   bucket: Type.String(),

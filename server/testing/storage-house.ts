@@ -12,6 +12,7 @@ import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { AccessTimes } from '../storage/access-times.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
+import { Browsing } from '../storage/browsing.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
 import { Contents } from '../storage/contents.ts';
@@ -89,6 +90,7 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const buckets = new Buckets({ ...shared, store: bucketSql });
   const objects = new Objects({ ...shared, store, buckets, hot });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
+  const listing = new Listing({ store, buckets, accessTimes });
   const sweeping = { store: blobSql, graceMs: TEST_GRACE_MS, isHeld: async () => false };
   const openScrubber = () => new Scrubber({ ...shared, store: blobSql, runs });
   return {
@@ -111,7 +113,8 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     openSweeper: (isWritable = () => true) => new Sweeper({ ...shared, ...sweeping, isWritable }),
     egress,
     contents: new Contents({ ...shared, store, accessTimes, hot, egress }),
-    listing: new Listing({ store, buckets, accessTimes }),
+    listing,
+    browsing: new Browsing({ store, listing, accessTimes }),
     inspection: new Inspection({ objects, store, accessTimes }),
     emptying: new Emptying({ buckets, objects, store }),
     newPrincipal: (username: string) => newPrincipal(accounts, username),

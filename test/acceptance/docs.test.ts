@@ -124,6 +124,10 @@ async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise
     const { id: delivery } = await user.expect(201, `/api/webhooks/${variables.WEBHOOK_ID}/test`, POST);
     variables.DELIVERY_ID = delivery;
   }
+  if (named.has('VERSION_ID')) {
+    const { versions } = await user.expect(200, `/api/storage/${variables.OBJECT_ID}`);
+    variables.VERSION_ID = versions[0].version_id;
+  }
   if (curl.includes('/buckets/photos')) await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
   if (curl.includes('/plans/pro')) await admin.call('/api/admin/plans', { json: { name: 'pro' } });
   if (id === 'login') await run(printed.find((call) => call.id === 'register')?.curl ?? '', {});
