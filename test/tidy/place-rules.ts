@@ -20,7 +20,7 @@ const SQL = new RegExp(
   'i',
 );
 
-function isSqlHome(path: string): boolean {
+export function isSqlHome(path: string): boolean {
   return (
     /(?:\/store|-store|-sql)\.ts$/.test(path) ||
     /^server\/(?:metadata\/|drivers\/(?:metadata|engine)-)/.test(path)

@@ -1,0 +1,36 @@
+/** Rooms, the folders of server/ and of its drivers/, import each other in one direction only. */
+import { readImports } from './imports.ts';
+import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts';
+
+function roomOf(path: string): string | undefined {
+  return /^server\/((?:drivers\/)?[^/]+)\//.exec(path)?.[1];
+}
+
+interface Arrow {
+  readonly from: string;
+  readonly to: string;
+  readonly path: string;
+  readonly line: number;
+}
+
+function arrowsOf(file: SourceFile): Arrow[] {
+  const from = roomOf(file.path);
+  return readImports(file).flatMap(({ target, line }) => {
+    const to = target === undefined ? undefined : roomOf(target);
+    return from === undefined || to === undefined || to === from ? [] : [{ from, to, path: file.path, line }];
+  });
+}
+
+/** Imports that lead into a room from which others lead back. */
+export function checkCircles(files: readonly SourceFile[]): Finding[] {
+  const arrows = files.filter(({ path }) => isCode(path) && !isTest(path)).flatMap(arrowsOf);
+  const next = Map.groupBy(arrows, ({ from }) => from);
+  const leads = (from: string, to: string) => {
+    const seen = new Set([from]);
+    for (const room of seen) for (const arrow of next.get(room) ?? []) seen.add(arrow.to);
+    return seen.has(to);
+  };
+  return arrows
+    .filter(({ from, to }) => leads(to, from))
+    .map(({ from, to, path, line }) => ({ path, line, message: `${to}/ imports ${from}/ too, in the end` }));
+}

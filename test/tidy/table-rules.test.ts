@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { places, sample } from './sample.ts';
+import { checkTables } from './table-rules.ts';
+
+const list = (rows: string) =>
+  `# Architecture\n\n| room | its tables | named in the SQL of other rooms |\n|---|---|---|\n${rows}\n\nMore.\n`;
+const repository = (rows: string, sql: string) =>
+  sample({
+    'ARCHITECTURE.md': list(rows),
+    'server/metadata/schema.sql': 'CREATE TABLE vms (\n  id\n);\nCREATE TABLE plans (\n  id\n);\n',
+    'server/billing/store.ts': `read('${sql}');`,
+  });
+const found = (rows: string, sql: string) => places(checkTables(repository(rows, sql)));
+const OWNERS = '| `compute/` | `vms` | |\n| `billing/` | `plans` | |';
+const SHARED = '| `compute/` | `vms` | `vms`: billing |\n| `billing/` | `plans` | |';
+
+test('a table of another room is named only where the list says so, and the list says nothing else', () => {
+  const both = 'SELECT 1 FROM plans JOIN vms';
+  assert.deepEqual(found(OWNERS, 'SELECT 1 FROM plans'), []);
+  assert.deepEqual(found(OWNERS, both), ['server/billing/store.ts:1']);
+  assert.deepEqual(found(SHARED, both), []);
+  assert.deepEqual(found(SHARED, 'UPDATE plans SET id = 1'), ['ARCHITECTURE.md:3'], 'not needed');
+  assert.deepEqual(
+    found('| `billing/` | `plans` | |', 'SELECT 1 FROM plans'),
+    ['ARCHITECTURE.md:3'],
+    'no owner',
+  );
+  const dropped = `${OWNERS}\n| \`storage/\` | \`blobs\` | |`;
+  assert.deepEqual(found(dropped, 'SELECT 1 FROM plans'), ['ARCHITECTURE.md:3'], 'no such table');
+});

@@ -1,0 +1,70 @@
+/** Which room owns which table, and whose SQL may name it: as the list in ARCHITECTURE.md says. */
+import { readCode } from './code-text.ts';
+import { isSqlHome } from './place-rules.ts';
+import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
+
+const LIST = 'ARCHITECTURE.md';
+const HEAD = '| room | its tables | named in the SQL of other rooms |';
+const TABLE = /\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)/g;
+
+interface Tables {
+  readonly owner: ReadonlyMap<string, string>;
+  /** `room table` of everybody else who may. */
+  readonly shared: ReadonlySet<string>;
+}
+
+const words = (cell: string) => [...cell.matchAll(/`([a-z_]+)\/?`/g)].map(([, name = '']) => name);
+
+/** Third column: `` `vms`, `images`: recovery, billing; `plans`: … `` */
+function readShared(cell: string): string[] {
+  return cell.split(';').flatMap((part) => {
+    const [tables = '', rooms = ''] = part.split(':');
+    return words(tables).flatMap((table) => rooms.split(',').map((room) => `${room.trim()} ${table}`));
+  });
+}
+
+function readList(text: string): Tables {
+  const from = text.indexOf(HEAD);
+  const rows = from < 0 ? [] : (text.slice(from).split('\n\n', 1)[0]?.split('\n').slice(2) ?? []);
+  const cells = rows.map((row) => row.split('|').slice(1, 4));
+  const owner = cells.flatMap(([room = '', tables = '']) =>
+    words(tables).map((table) => [table, words(room)[0] ?? ''] as const),
+  );
+  return { owner: new Map(owner), shared: new Set(cells.flatMap(([, , shared = '']) => readShared(shared))) };
+}
+
+/** SQL that names a table of another room without being listed, and lines of the list that nothing needs. */
+export function checkTables(files: readonly SourceFile[]): Finding[] {
+  const list = files.find(({ path }) => path === LIST);
+  const schema = files.find(({ path }) => path === 'server/metadata/schema.sql');
+  if (list === undefined || schema === undefined) return [];
+  const { owner, shared } = readList(list.text);
+  const tables = [...schema.text.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name = '']) => name);
+  const at = lineAt(list.text, Math.max(0, list.text.indexOf(HEAD)));
+  const ownerless = tables.filter((table) => !owner.has(table)).map((table) => `no room owns ${table}`);
+  const gone = [...owner.keys()]
+    .filter((table) => !tables.includes(table))
+    .map((table) => `no table ${table}`);
+  const unused = new Set(shared);
+  const strangers = files
+    .filter(({ path }) => path.startsWith('server/') && isCode(path) && isSqlHome(path))
+    .filter(({ path }) => !isTest(path) && !path.startsWith('server/metadata/migrations/'))
+    .flatMap(({ path, text }) => {
+      const room = path.split('/')[1] ?? '';
+      return readCode(text).strings.flatMap(({ value, index }) =>
+        [...value.matchAll(TABLE)].flatMap(([, table = '']) => {
+          const holder = owner.get(table);
+          if (holder === undefined || holder === room || room === 'drivers') return [];
+          unused.delete(`${room} ${table}`);
+          if (shared.has(`${room} ${table}`)) return [];
+          const message = `${table} is a table of ${holder}/: ask there, or list it in ${LIST}`;
+          return [{ path, line: lineAt(text, index), message }];
+        }),
+      );
+    });
+  const stale = [...unused].map((entry) => `no SQL of ${entry.replace(' ', '/ names ')}`);
+  return [
+    ...strangers,
+    ...[...ownerless, ...gone, ...stale].map((message) => ({ path: LIST, line: at, message })),
+  ];
+}
