@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { csvText, prefersCsv } from './csv.ts';
+import { csvText, prefersCsv } from './routes.ts';
 
 test('cells are quoted where they must be, rows end with CRLF', () => {
   const text = csvText([

@@ -1,8 +1,11 @@
 /** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
+import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
+import { lookAtDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
+import { formatSize } from '../storage/format-size.ts';
 import { type Command, UsageError } from './command.ts';
 import { checkVmAddresses } from './doctor-addresses.ts';
 import {
@@ -17,7 +20,6 @@ import {
 import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
-import { checkRecovery } from './doctor-recovery.ts';
 
 /**
  * One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its
@@ -47,7 +49,7 @@ export const DOCTOR: Command = {
   },
 };
 
-export interface DoctorDeps {
+interface DoctorDeps {
   readonly config: Config;
   /** Takes one line, without its end. */
   readonly print: (line: string) => void;
@@ -92,4 +94,19 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
 function renderFinding({ level, subject, detail, fix }: Finding): string {
   const line = `${level.padEnd(4)}  ${subject.padEnd(16)} ${detail}`;
   return fix === undefined ? line : `${line}. Fix: ${fix}`;
+}
+
+async function checkRecovery({ recoveryTarget, dataDir }: Config): Promise<Finding[]> {
+  const subject = 'recovery points';
+  const place = recoveryTarget || join(dataDir, 'recovery');
+  try {
+    const { isOnDataDisk, freeBytes } = await lookAtDirectory(place, dataDir);
+    const detail = `${place}, ${formatSize(freeBytes)} free`;
+    if (!isOnDataDisk) return [{ level: 'ok', subject, detail }];
+    const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or on NFS';
+    return [{ level: 'warn', subject, detail: `${detail}: on the disk of the data, and lost with it`, fix }];
+  } catch (error) {
+    const fix = 'mount it, make it writable, or set CLOUDLET_RECOVERY_TARGET';
+    return [{ level: 'warn', subject, detail: `${place} cannot be used: ${(error as Error).message}`, fix }];
+  }
 }

@@ -31,7 +31,7 @@ describe('a line for people', () => {
 
 describe('the log', () => {
   const SCRIPT = `
-    import { openLog } from ${JSON.stringify(new URL('./log.ts', import.meta.url))};
+    import { openLog } from ${JSON.stringify(new URL('./start.ts', import.meta.url))};
     const [logFormat, text] = process.argv.slice(1);
     const log = openLog({ logLevel: 'info', logFormat });
     log.warn({ vm_id: 'vm-1', key: 'secret' }, text);

@@ -2,7 +2,9 @@
 import type { Server } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { isatty } from 'node:tty';
 import type { FastifyInstance } from 'fastify';
+import { type Logger, pino } from 'pino';
 import { buildCloud, type Cloud } from '../build/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { listenOnControlSocket } from '../http/control-server.ts';
@@ -12,8 +14,7 @@ import { VERSION } from '../platform/version.ts';
 import { banner } from './banner.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { controlPath } from './control-path.ts';
-import { openLog } from './log.ts';
-import { outliveTerminal, stopSignal } from './stop-signal.ts';
+import { readableLine } from './log-line.ts';
 
 const HELP = `Usage: cloudlet start [--port PORT]
 
@@ -146,3 +147,50 @@ async function stop(cloud: Cloud, control: Server): Promise<number> {
   await cloud.close();
   return machines;
 }
+
+const STANDARD_STREAMS = [0, 1, 2];
+
+/**
+ * Resolves when the process is told to stop: by SIGTERM, by Ctrl+C, or because its terminal closes.
+ * Signals that follow change nothing: of one Ctrl+C the terminal tells us, and so does npm.
+ */
+function stopSignal(): Promise<void> {
+  // Node undoes what nohup asked for. What runs without a terminal cannot mean one that closes.
+  const hasTerminal = STANDARD_STREAMS.some((stream) => isatty(stream));
+  return new Promise((resolve) => {
+    process.on('SIGTERM', () => resolve());
+    process.on('SIGINT', () => resolve());
+    process.on('SIGHUP', () => {
+      if (hasTerminal) resolve();
+    });
+  });
+}
+
+/** Writing to a terminal that has closed fails, which must not end the process. */
+function outliveTerminal(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+}
+
+const SECRETS = ['key', 'password', 'token', 'headers'];
+
+/** For people on a terminal, JSON elsewhere, unless CLOUDLET_LOG_FORMAT says which. */
+export function openLog({ logLevel: level, logFormat: format }: Config): Logger {
+  const isTerminal = process.stderr.isTTY === true;
+  const output = isTerminal ? process.stderr : fileOutput();
+  const isText = format === 'text' || (format === 'auto' && isTerminal);
+  const write = (line: string) => output.write(isText ? readableLine(line, process.stderr) : line);
+  return pino({ level, redact: SECRETS }, { write });
+}
+
+/** Never waits for whoever reads a pipe. What a full disk has no room for is written when there is some. */
+function fileOutput() {
+  const output = pino.destination({ fd: 2, sync: false, maxLength: MOST_WAITING_BYTES });
+  output.on('error', () => {
+    // At the end of the process pino would try again for ever.
+    output.flushSync = () => {};
+  });
+  return output;
+}
+
+/** Beyond this much, new lines are dropped. */
+const MOST_WAITING_BYTES = 16 * 2 ** 20;

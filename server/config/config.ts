@@ -1,7 +1,6 @@
 /** The settings in force (settings.ts says which there are). The only reader of process.env. */
 import { delimiter, isAbsolute, resolve } from 'node:path';
 import { didYouMean } from './did-you-mean.ts';
-import { isServiceLink } from './service-links.ts';
 import { ConfigError, type Setting } from './setting-kinds.ts';
 import { SETTINGS } from './settings.ts';
 
@@ -95,4 +94,18 @@ export function renderSettings(): string {
     ({ env, fallback, help }) => `| \`${env}\` | ${fallback === '' ? '' : `\`${fallback}\``} | ${help} |`,
   );
   return ['| setting | default | what it does |', '|---|---|---|', ...rows].join('\n');
+}
+
+const PROTOCOL = '(?:TCP|UDP|SCTP)';
+/** What their names end with; no setting of ours does. */
+const NAMES = new RegExp(`_(?:SERVICE_HOST|SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_\\d+_${PROTOCOL}(?:_[A-Z]+)?)$`);
+/** `<SERVICE>_PORT`, which may be the name of a setting: told by what it holds. */
+const ADDRESS = /^(?:tcp|udp|sctp):\/\//;
+
+/**
+ * Whether a variable is one of theirs: a Service named `cloudlet` makes `CLOUDLET_PORT=tcp://10.96.0.7:8080`
+ * and others with the same beginning.
+ */
+function isServiceLink(name: string, value: string | undefined): boolean {
+  return NAMES.test(name) || (name.endsWith('_PORT') && ADDRESS.test(value ?? ''));
 }

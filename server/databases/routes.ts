@@ -1,13 +1,15 @@
 /** Databases over REST. */
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { MetricsQuery } from '../metadata/sample-schema.ts';
 import { Type } from '../platform/json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
 import type { Creation } from './creation.ts';
 import type { Databases } from './databases.ts';
 import type { EngineLimits } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
-import { type DatabaseMetricsRoutesDeps, databaseMetricsRoutes } from './metrics-routes.ts';
+import type { Metrics } from './metrics.ts';
+import { DatabaseMetrics } from './metrics-schema.ts';
 import type { Removal } from './removal.ts';
 import {
   Credentials,
@@ -197,6 +199,31 @@ function removalRoutes({ removal }: DatabaseRoutesDeps): Route[] {
         ...(['engine_unavailable', 'out_of_space', 'write_conflict'] as const),
       ],
       handler: (call) => removal.undelete(call, call.params.database_id, call.body),
+    }),
+  ];
+}
+
+interface DatabaseMetricsRoutesDeps {
+  readonly metrics: Metrics;
+}
+
+function databaseMetricsRoutes({ metrics }: DatabaseMetricsRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/databases/{database_id}/metrics',
+      name: 'getDatabaseMetrics',
+      tag: 'databases',
+      summary: 'Read what a database takes and does',
+      description:
+        'Read from its engine every 5 seconds while it is used; a figure that the engine does not tell is ' +
+        'null. With from, to or step also the history: one hour in steps of 5 seconds, 30 days in steps of 300.',
+      permission: 'databases:read',
+      params: DatabasePath,
+      query: MetricsQuery,
+      responses: { 200: DatabaseMetrics },
+      errors: ['database_not_found'],
+      handler: ({ principal, params, query }) => metrics.read(principal, params.database_id, query),
     }),
   ];
 }

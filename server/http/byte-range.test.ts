@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ByteRange, parseRange } from './byte-range.ts';
+import { type ByteRange, parseRange } from './send-content.ts';
 
 /** RFC 9110 §14.1.2, byte by byte: which positions a single range selects. */
 function model(first: number | undefined, last: number | undefined, size: number) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ByteRing } from './byte-ring.ts';
+import { ByteRing } from './console.ts';
 
 test('it holds the newest bytes of all that came, oldest first', () => {
   const pieces = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 20 });

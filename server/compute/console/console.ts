@@ -1,17 +1,17 @@
 /**
- * Serial consoles for many viewers. The engine gives one console per guest to one caller: that is us. It is
- * opened for the first viewer and kept until the guest stops, so that the next one sees what came meanwhile.
+ * Serial consoles for many viewers. The engine gives one console per guest to one caller: that is us. It
+ * is opened for the first viewer and kept until the guest stops, so that the next one sees what came
+ * meanwhile.
  */
 import { AppError } from '../../platform/errors.ts';
 import type { GuestConsole, Hypervisor } from '../hypervisor.ts';
-import { ByteRing } from './byte-ring.ts';
 
-export interface ConsolesDeps {
+interface ConsolesDeps {
   readonly hypervisor: Pick<Hypervisor, 'capabilities' | 'openConsole' | 'consoleLog'>;
 }
 
 /** Whoever looks at a console. Must not keep the sender waiting, and may not change the bytes. */
-export interface Viewer {
+interface Viewer {
   send(bytes: Uint8Array): void;
   /** The guest stopped, or the engine lost its console. Called once. */
   end(): void;
@@ -193,4 +193,32 @@ function overlap(before: Uint8Array, next: Uint8Array): number {
       return length;
   }
   return 0;
+}
+
+/** The newest bytes of a stream, in a fixed piece of memory. */
+export class ByteRing {
+  readonly #bytes: Uint8Array;
+  /** Where the next byte goes. */
+  #at = 0;
+  #isFull = false;
+
+  constructor(sizeBytes: number) {
+    this.#bytes = new Uint8Array(sizeBytes);
+  }
+
+  add(bytes: Uint8Array): void {
+    const size = this.#bytes.length;
+    const kept = bytes.subarray(Math.max(0, bytes.length - size));
+    const first = kept.subarray(0, size - this.#at);
+    this.#bytes.set(first, this.#at);
+    this.#bytes.set(kept.subarray(first.length));
+    if (this.#at + kept.length >= size) this.#isFull = true;
+    this.#at = (this.#at + kept.length) % size;
+  }
+
+  /** A copy, oldest first. */
+  read(): Uint8Array {
+    if (!this.#isFull) return this.#bytes.slice(0, this.#at);
+    return Buffer.concat([this.#bytes.subarray(this.#at), this.#bytes.subarray(0, this.#at)]);
+  }
 }

@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { isAppError } from '../../platform/errors.ts';
 import { hostnameOf, vmNameProblem } from '../names.ts';
 import type { NewVm } from '../schema.ts';
-import { sshKeyProblem } from './ssh-keys.ts';
-import { checkNewVm } from './vm-fields.ts';
+import { checkNewVm, sshKeyProblem } from './vm-fields.ts';
 
 const ID = 'vm-01hzzzzzzz0123456789abcdef';
 const GOOD: NewVm = { name: 'web', instance_type: 't2.micro' };

@@ -4,7 +4,6 @@ import { DEFAULT_IMAGE } from '../images/images.ts';
 import { findInstanceType, INSTANCE_TYPES, type InstanceType } from '../instance-types.ts';
 import { vmNameProblem } from '../names.ts';
 import type { NewVm } from '../schema.ts';
-import { sshKeyProblem } from './ssh-keys.ts';
 
 const USER_DATA_MAX_BYTES = 64 * 1024;
 /** SSH and the usual web ports. */
@@ -78,4 +77,36 @@ function idleProblem(text: string, image: string): string | undefined {
   const isKeys = /^#cloud-config\b/.test(text) && /^ssh_authorized_keys:/m.test(text);
   if (text.startsWith('#!') || isKeys) return undefined;
   return `would not be run: the image ${image} runs scripts that begin with #!, such as #!/bin/sh`;
+}
+
+const TYPES = [
+  'ssh-ed25519',
+  'ssh-rsa',
+  'ecdsa-sha2-nistp256',
+  'ecdsa-sha2-nistp384',
+  'ecdsa-sha2-nistp521',
+  'sk-ssh-ed25519@openssh.com',
+  'sk-ecdsa-sha2-nistp256@openssh.com',
+];
+const MAX_LENGTH = 16 * 1024;
+/** Type, its length, and at least the 32 bytes of the shortest key. */
+const MIN_BLOB_BYTES = 4 + 11 + 4 + 32;
+
+/** What is wrong with a key line, or undefined. */
+export function sshKeyProblem(line: string): string | undefined {
+  const text = line.trim();
+  if (text.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  if (/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029]/.test(text) || !text.isWellFormed()) {
+    return 'must be one line without control characters';
+  }
+  const [type = '', blob = ''] = text.split(/[ \t]+/);
+  if (type.startsWith('-----BEGIN')) return 'must be a public key, not a private one';
+  if (!TYPES.includes(type)) return `must begin with one of ${TYPES.join(', ')}`;
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(blob) || blob.length % 4 !== 0)
+    return 'has no base64 key after its type';
+  const bytes = Buffer.from(blob, 'base64');
+  if (bytes.length < MIN_BLOB_BYTES) return 'has a key that is too short';
+  const inner = bytes.subarray(4, 4 + bytes.readUInt32BE(0)).toString('latin1');
+  return inner === type ? undefined : `says ${type}, and the key itself something else`;
 }
