@@ -1,6 +1,7 @@
 /** What ⌘K knows of each area: actions that are always there, and resources found by words. */
 import type { NavigateOptions } from '@tanstack/react-router';
 import type { ComponentType, SVGProps } from 'react';
+import { machinesPalette } from '../pages/machines/palette.ts';
 import { storagePalette } from '../pages/storage/palette.ts';
 
 export interface PaletteEntry {
@@ -20,4 +21,4 @@ export interface PaletteSource {
 }
 
 /** One line for each area. */
-export const PALETTE_SOURCES: readonly PaletteSource[] = [storagePalette];
+export const PALETTE_SOURCES: readonly PaletteSource[] = [storagePalette, machinesPalette];

@@ -36,5 +36,6 @@ export const shell = {
   notFoundLead: 'The address may be mistyped, or what was here is gone.',
   goHome: 'Go to the overview',
   more: 'Load more',
+  time: 'Time',
   credits: (amount: string) => `${amount} credits`,
 };

@@ -1,0 +1,150 @@
+/** The serial console, loaded where it is shown: typing, pasting, the whole screen, and a way out by keys. */
+
+import {
+  ArrowPathIcon,
+  ArrowsPointingOutIcon,
+  ClipboardDocumentIcon,
+  CommandLineIcon,
+  ViewfinderCircleIcon,
+} from '@heroicons/react/24/outline';
+import { Button, Group, Modal, Stack, Text, Textarea, Tooltip } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import type { Vm } from '../../../../sdk/index.ts';
+import { Empty } from '../../parts/empty.tsx';
+import { text } from '../../texts/text.ts';
+import classes from './console-tab.module.css';
+import { vmQuery } from './queries.ts';
+import { useTerminal } from './use-terminal.ts';
+
+const words = text.machines.console;
+const WITH_CONSOLE: readonly Vm['state'][] = ['starting', 'running', 'stopping'];
+
+export function ConsoleTab({ vm }: { vm: Vm }) {
+  if (!WITH_CONSOLE.includes(vm.state)) {
+    return (
+      <Empty icon={CommandLineIcon} title={words.off}>
+        {words.offLead}
+      </Empty>
+    );
+  }
+  // A machine that has begun to run again has a new line.
+  return <Console key={vm.started_at ?? 'starting'} vmId={vm.vm_id} />;
+}
+
+function Console({ vmId }: { vmId: string }) {
+  const frame = useRef<HTMLElement>(null);
+  const place = useRef<HTMLDivElement>(null);
+  const firstButton = useRef<HTMLButtonElement>(null);
+  const [isPasting, setPasting] = useState(false);
+  const queryClient = useQueryClient();
+  const { state, type, tellSize, reconnect } = useTerminal(place, vmId, () => firstButton.current?.focus());
+  useEffect(() => {
+    if (state === 'ended') void queryClient.invalidateQueries({ queryKey: vmQuery(vmId).queryKey });
+  }, [state, vmId, queryClient]);
+  return (
+    <section ref={frame} className={classes.frame} aria-label={text.machines.tabs.console}>
+      <Group justify="space-between" className={classes.bar ?? ''}>
+        <Text size="sm" role="status" data-state={state} className={classes.state ?? ''}>
+          {words[state]}
+        </Text>
+        <Group gap={4}>
+          {(state === 'lost' || state === 'ended') && (
+            <Tool icon={ArrowPathIcon} label={words.reconnect} onClick={reconnect} />
+          )}
+          <Tool
+            buttonRef={firstButton}
+            icon={ClipboardDocumentIcon}
+            label={words.paste}
+            onClick={() => setPasting(true)}
+          />
+          <Tool icon={ViewfinderCircleIcon} label={words.fit} note={words.fitLead} onClick={tellSize} />
+          <Tool
+            icon={ArrowsPointingOutIcon}
+            label={words.fullScreen}
+            onClick={() =>
+              document.fullscreenElement ? document.exitFullscreen() : frame.current?.requestFullscreen()
+            }
+          />
+        </Group>
+      </Group>
+      <div ref={place} className={classes.screen} />
+      <Text size="xs" className={classes.foot ?? ''}>
+        {words.leave}
+      </Text>
+      <PasteForm isOpen={isPasting} onClose={() => setPasting(false)} onSend={type} />
+    </section>
+  );
+}
+
+interface ToolProps {
+  readonly icon: typeof ArrowPathIcon;
+  readonly label: string;
+  readonly note?: string;
+  readonly buttonRef?: React.Ref<HTMLButtonElement>;
+  readonly onClick: () => void;
+}
+
+function Tool({ icon: Icon, label, note, buttonRef, onClick }: ToolProps) {
+  return (
+    <Tooltip label={note} disabled={note === undefined} multiline maw={260}>
+      <Button
+        {...(buttonRef === undefined ? {} : { ref: buttonRef })}
+        size="compact-sm"
+        className={classes.tool ?? ''}
+        leftSection={<Icon width={16} aria-hidden />}
+        onClick={onClick}
+      >
+        {label}
+      </Button>
+    </Tooltip>
+  );
+}
+
+interface PasteProps {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly onSend: (typed: string) => void;
+}
+
+function PasteForm({ isOpen, onClose, onSend }: PasteProps) {
+  const [typed, setTyped] = useState('');
+  return (
+    <Modal
+      opened={isOpen}
+      onClose={onClose}
+      title={words.pasteTitle}
+      returnFocus={false}
+      closeButtonProps={{ 'aria-label': text.shell.close }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onClose();
+          setTyped('');
+          onSend(typed.replaceAll('\n', '\r'));
+        }}
+      >
+        <Stack>
+          <Textarea
+            data-autofocus
+            aria-label={words.pasteTitle}
+            description={words.pasteLead}
+            value={typed}
+            autosize
+            minRows={4}
+            maxRows={16}
+            spellCheck={false}
+            classNames={{ input: 'mono' }}
+            onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+          <Group justify="flex-end">
+            <Button type="submit" disabled={typed === ''}>
+              {words.pasteSend}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

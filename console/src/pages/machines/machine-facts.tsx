@@ -1,0 +1,140 @@
+/** How to reach a machine, which ports answer, and what it is. */
+
+import { Badge, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Vm } from '../../../../sdk/index.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
+import { CopyIcon } from '../../parts/copy.tsx';
+import { type Fact, Facts } from '../../parts/facts.tsx';
+import { sayBytes } from '../../parts/size.ts';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import { imagesQuery } from './queries.ts';
+
+const words = text.machines;
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+const SSH = 22;
+
+export function MachineFacts({ vm }: { vm: Vm }) {
+  return (
+    <Stack gap="xl">
+      <section>
+        <Title order={2} mb="xs">
+          {words.ssh}
+        </Title>
+        <Ssh vm={vm} />
+      </section>
+      <Facts facts={useFacts(vm)} />
+      <section>
+        <Title order={2} mb="xs">
+          {words.ports}
+        </Title>
+        <Ports vm={vm} />
+      </section>
+    </Stack>
+  );
+}
+
+function Ssh({ vm }: { vm: Vm }) {
+  if (vm.ssh_command === null) {
+    const reason = vm.ports.find(({ guest_port }) => guest_port === SSH)?.reason;
+    const isOff = vm.state !== 'running' && vm.state !== 'starting';
+    return <Text c="dimmed">{isOff ? words.sshNotRunning : `${words.sshClosed} ${reason ?? ''}`}</Text>;
+  }
+  return (
+    <Stack gap="xs">
+      <Text size="sm" c="dimmed">
+        {words.sshLead}
+      </Text>
+      <CodeLine value={vm.ssh_command} label={words.copySsh} />
+    </Stack>
+  );
+}
+
+function useFacts(vm: Vm): readonly Fact[] {
+  const images = useQuery(imagesQuery);
+  const image = images.data?.find(({ image_id }) => image_id === vm.image)?.name ?? vm.image;
+  const specs = words.specs(vm.vcpus, sayBytes(vm.memory_mb * MIB), sayBytes(vm.disk_gb * GIB));
+  return [
+    { name: words.size, value: `${vm.instance_type}: ${specs}` },
+    { name: words.image, value: image },
+    {
+      name: words.address,
+      value: (
+        <Group gap={4}>
+          <span className="mono">{vm.ip_address}</span>
+          {vm.ip_address !== null && <CopyIcon value={vm.ip_address} label={words.copyAddress} />}
+        </Group>
+      ),
+    },
+    {
+      name: words.uptime,
+      value: vm.started_at === null ? words.notRunning : <When at={vm.started_at} />,
+    },
+    { name: words.processor, value: <Processor vm={vm} /> },
+    { name: words.outbound, value: vm.outbound ? words.outboundYes : words.outboundNo },
+    { name: words.region, value: vm.region },
+    { name: words.created, value: <When at={vm.created_at} /> },
+    ...(vm.tags === '' ? [] : [{ name: words.tags, value: <Tags tags={vm.tags} /> }]),
+  ];
+}
+
+function Processor({ vm: { accel, accel_reason } }: { vm: Vm }) {
+  if (accel === null) return words.notRunning;
+  const names: Readonly<Record<string, string>> = words.processors;
+  return (
+    <>
+      {names[accel] ?? accel}
+      {accel_reason !== null && (
+        <Text size="xs" c="dimmed">
+          {accel_reason}
+        </Text>
+      )}
+    </>
+  );
+}
+
+function Tags({ tags }: { tags: string }) {
+  return (
+    <Group gap={4}>
+      {tags.split(',').map((tag) => (
+        <Badge key={tag} variant="light" color="gray">
+          {tag}
+        </Badge>
+      ))}
+    </Group>
+  );
+}
+
+function Ports({ vm }: { vm: Vm }) {
+  return (
+    <Table verticalSpacing="xs">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th w={90}>{words.port}</Table.Th>
+          <Table.Th w={110}>{words.leadsTo}</Table.Th>
+          <Table.Th>{words.state}</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {vm.ports.map(({ port, guest_port, open, reason }) => (
+          <Table.Tr key={port}>
+            <Table.Td className="mono">{port}</Table.Td>
+            <Table.Td className="mono">{guest_port}</Table.Td>
+            <Table.Td>
+              <Badge variant="light" color={open ? 'petrol' : 'gray'}>
+                {open ? words.open : words.closed}
+              </Badge>{' '}
+              {!open && (
+                <Text span size="sm" c="dimmed">
+                  {reason}
+                </Text>
+              )}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}

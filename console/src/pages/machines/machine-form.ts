@@ -1,0 +1,91 @@
+/** What is filled into the form of a new machine, and the body of the call that it makes. */
+import { useLocalStorage } from '@mantine/hooks';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { NewVm } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { showRefusal } from '../../parts/notices.tsx';
+import { vmQuery, vmsQuery } from './queries.ts';
+
+const KEYS_PLACE = 'cloudlet.ssh-keys';
+
+export interface MachineFields {
+  readonly name: string;
+  readonly image: string;
+  readonly instance_type: string;
+  readonly keys: string;
+  readonly user_data: string;
+  readonly ports: string;
+  readonly tags: string;
+  readonly isStarted: boolean;
+  readonly isRemembered: boolean;
+}
+
+const EMPTY: MachineFields = {
+  name: '',
+  image: 'tiny',
+  instance_type: 't2.micro',
+  keys: '',
+  user_data: '',
+  ports: '',
+  tags: '',
+  isStarted: true,
+  isRemembered: true,
+};
+
+const linesOf = (keys: string) => keys.split('\n').flatMap((line) => line.trim() || []);
+const numbersOf = (ports: string) =>
+  ports.split(/[\s,]+/).flatMap((word) => (word === '' ? [] : Number(word)));
+
+export function arePorts(ports: string): boolean {
+  return numbersOf(ports).every((port) => Number.isInteger(port) && port > 0 && port < 65_536);
+}
+
+/** Only what was filled in. */
+export function bodyOf(fields: MachineFields): NewVm {
+  const { name, image, instance_type, user_data, tags } = fields;
+  const ssh_keys = linesOf(fields.keys);
+  const ports = arePorts(fields.ports) ? numbersOf(fields.ports) : [];
+  return {
+    name,
+    instance_type,
+    image,
+    ...(ssh_keys.length === 0 ? {} : { ssh_keys }),
+    ...(user_data.trim() === '' ? {} : { user_data }),
+    ...(ports.length === 0 ? {} : { ports }),
+    ...(tags.trim() === '' ? {} : { tags: tags.trim() }),
+  };
+}
+
+export function useMachineForm() {
+  const [keptKeys, keepKeys] = useLocalStorage({
+    key: KEYS_PLACE,
+    defaultValue: '',
+    getInitialValueInEffect: false,
+  });
+  const [fields, setFields] = useState<MachineFields>({ ...EMPTY, keys: keptKeys });
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const create = useMutation({
+    mutationFn: () => cloud.vms.create(bodyOf(fields)),
+    meta: { shown: true },
+    onSuccess: async (vm) => {
+      keepKeys(fields.isRemembered ? fields.keys : '');
+      const { queryKey } = vmQuery(vm.vm_id);
+      queryClient.setQueryData(queryKey, fields.isStarted ? { ...vm, state: 'starting' } : vm);
+      // Its page shows what becomes of the start; a refusal stays on the screen.
+      const started = fields.isStarted ? cloud.vms.start(vm.vm_id).catch(showRefusal) : undefined;
+      void Promise.resolve(started).then(() =>
+        queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey }),
+      );
+      await navigate({
+        to: '/machines/$vm',
+        params: { vm: vm.vm_id },
+        search: fields.isStarted ? { tab: 'console' } : {},
+      });
+    },
+  });
+  const set = (change: Partial<MachineFields>) => setFields((before) => ({ ...before, ...change }));
+  return { fields, set, create };
+}

@@ -1,0 +1,141 @@
+/** Start, stop, restart, power off, delete: as a menu, with what each of them means. */
+
+import {
+  ArrowPathIcon,
+  BoltSlashIcon,
+  CommandLineIcon,
+  EllipsisHorizontalIcon,
+  PlayIcon,
+  StopIcon,
+  TrashIcon,
+} from '@heroicons/react/24/outline';
+import { ActionIcon, Menu } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Vm } from '../../../../sdk/index.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { text } from '../../texts/text.ts';
+import { usePower } from './power.ts';
+
+type Asked = 'stop' | 'restart' | 'powerOff' | 'delete';
+
+const words = text.machines;
+
+/** `onDeleted`: the page of a machine that is gone leads elsewhere. */
+export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void }) {
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const navigate = useNavigate();
+  const power = usePower(vm);
+  const isOn = vm.state === 'running' || vm.state === 'starting';
+  const openConsole = () =>
+    navigate({ to: '/machines/$vm', params: { vm: vm.vm_id }, search: { tab: 'console' } });
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={words.actionsOf(vm.name)}>
+            <EllipsisHorizontalIcon width={20} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {isOn ? (
+            <>
+              <Menu.Item leftSection={<CommandLineIcon width={18} />} onClick={openConsole}>
+                {words.openConsole}
+              </Menu.Item>
+              <Menu.Item leftSection={<StopIcon width={18} />} onClick={() => setAsked('stop')}>
+                {words.stop}
+              </Menu.Item>
+              <Menu.Item leftSection={<ArrowPathIcon width={18} />} onClick={() => setAsked('restart')}>
+                {words.restart}
+              </Menu.Item>
+            </>
+          ) : (
+            <Menu.Item
+              leftSection={<PlayIcon width={18} />}
+              disabled={vm.state === 'stopping' || vm.state === 'deleting'}
+              onClick={() => power.start.mutate()}
+            >
+              {words.start}
+            </Menu.Item>
+          )}
+          {(isOn || vm.state === 'stopping') && (
+            <Menu.Item leftSection={<BoltSlashIcon width={18} />} onClick={() => setAsked('powerOff')}>
+              {words.powerOff}
+            </Menu.Item>
+          )}
+          <Menu.Divider />
+          <Menu.Item color="red" leftSection={<TrashIcon width={18} />} onClick={() => setAsked('delete')}>
+            {words.delete}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Asks vm={vm} asked={asked} power={power} onDeleted={onDeleted} onClose={() => setAsked(null)} />
+    </>
+  );
+}
+
+interface AsksProps {
+  readonly vm: Vm;
+  readonly asked: Asked | null;
+  readonly power: ReturnType<typeof usePower>;
+  readonly onDeleted: (() => void) | undefined;
+  readonly onClose: () => void;
+}
+
+function Asks({ vm, asked, power, onDeleted, onClose }: AsksProps) {
+  const { stop, restart, remove } = power;
+  const isOff = vm.state === 'stopped' || vm.state === 'created' || vm.state === 'error';
+  const deleted = () => {
+    onClose();
+    onDeleted?.();
+  };
+  return (
+    <>
+      <Confirm
+        isOpen={asked === 'stop'}
+        title={words.stopAsk(vm.name)}
+        action={words.stop}
+        isBusy={stop.isPending}
+        error={stop.error}
+        onConfirm={() => stop.mutate({ force: false }, { onSuccess: onClose })}
+        onClose={onClose}
+      >
+        {words.stopLead(sayCredits(vm.price_per_hour))}
+      </Confirm>
+      <Confirm
+        isOpen={asked === 'restart'}
+        title={words.restartAsk(vm.name)}
+        action={words.restart}
+        isBusy={restart.isPending}
+        error={restart.error}
+        onConfirm={() => restart.mutate(undefined, { onSuccess: onClose })}
+        onClose={onClose}
+      >
+        {words.restartLead}
+      </Confirm>
+      <Confirm
+        isOpen={asked === 'powerOff'}
+        title={words.powerOffAsk(vm.name)}
+        action={words.powerOff}
+        error={stop.error}
+        onConfirm={() => stop.mutate({ force: true }, { onSuccess: onClose })}
+        onClose={onClose}
+      >
+        {words.powerOffLead}
+      </Confirm>
+      <Confirm
+        isOpen={asked === 'delete'}
+        title={words.deleteAsk(vm.name)}
+        action={words.delete}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate(undefined, { onSuccess: deleted })}
+        onClose={onClose}
+      >
+        {isOff ? words.deleteLead : words.deleteRunningLead}
+      </Confirm>
+    </>
+  );
+}

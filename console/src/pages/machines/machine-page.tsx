@@ -1,0 +1,110 @@
+/** One machine: its state and what can be done with it, and in tabs its facts, console, log and charts. */
+
+import { PlayIcon, StopIcon } from '@heroicons/react/24/outline';
+import { Alert, Button, Group, Tabs } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import type { Vm } from '../../../../sdk/index.ts';
+import { AnchorLink } from '../../parts/links.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { text } from '../../texts/text.ts';
+import { LogTab } from './log-tab.tsx';
+import { MachineFacts } from './machine-facts.tsx';
+import { MachineMenu } from './machine-menu.tsx';
+import { usePower } from './power.ts';
+import { vmQuery } from './queries.ts';
+import { MACHINE_TABS, type MachineTab } from './tabs.ts';
+import { VmState } from './vm-state.tsx';
+
+const words = text.machines;
+const ConsoleTab = lazy(() => import('./console-tab.tsx').then((made) => ({ default: made.ConsoleTab })));
+const ChartsTab = lazy(() => import('./charts-tab.tsx').then((made) => ({ default: made.ChartsTab })));
+
+export function MachinePage() {
+  const { vm: id } = useParams({ from: '/shell/machines/$vm' });
+  const machine = useQuery(vmQuery(id));
+  return (
+    <Page
+      title={machine.data?.name ?? id}
+      trail={<AnchorLink to="/machines">{words.title}</AnchorLink>}
+      lead={machine.data === undefined ? undefined : <PriceLine vm={machine.data} />}
+      actions={machine.data === undefined ? undefined : <Actions vm={machine.data} />}
+    >
+      <Loaded query={machine}>{(vm) => <Inside vm={vm} />}</Loaded>
+    </Page>
+  );
+}
+
+function PriceLine({ vm }: { vm: Vm }) {
+  return words.priceLine(sayCredits(vm.price_per_hour), sayCredits(vm.price_per_month));
+}
+
+function Actions({ vm }: { vm: Vm }) {
+  const navigate = useNavigate();
+  const power = usePower(vm);
+  const isOff = vm.state === 'stopped' || vm.state === 'created' || vm.state === 'error';
+  return (
+    <>
+      <VmState vm={vm} />
+      {isOff && (
+        <Button
+          leftSection={<PlayIcon width={18} />}
+          loading={power.start.isPending}
+          onClick={() => power.start.mutate()}
+        >
+          {words.start}
+        </Button>
+      )}
+      {vm.state === 'running' && (
+        <Button
+          variant="default"
+          leftSection={<StopIcon width={18} />}
+          loading={power.stop.isPending}
+          onClick={() => power.stop.mutate({ force: false })}
+        >
+          {words.stop}
+        </Button>
+      )}
+      <MachineMenu vm={vm} onDeleted={() => navigate({ to: '/machines' })} />
+    </>
+  );
+}
+
+function Inside({ vm }: { vm: Vm }) {
+  const { tab = 'overview' } = useSearch({ from: '/shell/machines/$vm' });
+  const navigate = useNavigate({ from: '/machines/$vm' });
+  const open = (next: string | null) =>
+    navigate({ search: (before) => ({ ...before, tab: next as MachineTab }), replace: true });
+  return (
+    <>
+      {vm.state_reason !== null && (
+        <Alert color={vm.state === 'error' ? 'red' : 'yellow'}>{vm.state_reason.message}</Alert>
+      )}
+      <Tabs value={tab} onChange={open} keepMounted={false}>
+        <Tabs.List mb="lg">
+          {MACHINE_TABS.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {words.tabs[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Suspense fallback={<Group h={320} aria-busy="true" />}>
+          <Tabs.Panel value="overview">
+            <MachineFacts vm={vm} />
+          </Tabs.Panel>
+          <Tabs.Panel value="console">
+            <ConsoleTab vm={vm} />
+          </Tabs.Panel>
+          <Tabs.Panel value="log">
+            <LogTab vm={vm} />
+          </Tabs.Panel>
+          <Tabs.Panel value="charts">
+            <ChartsTab vm={vm} />
+          </Tabs.Panel>
+        </Suspense>
+      </Tabs>
+    </>
+  );
+}

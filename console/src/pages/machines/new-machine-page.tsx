@@ -1,0 +1,158 @@
+/** Everything a new machine needs on one page; an image, a size and a name are enough. */
+
+import { Button, Checkbox, Group, Paper, Stack, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Image, InstanceType } from '../../../../sdk/index.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { Choices } from '../../parts/choices.tsx';
+import { AnchorLink } from '../../parts/links.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { fieldError } from '../../parts/refusal.ts';
+import { Refused } from '../../parts/refused.tsx';
+import { sayBytes } from '../../parts/size.ts';
+import { text } from '../../texts/text.ts';
+import { arePorts, bodyOf, type MachineFields, useMachineForm } from './machine-form.ts';
+import { MachineMore } from './machine-more.tsx';
+import { imagesQuery, typesQuery } from './queries.ts';
+
+const words = text.machines;
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+/** Refusals of these stand at their field. */
+const FIELDS = ['name', 'ssh_keys', 'user_data', 'ports', 'tags'];
+
+export function NewMachinePage() {
+  const types = useQuery(typesQuery);
+  const images = useQuery(imagesQuery);
+  return (
+    <Page
+      title={words.create}
+      lead={words.form.lead}
+      trail={<AnchorLink to="/machines">{words.title}</AnchorLink>}
+    >
+      <Loaded query={images}>
+        {(ofImages) => (
+          <Loaded query={types}>{(ofTypes) => <Form images={ofImages} types={ofTypes} />}</Loaded>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+interface FormProps {
+  readonly images: readonly Image[];
+  readonly types: readonly InstanceType[];
+}
+
+function Form({ images, types }: FormProps) {
+  const { fields, set, create } = useMachineForm();
+  const type = types.find(({ instance_type }) => instance_type === fields.instance_type);
+  const isAtField = FIELDS.some((field) => fieldError(create.error, field) !== undefined);
+  const body = bodyOf(fields);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (arePorts(fields.ports)) create.mutate();
+      }}
+    >
+      <Stack gap="xl">
+        <TextInput
+          label={words.name}
+          value={fields.name}
+          error={fieldError(create.error, 'name')}
+          maw={420}
+          required
+          withAsterisk={false}
+          data-autofocus
+          spellCheck={false}
+          onChange={({ currentTarget }) => set({ name: currentTarget.value })}
+        />
+        <Choices
+          label={words.form.image}
+          value={fields.image}
+          options={images.map(imageChoice)}
+          onChange={(image) => set({ image })}
+        />
+        <Sizes
+          images={images}
+          types={types}
+          fields={fields}
+          onChange={(instance_type) => set({ instance_type })}
+        />
+        <MachineMore fields={fields} set={set} error={create.error} />
+        {!isAtField && <Refused error={create.error} />}
+        <Paper withBorder p="md">
+          <Group justify="space-between">
+            <Price type={type} />
+            <Group>
+              <Checkbox
+                label={words.form.startNow}
+                checked={fields.isStarted}
+                onChange={({ currentTarget }) => set({ isStarted: currentTarget.checked })}
+              />
+              <Button type="submit" loading={create.isPending}>
+                {fields.isStarted ? words.form.submitStart : words.form.submit}
+              </Button>
+            </Group>
+          </Group>
+        </Paper>
+        <CallSample call="POST /api/vms" body={body} method="vms.create" args={[body]} />
+      </Stack>
+    </form>
+  );
+}
+
+function imageChoice({ image_id, name, is_builtin, size, min_disk_gb }: Image) {
+  const note = is_builtin ? words.form.imageTiny : words.form.imageDisk(min_disk_gb);
+  return { value: image_id, title: name, notes: size === null ? [note] : [note, sayBytes(size)] };
+}
+
+interface SizesProps extends FormProps {
+  readonly fields: MachineFields;
+  readonly onChange: (type: string) => void;
+}
+
+function Sizes({ images, types, fields, onChange }: SizesProps) {
+  const needed = images.find(({ image_id }) => image_id === fields.image)?.min_disk_gb ?? 1;
+  return (
+    <Choices
+      label={words.form.size}
+      description={words.form.sizeLead}
+      value={fields.instance_type}
+      onChange={onChange}
+      options={types.map((type) => ({
+        value: type.instance_type,
+        title: type.instance_type,
+        isDisabled: type.disk_gb < needed,
+        notes: [
+          words.specs(type.vcpus, sayBytes(type.memory_mb * MIB), sayBytes(type.disk_gb * GIB)),
+          type.disk_gb < needed ? (
+            words.form.imageTooBig(needed)
+          ) : (
+            <b key="price">
+              {words.perHour(sayCredits(type.price_per_hour))} ·{' '}
+              {words.perMonth(sayCredits(type.price_per_month))}
+            </b>
+          ),
+        ],
+      }))}
+    />
+  );
+}
+
+function Price({ type }: { type: InstanceType | undefined }) {
+  if (type === undefined) return null;
+  return (
+    <div>
+      <Text size="sm" c="dimmed">
+        {words.form.total}
+      </Text>
+      <Text fw={600}>
+        {words.perHour(text.shell.credits(sayCredits(type.price_per_hour)))} ·{' '}
+        {words.perMonth(sayCredits(type.price_per_month))}
+      </Text>
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+/** Starting, stopping, restarting and deleting a machine, and what the pages show meanwhile. */
+import { type QueryClient, useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Vm } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { showDone } from '../../parts/notices.tsx';
+import { text } from '../../texts/text.ts';
+import { vmQuery, vmsQuery } from './queries.ts';
+
+/** Shows a state at once; the next read corrects it. */
+function showState(queryClient: QueryClient, id: string, state: Vm['state']): void {
+  queryClient.setQueryData(vmQuery(id).queryKey, (vm) => vm && { ...vm, state });
+  queryClient.setQueryData(vmsQuery.queryKey, (all) =>
+    all?.map((vm) => (vm.vm_id === id ? { ...vm, state } : vm)),
+  );
+}
+
+export function usePower({ vm_id: id, name, state }: Vm) {
+  const queryClient = useQueryClient();
+  const onSettled = () => queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey });
+  const shown = { meta: { shown: true }, onSettled };
+  const start = useMutation({
+    mutationFn: () => cloud.vms.start(id),
+    onMutate: () => showState(queryClient, id, 'starting'),
+    onSettled,
+  });
+  const stop = useMutation({
+    mutationFn: ({ force }: { force: boolean }) => cloud.vms.stop(id, force ? { force } : {}),
+    onMutate: () => showState(queryClient, id, 'stopping'),
+    onSuccess: () => showDone(text.machines.stopped(name)),
+    ...shown,
+  });
+  const restart = useMutation({
+    mutationFn: async () => {
+      await cloud.vms.stop(id);
+      return cloud.vms.start(id);
+    },
+    onMutate: () => showState(queryClient, id, 'stopping'),
+    ...shown,
+  });
+  const remove = useMutation({
+    mutationFn: async () => {
+      if (state === 'running' || state === 'starting' || state === 'stopping')
+        await cloud.vms.stop(id, { force: true });
+      return cloud.vms.delete(id);
+    },
+    onSuccess: () => showDone(text.machines.deleted(name)),
+    ...shown,
+  });
+  return { start, stop, restart, remove };
+}

@@ -1,0 +1,39 @@
+/** What the machine pages read. Keys begin with `vms`. */
+import { queryOptions } from '@tanstack/react-query';
+import type { Vm } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+
+/** ms between reads while something is under way; at rest nothing is read. */
+const WATCH_MS = 2000;
+/** ms after its start in which a guest is expected to boot. */
+const BOOT_MAX_SECONDS = 300;
+
+/** True while its state goes on changing by itself. */
+function isMoving({ state, ready_at, ssh_command, uptime_seconds }: Vm): boolean {
+  if (state === 'starting' || state === 'stopping' || state === 'deleting') return true;
+  const isBooting = ready_at === null || ssh_command === null;
+  return state === 'running' && isBooting && uptime_seconds < BOOT_MAX_SECONDS;
+}
+
+export const vmsQuery = queryOptions({
+  queryKey: ['vms'],
+  queryFn: () => cloud.vms.list().all(),
+  refetchInterval: ({ state }) => (state.data?.some(isMoving) ? WATCH_MS : false),
+});
+
+export const vmQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['vms', id],
+    queryFn: () => cloud.vms.get(id),
+    refetchInterval: ({ state }) => (state.data !== undefined && isMoving(state.data) ? WATCH_MS : false),
+  });
+
+export const vmLogQuery = (id: string, bytes: number) =>
+  queryOptions({ queryKey: ['vms', id, 'log', bytes], queryFn: () => cloud.vms.log(id, { bytes }) });
+
+export const typesQuery = queryOptions({
+  queryKey: ['instance-types'],
+  queryFn: () => cloud.instanceTypes.list(),
+});
+
+export const imagesQuery = queryOptions({ queryKey: ['images'], queryFn: () => cloud.images.list() });

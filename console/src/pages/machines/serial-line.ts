@@ -1,0 +1,80 @@
+/** The WebSocket of a machine's serial console: opened with a ticket, and again after it was lost. */
+import { CloudError } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+
+export type LineState = 'connecting' | 'connected' | 'lost' | 'ended';
+
+interface LineEvents {
+  /** The last that the machine wrote comes first, each time. */
+  readonly onOpen: () => void;
+  readonly onBytes: (bytes: Uint8Array) => void;
+  readonly onState: (state: LineState) => void;
+}
+
+const STOPPED = 1000;
+const FIRST_WAIT_MS = 500;
+const WAIT_MAX_MS = 15_000;
+
+export class SerialLine {
+  readonly #vmId: string;
+  readonly #events: LineEvents;
+  #socket: WebSocket | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #waitMs = FIRST_WAIT_MS;
+  #isClosed = false;
+
+  constructor(vmId: string, events: LineEvents) {
+    this.#vmId = vmId;
+    this.#events = events;
+    void this.#open();
+  }
+
+  /** Dropped while there is no connection. */
+  send(text: string): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(new TextEncoder().encode(text));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#socket?.close();
+  }
+
+  async #open(): Promise<void> {
+    this.#events.onState('connecting');
+    try {
+      const { ticket } = await cloud.vms.consoleTicket(this.#vmId);
+      if (this.#isClosed) return;
+      const url = new URL(cloud.vms.consoleUrl(this.#vmId, { ticket }), location.href);
+      url.protocol = url.protocol.replace('http', 'ws');
+      this.#listen(new WebSocket(url));
+    } catch (error) {
+      const isWorthAnother = error instanceof CloudError && (error.status === 0 || error.status >= 500);
+      if (isWorthAnother) this.#again();
+      else this.#events.onState('lost');
+    }
+  }
+
+  #listen(socket: WebSocket): void {
+    this.#socket = socket;
+    socket.binaryType = 'arraybuffer';
+    socket.onopen = () => {
+      this.#waitMs = FIRST_WAIT_MS;
+      this.#events.onOpen();
+      this.#events.onState('connected');
+    };
+    socket.onmessage = ({ data }) => this.#events.onBytes(new Uint8Array(data as ArrayBuffer));
+    socket.onclose = ({ code }) => {
+      if (this.#isClosed) return;
+      if (code === STOPPED) this.#events.onState('ended');
+      else this.#again();
+    };
+  }
+
+  #again(): void {
+    if (this.#isClosed) return;
+    this.#events.onState('lost');
+    this.#timer = setTimeout(() => this.#open(), this.#waitMs);
+    this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MAX_MS);
+  }
+}

@@ -1,0 +1,89 @@
+/** A terminal in an element of the page, on the serial line of a machine. */
+import { FitAddon } from '@xterm/addon-fit';
+import { Terminal } from '@xterm/xterm';
+import '@xterm/xterm/css/xterm.css';
+import { type RefObject, useEffect, useRef, useState } from 'react';
+import { text } from '../../texts/text.ts';
+import { type LineState, SerialLine } from './serial-line.ts';
+
+const SCROLLBACK_LINES = 10_000;
+/** Dark in both themes, as most programs expect. */
+const COLORS = { background: '#161514', foreground: '#e6e4df', cursor: '#4fb0a5' };
+
+export interface TerminalHandle {
+  readonly state: LineState;
+  /** Types a text. */
+  readonly type: (words: string) => void;
+  /** Types the command that tells the guest how large the window is. */
+  readonly tellSize: () => void;
+  readonly reconnect: () => void;
+}
+
+/** `onLeave`: the keys that leave it were pressed. */
+export function useTerminal(
+  place: RefObject<HTMLDivElement | null>,
+  vmId: string,
+  onLeave: () => void,
+): TerminalHandle {
+  const [state, setState] = useState<LineState>('connecting');
+  const [attempt, setAttempt] = useState(0);
+  const parts = useRef<{ terminal: Terminal; line: SerialLine } | null>(null);
+  const leave = useRef(onLeave);
+  leave.current = onLeave;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an attempt more opens it anew
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const terminal = openTerminal(element, () => leave.current());
+    const fit = new FitAddon();
+    terminal.loadAddon(fit);
+    fit.fit();
+    const line = new SerialLine(vmId, {
+      onOpen: () => terminal.reset(),
+      onBytes: (bytes) => terminal.write(bytes),
+      onState: setState,
+    });
+    terminal.onData((typed) => line.send(typed));
+    const sizes = new ResizeObserver(() => fit.fit());
+    sizes.observe(element);
+    terminal.focus();
+    parts.current = { terminal, line };
+    return () => {
+      sizes.disconnect();
+      line.close();
+      terminal.dispose();
+    };
+  }, [place, vmId, attempt]);
+  const type = (words: string) => {
+    parts.current?.line.send(words);
+    parts.current?.terminal.focus();
+  };
+  return {
+    state,
+    type,
+    tellSize: () => {
+      const { rows = 24, cols = 80 } = parts.current?.terminal ?? {};
+      type(` stty rows ${rows} cols ${cols}\r`);
+    },
+    reconnect: () => setAttempt((before) => before + 1),
+  };
+}
+
+function openTerminal(element: HTMLElement, onLeave: () => void): Terminal {
+  const terminal = new Terminal({
+    scrollback: SCROLLBACK_LINES,
+    fontFamily: getComputedStyle(document.body).getPropertyValue('--mantine-font-family-monospace'),
+    fontSize: 13,
+    cursorBlink: true,
+    theme: COLORS,
+  });
+  terminal.open(element);
+  terminal.textarea?.setAttribute('aria-label', text.machines.console.label);
+  // Terminals have no code for these keys, so no program in the guest misses them.
+  terminal.attachCustomKeyEventHandler((event) => {
+    const isLeave = event.ctrlKey && event.key === '.';
+    if (isLeave && event.type === 'keydown') onLeave();
+    return !isLeave;
+  });
+  return terminal;
+}
