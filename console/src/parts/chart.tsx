@@ -19,45 +19,49 @@ interface ChartProps {
   readonly lines: readonly ChartLine[];
   readonly say: (value: number) => string;
   /** The end of the scale, where it is known: 100 for percent. */
-  readonly max?: number;
+  readonly max?: number | undefined;
+  /** Bytes: the marks of the scale are powers of two. */
+  readonly isBinary?: boolean | undefined;
 }
 
 const HEIGHT = 190;
 /** px for the numbers beside the lines. */
 const AXIS_WIDTH = 74;
-const STROKES = { light: ['#14776e', '#b3652a'], dark: ['#4fb0a5', '#e2a06a'] } as const;
+const DAY_SECONDS = 86_400;
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
+const LOOK = {
+  light: { axis: '#625d54', strokes: ['#14776e', '#b3652a'] },
+  dark: { axis: '#aaa69d', strokes: ['#4fb0a5', '#e2a06a'] },
+} as const;
 
-export function Chart({ label, times, lines, say, max }: ChartProps) {
+export function Chart({ label, times, lines, say, max, isBinary }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme('light');
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
-    const colors = getComputedStyle(document.documentElement);
-    const axis = {
-      stroke: colors.getPropertyValue('--soft') || '#888',
-      grid: { stroke: '#88888826', width: 1 },
-    };
+    const width = element.clientWidth;
+    const { axis, strokes } = LOOK[scheme];
+    const look = { stroke: axis, grid: { stroke: '#88888826', width: 1 }, ticks: { show: false } };
     const options: UPlot.Options = {
-      width: element.clientWidth,
+      width,
       height: HEIGHT,
-      legend: { live: true },
-      cursor: { y: false },
-      scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), max ?? scaleEnd(most)] } },
+      cursor: { y: false, points: { size: 6 } },
+      scales: { y: { range: (_, __, most) => [0, max ?? scaleEnd(most)] } },
       axes: [
-        { ...axis, stroke: scheme === 'dark' ? '#aaa69d' : '#625d54' },
+        { ...look, values: (_, marks, __, ___, step) => marks.map((mark) => sayMark(mark, step)) },
         {
-          ...axis,
-          stroke: scheme === 'dark' ? '#aaa69d' : '#625d54',
+          ...look,
           size: AXIS_WIDTH,
           values: (_, marks) => marks.map(say),
+          ...(isBinary ? { incrs: POWERS_OF_TWO } : {}),
         },
       ],
       series: [
-        { label: text.shell.time, value: (_, at) => (at === null ? '' : sayMoment(at)) },
+        { label: text.shell.time, value: (_, at) => (at === null ? '' : moment.format(at * 1000)) },
         ...lines.map((line, index) => ({
           label: line.label,
-          stroke: STROKES[scheme][index % 2] ?? '#888',
+          stroke: strokes[index % strokes.length] ?? axis,
           width: 1.5,
           spanGaps: false,
           points: { show: false },
@@ -67,16 +71,27 @@ export function Chart({ label, times, lines, say, max }: ChartProps) {
     };
     const data = [times, ...lines.map(({ values }) => values)] as unknown as UPlot.AlignedData;
     const plot = new UPlot(options, data, element);
+    plot.setLegend({ idx: lastReading(lines) });
     const sizes = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
     sizes.observe(element);
     return () => {
       sizes.disconnect();
       plot.destroy();
     };
-  }, [times, lines, say, max, scheme]);
+  }, [times, lines, say, max, isBinary, scheme]);
   return <div ref={place} className={classes.chart} role="img" aria-label={label} />;
 }
 
 const scaleEnd = (most: number | null) => (most === null || most <= 0 ? 1 : most * 1.1);
-const moment = new Intl.DateTimeFormat(text.locale, { dateStyle: 'short', timeStyle: 'medium' });
-const sayMoment = (seconds: number) => moment.format(seconds * 1000);
+const moment = new Intl.DateTimeFormat(text.locale, { dateStyle: 'medium', timeStyle: 'short' });
+const clock = new Intl.DateTimeFormat(text.locale, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const day = new Intl.DateTimeFormat(text.locale, { day: 'numeric', month: 'short' });
+
+function sayMark(seconds: number, step: number): string {
+  return (step >= DAY_SECONDS ? day : clock).format(seconds * 1000);
+}
+
+/** What the words below the lines tell until one points at another. */
+function lastReading(lines: readonly ChartLine[]): number {
+  return Math.max(...lines.map(({ values }) => values.findLastIndex((value) => value !== null)), 0);
+}

@@ -19,3 +19,10 @@ export function sayBytes(bytes: number): string {
 export function sayCount(value: number): string {
   return count.format(value);
 }
+
+/** A size that was chosen, not measured: `30 GB`. */
+export function sayWhole(megabytes: number): string {
+  const gigabytes = megabytes / 1024;
+  if (gigabytes < 1) return `${count.format(megabytes)} MB`;
+  return gigabytes < 1024 ? `${count.format(gigabytes)} GB` : `${count.format(gigabytes / 1024)} TB`;
+}

@@ -14,7 +14,6 @@ import { text } from '../../texts/text.ts';
 const words = text.machines.charts;
 const MIB = 2 ** 20;
 const sayPercent = (value: number) => `${Math.round(value)} %`;
-const sayMegabytes = (value: number) => sayBytes(value * MIB);
 const sayRate = (value: number) => `${sayBytes(value)}/s`;
 
 export function ChartsTab({ vm }: { vm: Vm }) {
@@ -62,17 +61,26 @@ function Charts({ history, span, vm }: ChartsProps) {
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
       <Figure title={words.cpu} times={times} lines={lines.cpu} say={sayPercent} max={100} />
-      <Figure title={words.memory} times={times} lines={lines.memory} say={sayMegabytes} max={vm.memory_mb} />
-      <Figure title={words.disk} times={times} lines={lines.disk} say={sayRate} />
-      <Figure title={words.network} times={times} lines={lines.network} say={sayRate} />
+      <Figure
+        title={words.memory}
+        times={times}
+        lines={lines.memory}
+        say={sayBytes}
+        max={vm.memory_mb * MIB}
+        isBinary
+      />
+      <Figure title={words.disk} times={times} lines={lines.disk} say={sayRate} isBinary />
+      <Figure title={words.network} times={times} lines={lines.network} say={sayRate} isBinary />
     </SimpleGrid>
   );
 }
 
+const usedBytes = ({ memory_used_mb: used }: VmMetricsEntry) => (used === null ? null : used * MIB);
+
 function linesOf(series: Series<VmMetricsEntry>) {
   return {
     cpu: [{ label: words.used, values: gauge(series, (entry) => entry.cpu_percent) }],
-    memory: [{ label: words.used, values: gauge(series, (entry) => entry.memory_used_mb) }],
+    memory: [{ label: words.used, values: gauge(series, usedBytes) }],
     disk: [
       { label: words.read, values: rate(series, (entry) => entry.disk_read_bytes) },
       { label: words.written, values: rate(series, (entry) => entry.disk_write_bytes) },
@@ -90,6 +98,7 @@ interface FigureProps {
   readonly lines: readonly ChartLine[];
   readonly say: (value: number) => string;
   readonly max?: number;
+  readonly isBinary?: boolean;
 }
 
 function Figure({ title, ...chart }: FigureProps) {

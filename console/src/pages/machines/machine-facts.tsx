@@ -6,14 +6,13 @@ import type { Vm } from '../../../../sdk/index.ts';
 import { CodeLine } from '../../parts/code-line.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { type Fact, Facts } from '../../parts/facts.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import { sayWhole } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';
 
 const words = text.machines;
-const MIB = 2 ** 20;
-const GIB = 2 ** 30;
+const GIB_MB = 1024;
 const SSH = 22;
 
 export function MachineFacts({ vm }: { vm: Vm }) {
@@ -55,7 +54,7 @@ function Ssh({ vm }: { vm: Vm }) {
 function useFacts(vm: Vm): readonly Fact[] {
   const images = useQuery(imagesQuery);
   const image = images.data?.find(({ image_id }) => image_id === vm.image)?.name ?? vm.image;
-  const specs = words.specs(vm.vcpus, sayBytes(vm.memory_mb * MIB), sayBytes(vm.disk_gb * GIB));
+  const specs = words.specs(vm.vcpus, sayWhole(vm.memory_mb), sayWhole(vm.disk_gb * GIB_MB));
   return [
     { name: words.size, value: `${vm.instance_type}: ${specs}` },
     { name: words.image, value: image },

@@ -38,7 +38,7 @@ export function MachineMore({ fields, set, error }: MoreProps) {
       <Textarea
         label={words.userData}
         description={words.userDataLead}
-        placeholder={'#!/bin/sh\necho hello > /root/hello'}
+        placeholder={'#!/bin/sh\necho hello > hello.txt'}
         value={fields.user_data}
         error={fieldError(error, 'user_data')}
         autosize

@@ -43,26 +43,24 @@ export function MachinesPage() {
 
 function MachineTable({ machines }: { machines: readonly Vm[] }) {
   return (
-    <Table.ScrollContainer minWidth={760}>
-      <Table verticalSpacing="sm" highlightOnHover>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{words.name}</Table.Th>
-            <Table.Th>{words.state}</Table.Th>
-            <Table.Th>{words.size}</Table.Th>
-            <Table.Th>{words.address}</Table.Th>
-            <Table.Th>{words.price}</Table.Th>
-            <Table.Th>{words.created}</Table.Th>
-            <Table.Th aria-label={words.actions} />
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {machines.map((vm) => (
-            <MachineRow key={vm.vm_id} vm={vm} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <Table verticalSpacing="sm" highlightOnHover>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>{words.name}</Table.Th>
+          <Table.Th>{words.state}</Table.Th>
+          <Table.Th visibleFrom="sm">{words.size}</Table.Th>
+          <Table.Th visibleFrom="sm">{words.address}</Table.Th>
+          <Table.Th>{words.price}</Table.Th>
+          <Table.Th visibleFrom="sm">{words.created}</Table.Th>
+          <Table.Th aria-label={words.actions} />
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {machines.map((vm) => (
+          <MachineRow key={vm.vm_id} vm={vm} />
+        ))}
+      </Table.Tbody>
+    </Table>
   );
 }
 
@@ -77,8 +75,8 @@ function MachineRow({ vm }: { vm: Vm }) {
       <Table.Td>
         <VmState vm={vm} />
       </Table.Td>
-      <Table.Td>{vm.instance_type}</Table.Td>
-      <Table.Td className="mono">
+      <Table.Td visibleFrom="sm">{vm.instance_type}</Table.Td>
+      <Table.Td className="mono" visibleFrom="sm">
         {vm.ip_address}
         {vm.ip_address !== null && <CopyIcon value={vm.ip_address} label={words.copyAddress} />}
       </Table.Td>
@@ -87,7 +85,7 @@ function MachineRow({ vm }: { vm: Vm }) {
           {words.perHour(sayCredits(vm.price_per_hour))}
         </Text>
       </Table.Td>
-      <Table.Td>
+      <Table.Td visibleFrom="sm">
         <When at={vm.created_at} />
       </Table.Td>
       <Table.Td ta="right">

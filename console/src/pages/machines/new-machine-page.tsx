@@ -10,15 +10,14 @@ import { Loaded, Page } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import { sayBytes, sayWhole } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import { arePorts, bodyOf, type MachineFields, useMachineForm } from './machine-form.ts';
 import { MachineMore } from './machine-more.tsx';
 import { imagesQuery, typesQuery } from './queries.ts';
 
 const words = text.machines;
-const MIB = 2 ** 20;
-const GIB = 2 ** 30;
+const GIB_MB = 1024;
 /** Refusals of these stand at their field. */
 const FIELDS = ['name', 'ssh_keys', 'user_data', 'ports', 'tags'];
 
@@ -127,7 +126,7 @@ function Sizes({ images, types, fields, onChange }: SizesProps) {
         title: type.instance_type,
         isDisabled: type.disk_gb < needed,
         notes: [
-          words.specs(type.vcpus, sayBytes(type.memory_mb * MIB), sayBytes(type.disk_gb * GIB)),
+          words.specs(type.vcpus, sayWhole(type.memory_mb), sayWhole(type.disk_gb * GIB_MB)),
           type.disk_gb < needed ? (
             words.form.imageTooBig(needed)
           ) : (
