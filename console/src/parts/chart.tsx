@@ -47,9 +47,9 @@ export function Chart({ label, times, lines, say, max, isBinary }: ChartProps) {
       width,
       height: HEIGHT,
       cursor: { y: false, points: { size: 6 } },
-      scales: { y: { range: (_, __, most) => [0, max ?? scaleEnd(most)] } },
+      scales: { y: { range: (_, ...[, most]) => [0, max ?? scaleEnd(most)] } },
       axes: [
-        { ...look, values: (_, marks, __, ___, step) => marks.map((mark) => sayMark(mark, step)) },
+        { ...look, values: (_, marks, ...[, , step]) => marks.map((mark) => sayMark(mark, step)) },
         {
           ...look,
           size: AXIS_WIDTH,
