@@ -1,5 +1,4 @@
 /** Makes compute: engine, addresses, machines, console, metrics. */
-
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { Consoles } from '../compute/console/console.ts';
@@ -17,7 +16,7 @@ import { Exposures, type ExposuresDeps } from '../compute/machines/exposures.ts'
 import { Lifecycle } from '../compute/machines/lifecycle.ts';
 import { Machines, type OpenFiles } from '../compute/machines/machines.ts';
 import { Power } from '../compute/machines/power.ts';
-import { Recovery } from '../compute/machines/reconcile.ts';
+import { Reconciler } from '../compute/machines/reconcile.ts';
 import { Removal } from '../compute/machines/removal.ts';
 import { Runs } from '../compute/machines/runs.ts';
 import { Supervisor } from '../compute/machines/supervisor.ts';
@@ -91,8 +90,8 @@ export function assembleCompute(given: ComputeParts) {
   const parts = { ...base, machines, actions, lifecycle, runs };
   const power = new Power(parts);
   const removal = new Removal(parts);
-  const recovery = new Recovery({ ...parts, removal });
-  const supervisor = new Supervisor({ ...parts, recovery });
+  const reconciler = new Reconciler({ ...parts, removal });
+  const supervisor = new Supervisor({ ...parts, reconciler });
   const accountStops = new AccountStops({ ...parts, power, removal });
   return {
     images,
@@ -104,7 +103,7 @@ export function assembleCompute(given: ComputeParts) {
     exposures,
     power,
     removal,
-    recovery,
+    reconciler,
     supervisor,
     accountStops,
     addresses: given.addresses,

@@ -1,5 +1,4 @@
 /** Makes accounts, object storage and webhooks, and the jobs that run by the clock. */
-
 import type { Logger } from 'pino';
 import { AccessKeys } from '../accounts/access-keys.ts';
 import { Accounts } from '../accounts/accounts.ts';
@@ -31,14 +30,14 @@ import { AccessTimes } from '../storage/access-times.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import { Browsing } from '../storage/browsing.ts';
+import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
 import { Contents } from '../storage/contents.ts';
 import { Egress } from '../storage/egress.ts';
-import { Emptying } from '../storage/emptying.ts';
 import { HotContents } from '../storage/hot-contents.ts';
-import { Inspection } from '../storage/inspection.ts';
 import { Listing } from '../storage/listing.ts';
+import { ObjectInspector } from '../storage/object-inspector.ts';
 import { ObjectSql } from '../storage/object-sql.ts';
 import { Objects } from '../storage/objects.ts';
 import { Scrubber } from '../storage/scrubber.ts';
@@ -145,8 +144,8 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     contents: new Contents({ ...shared, accessTimes, hot, egress }),
     listing,
     browsing: new Browsing({ store, listing, accessTimes }),
-    inspection: new Inspection({ objects, store, accessTimes }),
-    emptying: new Emptying({ buckets, objects, store }),
+    objectInspector: new ObjectInspector({ objects, store, accessTimes }),
+    bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     sweeper: new Sweeper({
       metadata,
       store: blobSql,

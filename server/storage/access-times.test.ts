@@ -55,7 +55,7 @@ test('a download shows in the next listing, before it is written and after', asy
   house.accessTimes.touch(row);
   assert.equal(await shown('a'), '2026-01-01 00:00:00');
   assert.equal(
-    (await house.inspection.describe(owner, id, { limit: 1 })).details.last_accessed,
+    (await house.objectInspector.describe(owner, id, { limit: 1 })).details.last_accessed,
     '2026-01-01 00:00:00',
   );
   assert.equal(await stored(row), null);

@@ -3,14 +3,14 @@ import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
+import type { BucketEmptier } from './bucket-emptier.ts';
 import type { Buckets } from './buckets.ts';
-import type { Emptying } from './emptying.ts';
-import { assertBucketName } from './names.ts';
+import { assertBucketName } from './object-names.ts';
 import { Bucket, BucketChange, BucketPath, NewBucket } from './schema.ts';
 
 export interface BucketRoutesDeps {
   readonly buckets: Buckets;
-  readonly emptying: Emptying;
+  readonly bucketEmptier: BucketEmptier;
 }
 
 const BUCKET = '/api/buckets/{name}';
@@ -67,7 +67,7 @@ function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
   ];
 }
 
-function changeRoutes({ buckets, emptying }: BucketRoutesDeps): Route[] {
+function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'PATCH',
@@ -97,7 +97,7 @@ function changeRoutes({ buckets, emptying }: BucketRoutesDeps): Route[] {
       errors: ['bucket_not_found', 'bucket_not_empty'],
       handler: ({ principal, params, query }) =>
         query.force === true
-          ? emptying.remove(principal, params.name)
+          ? bucketEmptier.remove(principal, params.name)
           : buckets.removeEmpty(principal, params.name),
     }),
   ];

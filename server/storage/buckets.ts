@@ -5,7 +5,7 @@ import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BucketRow, BucketSql } from './bucket-sql.ts';
 import { formatSize } from './format-size.ts';
-import { assertBucketName } from './names.ts';
+import { assertBucketName } from './object-names.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 

@@ -5,8 +5,8 @@ import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Browsing } from './browsing.ts';
-import type { Inspection } from './inspection.ts';
 import type { Listing } from './listing.ts';
+import type { ObjectInspector } from './object-inspector.ts';
 import type { Objects } from './objects.ts';
 import {
   BucketEntry,
@@ -23,7 +23,7 @@ export interface ObjectRoutesDeps {
   readonly objects: Objects;
   readonly listing: Listing;
   readonly browsing: Browsing;
-  readonly inspection: Inspection;
+  readonly objectInspector: ObjectInspector;
 }
 
 const MOST_VERSIONS = 1000;
@@ -96,7 +96,7 @@ function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
   ];
 }
 
-function singleRoutes({ objects, inspection }: ObjectRoutesDeps): Route[] {
+function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -135,7 +135,7 @@ function singleRoutes({ objects, inspection }: ObjectRoutesDeps): Route[] {
       handler: async ({ principal, params, query, request }) => {
         const { limit = MOST_VERSIONS, cursor } = query;
         const before = cursor === undefined ? undefined : rowIdCursor(cursor);
-        const { details, next } = await inspection.describe(principal, params.id, { limit, before });
+        const { details, next } = await objectInspector.describe(principal, params.id, { limit, before });
         if (next !== null) linkHeader(request, { limit, cursor: next });
         return details;
       },

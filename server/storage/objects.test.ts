@@ -257,7 +257,7 @@ test("another account's object is as good as none, and a key's limits hold", asy
     for (const attempt of [
       () => house.objects.remove(principal, id),
       () => house.objects.remove(principal, id, version),
-      () => house.inspection.describe(principal, id, { limit: 1 }),
+      () => house.objectInspector.describe(principal, id, { limit: 1 }),
       () => house.contents.find(principal, id),
       () => house.contents.find(principal, id, version),
       () => house.contents.find(principal, id, 'ver-none'),

@@ -14,7 +14,7 @@ import type { BucketDelta, BucketRow, BucketSql } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import { present, presentUpload } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
-import { assertObjectName } from './names.ts';
+import { assertObjectName } from './object-names.ts';
 import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';

@@ -13,14 +13,14 @@ import { AppError } from '../platform/errors.ts';
 import { AccessTimes } from '../storage/access-times.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
+import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
 import { Contents } from '../storage/contents.ts';
 import { Egress } from '../storage/egress.ts';
-import { Emptying } from '../storage/emptying.ts';
 import { HotContents } from '../storage/hot-contents.ts';
-import { Inspection } from '../storage/inspection.ts';
 import { Listing } from '../storage/listing.ts';
+import { ObjectInspector } from '../storage/object-inspector.ts';
 import { ObjectSql } from '../storage/object-sql.ts';
 import { type Naming, Objects } from '../storage/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
@@ -115,8 +115,8 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     contents: new Contents({ ...shared, store, accessTimes, hot, egress }),
     listing,
     browsing: new Browsing({ store, listing, accessTimes }),
-    inspection: new Inspection({ objects, store, accessTimes }),
-    emptying: new Emptying({ buckets, objects, store }),
+    objectInspector: new ObjectInspector({ objects, store, accessTimes }),
+    bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     newPrincipal: (username: string) => newPrincipal(accounts, username),
     /** Uploads `bytes` under `name`, in one piece. */
     put: (principal: Principal, bucketName: string, object: NewObject) =>

@@ -9,10 +9,10 @@ import type { Sealer } from '../platform/sealer.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import { ALL_EVENTS } from './event-types.ts';
 import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret } from './schema.ts';
-import { openSecret, sealSecret } from './secrets.ts';
 import { newWebhookSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
 import { assertWebhookFields } from './webhook-fields.ts';
+import { openSecret, sealSecret } from './webhook-secrets.ts';
 
 export const MAX_WEBHOOKS = 20;
 const LIST_STEP = 1000;

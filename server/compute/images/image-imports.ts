@@ -12,7 +12,7 @@ import { isId, newId } from '../../platform/ids.ts';
 import { OutboundRefused } from '../../platform/outbound.ts';
 import { Semaphore } from '../../platform/semaphore.ts';
 import type { Hypervisor } from '../hypervisor.ts';
-import { vmNameProblem } from '../names.ts';
+import { vmNameProblem } from '../vm-names.ts';
 import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
 import type { ImageSource, ImageSources } from './image-sources.ts';
 import { assertSize, Staging } from './image-staging.ts';

@@ -59,7 +59,7 @@ test('a stop for want of credits that a crash cut off is still known as one', as
   const { house, compute, ada } = await open(t);
   const { vm_id: vmId } = await cutOffStop(compute, ada, 'credits_exhausted');
   const restarted = await house.open();
-  await restarted.recovery.reconcile(vmId, { isSure: true });
+  await restarted.reconciler.reconcile(vmId, { isSure: true });
   assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
   assert.deepEqual(await restarted.accountStops.resume(ada.principal.accountId), { waiting: 0 });
   assert.equal((await house.store.find(vmId))?.state, 'running');
@@ -75,12 +75,12 @@ test('a stop that goes on while its account is resumed is waited for, and its ma
     engineStops.resolve();
     return mayStop.promise;
   });
-  const recovery = restarted.recovery.reconcile(vmId, { isSure: true });
+  const reconciling = restarted.reconciler.reconcile(vmId, { isSure: true });
   await engineStops.promise;
   const resumed = restarted.accountStops.resume(ada.principal.accountId);
   mayStop.resolve();
   assert.deepEqual(await resumed, { waiting: 0 });
-  await recovery;
+  await reconciling;
   assert.deepEqual(await house.reasons([vmId]), ['running null']);
   assert.deepEqual(restarted.reports, []);
 });

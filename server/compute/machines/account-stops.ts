@@ -76,7 +76,7 @@ export class AccountStops {
     return { waiting: (await store.listStopped(accountId, PASSING_CAUSES)).length };
   }
 
-  /** After its stop: a crash may have cut it off, and recovery, which knows of no resumption, be at it. */
+  /** After its stop: a crash may have cut it off, and the reconciler, which knows no resumption, be at it. */
   async #startAgain(row: VmRow): Promise<void> {
     const { store, power } = this.#deps;
     const find = async () => (await store.find(row.vm_id)) ?? row;

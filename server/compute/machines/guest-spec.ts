@@ -1,7 +1,7 @@
 /** What an engine is told of a machine. */
 import type { GuestNetwork, GuestSpec } from '../hypervisor.ts';
 import { guestImage } from '../images/images.ts';
-import { hostnameOf } from '../names.ts';
+import { hostnameOf } from '../vm-names.ts';
 import type { VmRow } from './vm-store.ts';
 
 export function guestSpec(row: Omit<VmRow, 'id'>): GuestSpec {

@@ -10,7 +10,7 @@ import {
   openComputeHouse,
   TEST_ORPHAN_GRACE_MS,
 } from '../../testing/compute-house.ts';
-import { type RecoveryStep, recoveryStep } from './reconcile.ts';
+import { type ReconcileStep, reconcileStep } from './reconcile.ts';
 import { VM_STATES } from './transitions.ts';
 
 let house: ComputeHouse;
@@ -41,7 +41,7 @@ const read = async (cloud: Compute, vmId: string) => {
 const events = async (vmId: string) => (await house.usage(vmId)).map(({ event }) => event);
 
 test('the table: what is done for every state, with and without a guest', () => {
-  const expected: Readonly<Record<string, readonly [runs: RecoveryStep, gone: RecoveryStep]>> = {
+  const expected: Readonly<Record<string, readonly [runs: ReconcileStep, gone: ReconcileStep]>> = {
     created: ['end_stray', 'leave'],
     starting: ['start', 'start'],
     running: ['adopt', 'note_gone'],
@@ -51,7 +51,7 @@ test('the table: what is done for every state, with and without a guest', () => 
     deleting: ['delete', 'delete'],
   };
   for (const state of VM_STATES) {
-    assert.deepEqual([recoveryStep(state, true), recoveryStep(state, false)], expected[state], state);
+    assert.deepEqual([reconcileStep(state, true), reconcileStep(state, false)], expected[state], state);
   }
 });
 

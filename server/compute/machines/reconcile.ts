@@ -11,7 +11,7 @@ import { type AccountBlock, STOP_REASONS } from './stop-causes.ts';
 import type { VmAction, VmState } from './transitions.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
-export type RecoveryStep =
+export type ReconcileStep =
   | 'leave'
   /** It runs, as it should. */
   | 'adopt'
@@ -26,7 +26,7 @@ export type RecoveryStep =
   | 'delete';
 
 /** By what the row says and whether the engine says that the guest runs. */
-const TABLE: Readonly<Record<VmState, { readonly runs: RecoveryStep; readonly gone: RecoveryStep }>> = {
+const TABLE: Readonly<Record<VmState, { readonly runs: ReconcileStep; readonly gone: ReconcileStep }>> = {
   created: { runs: 'end_stray', gone: 'leave' },
   starting: { runs: 'start', gone: 'start' },
   running: { runs: 'adopt', gone: 'note_gone' },
@@ -36,7 +36,7 @@ const TABLE: Readonly<Record<VmState, { readonly runs: RecoveryStep; readonly go
   deleting: { runs: 'delete', gone: 'delete' },
 };
 
-export function recoveryStep(state: VmState, runs: boolean): RecoveryStep {
+export function reconcileStep(state: VmState, runs: boolean): ReconcileStep {
   return TABLE[state][runs ? 'runs' : 'gone'];
 }
 
@@ -48,7 +48,7 @@ interface Found {
   readonly block: AccountBlock | null;
 }
 
-export interface RecoveryDeps {
+export interface ReconcilerDeps {
   readonly store: VmStore;
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
@@ -59,12 +59,12 @@ export interface RecoveryDeps {
   readonly graceMs: number;
 }
 
-export class Recovery {
-  readonly #deps: RecoveryDeps;
+export class Reconciler {
+  readonly #deps: ReconcilerDeps;
   /** Found gone once: machine → generation of its row. */
   readonly #suspects = new Map<string, number>();
 
-  constructor(deps: RecoveryDeps) {
+  constructor(deps: ReconcilerDeps) {
     this.#deps = deps;
   }
 
@@ -81,7 +81,7 @@ export class Recovery {
     const block = await store.blockOf(before.account_id);
     const row = await store.find(vmId);
     if (row?.generation !== before.generation || actions.isRunning(vmId)) return;
-    const step = recoveryStep(row.state, fact.running);
+    const step = reconcileStep(row.state, fact.running);
     const isSuspect = this.#suspects.get(vmId) === row.generation;
     this.#suspects.delete(vmId);
     if (step === 'note_gone' && !isSure && !isSuspect) {
@@ -96,7 +96,7 @@ export class Recovery {
   }
 
   /** The row is as it was just read: from there to the action nothing else gets its turn. */
-  async #take(step: RecoveryStep, found: Found): Promise<void> {
+  async #take(step: ReconcileStep, found: Found): Promise<void> {
     const { actions, removal, hypervisor, graceMs } = this.#deps;
     const { row, fact } = found;
     const vmId = row.vm_id;

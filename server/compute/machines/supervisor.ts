@@ -6,7 +6,7 @@ import type { GuestEnd, GuestFact, Hypervisor } from '../hypervisor.ts';
 import type { Actions } from './actions.ts';
 import type { Report } from './exposures.ts';
 import type { Machines } from './machines.ts';
-import type { Recovery } from './reconcile.ts';
+import type { Reconciler } from './reconcile.ts';
 import type { Runs } from './runs.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
@@ -17,7 +17,7 @@ export interface SupervisorDeps {
   readonly machines: Machines;
   readonly actions: Actions;
   readonly runs: Runs;
-  readonly recovery: Recovery;
+  readonly reconciler: Reconciler;
   readonly report: Report;
   /** How long a guest without a row is left alone after it was made and first noticed, ms. */
   readonly orphanGraceMs: number;
@@ -109,7 +109,7 @@ export class Supervisor {
     await eachOf(rows, AT_ONCE, async ({ vm_id }) => {
       if (this.#isClosing) return;
       try {
-        await this.#deps.recovery.reconcile(vm_id, how);
+        await this.#deps.reconciler.reconcile(vm_id, how);
       } catch (error) {
         this.#deps.report(vm_id, 'it could not be looked after', error);
       }

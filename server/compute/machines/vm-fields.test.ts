@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isAppError } from '../../platform/errors.ts';
-import { hostnameOf, vmNameProblem } from '../names.ts';
 import type { NewVm } from '../schema.ts';
+import { hostnameOf, vmNameProblem } from '../vm-names.ts';
 import { checkNewVm, sshKeyProblem } from './vm-fields.ts';
 
 const ID = 'vm-01hzzzzzzz0123456789abcdef';

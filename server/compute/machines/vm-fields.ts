@@ -2,8 +2,8 @@
 import { assertFields, type FieldProblem } from '../../platform/errors.ts';
 import { DEFAULT_IMAGE } from '../images/images.ts';
 import { findInstanceType, INSTANCE_TYPES, type InstanceType } from '../instance-types.ts';
-import { vmNameProblem } from '../names.ts';
 import type { NewVm } from '../schema.ts';
+import { vmNameProblem } from '../vm-names.ts';
 
 const USER_DATA_MAX_BYTES = 64 * 1024;
 /** SSH and the usual web ports. */

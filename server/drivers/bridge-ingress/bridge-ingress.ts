@@ -10,12 +10,12 @@ import {
   type PortState,
 } from '../../compute/ingress.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { GuestRun } from '../loopback-ingress/guest-run.ts';
+import { IngressRun } from '../loopback-ingress/ingress-run.ts';
 import { TIMINGS } from '../loopback-ingress/loopback-ingress.ts';
 
 interface Machine {
   readonly exposure: Exposure;
-  run: GuestRun | null;
+  run: IngressRun | null;
 }
 
 export class BridgeIngress implements Ingress {
@@ -44,7 +44,7 @@ export class BridgeIngress implements Ingress {
     const machine = this.#machines.get(vmId);
     if (machine === undefined || machine.run !== null) return;
     const { endpointOf, onSignOfLife } = machine.exposure;
-    machine.run = new GuestRun({ clock: this.#clock, timings: TIMINGS, endpointOf, onSignOfLife });
+    machine.run = new IngressRun({ clock: this.#clock, timings: TIMINGS, endpointOf, onSignOfLife });
     machine.run.start();
   }
 

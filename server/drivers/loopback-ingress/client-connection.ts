@@ -1,16 +1,16 @@
 /** One connection of a client: it waits until the guest really answers, and only then is joined to it. */
 import type { Socket } from 'node:net';
-import { type FrontTimings, type GuestRun, SSH_PORT } from './guest-run.ts';
+import { type IngressRun, type IngressTimings, SSH_PORT } from './ingress-run.ts';
 import { NOT_ANSWERING, refuse } from './not-running.ts';
 import { type RelayCounts, relay, reset } from './relay.ts';
 
 export interface ClientConnectionDeps {
   readonly client: Socket;
-  readonly run: GuestRun;
+  readonly run: IngressRun;
   /** As the client sees it. */
   readonly port: number;
   readonly guestPort: number;
-  readonly timings: FrontTimings;
+  readonly timings: IngressTimings;
   readonly counts: RelayCounts;
 }
 

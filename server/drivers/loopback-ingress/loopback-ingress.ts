@@ -11,8 +11,8 @@ import {
 } from '../../compute/ingress.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
-import type { FrontTimings } from './guest-run.ts';
 import { HostAddresses } from './host-addresses.ts';
+import type { IngressTimings } from './ingress-run.ts';
 import { type Descriptors, ingressPorts, MachineIngress } from './machine-ingress.ts';
 
 export interface LoopbackIngressDeps {
@@ -21,10 +21,10 @@ export interface LoopbackIngressDeps {
   /** null: machines listen at their own ports, and share them with whoever listens at every address. */
   readonly guard: AddressGuard | null;
   /** For tests. */
-  readonly timings?: Partial<FrontTimings>;
+  readonly timings?: Partial<IngressTimings>;
 }
 
-export const TIMINGS: FrontTimings = {
+export const TIMINGS: IngressTimings = {
   retryMs: 250,
   waitMs: 30_000,
   holdMs: 10_000,
@@ -34,7 +34,7 @@ export const TIMINGS: FrontTimings = {
 
 export class LoopbackIngress implements Ingress {
   readonly #deps: LoopbackIngressDeps;
-  readonly #timings: FrontTimings;
+  readonly #timings: IngressTimings;
   readonly #machines = new Map<string, MachineIngress>();
   readonly #addresses = new HostAddresses();
 

@@ -9,7 +9,7 @@ import {
 } from '../../compute/ingress.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ClientConnection } from './client-connection.ts';
-import { type FrontTimings, GuestRun, SSH_PORT } from './guest-run.ts';
+import { IngressRun, type IngressTimings, SSH_PORT } from './ingress-run.ts';
 import { closed, listenAt } from './listening.ts';
 import { reset } from './relay.ts';
 
@@ -22,7 +22,7 @@ export interface Descriptors {
 export interface MachineFrontDeps {
   readonly clock: Clock;
   readonly exposure: Exposure;
-  readonly timings: FrontTimings;
+  readonly timings: IngressTimings;
   readonly descriptors: Descriptors;
   /** Where to listen for ports of the address; one that is missing is listened on itself. */
   readonly doors: (ports: readonly number[]) => Promise<ReadonlyMap<number, number>>;
@@ -63,7 +63,7 @@ export class MachineIngress {
   #inBytes = 0;
   #outBytes = 0;
   #opening: Promise<Door[]> | null = null;
-  #run: GuestRun | null = null;
+  #run: IngressRun | null = null;
   #isClosed = false;
 
   constructor(deps: MachineFrontDeps) {
@@ -85,7 +85,7 @@ export class MachineIngress {
     if (this.#run !== null || this.#isClosed) return;
     const { clock, timings, exposure } = this.#deps;
     const { endpointOf, onSignOfLife } = exposure;
-    this.#run = new GuestRun({ clock, timings, endpointOf, onSignOfLife });
+    this.#run = new IngressRun({ clock, timings, endpointOf, onSignOfLife });
     this.#run.start();
   }
 

@@ -19,7 +19,7 @@ import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-net
 import { prepareGuest } from './guest-preparation.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
-import { ImageLibrary } from './images.ts';
+import { ImageLibrary } from './image-library.ts';
 import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { runStatus } from './launch.ts';
 import { AccelProbe } from './probe.ts';

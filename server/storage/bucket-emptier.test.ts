@@ -29,7 +29,7 @@ const names = (count: number) => Array.from({ length: count }, (_, i) => `f/${i}
 test('all versions and markers go, the counters are zero, and other buckets are not touched', async () => {
   await fill('emptied', names(40));
   await fill('other', ['x']);
-  await house.emptying.empty(owner, 'emptied');
+  await house.bucketEmptier.empty(owner, 'emptied');
   const { object_count, size, version_count, total_size } = await house.buckets.describe(owner, 'emptied');
   assert.deepEqual([object_count, size, version_count, total_size], [0, 0, 0, 0]);
   await house.buckets.removeEmpty(owner, 'emptied');
@@ -52,7 +52,7 @@ test('the versions of one name go many in one commit', async () => {
     return commit(statements);
   };
   try {
-    await house.emptying.empty(owner, bucket);
+    await house.bucketEmptier.empty(owner, bucket);
   } finally {
     metadata.commit = commit;
   }
@@ -87,8 +87,8 @@ test('what is left after an interruption is the newest, and the counters say so'
 
 test('two at once, and an empty bucket, are no error', async () => {
   await fill('twice', names(10));
-  await Promise.all([house.emptying.empty(owner, 'twice'), house.emptying.empty(owner, 'twice')]);
-  await house.emptying.empty(owner, 'twice');
+  await Promise.all([house.bucketEmptier.empty(owner, 'twice'), house.bucketEmptier.empty(owner, 'twice')]);
+  await house.bucketEmptier.empty(owner, 'twice');
   await house.buckets.removeEmpty(owner, 'twice');
 });
 
@@ -106,7 +106,7 @@ test('it is removed although others store in it, and nothing of them is left', a
     }
   };
   const uploads = [1, 2, 3, 4].map(uploader);
-  assert.equal((await house.emptying.remove(owner, 'busy')).name, 'busy');
+  assert.equal((await house.bucketEmptier.remove(owner, 'busy')).name, 'busy');
   gone = true;
   await Promise.all(uploads);
   await assert.rejects(house.buckets.describe(owner, 'busy'), (error) =>
@@ -118,11 +118,11 @@ test("a limited key empties nothing, not even what it may touch, and another's b
   await fill('guarded', ['a/1', 'b/1']);
   for (const prefix of ['a/', '']) {
     const limited = { ...owner, bucketLimits: [{ bucket: 'guarded', prefix }] };
-    const attempt = house.emptying.empty(limited, 'guarded');
+    const attempt = house.bucketEmptier.empty(limited, 'guarded');
     await assert.rejects(attempt, (error) => isAppError(error, 'scope_required'));
   }
   assert.equal((await house.buckets.describe(owner, 'guarded')).version_count, 6);
   const stranger = await house.newPrincipal('stranger');
-  const attempt = house.emptying.empty(stranger, 'guarded');
+  const attempt = house.bucketEmptier.empty(stranger, 'guarded');
   await assert.rejects(attempt, (error) => isAppError(error, 'bucket_not_found'));
 });

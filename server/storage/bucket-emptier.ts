@@ -9,7 +9,7 @@ import type { Bucket } from './schema.ts';
 const AT_ONCE = 64;
 const TRIES = 10;
 
-export class Emptying {
+export class BucketEmptier {
   readonly #deps: { buckets: Buckets; objects: Objects; store: ObjectSql };
 
   constructor(deps: { buckets: Buckets; objects: Objects; store: ObjectSql }) {

@@ -12,7 +12,7 @@ import { noGuestUsers, noUsers } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-house.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
 import { findWay } from '../host-process/host-ways.ts';
-import { ImageLibrary, type ImageLibraryDeps } from './images.ts';
+import { ImageLibrary, type ImageLibraryDeps } from './image-library.ts';
 
 const GIB = 2 ** 30;
 /** Apart from those of every cloud that may run here. */

@@ -4,15 +4,15 @@ import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { seekTalk, type Talk } from './guest-seeker.ts';
 
-export interface GuestRunDeps {
+export interface IngressRunDeps {
   readonly clock: Clock;
   readonly endpointOf: (guestPort: number) => GuestEndpoint | null;
   readonly onSignOfLife: () => void;
-  readonly timings: FrontTimings;
+  readonly timings: IngressTimings;
 }
 
 /** All in ms. */
-export interface FrontTimings {
+export interface IngressTimings {
   /** Between two tries to find a guest that answers. */
   readonly retryMs: number;
   /** How long a client waits for a guest that does not answer yet. */
@@ -32,8 +32,8 @@ const PART_MS = 5000;
 
 type Waiter = (talk: Talk | null) => void;
 
-export class GuestRun {
-  readonly #deps: GuestRunDeps;
+export class IngressRun {
+  readonly #deps: IngressRunDeps;
   readonly #end = new AbortController();
   readonly #probe = new AbortController();
   readonly #answered = new Set<number>();
@@ -41,7 +41,7 @@ export class GuestRun {
   readonly #lifeListeners = new Set<() => void>();
   #isAlive = false;
 
-  constructor(deps: GuestRunDeps) {
+  constructor(deps: IngressRunDeps) {
     this.#deps = deps;
   }
 

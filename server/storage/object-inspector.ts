@@ -19,7 +19,7 @@ export interface VersionPage {
   readonly before?: number | undefined;
 }
 
-export class Inspection {
+export class ObjectInspector {
   readonly #deps: { objects: Objects; store: ObjectSql; accessTimes: AccessTimes };
 
   constructor(deps: { objects: Objects; store: ObjectSql; accessTimes: AccessTimes }) {
