@@ -1,9 +1,10 @@
 /**
- * Takes images in. An import outlives its request: the row says `importing` first and `ready` or `failed` in
- * the end, and only ready ones are ever used. A few downloads go on at once, files of this host are copied
- * one at a time, and so does the engine take them in: a slow source is waited for by nobody else. Those that
- * wait do so in memory; what was not finished when Cloudlet ended has failed.
+ * Takes images in. An import outlives its request: the row says `importing` first and `ready` or `failed`
+ * in the end, and only ready ones are ever used. A few downloads go on at once, files of this host are
+ * copied one at a time, and so does the engine take them in: a slow source is waited for by nobody else.
+ * Those that wait do so in memory; what was not finished when Cloudlet ended has failed.
  */
+import { createHash } from 'node:crypto';
 import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -11,15 +12,14 @@ import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import { OutboundRefused } from '../../platform/outbound.ts';
 import { Semaphore } from '../../platform/semaphore.ts';
-import type { Hypervisor } from '../hypervisor.ts';
+import type { Hypervisor, ImageStage } from '../hypervisor.ts';
 import { vmNameProblem } from '../vm-names.ts';
 import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
 import type { ImageSource, ImageSources } from './image-sources.ts';
-import { assertSize, Staging } from './image-staging.ts';
 import type { FoundImage, ImageRow, ImageStore } from './image-store.ts';
 import { DEFAULT_IMAGE, imageNotFound, presentForAdmin } from './images.ts';
 
-export interface ImageImportsDeps {
+interface ImageImportsDeps {
   readonly changes: Changes;
   readonly store: ImageStore;
   readonly clock: Clock;
@@ -288,4 +288,62 @@ function failure(error: unknown): { code: string; message: string } {
   if (error instanceof OutboundRefused) return { code: `source_${error.kind}`, message: error.message };
   if (isAppError(error)) return { code: error.code, message: error.message };
   return { code: 'internal_error', message: 'Something went wrong; the log says what' };
+}
+
+interface StagingDeps {
+  /** Throws `out_of_space` or `read_only` when the disk must not take so many bytes more. */
+  readonly assertRoom: (bytes: number) => void;
+  /** Largest source, bytes. */
+  readonly maxBytes: number;
+}
+
+const GIB = 2 ** 30;
+
+/** Throws `payload_too_large`. */
+function assertSize(bytes: number, maxBytes: number): void {
+  if (bytes <= maxBytes) return;
+  throw new AppError('payload_too_large', `Images of at most ${Math.floor(maxBytes / GIB)} GiB are taken`);
+}
+
+/** Counts and hashes what is staged, and stops what is too large. */
+class Staging {
+  readonly imageId: string;
+  readonly #stage: ImageStage;
+  readonly #deps: StagingDeps;
+  readonly #hash = createHash('sha256');
+  #digest: string | null = null;
+  #isClosed = false;
+  bytes = 0;
+
+  constructor(imageId: string, stage: ImageStage, deps: StagingDeps) {
+    this.imageId = imageId;
+    this.#stage = stage;
+    this.#deps = deps;
+  }
+
+  /** The bytes are copied before the call returns. */
+  write(piece: Uint8Array): Promise<void> {
+    return this.#write(Buffer.from(piece));
+  }
+
+  async #write(piece: Buffer): Promise<void> {
+    const { maxBytes, assertRoom } = this.#deps;
+    this.bytes += piece.length;
+    assertSize(this.bytes, maxBytes);
+    assertRoom(piece.length);
+    this.#hash.update(piece);
+    await this.#stage.write(piece);
+  }
+
+  /** Of all that was written; nothing may be written afterwards. */
+  sha256(): string {
+    this.#digest ??= this.#hash.digest('hex');
+    return this.#digest;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#stage.close();
+  }
 }

@@ -7,7 +7,6 @@ import { accountBlocked } from './stop-causes.ts';
 import { nextState, type VmEvent } from './transitions.ts';
 import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
-import { type Announce, announcement } from './vm-events.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 export interface Reason {
@@ -33,7 +32,7 @@ export interface NewRun {
   readonly startedAt: number;
 }
 
-export interface LifecycleDeps {
+interface LifecycleDeps {
   readonly changes: Changes;
   readonly store: VmStore;
   readonly clock: Clock;
@@ -136,4 +135,38 @@ function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happen
     reason_message: reason?.message ?? null,
     state_changed_at: state === before.state ? before.state_changed_at : now,
   };
+}
+
+interface VmAnnouncement {
+  readonly accountId: number;
+  readonly type: 'vm.started' | 'vm.stopped' | 'vm.failed' | 'vm.deleted';
+  readonly data: Readonly<Record<string, unknown>>;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+export type Announce = (announcement: VmAnnouncement) => readonly Statement[];
+
+/** undefined: the change is not worth telling, or a step on the way to one that is. */
+export function announcement(before: VmRow, after: VmRow, at: number): VmAnnouncement | undefined {
+  const type = typeOf(before, after);
+  if (type === undefined) return undefined;
+  const { account_id, vm_id, name, instance_type, region, reason_code } = after;
+  const state = after.state === 'deleting' ? 'deleted' : after.state;
+  const reason = reason_code === null ? null : { code: reason_code, message: after.reason_message };
+  const data = { vm_id, name, instance_type, region, state, ip_address: before.address, reason };
+  return { accountId: account_id, type, data, at };
+}
+
+function typeOf(before: VmRow, after: VmRow): VmAnnouncement['type'] | undefined {
+  if (after.state === 'running') return after.started_at === before.started_at ? undefined : 'vm.started';
+  if (after.state === before.state) return undefined;
+  if (after.state === 'deleting') return 'vm.deleted';
+  if (after.state === 'error') return 'vm.failed';
+  // Back to where it was before a start that was not possible.
+  if (before.state === 'starting' && after.state !== 'stopping') return 'vm.failed';
+  // The host went down under it.
+  if (before.state === 'running' && after.state === 'starting') return 'vm.stopped';
+  // One that was never started is merely put away.
+  return after.state === 'stopped' && before.state !== 'created' ? 'vm.stopped' : undefined;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { announcement } from './lifecycle.ts';
 import { VM_STATES, type VmState } from './transitions.ts';
-import { announcement } from './vm-events.ts';
 import type { VmRow } from './vm-store.ts';
 
 function row(state: VmState, startedAt: number | null): VmRow {

@@ -9,8 +9,7 @@ import { Meters } from '../../platform/prometheus.ts';
 import { type AccountHouse, openAccountHouse } from '../../testing/account-house.ts';
 import type { GuestSample } from '../hypervisor.ts';
 import { type MeasuredVm, Metrics } from './metrics.ts';
-import { Sampler } from './sampler.ts';
-import { VM_SAMPLES } from './vm-samples.ts';
+import { Sampler, VM_SAMPLES } from './sampler.ts';
 import { meterVms } from './vm-series.ts';
 
 const MIB = 1_048_576;

@@ -5,8 +5,7 @@ import { type MetricsRange, type RangeText, readRange } from '../../metadata/sam
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import type { VmRow } from '../machines/vm-store.ts';
 import type { HistoryEntry, VmMetrics } from './metrics-schema.ts';
-import type { SampledVm, Sampler } from './sampler.ts';
-import type { VmFigures, VmSamplesStore } from './vm-samples.ts';
+import type { SampledVm, Sampler, VmFigures, VmSamplesStore } from './sampler.ts';
 
 export type MeasuredVm = SampledVm & Pick<VmRow, 'state' | 'memory_mb'>;
 

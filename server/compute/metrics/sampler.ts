@@ -1,16 +1,21 @@
 /** Reads every running machine's figures every few seconds; keeps the latest in memory, and stores all. */
 import type { Awaitable, Metadata, Statement } from '../../metadata/metadata.ts';
 import { SampleUpkeep } from '../../metadata/sample-history.ts';
-import { FINE_STEP } from '../../metadata/samples-store.ts';
+import {
+  FINE_STEP,
+  type Figures,
+  type Sample,
+  type SamplesStore,
+  type SampleTable,
+} from '../../metadata/samples-store.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { GuestSample, Hypervisor } from '../hypervisor.ts';
 import type { Ingress } from '../ingress.ts';
 import type { VmRow } from '../machines/vm-store.ts';
-import type { VmFigures, VmSample, VmSamplesStore } from './vm-samples.ts';
 
 export type SampledVm = Pick<VmRow, 'id' | 'vm_id' | 'account_id' | 'vcpus' | 'started_at'>;
 
-export interface SamplerDeps {
+interface SamplerDeps {
   readonly clock: Clock;
   readonly hypervisor: Pick<Hypervisor, 'sample'>;
   readonly ingress: Pick<Ingress, 'traffic'>;
@@ -211,3 +216,25 @@ function cpuPercent({ cpuMs }: GuestSample, span: CpuSpan | null): number | null
   const percent = ((cpuMs - span.fromMs) / (span.ms * span.vcpus)) * 100;
   return Math.min(100, Math.round(percent * 10) / 10);
 }
+
+/** Counters count since the run began. */
+export const VM_SAMPLES = {
+  name: 'vm_samples',
+  owner: 'vm',
+  owners: 'vms',
+  figures: {
+    cpu_percent: 'mean',
+    memory_used_bytes: 'whole mean',
+    memory_total_bytes: 'whole mean',
+    resident_bytes: 'whole mean',
+    disk_read_bytes: 'newest',
+    disk_write_bytes: 'newest',
+    network_rx_bytes: 'newest',
+    network_tx_bytes: 'newest',
+  },
+} as const satisfies SampleTable<string>;
+
+type VmFigure = keyof typeof VM_SAMPLES.figures;
+export type VmFigures = Figures<VmFigure>;
+type VmSample = Sample<VmFigure>;
+export type VmSamplesStore = SamplesStore<VmFigure>;
