@@ -5,8 +5,8 @@
  *
  *   node scripts/unpack-recovery.js POINTS_DIR KEY_FILE OUT_DIR [POINT_ID]
  *
- * Without a point's id it takes the newest. What is missing or damaged is named, the rest is written, and
- * the exit code is 1.
+ * Without a point's id it takes the newest that was not deleted. What is missing or damaged is named, the
+ * rest is written, and the exit code is 1.
  */
 import { createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
 import {
@@ -100,7 +100,7 @@ class Repository {
     this.#manifests = derive(key, '', 'cloudlet manifests');
   }
 
-  /** `wanted`: its id; undefined: the newest that can be read. */
+  /** `wanted`: its id; undefined: the newest that can be read and was not deleted. */
   manifest(wanted) {
     const ids = readdirSync(join(this.#place, 'points')).filter((id) => /^drp-[0-9a-z]+$/.test(id));
     if (wanted !== undefined && !ids.includes(wanted)) {
@@ -113,6 +113,8 @@ class Repository {
     if (wanted !== undefined) return read(wanted);
     const readable = ids.flatMap((id) => {
       try {
+        if (existsSync(join(this.#place, 'deleting', id)))
+          throw new Problem('it was deleted; name it to have it');
         return [read(id)];
       } catch (error) {
         console.error(`left out: the point ${id}: ${error.message}`);
@@ -120,7 +122,7 @@ class Repository {
       }
     });
     const [newest] = readable.sort((a, b) => (a.cut_at < b.cut_at ? 1 : -1));
-    if (newest === undefined) throw new Problem('there is no point that can be read');
+    if (newest === undefined) throw new Problem('there is no point that can be read and was not deleted');
     return newest;
   }
 

@@ -1,26 +1,31 @@
 /** What `cloudlet recovery` does with the points of a cloud, over its control socket. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
+import { LASTING, type PointState } from '../recovery/store.ts';
+import type { DamagedFile } from '../recovery/verification.ts';
 import { formatSize } from '../storage/format-size.ts';
 import { UsageError, type Words } from './command.ts';
-import { askServer, asOperator } from './operator-call.ts';
+import { askServer, asOperator, type CallAsOperator } from './operator-call.ts';
 import { Progress } from './progress.ts';
 import { warn } from './recovery-status.ts';
 
 const ROOT = '/api/disaster-recovery';
 const POINTS = `${ROOT}/points`;
-const POLL_MS = 500;
+export const POLL_MS = 500;
 
-interface Point {
+export interface Point {
   readonly point_id: string;
-  readonly state: string;
+  readonly state: PointState;
   readonly state_reason: string | null;
   readonly percent: number;
   readonly verifying_percent: number | null;
   readonly deletes_at: string | null;
   readonly damaged_files: number;
-  readonly damage: readonly { readonly file: string; readonly problem: string; readonly needed_by: string }[];
+  readonly damage: readonly DamagedFile[];
   readonly created_at: string;
+  readonly completed_at: string | null;
+  readonly verified_at: string | null;
+  readonly contents: Readonly<Record<string, number>>;
   readonly size_bytes: number;
   readonly stored_bytes: number;
   readonly target: string;
@@ -61,51 +66,46 @@ export async function list(config: Config): Promise<number> {
   return 0;
 }
 
-/** Reads every byte of a point and waits for the end. */
-export async function verify(config: Config, words: Words): Promise<number> {
-  const path = pathOf(words);
-  return askServer(config, async (call) => {
-    let point = await call<Point>({ method: 'POST', path: `${path}/verify` });
-    const bar = new Progress();
-    while (point.verifying_percent !== null) {
-      bar.show(point.verifying_percent);
-      await sleep(POLL_MS);
-      point = await call<Point>({ method: 'GET', path });
-    }
-    bar.end();
-    return tellVerdict(point);
-  });
+/** All that is known of one. */
+export async function get(config: Config, words: Words): Promise<number> {
+  const point = await asOperator(config, async (call) =>
+    call<Point>({ method: 'GET', path: await pathOf(words, call) }),
+  );
+  const { point_id: id, state, state_reason: reason } = point;
+  const counts = Object.entries(point.contents).map(([what, count]) => `${count} ${what}`);
+  console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
+  tell('as of', point.created_at, ' UTC');
+  tell('complete', point.completed_at, ' UTC');
+  tell('verified', point.verified_at, ' UTC');
+  tell('deleted for good', point.deletes_at, ' UTC');
+  tell('size', `${formatSize(point.size_bytes)}, ${formatSize(point.stored_bytes)} of it new`);
+  tell('in it', counts.join(', '));
+  for (const { component, reason: why } of point.gaps) tell('not in it', `${component} (${why})`);
+  tell('damaged', point.damaged_files === 0 ? null : `${point.damaged_files} files; verify names them`);
+  tell('kept in', point.target);
+  return 0;
 }
 
-function tellVerdict({
-  point_id: id,
-  state,
-  state_reason: reason,
-  damage,
-  damaged_files: count,
-}: Point): number {
-  for (const { file, problem, needed_by: needed } of damage) console.log(`${problem}: ${file} (${needed})`);
-  if (count > damage.length) console.log(`and ${count - damage.length} more`);
-  console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
-  return reason === null && (state === 'verified' || state === 'drilled') ? 0 : 1;
+function tell(what: string, value: string | null, unit = ''): void {
+  if (value !== null && value !== '') console.log(`  ${what.padEnd(18)}${value}${unit}`);
 }
 
 export async function cancel(config: Config, words: Words): Promise<number> {
-  const path = `${pathOf(words)}/cancel`;
+  const path = `${pathOfId(words)}/cancel`;
   const { point_id: id, state } = await askServer(config, (call) => call<Point>({ method: 'POST', path }));
   console.log(`${id} is ${state}`);
   return 0;
 }
 
 export async function remove(config: Config, words: Words): Promise<number> {
-  const path = pathOf(words);
+  const path = pathOfId(words);
   const point = await askServer(config, (call) => call<Point>({ method: 'DELETE', path }));
   console.log(`${point.point_id} is deleted; until ${point.deletes_at} UTC it can be had back`);
   return 0;
 }
 
 export async function undelete(config: Config, words: Words): Promise<number> {
-  const path = `${pathOf(words)}/undelete`;
+  const path = `${pathOfId(words)}/undelete`;
   const { point_id: id, state } = await askServer(config, (call) => call<Point>({ method: 'POST', path }));
   console.log(`${id} is back: ${state}`);
   return 0;
@@ -139,7 +139,16 @@ export async function fsck(config: Config): Promise<number> {
   return checked.damaged_points.length === 0 ? 0 : 1;
 }
 
-function pathOf({ positionals: [verb, id] }: Words): string {
+/** Of one that is named, or of `latest`: the newest that was not deleted and is whole, or was. */
+export async function pathOf(words: Words, call: CallAsOperator): Promise<string> {
+  if (words.positionals[1] !== 'latest') return pathOfId(words);
+  const points = await call<Point[]>({ method: 'GET', path: POINTS });
+  const newest = points.filter(({ state }) => LASTING.includes(state)).at(-1);
+  if (newest === undefined) throw new Error('There is no recovery point that is whole');
+  return `${POINTS}/${newest.point_id}`;
+}
+
+function pathOfId({ positionals: [verb, id] }: Words): string {
   if (id === undefined)
     throw new UsageError(`${verb} needs the id of a point; cloudlet recovery list has them`);
   return `${POINTS}/${encodeURIComponent(id)}`;

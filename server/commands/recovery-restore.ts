@@ -1,5 +1,4 @@
 /** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
-import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
@@ -11,7 +10,6 @@ import { readTime, systemClock } from '../platform/clock.ts';
 import { type Journal, type Replay, replayJournal } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { findJournal } from '../recovery/journals.ts';
-import { readRecoveryKey } from '../recovery/recovery-key.ts';
 import {
   type Restored,
   type RestoreOptions,
@@ -19,9 +17,9 @@ import {
   restoreFiles,
 } from '../recovery/restore.ts';
 import { RecoveryStore } from '../recovery/store.ts';
-import { ask } from './ask.ts';
 import { UsageError, type Words } from './command.ts';
 import { Progress } from './progress.ts';
+import { givenRecoveryKey } from './recovery-key-text.ts';
 
 export async function restore(_config: Config, { values }: Words): Promise<number> {
   const { from, to, point = 'latest', partial } = values;
@@ -35,7 +33,7 @@ export async function restore(_config: Config, { values }: Words): Promise<numbe
     return 0;
   }
   const target = new DirectoryTarget(resolve(from));
-  const recoveryKey = readRecoveryKey(await keyText(values['key-file']));
+  const recoveryKey = await givenRecoveryKey(values['key-file']);
   const restored = await write({
     target,
     recoveryKey,
@@ -128,12 +126,4 @@ function tell({ manifest, missing }: Restored, directory: string, told: readonly
 
 function startIt(directory: string): string {
   return `Start it: bin/cloudlet start --data-dir ${directory}`;
-}
-
-/** Of the file, or of who sits there. */
-async function keyText(file: string | undefined): Promise<string> {
-  if (file !== undefined) return readFileSync(file, 'utf8');
-  const typed = await ask('The recovery key: ');
-  if (typed === '') throw new Error('a recovery key is needed: type it, or name a file with --key-file');
-  return typed;
 }

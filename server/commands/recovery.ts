@@ -3,23 +3,28 @@ import type { Config } from '../config/config.ts';
 import { ask } from './ask.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
-import { cancel, create, fsck, list, remove, undelete, verify } from './recovery-points.ts';
+import { cancel, create, fsck, get, list, remove, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
 import { status } from './recovery-status.ts';
+import { verify } from './recovery-verify.ts';
 
 const HELP = `Usage: cloudlet recovery create
        cloudlet recovery list
        cloudlet recovery status
-       cloudlet recovery verify|cancel|delete|undelete POINT
+       cloudlet recovery get|verify POINT|latest
+       cloudlet recovery cancel|delete|undelete POINT
        cloudlet recovery fsck
        cloudlet recovery key
        cloudlet recovery restore --from DIR --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial]
                                  [--revoke-all-keys]
+       cloudlet recovery verify --from DIR [POINT|latest] [--key-file FILE]
 
 create    makes a recovery point of the whole cloud and waits for its end.
 list      lists the points of this cloud.
 status    says whether this cloud could be had back if it were lost now, and what is in the way.
-verify    reads every byte of a point, and names each file that is missing or damaged.
+get       shows all that is known of a point.
+verify    reads every byte of a point, and names each file that is missing or damaged. With --from it needs the
+          points and the recovery key, and no running cloud.
 cancel    stops making a point, or verifying one.
 delete    deletes a point. undelete has it back, for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
 fsck      makes the list agree with what is there, and frees what no point needs.
@@ -48,6 +53,7 @@ type Verb = (config: Config, words: Words) => Promise<number>;
 const VERBS: Readonly<Record<string, Verb>> = {
   create,
   list,
+  get,
   status,
   verify,
   cancel,
@@ -57,7 +63,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   key,
   restore,
 };
-const OF_A_POINT: ReadonlySet<Verb> = new Set([verify, cancel, remove, undelete]);
+const OF_A_POINT: ReadonlySet<Verb> = new Set([get, verify, cancel, remove, undelete]);
 
 interface KeyAnswer {
   readonly recovery_key?: string;

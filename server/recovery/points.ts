@@ -136,7 +136,8 @@ export class Points {
         change.add(store.hold(pointId, now));
       });
       const snapshot = await snapshots.take();
-      const cut = { point_id: pointId, target: place, created_at: now };
+      const contents = JSON.stringify(await new RecoveryStore(snapshot.reads).contents());
+      const cut = { point_id: pointId, target: place, created_at: now, contents };
       const point = await changes.run(call, async (change) => {
         change.add(store.insert(cut));
         change.addAll(await news.of('recovery_point.created', newRow(cut)));
@@ -262,18 +263,16 @@ export class Points {
     } & Materials,
   ): Promise<void> {
     const { clock, changes, store, version, news } = this.#deps;
-    const inSnapshot = new RecoveryStore(what.snapshot.reads);
-    const contents = await inSnapshot.contents();
     const now = clock.now();
     const manifest: Manifest = {
       format: 1,
       point_id: row.point_id,
       cloud: await this.#deps.cloud(),
       version,
-      schema: await inSnapshot.schema(),
+      schema: await new RecoveryStore(what.snapshot.reads).schema(),
       cut_at: formatTime(row.created_at),
       completed_at: formatTime(now),
-      contents,
+      contents: JSON.parse(row.contents),
       components: what.written,
       gaps: what.gaps,
       not_included: NOT_INCLUDED,
@@ -287,7 +286,6 @@ export class Points {
       completed_at: now,
       size_bytes: what.written.reduce((sum, { size_bytes }) => sum + size_bytes, 0),
       stored_bytes: row.stored_bytes + sealed.length,
-      contents: JSON.stringify(contents),
       gaps: JSON.stringify(what.gaps),
       manifest_sha256: createHash('sha256').update(sealed).digest('hex'),
     };

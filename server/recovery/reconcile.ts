@@ -70,7 +70,7 @@ function manifestDamage(id: string, problem: Problem): DamagedFile {
 }
 
 async function rowOf(repository: Repository, id: string, target: string): Promise<PointRow> {
-  const unknown = newRow({ point_id: id, target, created_at: idTime(id) });
+  const unknown = newRow({ point_id: id, target, created_at: idTime(id), contents: '{}' });
   try {
     const found = await repository.getManifest(id);
     if (found === undefined) throw new Damaged('it is gone', 'missing');

@@ -116,7 +116,8 @@ async function writeAll(
   return missing;
 }
 
-async function findPoint(repository: Repository, wanted: string): Promise<Manifest> {
+/** By its id, or `latest`: the newest that was not deleted. Throws an Error that names the others. */
+export async function findPoint(repository: Repository, wanted: string): Promise<Manifest> {
   const ids = await repository.points();
   const deleted = await repository.deleted();
   const newest = ids.filter((id) => !deleted.includes(id)).at(-1);

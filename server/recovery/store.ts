@@ -42,6 +42,8 @@ export interface PointRow {
   readonly grace_left_ms: number | null;
 }
 
+type NewPoint = Pick<PointRow, 'point_id' | 'target' | 'created_at' | 'contents'>;
+
 const COLUMNS = `id, point_id, state, reason, target, percent, created_at, completed_at, verified_at, size_bytes,
   stored_bytes, contents, gaps, manifest_sha256, deletes_at, damage, damaged_files,
   state_before, grace_left_ms`;
@@ -63,7 +65,7 @@ interface RestoreTimes {
 }
 
 /** As insert() makes it. */
-export function newRow(point: Pick<PointRow, 'point_id' | 'target' | 'created_at'>): PointRow {
+export function newRow(point: NewPoint): PointRow {
   return {
     ...point,
     id: 0,
@@ -74,7 +76,6 @@ export function newRow(point: Pick<PointRow, 'point_id' | 'target' | 'created_at
     verified_at: null,
     size_bytes: 0,
     stored_bytes: 0,
-    contents: '{}',
     gaps: '[]',
     manifest_sha256: null,
     deletes_at: null,
@@ -132,10 +133,11 @@ export class RecoveryStore {
     );
   }
 
-  insert(point: Pick<PointRow, 'point_id' | 'target' | 'created_at'>): Statement {
+  insert({ point_id, target, created_at, contents }: NewPoint): Statement {
     return {
-      sql: `INSERT INTO recovery_points (point_id, state, target, created_at) VALUES (?, 'creating', ?, ?)`,
-      params: [point.point_id, point.target, point.created_at],
+      sql: `INSERT INTO recovery_points (point_id, state, target, created_at, contents)
+            VALUES (?, 'creating', ?, ?, ?)`,
+      params: [point_id, target, created_at, contents],
     };
   }
 

@@ -28,7 +28,9 @@ test('no other, no removal and no new master key; a verification and a cancellat
   await lost.user.upload('files', 'more', randomBytes(1_000_000));
   let id = '';
   const goOn = await holdUp(lost.dataDir, async () => {
-    id = (await lost.admin.expect(201, POINTS, POST)).point_id;
+    const begun = await lost.admin.expect(201, POINTS, POST);
+    id = begun.point_id;
+    assert.deepEqual([begun.state, begun.contents.objects], ['creating', 2], 'the cut is fixed');
   });
   t.after(goOn);
   for (const path of [POINTS, CHECK, '/api/admin/master-key/rotate']) {

@@ -1,0 +1,62 @@
+/** `cloudlet recovery verify`: every byte of a point, by the cloud that runs or without any. */
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from '../config/config.ts';
+import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
+import { Repository } from '../recovery/repository.ts';
+import { findPoint } from '../recovery/restore.ts';
+import { type DamagedFile, verifyPoint } from '../recovery/verification.ts';
+import type { Words } from './command.ts';
+import { askServer } from './operator-call.ts';
+import { Progress } from './progress.ts';
+import { givenRecoveryKey } from './recovery-key-text.ts';
+import { POLL_MS, type Point, pathOf } from './recovery-points.ts';
+
+/** Waits for the end. Exit code 1 when something is missing or damaged. */
+export async function verify(config: Config, words: Words): Promise<number> {
+  const { from } = words.values;
+  return from === undefined ? verifyHere(config, words) : verifyThere(from, words);
+}
+
+async function verifyHere(config: Config, words: Words): Promise<number> {
+  return askServer(config, async (call) => {
+    const path = await pathOf(words, call);
+    let point = await call<Point>({ method: 'POST', path: `${path}/verify` });
+    const bar = new Progress();
+    while (point.verifying_percent !== null) {
+      bar.show(point.verifying_percent);
+      await sleep(POLL_MS);
+      point = await call<Point>({ method: 'GET', path });
+    }
+    bar.end();
+    const { point_id: id, state, state_reason: reason } = point;
+    tellDamage(point.damage, point.damaged_files);
+    console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
+    return reason === null && (state === 'verified' || state === 'drilled') ? 0 : 1;
+  });
+}
+
+/** Nothing is written there, and no cloud is told of it. */
+async function verifyThere(from: string, { positionals: [, id = 'latest'], values }: Words): Promise<number> {
+  const target = new DirectoryTarget(resolve(from));
+  const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
+  const repository = new Repository(target, keys);
+  const { point_id: pointId, cut_at: cutAt } = await findPoint(repository, id);
+  const bar = new Progress();
+  const { damage, damagedFiles } = await verifyPoint({
+    repository,
+    pointId,
+    signal: new AbortController().signal,
+    onProgress: ({ bytes, totalBytes }) => bar.show((bytes / Math.max(1, totalBytes)) * 100),
+  });
+  bar.end();
+  tellDamage(damage, damagedFiles);
+  const verdict = damagedFiles === 0 ? 'every byte is there' : `${damagedFiles} files are missing or damaged`;
+  console.log(`${pointId} of ${cutAt} UTC: ${verdict}`);
+  return damagedFiles === 0 ? 0 : 1;
+}
+
+function tellDamage(damage: readonly DamagedFile[], count: number): void {
+  for (const { file, problem, needed_by: needed } of damage) console.log(`${problem}: ${file} (${needed})`);
+  if (count > damage.length) console.log(`and ${count - damage.length} more`);
+}
