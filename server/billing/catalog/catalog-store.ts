@@ -27,15 +27,10 @@ export class PriceStore {
   /** In place of one for the same hour. */
   set({ meter, variant, plan, effective_from, price_nano }: PriceRow): Statement {
     return {
-      sql: `INSERT OR REPLACE INTO prices (meter, variant, plan, effective_from, price_nano)
-            VALUES (?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO prices (meter, variant, plan, effective_from, price_nano) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (meter, variant, plan, effective_from) DO UPDATE SET price_nano = excluded.price_nano`,
       params: [meter, variant, plan, effective_from, price_nano],
     };
-  }
-
-  async planOf(accountId: number): Promise<string | undefined> {
-    const sql = 'SELECT plan FROM accounts WHERE id = ?';
-    return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
   }
 }
 
@@ -150,10 +145,8 @@ export interface QuotaRow {
   readonly storage_bytes: number | bigint;
 }
 
-/** Counted in billing_accounts. */
-export interface Counted {
-  readonly accountId: number;
-  /** More of each, or fewer. */
+/** What one more, or fewer, of something changes of what an account has. */
+export interface Counts {
   readonly vms: number;
   readonly vcpus: number;
   readonly buckets: number;
@@ -161,22 +154,18 @@ export interface Counted {
 }
 
 /** More than 64 bits of anything cannot be used. */
-const UNLIMITED = '9223372036854775807';
+const UNLIMITED = 2n ** 63n - 1n;
 
-/** The limit that holds for the account in `accountId`: its own, else its plan's, else none. */
-const limit = (quota: string, accountId: string) => `coalesce((
-  SELECT CASE WHEN json_type(b.quotas, '$.${quota}') IS NOT NULL THEN json_extract(b.quotas, '$.${quota}')
-    ELSE json_extract(p.quotas, '$.${quota}') END
-  FROM billing_accounts b JOIN accounts a ON a.id = b.account_id LEFT JOIN plans p ON p.name = a.plan
-  WHERE b.account_id = ${accountId}), ${UNLIMITED})`;
-
-const COUNTS = { vms: 'vm_count', vcpus: 'vcpu_count', buckets: 'bucket_count', databases: 'database_count' };
-const NAMES = ['vms', 'vcpus', 'buckets', 'databases'] as const;
-
-const fits = (name: (typeof NAMES)[number]) =>
-  `(? <= 0 OR ${COUNTS[name]} + ? <= ${limit(name, 'billing_accounts.account_id')})`;
-const CLAIM = `UPDATE billing_accounts SET ${NAMES.map((name) => `${COUNTS[name]} = ${COUNTS[name]} + ?`)}
-  WHERE account_id = ? AND ${NAMES.map(fits).join(' AND ')}`;
+const COLUMNS = {
+  vms: 'vm_count',
+  vcpus: 'vcpu_count',
+  buckets: 'bucket_count',
+  databases: 'database_count',
+};
+const COUNTED = ['vms', 'vcpus', 'buckets', 'databases'] as const;
+const MOVE = `UPDATE billing_accounts SET ${COUNTED.map((name) => `${COLUMNS[name]} = ${COLUMNS[name]} + ?`)}
+  WHERE account_id = ?`;
+const CLAIM = `${MOVE} ${COUNTED.map((name) => `AND ${COLUMNS[name]} + ? <= ?`).join(' ')}`;
 
 export class QuotaStore {
   readonly #reads: Reads;
@@ -197,26 +186,38 @@ export class QuotaStore {
 
   /** Whether any plan or account has a limit of bytes. */
   async limitsStorage(): Promise<boolean> {
-    const has = (table: string) =>
-      `EXISTS (SELECT 1 FROM ${table} WHERE json_type(quotas, '$.storage_bytes') IS NOT NULL)`;
-    const row = await this.#reads.get<{ any: number }>(
-      `SELECT ${has('plans')} OR ${has('billing_accounts')} AS any`,
+    const mentions = `quotas LIKE '%"storage_bytes"%'`;
+    const row = await this.#reads.get(
+      `SELECT 1 FROM plans WHERE ${mentions} UNION ALL SELECT 1 FROM billing_accounts WHERE ${mentions} LIMIT 1`,
     );
-    return row?.any === 1;
+    return row !== undefined;
   }
 
-  /** Refuses what would be more than the limit. */
-  move(counted: Counted): Statement {
-    const values = NAMES.map((name) => counted[name]);
-    const params = [...values, counted.accountId, ...values.flatMap((value) => [value, value])];
+  /** Counts what is released. */
+  release(accountId: number, counts: Counts): Statement {
+    return { sql: MOVE, params: [...COUNTED.map((name) => -counts[name]), accountId], expectChanges: 1 };
+  }
+
+  /** Counts what is claimed. Refuses what would then be more than a limit of it; null: unlimited. */
+  claim(
+    accountId: number,
+    counts: Counts,
+    limits: Readonly<Partial<Record<string, number | null>>>,
+  ): Statement {
+    const fits = COUNTED.flatMap((name) => {
+      // What is not asked for may be over its limit, which was lowered.
+      const limit = counts[name] > 0 ? limits[name] : null;
+      return [counts[name], limit ?? UNLIMITED];
+    });
+    const params = [...COUNTED.map((name) => counts[name]), accountId, ...fits];
     return { sql: CLAIM, params, expectChanges: 1 };
   }
 
-  /** Refuses when the account keeps more than its limit now, what the commit added before it included. */
-  expectStorage(accountId: number): Statement {
+  /** Refuses when the account keeps more bytes than that now, what the commit added before it included. */
+  expectStorage(accountId: number, limit: number): Statement {
     return {
-      sql: `UPDATE accounts SET id = id WHERE id = ? AND storage_bytes <= ${limit('storage_bytes', 'accounts.id')}`,
-      params: [accountId],
+      sql: 'UPDATE accounts SET id = id WHERE id = ? AND storage_bytes <= ?',
+      params: [accountId, limit],
       expectChanges: 1,
       // None, and still: it looks at what others sum up.
       sums: [],

@@ -4,7 +4,7 @@
  */
 import type { Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { QuotaRow, QuotaStore } from './catalog-store.ts';
+import type { Counts, QuotaRow, QuotaStore } from './catalog-store.ts';
 
 export const QUOTAS = ['vms', 'vcpus', 'storage_bytes', 'buckets', 'databases'] as const;
 export type Quota = (typeof QUOTAS)[number];
@@ -50,31 +50,28 @@ export class Quotas {
    * The statements of one machine more. They, and those of the claims below, refuse the commit when somebody
    * else took the last meanwhile: claim again then. Throws `quota_exceeded` when it is too many already.
    */
-  async claimVm({ account_id: accountId, vcpus }: CountedVm): Promise<readonly Statement[]> {
-    await this.#assertEnough(accountId, { vms: 1, vcpus });
-    return [this.#store.move({ ...NONE, accountId, vms: 1, vcpus })];
+  claimVm({ account_id, vcpus }: CountedVm): Promise<readonly Statement[]> {
+    return this.#claim(account_id, { vms: 1, vcpus });
   }
 
-  releaseVm({ account_id: accountId, vcpus }: CountedVm): readonly Statement[] {
-    return [this.#store.move({ ...NONE, accountId, vms: -1, vcpus: -vcpus })];
+  releaseVm({ account_id, vcpus }: CountedVm): readonly Statement[] {
+    return [this.#store.release(account_id, { ...NONE, vms: 1, vcpus })];
   }
 
-  async claimBucket(accountId: number): Promise<readonly Statement[]> {
-    await this.#assertEnough(accountId, { buckets: 1 });
-    return [this.#store.move({ ...NONE, accountId, buckets: 1 })];
+  claimBucket(accountId: number): Promise<readonly Statement[]> {
+    return this.#claim(accountId, { buckets: 1 });
   }
 
   releaseBucket(accountId: number): readonly Statement[] {
-    return [this.#store.move({ ...NONE, accountId, buckets: -1 })];
+    return [this.#store.release(accountId, { ...NONE, buckets: 1 })];
   }
 
-  async claimDatabase(accountId: number): Promise<readonly Statement[]> {
-    await this.#assertEnough(accountId, { databases: 1 });
-    return [this.#store.move({ ...NONE, accountId, databases: 1 })];
+  claimDatabase(accountId: number): Promise<readonly Statement[]> {
+    return this.#claim(accountId, { databases: 1 });
   }
 
   releaseDatabase(accountId: number): readonly Statement[] {
-    return [this.#store.move({ ...NONE, accountId, databases: -1 })];
+    return [this.#store.release(accountId, { ...NONE, databases: 1 })];
   }
 
   /** To stand behind the statement that counts the bytes in accounts.storage_bytes. */
@@ -82,8 +79,13 @@ export class Quotas {
     // Asked by every upload: where nobody has such a limit, nothing is looked up.
     this.#limitsStorage ??= await this.#store.limitsStorage();
     if (!this.#limitsStorage) return [];
-    const isLimited = await this.#assertEnough(accountId, { storage_bytes: bytes });
-    return isLimited ? [this.#store.expectStorage(accountId)] : [];
+    const { storage_bytes: limit = null } = await this.#assertEnough(accountId, { storage_bytes: bytes });
+    return limit === null ? [] : [this.#store.expectStorage(accountId, limit)];
+  }
+
+  async #claim(accountId: number, claim: Partial<Counts>): Promise<readonly Statement[]> {
+    const limits = await this.#assertEnough(accountId, claim);
+    return [this.#store.claim(accountId, { ...NONE, ...claim }, limits)];
   }
 
   /** To be called after a commit that changed limits of a plan or an account. */
@@ -91,21 +93,19 @@ export class Quotas {
     this.#limitsStorage = null;
   }
 
-  /** Throws `quota_exceeded`, which names the first quota that is not enough. False: none is limited. */
-  async #assertEnough(accountId: number, claim: Claim): Promise<boolean> {
+  /** The limits that hold. Throws `quota_exceeded`, which names the first quota that is not enough. */
+  async #assertEnough(accountId: number, claim: Claim): Promise<Limits> {
     const row = await this.#store.find(accountId);
-    if (row === undefined) return false;
+    if (row === undefined) return {};
     const limits = limitsOf(row);
-    let isLimited = false;
     for (const quota of QUOTAS) {
       const requested = claim[quota];
       const limit = limits[quota] ?? null;
       if (requested === undefined || limit === null) continue;
-      isLimited = true;
       const used = Number(row[quota]);
       if (used + requested > limit) throw exceeded(quota, { limit, used, requested });
     }
-    return isLimited;
+    return limits;
   }
 
   /**

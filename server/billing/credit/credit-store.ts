@@ -132,16 +132,16 @@ export interface BurningLine {
 /** Of databases. */
 const OPEN = "d.state IN ('ready', 'read_only')";
 const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
-  is_active, closed_at IS NOT NULL AS is_closed,
-  CASE WHEN state IN ('grace', 'suspended') THEN EXISTS (
+  is_active, CASE WHEN closed_at IS NULL THEN 0 ELSE 1 END AS is_closed,
+  CASE WHEN state IN ('grace', 'suspended') AND EXISTS (
     SELECT 1 FROM ledger_transfers
     WHERE credit = 'account:' || account_id AND seq > state_seq AND debit NOT LIKE 'held:%'
       AND debit NOT LIKE 'system:revenue-%')
-  ELSE 0 END AS is_topped_up,
-  CASE WHEN b.state = 'suspended' OR is_active = 0 THEN EXISTS (
+  THEN 1 ELSE 0 END AS is_topped_up,
+  CASE WHEN (b.state = 'suspended' OR is_active = 0) AND (EXISTS (
     SELECT 1 FROM usage_lines l WHERE l.account_id = b.account_id AND meter = 'vm.time' AND level > 0)
-  OR EXISTS (SELECT 1 FROM databases d WHERE d.account_id = b.account_id AND ${OPEN})
-  ELSE 0 END AS is_in_use
+  OR EXISTS (SELECT 1 FROM databases d WHERE d.account_id = b.account_id AND ${OPEN}))
+  THEN 1 ELSE 0 END AS is_in_use
   FROM billing_accounts b JOIN accounts ON id = account_id`;
 
 export class CreditStateStore {

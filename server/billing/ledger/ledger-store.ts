@@ -12,8 +12,8 @@ export interface Balance {
 export const FIRST_PREV_HASH = '0'.repeat(64);
 
 const HASHED_FIELDS = [
-  ...['prev_hash', 'seq', 'id', 'debit', 'credit'],
-  ...['amount_micro', 'code', 'reference', 'created_at'],
+  ...['prev_hash', 'CAST(seq AS TEXT)', 'id', 'debit', 'credit'],
+  ...['CAST(amount_micro AS TEXT)', 'code', 'reference', 'CAST(created_at AS TEXT)'],
 ];
 
 /**
@@ -23,11 +23,15 @@ const HASHED_FIELDS = [
  */
 const HASHED_TEXT = `concat(${HASHED_FIELDS.map((field) => `octet_length(${field}), ':', ${field}, ','`).join(', ')})`;
 
+const SIDE = { text: 'CAST(? AS TEXT)', account: "'account:' || CAST(? AS TEXT)" };
+
 /**
- * Number and hashes are computed where there is one writer, so that no two commits see the same head.
- * An integer in place of a side is the id of an account, for one that this commit itself creates.
+ * Number and hashes are made by the statement itself, behind the last row that its commit sees. With one
+ * writer no two commits see the same. With many, the transaction takes the ledger's lock before its first
+ * transfer and keeps it to its end (decisions/0020); should one be without, `seq` and `hash` are unique, and
+ * the later commit is refused.
  */
-const INSERT_TRANSFER = `
+const insertInto = (debit: string, credit: string) => `
 INSERT INTO ledger_transfers
   (seq, id, debit, credit, amount_micro, code, reference, created_at, prev_hash, hash)
 SELECT seq, id, debit, credit, amount_micro, code, reference, created_at, prev_hash, sha256_hex(
@@ -37,13 +41,13 @@ FROM (
     coalesce((SELECT max(seq) FROM ledger_transfers), 0) + 1 AS seq,
     coalesce((SELECT hash FROM ledger_transfers ORDER BY seq DESC LIMIT 1), '${FIRST_PREV_HASH}')
       AS prev_hash,
-    id,
-    CASE typeof(debit) WHEN 'integer' THEN 'account:' || debit ELSE debit END AS debit,
-    CASE typeof(credit) WHEN 'integer' THEN 'account:' || credit ELSE credit END AS credit,
-    amount_micro, code, reference, created_at
-  FROM (SELECT ? AS id, ? AS debit, ? AS credit, ? AS amount_micro, ? AS code, ? AS reference,
-    ? AS created_at)
-)`;
+    CAST(? AS TEXT) AS id, ${debit} AS debit, ${credit} AS credit, CAST(? AS BIGINT) AS amount_micro,
+    CAST(? AS TEXT) AS code, CAST(? AS TEXT) AS reference, CAST(? AS BIGINT) AS created_at
+) AS transfer`;
+const INSERT_TRANSFER = insertInto(SIDE.text, SIDE.text);
+/** With an account that an earlier statement of the commit inserts. */
+const INSERT_FROM_NEW = insertInto(SIDE.account, SIDE.text);
+const INSERT_TO_NEW = insertInto(SIDE.text, SIDE.account);
 
 export interface NewTransferRow {
   readonly id: string;
@@ -57,8 +61,9 @@ export interface NewTransferRow {
 
 export function insertTransfer(row: NewTransferRow): Statement {
   const { id, debit, credit, amountMicro, code, reference, createdAt } = row;
-  const params = [id, debit, credit, amountMicro, code, reference, createdAt];
-  return { sql: INSERT_TRANSFER, params, expectChanges: 1 };
+  const fromNew = typeof debit === 'string' ? null : INSERT_FROM_NEW;
+  const sql = fromNew ?? (typeof credit === 'string' ? INSERT_TRANSFER : INSERT_TO_NEW);
+  return { sql, params: [id, debit, credit, amountMicro, code, reference, createdAt], expectChanges: 1 };
 }
 
 const ADD = {
@@ -171,7 +176,7 @@ export class CheckStore {
     return this.#reads.get(
       `SELECT account_id, held_micro, holds_micro FROM (
          SELECT account_id, held_micro, (SELECT coalesce(sum(amount_micro), 0) FROM holds
-           WHERE holds.account_id = billing_accounts.account_id) AS holds_micro FROM billing_accounts)
+           WHERE holds.account_id = billing_accounts.account_id) AS holds_micro FROM billing_accounts) AS compared
        WHERE held_micro <> holds_micro LIMIT 1`,
     );
   }
@@ -258,7 +263,8 @@ export class ReportStore {
       `SELECT window_start / ${DAY_MS} AS day, meter, resource_id, name, price_nano,
          sum(quantity >> 32) AS high, sum(quantity & 4294967295) AS low, sum(cost_micro) AS cost_micro
        FROM usage_windows WHERE account_id = ? AND window_start >= ? AND window_start < ?
-       GROUP BY day, resource_id, meter, price_nano`,
+       GROUP BY day, resource_id, meter, price_nano, name
+       ORDER BY day, resource_id, meter, max(window_start)`,
       accountId,
       from,
       to,
@@ -287,14 +293,13 @@ export class ReportStore {
 
   /** What an account may spend and what it holds after transfer `seq`, by its transfers up to then. */
   async balanceAfter(accountId: number, seq: bigint): Promise<bigint> {
-    const summed = (side: string, role: string) => `(SELECT coalesce(sum(amount_micro), 0)
-      FROM ledger_transfers WHERE ${role} = '${side}:' || account_id AND seq <= up_to)`;
+    const summed = (role: string) => `(SELECT coalesce(sum(amount_micro), 0) FROM ledger_transfers
+      WHERE ${role} IN (?, ?) AND seq <= ?)`;
+    const params = [`account:${accountId}`, `held:${accountId}`, seq];
     const row = await this.#reads.get<{ micro: Int }>(
-      `SELECT ${summed('account', 'credit')} - ${summed('account', 'debit')}
-         + ${summed('held', 'credit')} - ${summed('held', 'debit')} AS micro
-       FROM (SELECT ? AS account_id, ? AS up_to)`,
-      accountId,
-      seq,
+      `SELECT ${summed('credit')} - ${summed('debit')} AS micro`,
+      ...params,
+      ...params,
     );
     return BigInt(row?.micro ?? 0);
   }
@@ -305,7 +310,7 @@ export class ReportStore {
    */
   entriesBefore(accountId: number, before: bigint, limit: number): Awaitable<EntryRow[]> {
     const part = (role: string) => `SELECT * FROM (SELECT ${ENTRY} FROM ledger_transfers
-      WHERE ${role} = ? AND seq < ? ORDER BY seq DESC LIMIT ?)`;
+      WHERE ${role} = ? AND seq < ? ORDER BY seq DESC LIMIT ?) AS part`;
     const account = `account:${accountId}`;
     const held = `held:${accountId}`;
     return this.#reads.all(
@@ -319,7 +324,7 @@ export class ReportStore {
   revenueOf({ from, to }: Period): Awaitable<RevenueRow[]> {
     const part = (role: string, sign: string) => `SELECT created_at / ${DAY_MS} AS day, ${role} AS side,
         ${sign}sum(amount_micro) AS amount_micro FROM ledger_transfers
-      WHERE created_at >= ? AND created_at < ? AND (${role} GLOB 'system:revenue-*'
+      WHERE created_at >= ? AND created_at < ? AND (${role} LIKE 'system:revenue-%'
         OR ${role} = 'system:write-offs') GROUP BY day, side`;
     return this.#reads.all(`${part('credit', '')} UNION ALL ${part('debit', '-')}`, from, to, from, to);
   }

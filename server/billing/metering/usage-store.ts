@@ -63,7 +63,8 @@ export interface WindowRow {
 const LINE = `meter, resource_id, account_id, name, variant, level, level_since, pending, settled_to, carry,
   is_closed`;
 /** A line at rest is not rated. What it used before is, and what is used from now on was not used then. */
-const AFTER_REST = 'settled_to = CASE WHEN level = 0 AND pending = 0 THEN ? ELSE settled_to END';
+const AFTER_REST = `settled_to = CASE WHEN usage_lines.level = 0 AND usage_lines.pending = 0 THEN ?
+  ELSE usage_lines.settled_to END`;
 const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
   cost_micro`;
 
@@ -133,8 +134,8 @@ export class UsageStore {
     const { sql, params } = this.open(line);
     const { now } = line;
     return {
-      sql: `${sql} ON CONFLICT DO UPDATE SET ${AFTER_REST}, level = excluded.level, level_since = ?,
-              name = excluded.name, is_closed = 0 WHERE is_closed = 1`,
+      sql: `${sql} ON CONFLICT (meter, resource_id) DO UPDATE SET ${AFTER_REST}, level = excluded.level,
+              level_since = ?, name = excluded.name, is_closed = 0 WHERE usage_lines.is_closed = 1`,
       params: [...params, now, now],
       expectChanges: 1,
     };
@@ -209,8 +210,9 @@ export class UsageStore {
   addToWindow(row: WindowRow): Statement {
     return {
       sql: `INSERT INTO usage_windows (${WINDOW}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT DO UPDATE SET name = excluded.name, quantity = quantity + excluded.quantity,
-              cost_micro = cost_micro + excluded.cost_micro`,
+            ON CONFLICT (account_id, window_start, meter, resource_id, price_nano) DO UPDATE SET
+              name = excluded.name, quantity = usage_windows.quantity + excluded.quantity,
+              cost_micro = usage_windows.cost_micro + excluded.cost_micro`,
       params: [
         ...[row.account_id, row.window_start, row.meter, row.resource_id, row.name, row.variant],
         ...[row.price_nano, row.quantity, row.cost_micro],
@@ -241,7 +243,7 @@ export class ClockStore {
   /** The last one written down, or null. */
   async find(): Promise<Anchor | null> {
     const row = await this.#reads.get<Anchor>(
-      `SELECT boot_id AS bootId, uptime_ms AS uptimeMs, wall_ms AS wallMs, steady_ms AS steadyMs
+      `SELECT boot_id AS "bootId", uptime_ms AS "uptimeMs", wall_ms AS "wallMs", steady_ms AS "steadyMs"
        FROM steady_clock`,
     );
     return row ?? null;
@@ -249,8 +251,9 @@ export class ClockStore {
 
   put({ bootId, uptimeMs, wallMs, steadyMs }: Anchor): Statement {
     return {
-      sql: `INSERT OR REPLACE INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms)
-            VALUES (1, ?, ?, ?, ?)`,
+      sql: `INSERT INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms) VALUES (1, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET boot_id = excluded.boot_id, uptime_ms = excluded.uptime_ms,
+              wall_ms = excluded.wall_ms, steady_ms = excluded.steady_ms`,
       params: [bootId, uptimeMs, wallMs, steadyMs],
     };
   }

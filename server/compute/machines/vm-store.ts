@@ -102,9 +102,9 @@ export class VmStore {
   listStopped(accountId: number, causes: readonly StopCause[]): Awaitable<VmRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state IN ('stopped', 'stopping')
-         AND reason_code IN (SELECT value FROM json_each(?)) ORDER BY id`,
+         AND reason_code IN (${causes.map(() => '?')}) ORDER BY id`,
       accountId,
-      JSON.stringify(causes),
+      ...causes,
     );
   }
 
