@@ -20,6 +20,11 @@ export function whenSessionEnds(listener: () => void): void {
   onSessionEnd = listener;
 }
 
+/** To be called by what asks the cloud outside of queries. */
+export function sessionEnded(): void {
+  onSessionEnd();
+}
+
 /** True for a refusal because nobody is signed in (any more). */
 export function isSignedOut(error: unknown): boolean {
   return error instanceof CloudError && error.status === 401 && error.code !== 'invalid_credentials';

@@ -3,7 +3,6 @@ import type { QueryClient } from '@tanstack/react-query';
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router';
 import { accountQuery, isSignedOut } from '../queries.ts';
 import { NotFound, PageFailed } from './failures.tsx';
-import { Root } from './root.tsx';
 import { Shell } from './shell.tsx';
 
 interface RouterContext {
@@ -11,7 +10,6 @@ interface RouterContext {
 }
 
 export const rootRoute = createRootRouteWithContext<RouterContext>()({
-  component: Root,
   notFoundComponent: NotFound,
 });
 

@@ -8,6 +8,8 @@ import { Link, Outlet } from '@tanstack/react-router';
 import { openPalette, Palette } from '../palette/palette.tsx';
 import { accountQuery } from '../queries.ts';
 import { text } from '../texts/text.ts';
+import { DropZone } from '../uploads/drop-zone.tsx';
+import { UploadTray } from '../uploads/upload-tray.tsx';
 import { AREAS } from './areas.ts';
 import { Logo } from './logo.tsx';
 import classes from './shell.module.css';
@@ -73,6 +75,8 @@ export function Shell() {
         </AppShell.Main>
       </AppShell>
       <Palette areas={areas} />
+      <DropZone />
+      <UploadTray />
     </>
   );
 }

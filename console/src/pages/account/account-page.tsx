@@ -1,6 +1,16 @@
+/** Who one is here, the keys programs use, and the password. */
 import { Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
+import { AccessKeys } from './access-keys.tsx';
+import { ApiKey } from './api-key.tsx';
+import { LoginForm } from './login-form.tsx';
 
 export function AccountPage() {
-  return <Page title={text.account.title}>{null}</Page>;
+  return (
+    <Page title={text.account.title} lead={text.account.lead}>
+      <ApiKey />
+      <AccessKeys />
+      <LoginForm />
+    </Page>
+  );
 }

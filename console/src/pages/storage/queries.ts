@@ -1,8 +1,31 @@
 /** What the storage pages read. Keys begin with `buckets`, or with `files` and the bucket. */
-import { queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
+
+const PAGE_ENTRIES = 200;
 
 export const bucketsQuery = queryOptions({
   queryKey: ['buckets'],
   queryFn: () => cloud.buckets.list().all(),
 });
+
+export const bucketQuery = (name: string) =>
+  queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.buckets.get(name) });
+
+/** A folder, or what is found in it, page by page. */
+export const filesQuery = (bucket: string, prefix: string, search: string) =>
+  infiniteQueryOptions({
+    queryKey: ['files', bucket, prefix, search],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      cloud.objects
+        .browse(bucket, { prefix, ...(search === '' ? {} : { search }) })
+        .page({ cursor: pageParam, limit: PAGE_ENTRIES, signal }),
+    getNextPageParam: ({ cursor }) => cursor ?? undefined,
+  });
+
+export const objectQuery = (bucket: string, id: string) =>
+  queryOptions({
+    queryKey: ['files', bucket, 'object', id],
+    queryFn: ({ signal }) => cloud.objects.get(id, { signal }),
+  });

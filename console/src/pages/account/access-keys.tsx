@@ -1,0 +1,118 @@
+/** Further keys, each with the rights it needs and no more. */
+
+import { PlusIcon } from '@heroicons/react/24/outline';
+import { Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AccessKey } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import { NewAccessKeyForm } from './new-access-key-form.tsx';
+import { accessKeysQuery } from './queries.ts';
+
+export function AccessKeys() {
+  const [isOpen, setOpen] = useState(false);
+  const keys = useQuery(accessKeysQuery);
+  return (
+    <Stack component="section" gap="xs" aria-labelledby="access-keys">
+      <Group justify="space-between">
+        <Title order={2} id="access-keys">
+          {text.account.accessKeys}
+        </Title>
+        <Button variant="default" leftSection={<PlusIcon width={16} />} onClick={() => setOpen(true)}>
+          {text.account.createKey}
+        </Button>
+      </Group>
+      <Loaded query={keys}>
+        {(all) =>
+          all.length === 0 ? (
+            <Text c="dimmed">{text.account.noKeys}</Text>
+          ) : (
+            <Table.ScrollContainer minWidth={620}>
+              <Table verticalSpacing="sm">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>{text.account.keyName}</Table.Th>
+                    <Table.Th>{text.account.scopes}</Table.Th>
+                    <Table.Th>{text.account.lastUsed}</Table.Th>
+                    <Table.Th>{text.account.ends}</Table.Th>
+                    <Table.Th aria-label={text.account.actions} />
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {all.map((key) => (
+                    <KeyRow key={key.id} accessKey={key} />
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          )
+        }
+      </Loaded>
+      <NewAccessKeyForm isOpen={isOpen} onClose={() => setOpen(false)} />
+    </Stack>
+  );
+}
+
+function KeyRow({
+  accessKey: { id, name, scopes, buckets, last_used_at, expires_at },
+}: {
+  accessKey: AccessKey;
+}) {
+  const [isAsked, setAsked] = useState(false);
+  const queryClient = useQueryClient();
+  const revoke = useMutation({
+    mutationFn: () => cloud.account.accessKeys.delete(id),
+    meta: { shown: true },
+    onSuccess: async () => {
+      setAsked(false);
+      showDone(text.account.revoked(name));
+      await queryClient.invalidateQueries({ queryKey: accessKeysQuery.queryKey });
+    },
+  });
+  return (
+    <Table.Tr>
+      <Table.Td>{name}</Table.Td>
+      <Table.Td>
+        <Group gap={4}>
+          {scopes.map((scope) => (
+            <Badge key={scope} variant="light" color="gray">
+              {scope}
+            </Badge>
+          ))}
+          {buckets?.map(({ name: bucket, prefix }) => (
+            <Badge key={`${bucket}/${prefix}`} variant="light">
+              {bucket}/{prefix}
+            </Badge>
+          ))}
+        </Group>
+      </Table.Td>
+      <Table.Td>
+        <When at={last_used_at} />
+      </Table.Td>
+      <Table.Td>
+        <When at={expires_at} />
+      </Table.Td>
+      <Table.Td ta="right">
+        <Button size="compact-sm" variant="default" onClick={() => setAsked(true)}>
+          {text.account.revoke}
+        </Button>
+        <Confirm
+          isOpen={isAsked}
+          title={text.account.revokeAsk(name)}
+          action={text.account.revoke}
+          isBusy={revoke.isPending}
+          error={revoke.error}
+          onConfirm={() => revoke.mutate()}
+          onClose={() => setAsked(false)}
+        >
+          {text.account.revokeLead}
+        </Confirm>
+      </Table.Td>
+    </Table.Tr>
+  );
+}

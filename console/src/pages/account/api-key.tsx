@@ -1,0 +1,81 @@
+/** The account's own key: shown, copied, replaced while the old one lives on for a while. */
+import { Button, Code, Group, Select, Stack, Text, Title } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { Confirm } from '../../parts/confirm.tsx';
+import { CopyIcon } from '../../parts/copy.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { accountQuery } from '../../queries.ts';
+import { text } from '../../texts/text.ts';
+
+const OVERLAPS = [
+  { value: '0', label: text.account.noOverlap },
+  { value: '3600', label: text.account.hour },
+  { value: '86400', label: text.account.day },
+  { value: '604800', label: text.account.week },
+];
+
+export function ApiKey() {
+  const [isShown, setShown] = useState(false);
+  const [isAsked, setAsked] = useState(false);
+  const [overlap, setOverlap] = useState('86400');
+  const queryClient = useQueryClient();
+  const { data: account } = useQuery(accountQuery);
+  const body = { overlap_seconds: Number(overlap) };
+  const rotate = useMutation({
+    mutationFn: () => cloud.account.rotateApiKey(body),
+    meta: { shown: true },
+    onSuccess: async () => {
+      setAsked(false);
+      showDone(text.account.rotated);
+      await queryClient.invalidateQueries({ queryKey: accountQuery.queryKey });
+    },
+  });
+  const key = account?.api_key ?? '';
+  return (
+    <Stack component="section" gap="xs" aria-labelledby="api-key">
+      <Title order={2} id="api-key">
+        {text.account.apiKey}
+      </Title>
+      <Text c="dimmed">{text.account.apiKeyLead}</Text>
+      <Group gap="xs">
+        <Code fz="sm">{isShown ? key : `${key.slice(0, 8)}${'•'.repeat(20)}`}</Code>
+        <CopyIcon value={key} label={text.account.copyKey} />
+        <Button size="compact-sm" variant="default" onClick={() => setShown(!isShown)}>
+          {isShown ? text.account.hide : text.account.show}
+        </Button>
+        <Button size="compact-sm" variant="default" onClick={() => setAsked(true)}>
+          {text.account.rotate}
+        </Button>
+      </Group>
+      <Confirm
+        isOpen={isAsked}
+        title={text.account.rotate}
+        action={text.account.rotate}
+        isBusy={rotate.isPending}
+        error={rotate.error}
+        onConfirm={() => rotate.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        <Stack gap="sm">
+          {text.account.rotateLead}
+          <Select
+            label={text.account.overlap}
+            data={OVERLAPS}
+            value={overlap}
+            allowDeselect={false}
+            onChange={(value) => setOverlap(value ?? overlap)}
+          />
+          <CallSample
+            call="POST /api/account/api-key"
+            body={body}
+            method="account.rotateApiKey"
+            args={[body]}
+          />
+        </Stack>
+      </Confirm>
+    </Stack>
+  );
+}

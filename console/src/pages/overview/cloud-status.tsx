@@ -1,0 +1,51 @@
+/** How the cloud is doing: the host's load, and for administrators what needs them. */
+import { Group, Progress, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Loaded } from '../../parts/page.tsx';
+import { text } from '../../texts/text.ts';
+import classes from './overview-page.module.css';
+import { statusQuery } from './queries.ts';
+
+export function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
+  const status = useQuery(statusQuery);
+  return (
+    <section aria-labelledby="status">
+      <Loaded query={status}>
+        {({ status: state, metrics, alarms, version }) => (
+          <>
+            <Group justify="space-between" align="baseline">
+              <Title order={2} id="status">
+                {text.overview.status}
+              </Title>
+              <Text size="sm" c="dimmed">
+                {state === 'ok' ? text.overview.healthy : text.overview.degraded} · {version}
+              </Text>
+            </Group>
+            <dl className={classes.gauges}>
+              <Gauge label={text.overview.processor} percent={metrics.cpu} />
+              <Gauge label={text.overview.memory} percent={metrics.memory} />
+              <Gauge label={text.overview.disk} percent={metrics.disk} />
+            </dl>
+            {isAdmin && alarms.length > 0 && (
+              <ul className={classes.alarms}>
+                {alarms.map((alarm) => (
+                  <li key={alarm.code + alarm.since}>{alarm.detail}</li>
+                ))}
+              </ul>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function Gauge({ label, percent }: { label: string; percent: number | null }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>{percent === null ? '–' : `${Math.round(percent)} %`}</dd>
+      <Progress value={percent ?? 0} size={4} aria-label={label} />
+    </div>
+  );
+}

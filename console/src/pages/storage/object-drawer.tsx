@@ -1,0 +1,135 @@
+/** One object: what it looks like, what is known of it, its versions, and what can be done. */
+
+import { ArrowDownTrayIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { Button, Code, Drawer, Group, Stack, Tabs, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { StorageObjectDetails } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { sayBytes } from '../../parts/size.ts';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import classes from './object-drawer.module.css';
+import { Preview } from './preview.tsx';
+import { objectQuery } from './queries.ts';
+import { SharePanel } from './share-panel.tsx';
+import { useDelete } from './use-delete.tsx';
+import { VersionTimeline } from './version-timeline.tsx';
+
+interface ObjectDrawerProps {
+  readonly bucket: string;
+  readonly id: string;
+  readonly isVersioned: boolean;
+}
+
+export function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
+  const object = useQuery(objectQuery(bucket, id));
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  const close = () =>
+    void navigate({ search: ({ object: _, ...search }) => search, resetScroll: false, replace: true });
+  const name = object.data?.name ?? '';
+  return (
+    <Drawer
+      opened
+      onClose={close}
+      position="right"
+      size="lg"
+      title={<span className={classes.title}>{name.slice(name.lastIndexOf('/') + 1) || name}</span>}
+      closeButtonProps={{ 'aria-label': text.shell.close }}
+    >
+      <Loaded query={object}>
+        {(data) => <Details object={data} isVersioned={isVersioned} onGone={close} />}
+      </Loaded>
+    </Drawer>
+  );
+}
+
+interface DetailsProps {
+  readonly object: StorageObjectDetails;
+  readonly isVersioned: boolean;
+  readonly onGone: () => void;
+}
+
+function Details({ object, isVersioned, onGone }: DetailsProps) {
+  const deleting = useDelete({ bucket: object.bucket, isVersioned, onDone: onGone });
+  return (
+    <Stack>
+      <Preview object={object} />
+      <Group gap="xs">
+        <Button
+          component="a"
+          href={cloud.objects.downloadUrl(object.id)}
+          leftSection={<ArrowDownTrayIcon width={18} />}
+          disabled={object.is_delete_marker}
+        >
+          {text.storage.download}
+        </Button>
+        <Button
+          variant="default"
+          leftSection={<TrashIcon width={18} />}
+          loading={deleting.isBusy}
+          onClick={() => deleting.ask([object])}
+        >
+          {text.storage.delete}
+        </Button>
+        {deleting.question}
+      </Group>
+      <Tabs defaultValue="facts">
+        <Tabs.List>
+          <Tabs.Tab value="facts">{text.storage.facts}</Tabs.Tab>
+          <Tabs.Tab value="versions">{text.storage.versionsOf(object.versions.length)}</Tabs.Tab>
+          <Tabs.Tab value="share">{text.storage.share}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="facts" pt="md">
+          <Facts object={object} />
+        </Tabs.Panel>
+        <Tabs.Panel value="versions" pt="md">
+          <VersionTimeline object={object} />
+        </Tabs.Panel>
+        <Tabs.Panel value="share" pt="md">
+          <SharePanel object={object} />
+        </Tabs.Panel>
+      </Tabs>
+    </Stack>
+  );
+}
+
+function Facts({ object }: { object: StorageObjectDetails }) {
+  const facts = [
+    [text.storage.wholeName, object.name],
+    [text.storage.size, sayBytes(object.size)],
+    [text.storage.type, object.mime_type],
+    [text.storage.uploaded, <When key="created" at={object.created_at} />],
+    [text.storage.lastRead, <When key="accessed" at={object.last_accessed} />],
+    [text.storage.checksum, <Code key="etag">{object.etag}</Code>],
+    [text.storage.id, <Code key="id">{object.id}</Code>],
+  ] as const;
+  return (
+    <Stack>
+      <dl className={classes.facts}>
+        {facts.map(([label, value]) => (
+          <div key={label}>
+            <dt>{label}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {object.metadata !== null && (
+        <div>
+          <Text size="sm" c="dimmed" mb={4}>
+            {text.storage.metadata}
+          </Text>
+          <Code block>{JSON.stringify(object.metadata, null, 2)}</Code>
+        </div>
+      )}
+      <CallSample
+        call="GET /api/storage/{id}/download"
+        params={{ id: object.id }}
+        method="objects.download"
+        args={[object.id]}
+      />
+    </Stack>
+  );
+}

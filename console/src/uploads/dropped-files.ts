@@ -1,0 +1,37 @@
+/** The files of a drop, those in folders too, each with its path. */
+
+export interface FoundFile {
+  readonly file: File;
+  /** `photos/2026/a.jpg` */
+  readonly path: string;
+}
+
+/** Must be called while the event is handled: afterwards the browser has forgotten what was dropped. */
+export function droppedFiles(transfer: DataTransfer): Promise<FoundFile[]> {
+  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
+  if (entries.length === 0) return Promise.resolve(chosenFiles(transfer.files));
+  return Promise.all(entries.map(filesOf)).then((lists) => lists.flat());
+}
+
+/** Of an `<input type=file>`; of one that takes folders, with their paths. */
+export function chosenFiles(files: Iterable<File>): FoundFile[] {
+  return [...files].map((file) => ({ file, path: file.webkitRelativePath || file.name }));
+}
+
+async function filesOf(entry: FileSystemEntry): Promise<FoundFile[]> {
+  const path = entry.fullPath.replace(/^\/+/, '');
+  if (entry instanceof FileSystemFileEntry) {
+    const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+    return [{ file, path }];
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  const found: FoundFile[] = [];
+  for (;;) {
+    // Browsers give a hundred at a time.
+    const part = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
+    if (part.length === 0) return found;
+    for (const list of await Promise.all(part.map(filesOf))) found.push(...list);
+  }
+}

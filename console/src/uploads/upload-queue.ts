@@ -1,0 +1,138 @@
+/**
+ * Files on their way up, whatever page is shown. Three are sent at a time; those that fail stay here with
+ * the reason until they are sent again or put away.
+ */
+import { cloud } from '../cloud.ts';
+import { isSignedOut, queryClient, sessionEnded } from '../queries.ts';
+
+type UploadState = 'waiting' | 'sending' | 'done' | 'failed';
+
+export interface UploadItem {
+  readonly id: number;
+  readonly file: File;
+  readonly bucket: string;
+  /** Of the object. */
+  readonly name: string;
+  readonly state: UploadState;
+  readonly sentBytes: number;
+  readonly error: unknown;
+}
+
+export interface NewUpload {
+  readonly file: File;
+  readonly bucket: string;
+  readonly name: string;
+}
+
+const SENT_AT_ONCE = 3;
+/** How often watchers are told: bytes move faster than one can read. */
+const TOLD_EVERY_MS = 150;
+
+class UploadQueue {
+  #items: UploadItem[] = [];
+  #shown: readonly UploadItem[] = [];
+  #nextId = 1;
+  /** Place of each id in #items. */
+  #places = new Map<number, number>();
+  readonly #sending = new Map<number, AbortController>();
+  readonly #watchers = new Set<() => void>();
+  #telling: ReturnType<typeof setTimeout> | undefined;
+
+  /** For useSyncExternalStore. */
+  readonly subscribe = (watcher: () => void) => {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  };
+  readonly snapshot = () => this.#shown;
+
+  add(uploads: readonly NewUpload[]): void {
+    for (const upload of uploads) {
+      const id = this.#nextId++;
+      this.#places.set(id, this.#items.length);
+      this.#items.push({ ...upload, id, state: 'waiting', sentBytes: 0, error: null });
+    }
+    this.#begin();
+  }
+
+  cancel(id: number): void {
+    this.#sending.get(id)?.abort();
+    this.#keep((item) => item.id !== id);
+    this.#begin();
+  }
+
+  cancelAll(): void {
+    for (const controller of this.#sending.values()) controller.abort();
+    this.#keep(({ state }) => state === 'done' || state === 'failed');
+  }
+
+  /** Sends what failed once more. */
+  retry(ids?: readonly number[]): void {
+    for (const { id, state } of this.#items) {
+      if (state === 'failed' && (ids === undefined || ids.includes(id))) {
+        this.#set(id, { state: 'waiting', sentBytes: 0, error: null });
+      }
+    }
+    this.#begin();
+  }
+
+  /** Puts away what is done or has failed. */
+  clear(): void {
+    this.#keep(({ state }) => state === 'waiting' || state === 'sending');
+  }
+
+  #begin(): void {
+    for (const item of this.#items) {
+      if (this.#sending.size >= SENT_AT_ONCE) break;
+      if (item.state === 'waiting') void this.#send(item);
+    }
+    this.#tell();
+  }
+
+  async #send({ id, file, bucket, name }: UploadItem): Promise<void> {
+    const controller = new AbortController();
+    this.#sending.set(id, controller);
+    this.#set(id, { state: 'sending' });
+    const onProgress = (sent: number) => this.#set(id, { sentBytes: Math.min(sent, file.size) });
+    try {
+      await cloud.objects.upload(bucket, { file, name }, { signal: controller.signal, onProgress });
+      this.#set(id, { state: 'done', sentBytes: file.size });
+      void queryClient.invalidateQueries({ queryKey: ['files', bucket] });
+      void queryClient.invalidateQueries({ queryKey: ['buckets'] });
+    } catch (error) {
+      if (!controller.signal.aborted) this.#set(id, { state: 'failed', error });
+      if (isSignedOut(error)) sessionEnded();
+    } finally {
+      this.#sending.delete(id);
+      this.#begin();
+    }
+  }
+
+  #set(id: number, change: Partial<UploadItem>): void {
+    const place = this.#places.get(id);
+    const item = place === undefined ? undefined : this.#items[place];
+    if (place === undefined || item === undefined) return;
+    this.#items[place] = { ...item, ...change };
+    this.#tell();
+  }
+
+  #keep(isKept: (item: UploadItem) => boolean): void {
+    this.#items = this.#items.filter(isKept);
+    this.#places = new Map(this.#items.map(({ id }, place) => [id, place]));
+    this.#tell();
+  }
+
+  #tell(): void {
+    this.#telling ??= setTimeout(() => {
+      this.#telling = undefined;
+      this.#shown = [...this.#items];
+      for (const watcher of this.#watchers) watcher();
+    }, TOLD_EVERY_MS);
+  }
+}
+
+export const uploadQueue = new UploadQueue();
+
+window.addEventListener('beforeunload', (event) => {
+  const isBusy = uploadQueue.snapshot().some(({ state }) => state === 'waiting' || state === 'sending');
+  if (isBusy) event.preventDefault();
+});

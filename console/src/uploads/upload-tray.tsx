@@ -1,0 +1,175 @@
+/** The tray of uploads in the corner: how far each is, and what became of it. */
+
+import {
+  ArrowPathIcon,
+  CheckCircleIcon,
+  ChevronDownIcon,
+  ChevronUpIcon,
+  ExclamationCircleIcon,
+  XMarkIcon,
+} from '@heroicons/react/24/outline';
+import { ActionIcon, Button, CloseButton, Group, Paper, Progress, Text } from '@mantine/core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { refusalOf } from '../parts/refusal.ts';
+import { sayBytes } from '../parts/size.ts';
+import { text } from '../texts/text.ts';
+import { type UploadItem, uploadQueue } from './upload-queue.ts';
+import classes from './upload-tray.module.css';
+
+const ROW_PX = 52;
+/** Over which the speed is measured. */
+const SPEED_MS = 3000;
+
+export function UploadTray() {
+  const items = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
+  const [isOpen, setOpen] = useState(true);
+  const speed = useSpeed(items);
+  if (items.length === 0) return null;
+  const done = items.filter(({ state }) => state === 'done').length;
+  const failed = items.filter(({ state }) => state === 'failed').length;
+  const isBusy = done + failed < items.length;
+  const total = items.reduce((sum, { file }) => sum + file.size, 0);
+  const sent = items.reduce((sum, { sentBytes }) => sum + sentBytes, 0);
+  return (
+    <Paper
+      component="section"
+      withBorder
+      shadow="md"
+      radius="lg"
+      className={classes.tray ?? ''}
+      aria-label={text.uploads.title}
+    >
+      <Group justify="space-between" px="md" py="xs" wrap="nowrap">
+        <div role="status">
+          <Text size="sm" fw={600}>
+            {text.uploads.summary(done, items.length)}
+            {failed > 0 && <span className={classes.failed}> · {text.uploads.failed(failed)}</span>}
+          </Text>
+          {isBusy && (
+            <Text size="xs" c="dimmed">
+              {text.uploads.progress(sayBytes(sent), sayBytes(total), sayBytes(speed))}
+            </Text>
+          )}
+        </div>
+        <Group gap={4} wrap="nowrap">
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            aria-label={isOpen ? text.uploads.fold : text.uploads.unfold}
+            aria-expanded={isOpen}
+            onClick={() => setOpen(!isOpen)}
+          >
+            {isOpen ? <ChevronDownIcon width={18} /> : <ChevronUpIcon width={18} />}
+          </ActionIcon>
+          {!isBusy && <CloseButton aria-label={text.uploads.clear} onClick={() => uploadQueue.clear()} />}
+        </Group>
+      </Group>
+      <Progress
+        value={total === 0 ? 100 : (sent / total) * 100}
+        size={3}
+        radius={0}
+        aria-label={text.uploads.title}
+      />
+      {isOpen && <UploadList items={items} />}
+      {isOpen && (isBusy || failed > 0) && (
+        <Group px="md" py="xs" gap="xs" justify="flex-end">
+          {failed > 0 && (
+            <Button size="compact-sm" variant="default" onClick={() => uploadQueue.retry()}>
+              {text.uploads.retryAll}
+            </Button>
+          )}
+          {isBusy && (
+            <Button size="compact-sm" variant="default" onClick={() => uploadQueue.cancelAll()}>
+              {text.uploads.cancelAll}
+            </Button>
+          )}
+        </Group>
+      )}
+    </Paper>
+  );
+}
+
+function UploadList({ items }: { items: readonly UploadItem[] }) {
+  const frame = useRef<HTMLElement>(null);
+  const rows = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => ROW_PX,
+    overscan: 4,
+  });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    <section ref={frame} className={classes.list} tabIndex={0} aria-label={text.uploads.files}>
+      <ul className={classes.rows} style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map(({ index, start }) => {
+          const item = items[index];
+          return item === undefined ? null : <UploadRow key={item.id} item={item} top={start} />;
+        })}
+      </ul>
+    </section>
+  );
+}
+
+function UploadRow({ item, top }: { item: UploadItem; top: number }) {
+  const { id, name, file, state, sentBytes, error } = item;
+  const percent = file.size === 0 ? 0 : Math.floor((sentBytes / file.size) * 100);
+  return (
+    <li className={classes.row} style={{ transform: `translateY(${top}px)` }}>
+      <StateIcon state={state} />
+      <div className={classes.words}>
+        <Text size="sm" truncate title={name}>
+          {name}
+        </Text>
+        <Text size="xs" c={state === 'failed' ? 'error' : 'dimmed'} truncate>
+          {state === 'failed' && refusalOf(error).title}
+          {state === 'sending' && `${percent} %`}
+          {state === 'waiting' && text.uploads.waiting}
+          {state === 'done' && sayBytes(file.size)}
+        </Text>
+      </div>
+      {state === 'failed' && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={text.uploads.retry(name)}
+          onClick={() => uploadQueue.retry([id])}
+        >
+          <ArrowPathIcon width={16} />
+        </ActionIcon>
+      )}
+      {state !== 'done' && (
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={text.uploads.cancel(name)}
+          onClick={() => uploadQueue.cancel(id)}
+        >
+          <XMarkIcon width={16} />
+        </ActionIcon>
+      )}
+    </li>
+  );
+}
+
+function StateIcon({ state }: { state: UploadItem['state'] }) {
+  if (state === 'done') return <CheckCircleIcon width={20} className={classes.done} aria-hidden />;
+  if (state === 'failed') return <ExclamationCircleIcon width={20} className={classes.failed} aria-hidden />;
+  return <ArrowPathIcon width={20} className={classes.waiting} aria-hidden />;
+}
+
+/** Bytes per second of late. */
+function useSpeed(items: readonly UploadItem[]): number {
+  const samples = useRef<{ at: number; sent: number }[]>([]);
+  const [speed, setSpeed] = useState(0);
+  useEffect(() => {
+    const now = performance.now();
+    const sent = items.reduce((sum, { sentBytes }) => sum + sentBytes, 0);
+    const recent = samples.current.filter(({ at, sent: before }) => now - at < SPEED_MS && before <= sent);
+    samples.current = [...recent, { at: now, sent }];
+    const [first] = samples.current;
+    if (first === undefined || now - first.at < 100) return;
+    setSpeed(((sent - first.sent) / (now - first.at)) * 1000);
+  }, [items]);
+  return speed;
+}
