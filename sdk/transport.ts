@@ -16,6 +16,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** A POST with the same key within 24 hours has one effect. */
   readonly idempotencyKey?: string;
+  /** Type of the answer, where a call has several; default: application/json. */
+  readonly accept?: string;
 }
 
 export type CallName = keyof Calls;
@@ -128,9 +130,9 @@ export class Transport {
   async #ask(
     name: CallName,
     input: AnyInput,
-    { signal, idempotencyKey }: CallOptions = {},
+    { signal, idempotencyKey, accept = 'application/json' }: CallOptions = {},
   ): Promise<Response> {
-    const headers: Record<string, string> = { accept: 'application/json', ...this.credentials };
+    const headers: Record<string, string> = { accept, ...this.credentials };
     if (input.body !== undefined) headers['content-type'] = 'application/json';
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
     const init: RequestInit = { method: name.slice(0, name.indexOf(' ')), headers };

@@ -1,10 +1,23 @@
+/** `/billing?tab=report&month=2026-01`. */
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../../shell/base-routes.ts';
+import { TABS, type Tab } from './tabs.ts';
+
+interface BillingSearch {
+  /** Default: `now`. */
+  readonly tab?: Tab;
+  /** Of the report, `YYYY-MM` in UTC; default: this one. */
+  readonly month?: string;
+}
 
 export const billingRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/billing',
+    validateSearch: ({ tab, month }: Record<string, unknown>): BillingSearch => ({
+      ...(TABS.includes(tab as Tab) && tab !== 'now' ? { tab: tab as Tab } : {}),
+      ...(typeof month === 'string' && /^\d{4}-(?:0[1-9]|1[0-2])$/.test(month) ? { month } : {}),
+    }),
     component: lazyRouteComponent(() => import('./billing-page.tsx'), 'BillingPage'),
   }),
 ] as const;

@@ -1,11 +1,110 @@
-import { Text } from '@mantine/core';
-import { Page } from '../../parts/page.tsx';
+/** Recovery points: what is kept, whether it can be had back, and how. */
+import { LifebuoyIcon } from '@heroicons/react/24/outline';
+import { Button, Stack } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { Result } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { Empty } from '../../parts/empty.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { sayBytes, sayCount } from '../../parts/size.ts';
+import { Warning } from '../../parts/warning.tsx';
+import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { PointTable } from './point-table.tsx';
+import { isBusy, pointsQuery, statusQuery } from './queries.ts';
+import { RecoveryKey } from './recovery-key.tsx';
+
+type Status = Result<'GET /api/system/status'>['components']['recovery'];
 
 export function RecoveryPage() {
+  const points = useQuery(pointsQuery);
+  const status = useQuery(statusQuery);
+  const queryClient = useQueryClient();
+  const renew = () => queryClient.invalidateQueries({ queryKey: ['recovery'] });
+  const create = useMutation({
+    // Not waited for: the list shows how far it is.
+    mutationFn: () => cloud.recovery.points.create({ wait: 0 }),
+    onSuccess: renew,
+  });
+  const check = useMutation({
+    mutationFn: () => cloud.recovery.checkTarget(),
+    onSuccess: async ({ points: found, freed_bytes: freed }) => {
+      showDone(text.recovery.checked(sayCount(found), sayBytes(freed)));
+      await renew();
+    },
+  });
+  const isTaking = points.data?.some(({ state }) => state === 'creating') ?? false;
+  const takeButton = (
+    <Button loading={create.isPending} disabled={isTaking} onClick={() => create.mutate()}>
+      {isTaking ? text.recovery.taking : text.recovery.create}
+    </Button>
+  );
+  const checkButton = (
+    <Button variant="default" loading={check.isPending} onClick={() => check.mutate()}>
+      {text.recovery.check}
+    </Button>
+  );
   return (
-    <Page title={text.recovery.title}>
-      <Text>{text.recovery.soon}</Text>
+    <Page
+      title={text.recovery.title}
+      lead={text.recovery.lead}
+      actions={
+        <>
+          {points.data?.length !== 0 && checkButton}
+          {takeButton}
+        </>
+      }
+    >
+      <Stack gap="xl">
+        <Loaded query={status}>{(now) => <Readiness status={now} />}</Loaded>
+        <Loaded query={points}>
+          {(all) =>
+            all.length === 0 ? (
+              <Empty icon={LifebuoyIcon} title={text.recovery.none} action={takeButton}>
+                {text.recovery.noneLead}
+              </Empty>
+            ) : (
+              <PointTable points={all} isBusy={all.some(isBusy)} />
+            )
+          }
+        </Loaded>
+        <Loaded query={status}>{({ key_taken: taken }) => <RecoveryKey isTaken={taken} />}</Loaded>
+      </Stack>
     </Page>
+  );
+}
+
+/** What would be in the way if the machine were lost now, and what there is to have it back from. */
+function Readiness({ status }: { status: Status }) {
+  return (
+    <Stack>
+      {status.warnings.length > 0 && (
+        <Warning title={text.recovery.warnings}>
+          <Stack gap="xs">
+            {status.warnings.map(({ code, detail, fix }) => (
+              <div key={code}>
+                {detail}.
+                <br />
+                {text.recovery.fix}: <span className="mono">{fix}</span>
+              </div>
+            ))}
+          </Stack>
+        </Warning>
+      )}
+      {status.points > 0 && (
+        <Facts
+          facts={[
+            { name: text.recovery.newest, value: <When at={status.newest_at} /> },
+            { name: text.recovery.verified, value: <When at={status.verified_at} /> },
+            { name: text.recovery.points, value: sayCount(status.points) },
+            ...(status.free_bytes === null
+              ? []
+              : [{ name: text.recovery.free, value: sayBytes(status.free_bytes) }]),
+          ]}
+        />
+      )}
+    </Stack>
   );
 }

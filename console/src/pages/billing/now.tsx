@@ -1,0 +1,146 @@
+/** Balance, what is spent per hour, how long it lasts, and on what. */
+import { Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { Result } from '../../../../sdk/index.ts';
+import { Facts } from '../../parts/facts.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { sayBytes, sayCount } from '../../parts/size.ts';
+import { Warning } from '../../parts/warning.tsx';
+import { When } from '../../parts/when.tsx';
+import { accountQuery } from '../../queries.ts';
+import { text } from '../../texts/text.ts';
+import { Forecast } from './forecast.tsx';
+import { estimateQuery, quotasQuery } from './queries.ts';
+import { ResourceLink } from './resource-link.tsx';
+
+type Estimate = Result<'GET /api/billing/estimate'>;
+type Quotas = Result<'GET /api/billing/quotas'>;
+type Bound = keyof typeof text.billing.quotas;
+
+export function Now() {
+  const estimate = useQuery(estimateQuery);
+  const quotas = useQuery(quotasQuery);
+  return (
+    <Stack gap="xl">
+      <CreditWarning />
+      <Loaded query={estimate}>
+        {(now) => (
+          <Stack gap="xl">
+            <Rates now={now} />
+            {now.days_left !== null && (
+              <Forecast spendable={Number(now.spendable)} daysLeft={now.days_left} />
+            )}
+            <section>
+              <Title order={2} mb="xs">
+                {text.billing.inUse}
+              </Title>
+              <InUse items={now.items} />
+            </section>
+          </Stack>
+        )}
+      </Loaded>
+      <Loaded query={quotas}>{(limits) => <Limits {...limits} />}</Loaded>
+    </Stack>
+  );
+}
+
+/** Credits that end soon, or are at their end. */
+function CreditWarning() {
+  const { data: account } = useQuery(accountQuery);
+  if (account === undefined || account.billing_state === 'ok') return null;
+  const { billing_state: state, grace_ends_at: graceEnds } = account;
+  return (
+    <Warning title={text.billing.states[state]}>
+      {text.billing.askForMore}{' '}
+      {graceEnds !== null && (
+        <>
+          {text.billing.graceEnds} <When at={graceEnds} />.
+        </>
+      )}
+    </Warning>
+  );
+}
+
+function Rates({ now }: { now: Estimate }) {
+  const days = now.days_left;
+  const lasts =
+    days === null ? text.billing.lastsForever : text.billing.lastsDays(sayCount(Math.floor(days)));
+  return (
+    <Facts
+      facts={[
+        { name: text.billing.spendable, value: <strong>{sayCredits(now.spendable)}</strong> },
+        { name: text.billing.lasts, value: lasts },
+        { name: text.billing.perHour, value: sayCredits(now.per_hour) },
+        { name: text.billing.perDay, value: sayCredits(now.per_day) },
+        { name: text.billing.perMonth, value: sayCredits(now.per_month) },
+        { name: text.billing.held, value: sayCredits(now.held) },
+      ]}
+    />
+  );
+}
+
+function InUse({ items }: { items: Estimate['items'] }) {
+  if (items.length === 0) return <Text c="dimmed">{text.billing.nothingInUse}</Text>;
+  return (
+    <Table.ScrollContainer minWidth={620}>
+      <Table verticalSpacing="xs">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{text.billing.resource}</Table.Th>
+            <Table.Th>{text.billing.meter}</Table.Th>
+            <Table.Th ta="right">{text.billing.perHour}</Table.Th>
+            <Table.Th ta="right">{text.billing.perDay}</Table.Th>
+            <Table.Th ta="right">{text.billing.perMonth}</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {items.map((item) => (
+            <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
+              <Table.Td>
+                <ResourceLink {...item} />
+              </Table.Td>
+              <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
+              <Table.Td ta="right">{sayCredits(item.per_hour)}</Table.Td>
+              <Table.Td ta="right">{sayCredits(item.per_day)}</Table.Td>
+              <Table.Td ta="right">{sayCredits(item.per_month)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function Limits({ plan, quotas }: Quotas) {
+  const names = Object.keys(text.billing.quotas) as Bound[];
+  return (
+    <section>
+      <Title order={2}>{text.billing.limits}</Title>
+      <Text c="dimmed" size="sm" mb="sm">
+        {text.billing.plan(plan)}
+      </Text>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="lg">
+        {names.map((name) => (
+          <Limit key={name} name={name} {...quotas[name]} />
+        ))}
+      </SimpleGrid>
+    </section>
+  );
+}
+
+function Limit({ name, used, limit }: { name: Bound } & Quotas['quotas'][Bound]) {
+  const say = name === 'storage_bytes' ? sayBytes : sayCount;
+  const label = text.billing.quotas[name];
+  return (
+    <div>
+      <Text size="sm">{label}</Text>
+      <Text size="sm" c="dimmed">
+        {limit === null ? text.billing.noLimit(say(used)) : text.billing.limit(say(used), say(limit))}
+      </Text>
+      {limit !== null && (
+        <Progress value={limit === 0 ? 100 : (used / limit) * 100} size="sm" mt={4} aria-label={label} />
+      )}
+    </div>
+  );
+}

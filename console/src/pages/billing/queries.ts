@@ -1,0 +1,39 @@
+/** What the billing pages read. Keys begin with `billing`. */
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { cloud } from '../../cloud.ts';
+
+export const estimateQuery = queryOptions({
+  queryKey: ['billing', 'estimate'],
+  queryFn: () => cloud.billing.estimate(),
+});
+
+export const quotasQuery = queryOptions({
+  queryKey: ['billing', 'quotas'],
+  queryFn: () => cloud.billing.quotas(),
+});
+
+export const pricesQuery = queryOptions({
+  queryKey: ['billing', 'prices'],
+  queryFn: () => cloud.billing.prices(),
+});
+
+export const ledgerQuery = infiniteQueryOptions({
+  queryKey: ['billing', 'ledger'],
+  queryFn: ({ pageParam }) => cloud.billing.ledger().page(pageParam === '' ? {} : { cursor: pageParam }),
+  initialPageParam: '',
+  getNextPageParam: ({ cursor }) => cursor,
+});
+
+/** `month`: YYYY-MM. */
+export const reportQuery = (month: string) =>
+  queryOptions({
+    queryKey: ['billing', 'report', month],
+    queryFn: () => cloud.billing.usage(periodOf(month)),
+  });
+
+/** As the API takes it: the first day of the month and of the next. */
+export function periodOf(month: string): { readonly from: string; readonly to: string } {
+  const next = new Date(`${month}-01T00:00:00Z`);
+  next.setUTCMonth(next.getUTCMonth() + 1);
+  return { from: `${month}-01`, to: next.toISOString().slice(0, 10) };
+}

@@ -1,0 +1,141 @@
+/** The report of one month: cost per day, and by resource. */
+import { Button, Group, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Result } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { showRefusal } from '../../parts/notices.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { saveAs } from '../../parts/save-as.ts';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import { periodOf, reportQuery } from './queries.ts';
+import classes from './report.module.css';
+import { ResourceLink } from './resource-link.tsx';
+
+type Usage = Result<'GET /api/billing/usage'>;
+
+/** As exact as the API. */
+const quantity = new Intl.NumberFormat(text.locale, { maximumFractionDigits: 9 });
+const thisMonth = () => new Date().toISOString().slice(0, 7);
+
+export function Report() {
+  const { month = thisMonth() } = useSearch({ from: '/shell/billing' });
+  const navigate = useNavigate({ from: '/billing' });
+  const report = useQuery(reportQuery(month));
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="flex-end">
+        <TextInput
+          type="month"
+          label={text.billing.month}
+          value={month}
+          max={thisMonth()}
+          onChange={({ currentTarget: { value } }) =>
+            navigate({ search: value === '' ? { tab: 'report' } : { tab: 'report', month: value } })
+          }
+        />
+        <DownloadButton month={month} />
+      </Group>
+      <Loaded query={report}>
+        {(usage) => (
+          <Stack gap="xl">
+            {Number(usage.total_cost) > 0 && <Days days={usage.daily} />}
+            <Items usage={usage} />
+          </Stack>
+        )}
+      </Loaded>
+    </Stack>
+  );
+}
+
+function DownloadButton({ month }: { month: string }) {
+  const [isBusy, setBusy] = useState(false);
+  const download = async () => {
+    setBusy(true);
+    try {
+      saveAs(`usage-${month}.csv`, await cloud.billing.usageCsv(periodOf(month)));
+    } catch (error) {
+      showRefusal(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Button variant="default" loading={isBusy} onClick={download}>
+      {text.billing.csv}
+    </Button>
+  );
+}
+
+function Days({ days }: { days: Usage['daily'] }) {
+  const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
+  return (
+    <section>
+      <Title order={2} mb="sm">
+        {text.billing.daily}
+      </Title>
+      <ol className={classes.days}>
+        {days.map(({ date, cost }) => {
+          const words = text.billing.costOn(date, sayCredits(cost));
+          return (
+            <li key={date} title={words}>
+              <span className={classes.bar} style={{ height: `${(Number(cost) / most) * 100}%` }} />
+              <span className={classes.words}>{words}</span>
+              <span className={classes.date} aria-hidden>
+                {Number(date.slice(8))}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
+
+function Items({ usage }: { usage: Usage }) {
+  if (usage.items.length === 0) return <Text c="dimmed">{text.billing.noUse}</Text>;
+  return (
+    <div>
+      <Table.ScrollContainer minWidth={640}>
+        <Table verticalSpacing="xs">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{text.billing.resource}</Table.Th>
+              <Table.Th>{text.billing.meter}</Table.Th>
+              <Table.Th ta="right">{text.billing.quantity}</Table.Th>
+              <Table.Th ta="right">{text.billing.unitPrice}</Table.Th>
+              <Table.Th ta="right">{text.billing.cost}</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {usage.items.map((item) => (
+              <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
+                <Table.Td>
+                  <ResourceLink {...item} />
+                </Table.Td>
+                <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
+                <Table.Td ta="right">
+                  {quantity.format(Number(item.quantity))} {item.unit}
+                </Table.Td>
+                <Table.Td ta="right">{sayCredits(item.unit_price)}</Table.Td>
+                <Table.Td ta="right">{sayCredits(item.cost)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+          <Table.Tfoot>
+            <Table.Tr>
+              <Table.Th colSpan={4}>{text.billing.total}</Table.Th>
+              <Table.Th ta="right">{sayCredits(usage.total_cost)}</Table.Th>
+            </Table.Tr>
+          </Table.Tfoot>
+        </Table>
+      </Table.ScrollContainer>
+      <Text size="sm" c="dimmed">
+        {text.billing.asOf} <When at={usage.as_of} />.
+      </Text>
+    </div>
+  );
+}

@@ -1,0 +1,223 @@
+/** The recovery points, each with its state, its parts and what can be done with it. */
+import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Badge, Button, Group, Menu, Modal, Progress, Stack, Table, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { RecoveryPoint } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
+import { Confirm } from '../../parts/confirm.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { sayBytes, sayCount } from '../../parts/size.ts';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+
+const COLORS: Partial<Record<RecoveryPoint['state'], string>> = {
+  complete: 'teal',
+  verified: 'teal',
+  drilled: 'teal',
+  creating: 'blue',
+  failed: 'red',
+  damaged: 'red',
+};
+const SOUND: readonly RecoveryPoint['state'][] = ['complete', 'verified', 'drilled'];
+
+export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[]; isBusy: boolean }) {
+  const [openId, setOpen] = useState<string>();
+  const open = points.find(({ point_id: id }) => id === openId);
+  return (
+    <>
+      <Table.ScrollContainer minWidth={680}>
+        <Table verticalSpacing="sm" aria-busy={isBusy}>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{text.recovery.keeps}</Table.Th>
+              <Table.Th>{text.recovery.state}</Table.Th>
+              <Table.Th>{text.recovery.verified}</Table.Th>
+              <Table.Th ta="right">{text.recovery.size}</Table.Th>
+              <Table.Th ta="right">{text.recovery.stored}</Table.Th>
+              <Table.Th aria-label={text.recovery.actions} />
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {points.map((point) => (
+              <PointRow key={point.point_id} point={point} onOpen={() => setOpen(point.point_id)} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      <Modal
+        opened={open !== undefined}
+        onClose={() => setOpen(undefined)}
+        title={text.recovery.point}
+        size="xl"
+        closeButtonProps={{ 'aria-label': text.shell.close }}
+      >
+        {open !== undefined && <Details point={open} />}
+      </Modal>
+    </>
+  );
+}
+
+function PointRow({ point, onOpen }: { point: RecoveryPoint; onOpen: () => void }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <When at={point.created_at} />
+        <Text className="mono" size="xs" c="dimmed">
+          {point.point_id}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <State point={point} />
+      </Table.Td>
+      <Table.Td>
+        <When at={point.verified_at} />
+      </Table.Td>
+      <Table.Td ta="right">{sayBytes(point.size_bytes)}</Table.Td>
+      <Table.Td ta="right">{sayBytes(point.stored_bytes)}</Table.Td>
+      <Table.Td>
+        <Group justify="flex-end" wrap="nowrap" gap="xs">
+          <Button size="compact-sm" variant="default" onClick={onOpen}>
+            {text.recovery.details}
+          </Button>
+          <PointMenu point={point} />
+        </Group>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function State({ point }: { point: RecoveryPoint }) {
+  const { state, state_reason: reason, percent, verifying_percent: verifying } = point;
+  const shown = verifying ?? (state === 'creating' ? percent : null);
+  return (
+    <Stack gap={4}>
+      <Badge variant="light" color={COLORS[state] ?? 'gray'}>
+        {verifying === null ? text.recovery.states[state] : text.recovery.verifying(sayCount(verifying))}
+      </Badge>
+      {shown !== null && (
+        <Progress value={shown} size="sm" aria-label={text.recovery.taken(sayCount(shown))} />
+      )}
+      {reason !== null && <Text size="xs">{reason}</Text>}
+      {point.deletes_at !== null && (
+        <Text size="xs" c="dimmed">
+          {text.recovery.goneAt} <When at={point.deletes_at} />
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function Details({ point }: { point: RecoveryPoint }) {
+  const contents = Object.entries(point.contents).filter(([, count]) => count > 0);
+  const restore = `cloudlet recovery restore --from ${quoted(point.target)} --point ${point.point_id} --to NEW_DIR`;
+  return (
+    <Stack pb="sm">
+      <Facts
+        facts={[
+          ...contents.map(([name, count]) => ({ name: name.replaceAll('_', ' '), value: sayCount(count) })),
+          { name: text.recovery.target, value: <span className="mono">{point.target}</span> },
+        ]}
+      />
+      <Parts title={text.recovery.gaps} parts={point.gaps} />
+      <Parts
+        title={text.recovery.damage}
+        parts={point.damage.map(({ file, problem, needed_by: of }) => ({
+          component: of,
+          reason: `${file}: ${problem}`,
+        }))}
+      />
+      {SOUND.includes(point.state) && (
+        <div>
+          <Text fw={550}>{text.recovery.restore}</Text>
+          <Text size="sm" c="dimmed" mb="xs">
+            {text.recovery.restoreLead}
+          </Text>
+          <CodeLine value={restore} label={text.recovery.copyRestore} />
+        </div>
+      )}
+    </Stack>
+  );
+}
+
+/** For a shell. */
+const quoted = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
+
+type Part = RecoveryPoint['gaps'][number];
+
+function Parts({ title, parts }: { title: string; parts: readonly Part[] }) {
+  if (parts.length === 0) return null;
+  return (
+    <div>
+      <Text fw={550}>{title}</Text>
+      {parts.map(({ component, reason }) => (
+        <Text key={`${component} ${reason}`} size="sm">
+          <span className="mono">{component}</span>: {reason}
+        </Text>
+      ))}
+    </div>
+  );
+}
+
+function PointMenu({
+  point: { point_id: id, state, verifying_percent: verifying },
+}: {
+  point: RecoveryPoint;
+}) {
+  const [isAsking, setAsking] = useState(false);
+  const queryClient = useQueryClient();
+  const onSuccess = () => queryClient.invalidateQueries({ queryKey: ['recovery'] });
+  const { points } = cloud.recovery;
+  const verify = useMutation({ mutationFn: () => points.verify(id, { wait: 0 }), onSuccess });
+  const cancel = useMutation({ mutationFn: () => points.cancel(id), onSuccess });
+  const undelete = useMutation({ mutationFn: () => points.undelete(id), onSuccess });
+  const remove = useMutation({
+    mutationFn: () => points.delete(id),
+    meta: { shown: true },
+    onSuccess: async () => {
+      setAsking(false);
+      showDone(text.recovery.deleted, () => undelete.mutate());
+      await onSuccess();
+    },
+  });
+  return (
+    <>
+      <Menu position="bottom-end" withinPortal>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={text.recovery.actionsOf(id)}>
+            <EllipsisHorizontalIcon width={20} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {state === 'creating' && (
+            <Menu.Item onClick={() => cancel.mutate()}>{text.recovery.cancel}</Menu.Item>
+          )}
+          {state === 'deleting' && (
+            <Menu.Item onClick={() => undelete.mutate()}>{text.recovery.undelete}</Menu.Item>
+          )}
+          {[...SOUND, 'damaged'].includes(state) && verifying === null && (
+            <Menu.Item onClick={() => verify.mutate()}>{text.recovery.verify}</Menu.Item>
+          )}
+          {state !== 'creating' && state !== 'deleting' && (
+            <Menu.Item color="red" onClick={() => setAsking(true)}>
+              {text.recovery.delete}
+            </Menu.Item>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+      <Confirm
+        isOpen={isAsking}
+        title={text.recovery.deleteAsk(id)}
+        action={text.recovery.delete}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsking(false)}
+      >
+        {text.recovery.deleteLead}
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,21 @@
+/** What the recovery page reads. Keys begin with `recovery`. */
+import { queryOptions } from '@tanstack/react-query';
+import type { RecoveryPoint } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+
+const BUSY_MS = 1500;
+
+export const isBusy = ({ state, verifying_percent: verifying }: RecoveryPoint) =>
+  state === 'creating' || verifying !== null;
+
+export const pointsQuery = queryOptions({
+  queryKey: ['recovery', 'points'],
+  queryFn: () => cloud.recovery.points.list().all(),
+  // Only while something is on its way.
+  refetchInterval: ({ state: { data } }) => (data?.some(isBusy) ? BUSY_MS : false),
+});
+
+export const statusQuery = queryOptions({
+  queryKey: ['recovery', 'status'],
+  queryFn: async () => (await cloud.system.status()).components.recovery,
+});

@@ -1,0 +1,75 @@
+/** The recovery key: whether somebody keeps it, and how it is taken. */
+import { Button, Group, Modal, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { cloud } from '../../cloud.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { Refused } from '../../parts/refused.tsx';
+import { text } from '../../texts/text.ts';
+
+/** `isTaken`: null while there is no key. */
+export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
+  const queryClient = useQueryClient();
+  const [proof, setProof] = useState('');
+  const show = useMutation({ mutationFn: () => cloud.recovery.showKey() });
+  const close = () => {
+    show.reset();
+    setProof('');
+  };
+  const confirm = useMutation({
+    mutationFn: () => cloud.recovery.confirmKey({ recovery_key: proof.trim() }),
+    meta: { shown: true },
+    onSuccess: async () => {
+      close();
+      showDone(text.recovery.proved);
+      await queryClient.invalidateQueries({ queryKey: ['recovery'] });
+    },
+  });
+  const { keyNone, keyTaken, keyNotTaken } = text.recovery;
+  return (
+    <section>
+      <Title order={2}>{text.recovery.key}</Title>
+      <Text c="dimmed" mb="sm">
+        {isTaken === null ? keyNone : isTaken ? keyTaken : keyNotTaken}
+      </Text>
+      <Button variant="default" loading={show.isPending} onClick={() => show.mutate()}>
+        {text.recovery.showKey}
+      </Button>
+      <Modal
+        opened={show.isSuccess}
+        onClose={close}
+        title={text.recovery.key}
+        closeButtonProps={{ 'aria-label': text.shell.close }}
+      >
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            confirm.mutate();
+          }}
+        >
+          <Stack>
+            <Text size="sm">{text.recovery.keyLead}</Text>
+            <CodeLine value={show.data?.recovery_key ?? ''} label={text.recovery.copyKey} />
+            <TextInput
+              label={text.recovery.proof}
+              value={proof}
+              spellCheck={false}
+              autoComplete="off"
+              onChange={({ currentTarget }) => setProof(currentTarget.value)}
+            />
+            <Refused error={confirm.error} />
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                {text.shell.cancel}
+              </Button>
+              <Button type="submit" disabled={proof === ''} loading={confirm.isPending}>
+                {text.recovery.prove}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      </Modal>
+    </section>
+  );
+}
