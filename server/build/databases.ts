@@ -32,6 +32,7 @@ import { DatabaseTurns } from '../databases/turns.ts';
 import { ExternalMongodb } from '../drivers/engine-mongodb/external/external-engine.ts';
 import { externalMongodb } from '../drivers/engine-mongodb/external/operator-mongodb.ts';
 import { MongodbEngine } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
 import { MYSQL_USERS, MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
 import { PostgresqlEngine, USERS } from '../drivers/engine-postgresql/postgresql-engine.ts';
@@ -60,6 +61,7 @@ export interface EnginesOptions {
     | 'databaseProcesses'
     | 'databaseIdleSeconds'
     | 'postgresqlUrl'
+    | 'mysqlUrl'
     | 'postgresqlPort'
     | 'mysqlPort'
     | 'mongodbPort'
@@ -125,6 +127,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
     firstPort: config.mysqlPort,
+    external: externalMysql(config),
     tls,
     alarms,
     isDiskLow: () => room.isLow(),

@@ -3,11 +3,14 @@ import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { probe as probeMongodb } from '../drivers/engine-mongodb/external/external-engine.ts';
 import { externalMongodb } from '../drivers/engine-mongodb/external/operator-mongodb.ts';
+import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
+import { probe as probeMysql } from '../drivers/engine-mysql/external-site.ts';
 import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
 import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
-import { probe } from '../drivers/engine-postgresql/external-site.ts';
+import { probe as probePostgresql } from '../drivers/engine-postgresql/external-site.ts';
 import { findPrograms, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import type { ExternalFacts } from '../drivers/managed-server/external-place.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
 
@@ -24,9 +27,9 @@ export async function checkQemu(): Promise<Finding[]> {
 
 /** SQLite databases need none of these; each missing engine makes its own kind unavailable. */
 export function checkEngines(
-  config: Pick<Config, 'dataDir' | 'postgresqlUrl' | 'mongodbUrl'>,
+  config: Pick<Config, 'dataDir' | 'postgresqlUrl' | 'mysqlUrl' | 'mongodbUrl'>,
 ): Promise<Finding[]> {
-  return Promise.all([checkPostgresql(config), checkMariadb(), checkMongodb(config)]);
+  return Promise.all([checkPostgresql(config), checkMysql(config), checkMongodb(config)]);
 }
 
 async function checkMongodb(config: Pick<Config, 'mongodbUrl'>): Promise<Finding> {
@@ -37,24 +40,13 @@ async function checkMongodb(config: Pick<Config, 'mongodbUrl'>): Promise<Finding
       "Cloudlet's own engine; a mongod of this host is not used, one named by CLOUDLET_MONGODB_URL is";
     return { level: 'ok', subject, detail };
   }
-  return asked(subject, probeMongodb(external));
-}
-
-/** What a server of the operator's says, or why it says nothing. */
-function asked(
-  subject: string,
-  facts: Promise<{ readonly version: string; readonly limits: readonly string[] }>,
-): Promise<Finding> {
-  return facts.then(
-    ({ version, limits }) => ({ level: 'ok', subject, detail: asExternal(version, limits) }),
-    (error) => ({ level: 'warn', subject, detail: error.message, fix: error.hint }),
-  );
+  return checkExternal(subject, probeMongodb(external));
 }
 
 async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding> {
   const subject = 'PostgreSQL';
   const external = externalPostgresql(config);
-  if (external !== null) return asked(subject, probe(external));
+  if (external !== null) return checkExternal(subject, probePostgresql(external));
   const made = dataMajor({ home: join(config.dataDir, 'databases/postgresql/server/home') });
   const [found, newest] = [await findPrograms(made), await newestPrograms()];
   if (!('version' in found))
@@ -65,12 +57,21 @@ async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>
   return { level: 'ok', subject, detail: `${found.version}, ${found.bin}${more}` };
 }
 
-function asExternal(version: string, limits: readonly string[]): string {
-  return `${version}, your own server: ${limits.join('; ')}`;
+function checkExternal(subject: string, asked: Promise<ExternalFacts>): Promise<Finding> {
+  return asked.then(
+    ({ version, limits }) => ({
+      level: 'ok',
+      subject,
+      detail: `${version}, your own server: ${limits.join('; ')}`,
+    }),
+    (error) => ({ level: 'warn', subject, detail: error.message, fix: error.hint }),
+  );
 }
 
-async function checkMariadb(): Promise<Finding> {
+async function checkMysql(config: Pick<Config, 'mysqlUrl'>): Promise<Finding> {
   const subject = 'MySQL/MariaDB';
+  const external = externalMysql(config);
+  if (external !== null) return checkExternal(subject, probeMysql(external));
   const found = await findMariadb(null);
   if ('version' in found) return { level: 'ok', subject, detail: `${found.version}, ${found.server}` };
   return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };

@@ -61,12 +61,13 @@ async function listening(headers: Readonly<Record<string, string>>, work: (port:
 }
 
 describe('doctor', () => {
-  test('a PostgreSQL and a MongoDB of your own are asked, and their passwords not repeated', async () => {
+  test('database servers of your own are asked, and their passwords not repeated', async () => {
     const { code, about, lines } = await report({
       CLOUDLET_POSTGRESQL_URL: 'postgresql://maker:not-to-be-seen@127.0.0.1:1/postgres',
+      CLOUDLET_MYSQL_URL: 'mysql://maker:not-to-be-seen@127.0.0.1:1',
       CLOUDLET_MONGODB_URL: 'mongodb://maker:not-to-be-seen@127.0.0.1:1/',
     });
-    for (const engine of ['PostgreSQL', 'MongoDB'])
+    for (const engine of ['PostgreSQL', 'MySQL/MariaDB', 'MongoDB'])
       assert.match(about(engine), /127\.0\.0\.1:1 cannot be reached.*Fix: start it/);
     assert.ok(!lines.join().includes('not-to-be-seen'));
     assert.equal(code, 0);

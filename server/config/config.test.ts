@@ -161,14 +161,16 @@ test('origins for CORS are as browsers send them', () => {
 
 test('the URL of a database server is refused without its password being repeated', () => {
   const name = 'CLOUDLET_POSTGRESQL_URL';
-  for (const url of [
-    'mysql://u:hidden@h/d',
-    'postgresql://h/hidden',
-    'postgresql://u:hidden@h/d?sslmode=prefer',
-  ])
+  for (const [setting, url] of [
+    [name, 'mysql://u:hidden@h/d'],
+    [name, 'postgresql://h/hidden'],
+    [name, 'postgresql://u:hidden@h/d?sslmode=prefer'],
+    ['CLOUDLET_MYSQL_URL', 'postgresql://u:hidden@h'],
+    ['CLOUDLET_MYSQL_URL', 'mysql://hidden'],
+  ] as const)
     assert.throws(
-      () => loadConfig({ [name]: url }),
-      ({ message }: Error) => message.startsWith(name) && !message.includes('hidden'),
+      () => loadConfig({ [setting]: url }),
+      ({ message }: Error) => message.startsWith(setting) && !message.includes('hidden'),
     );
   const right = 'postgres://u:p%40ss@db.example:6543/d?sslmode=verify-full&sslrootcert=/ca.pem';
   assert.equal(loadConfig({ [name]: right }).postgresqlUrl, right);

@@ -326,6 +326,12 @@ export const SETTINGS = {
     'Your own MongoDB, 5.0 or newer, to make databases in, `mongodb://user:password@host:27017/?replicaSet=rs0`; empty: the engine of Cloudlet itself',
     serverUrl(/^mongodb:$/, 'mongodb://user:password@host:27017/?replicaSet=rs0'),
   ),
+  mysqlUrl: text(
+    'CLOUDLET_MYSQL_URL',
+    '',
+    'Your own MariaDB, 10.6 or newer, or MySQL 8 or 9, to make databases in, `mysql://user:password@host:3306`; empty: Cloudlet runs one',
+    serverUrl(/^(?:mysql|mariadb):$/, 'mysql://user:password@host:3306'),
+  ),
   recoveryTarget: text(
     'CLOUDLET_RECOVERY_TARGET',
     '',

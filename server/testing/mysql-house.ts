@@ -18,6 +18,7 @@ export const noMysql = 'reason' in (await findPrograms(null)) ? NO_MARIADB : fal
 export interface MysqlHouse {
   readonly engine: MysqlEngine;
   readonly folder: string;
+  readonly alarms: Map<string, string>;
   /** Whether the disk is nearly full. */
   isDiskLow: boolean;
   /** A new engine on the same folder, as a new start of Cloudlet makes one. */
@@ -27,9 +28,10 @@ export interface MysqlHouse {
 
 export function mysqlHouse(
   firstPort = 31_000 + (process.pid % 1000),
-  more: Pick<ManagedEngineOptions, 'tls'> = {},
+  more: Pick<ManagedEngineOptions, 'external' | 'tls'> = {},
 ): MysqlHouse {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-mysql-'));
+  const alarms = new Map<string, string>();
   const hasUsers = noUsers === null;
   const make = () =>
     new MysqlEngine({
@@ -41,7 +43,10 @@ export function mysqlHouse(
         ground: folder,
       }),
       uidBase: hasUsers ? testUidBase() : null,
-      alarms: { raise: () => {}, clear: () => {} },
+      alarms: {
+        raise: (code, detail) => alarms.set(code, detail),
+        clear: (code) => alarms.delete(code),
+      },
       isDiskLow: () => house.isDiskLow,
       notice: () => {},
       firstPort,
@@ -52,6 +57,7 @@ export function mysqlHouse(
   return Object.assign(house, {
     engine: engines[0] as MysqlEngine,
     folder,
+    alarms,
     reopen: () => {
       const engine = make();
       engines.push(engine);

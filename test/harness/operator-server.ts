@@ -1,10 +1,19 @@
-/** A PostgreSQL as an operator has one, with a user who may make databases and roles. */
+/** Database servers as an operator has them, with a user who may make databases. */
+import { grantsOf, operatorMysql } from '../../server/testing/operator-mysql.ts';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 
 const USER = 'maker';
 
-export async function operatorServer(password: string) {
+export async function ownPostgresql(password: string) {
   const { port, url, run, close } = await operatorPostgresql();
   await run(`CREATE ROLE ${USER} LOGIN CREATEDB CREATEROLE PASSWORD '${password}'`);
+  return { port, url: url(USER, password), close };
+}
+
+export async function ownMariadb(password: string) {
+  const { port, url, run, close } = await operatorMysql();
+  const account = `${USER}@'%'`;
+  for (const sql of [`CREATE USER ${account} IDENTIFIED BY '${password}'`, ...grantsOf(account)])
+    await run(sql);
   return { port, url: url(USER, password), close };
 }

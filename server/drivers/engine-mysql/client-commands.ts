@@ -1,6 +1,7 @@
 /** How mariadb and mariadb-dump are called. */
 import { type ClientCommand, type ClientPrograms, SOCKET_LINK } from '../managed-server/client-programs.ts';
-import type { MysqlPrograms } from './mysql-programs.ts';
+import type { RemotePlace } from '../managed-server/external-place.ts';
+import type { MysqlClientPrograms } from './mysql-programs.ts';
 import { SOCKET } from './mysql-server.ts';
 
 export interface ClientWork {
@@ -12,14 +13,28 @@ export interface ClientWork {
 
 export type MysqlClients = ClientPrograms<ClientWork>;
 
-export function clientCommand(programs: MysqlPrograms, work: ClientWork): ClientCommand {
+const CA_FILE = 'ca.pem';
+
+/** `at`: null: by the server's socket. */
+export function clientCommand(
+  programs: MysqlClientPrograms,
+  at: RemotePlace | null,
+  work: ClientWork,
+): ClientCommand {
   const { env, readOnly, [work.program]: command } = programs;
-  const words = ['--no-defaults', `--socket=${SOCKET_LINK}/${SOCKET}`, `--user=${work.user}`];
+  const place = at === null ? [`--socket=${SOCKET_LINK}/${SOCKET}`] : remoteWords(at, programs);
   return {
     command,
-    args: [...words, '--default-character-set=utf8mb4', ...work.args],
+    args: ['--no-defaults', ...place, `--user=${work.user}`, '--default-character-set=utf8mb4', ...work.args],
     env: { ...env, MYSQL_PWD: work.password },
     readOnly,
-    files: {},
+    files: at?.ca ? { [CA_FILE]: at.ca } : {},
   };
+}
+
+function remoteWords({ host, port, ca }: RemotePlace, { plugins }: MysqlClientPrograms): string[] {
+  const tls = ca === null ? ['--skip-ssl'] : [`--ssl-ca=${CA_FILE}`, '--ssl-verify-server-cert'];
+  // The ways to log in to a MySQL, which MariaDB's clients have beside them.
+  const ways = plugins === null ? [] : [`--plugin-dir=${plugins}`];
+  return ['--protocol=tcp', `--host=${host}`, `--port=${port}`, ...tls, ...ways];
 }

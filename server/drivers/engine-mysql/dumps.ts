@@ -5,11 +5,11 @@ import type { Dump, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
-import type { MysqlClients } from './client-commands.ts';
+import { databases } from './admin-store.ts';
+import * as contents from './contents-store.ts';
 import { DumpLines } from './dump-lines.ts';
-import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
-import { nativeHash } from './native-hash.ts';
+import type { MysqlSite } from './site.ts';
 import { Swaps } from './swaps.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
@@ -25,15 +25,10 @@ const GROWTH_BYTES = 16 * MIB;
 const PASSING = /^t_[a-z0-9]{16}$/;
 
 export interface DumpsDeps {
-  readonly links: MysqlLinks;
-  readonly clients: MysqlClients;
+  readonly site: MysqlSite;
   readonly usersOf: (database: string) => store.Users;
-  /** Bytes of the files of a database. */
-  readonly sizeOf: (database: string) => Promise<number>;
   /** Ours, for notes of what a load has still to do. */
   readonly folder: string;
-  /** Resolves once the server answers. */
-  readonly up: () => Promise<void>;
   readonly notice: (text: string) => void;
 }
 
@@ -45,7 +40,9 @@ export class MysqlDumps {
     this.#deps = deps;
     const fill = (database: string, user: string, sql: Buffer) =>
       this.#fill({ database, user, most: Number.POSITIVE_INFINITY }, Readable.from([sql]), NEVER);
-    this.#swaps = new Swaps({ ...deps, fill });
+    const { site, usersOf, folder, notice } = deps;
+    const { links, server } = site;
+    this.#swaps = new Swaps({ links, usersOf, folder, fill, up: () => server.up(), notice });
   }
 
   async dump(database: string, signal: AbortSignal): Promise<Dump> {
@@ -55,7 +52,8 @@ export class MysqlDumps {
 
   /** See Engine.load(): into a database beside it, whose tables then take the place of those there are. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    const { links, usersOf } = this.#deps;
+    const { usersOf, site } = this.#deps;
+    const { links } = site;
     const name = database.database;
     // An earlier load that was cut off at its end.
     await this.#swaps.finish(name);
@@ -63,14 +61,14 @@ export class MysqlDumps {
     try {
       await links.asAdmin(async (admin) => {
         await store.makeDatabase(admin, fresh);
-        await store.makeLoader(admin, fresh, nativeHash(links.passwordOf(fresh)));
+        await store.makeLoader(admin, fresh, links.passwordOf(fresh));
       });
       const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
       await this.#fill({ database: fresh, user: fresh, most }, dump, signal);
       signal.throwIfAborted();
       const programs = await this.#programsOf(fresh, signal);
       const before = await links.asAdmin(async (admin) => ({
-        replaced: await store.tablesOf(admin, name),
+        replaced: await contents.tablesOf(admin, name),
         access: (await store.accessOf(admin, usersOf(name))) ?? 'full',
       }));
       await this.#swaps.run({ database: name, fresh, old, ...before }, programs);
@@ -82,7 +80,7 @@ export class MysqlDumps {
   /** Finishes or removes what crashes left. */
   async sweep(): Promise<void> {
     await this.#swaps.finishAll();
-    const names = await this.#deps.links.asAdmin(store.databases);
+    const names = await this.#deps.site.links.asAdmin(databases);
     for (const name of names)
       if (PASSING.test(name) && !this.#swaps.isPending(name)) await this.#remove(name);
   }
@@ -93,17 +91,15 @@ export class MysqlDumps {
   }
 
   async #remove(passing: string): Promise<void> {
-    await this.#deps.links.asAdmin(async (admin) => {
+    await this.#deps.site.links.asAdmin(async (admin) => {
       await store.dropLoader(admin, passing);
       await store.dropDatabase(admin, passing);
     });
   }
 
   async #taken(database: string, args: readonly string[], signal: AbortSignal): Promise<Readable> {
-    const { links, clients } = this.#deps;
-    const user = store.DUMPER;
-    const password = links.passwordOf(user);
-    const run = await clients.run({ program: 'dump', args: [...WORDS, ...args], user, password });
+    const { clients, dumper } = this.#deps.site;
+    const run = await clients.run({ program: 'dump', args: [...WORDS, ...args], ...dumper() });
     return dumpOf(run, { signal, through: new DumpLines(database), asError: dumpFailed });
   }
 
@@ -112,7 +108,7 @@ export class MysqlDumps {
     dump: Readable,
     signal: AbortSignal,
   ): Promise<void> {
-    const { links, clients } = this.#deps;
+    const { links, clients, fileBytes } = this.#deps.site;
     const { database, user, most } = into;
     const run = await clients.run({
       program: 'client',
@@ -131,14 +127,14 @@ export class MysqlDumps {
       dump,
       through: new DumpLines(),
       signal,
-      isTooLarge: async () => (await this.#deps.sizeOf(database)) > most,
+      isTooLarge: () => links.asAdmin(async (admin) => (await fileBytes(admin, database)) > most),
       asSaid,
     });
   }
 
   /** Routines, triggers, events; then views, which may need them. */
   async #programsOf(database: string, signal: AbortSignal): Promise<Buffer> {
-    const views = await this.#deps.links.asAdmin((admin) => store.viewsOf(admin, database));
+    const views = await this.#deps.site.links.asAdmin((admin) => contents.viewsOf(admin, database));
     const bare = ['--no-data', '--no-create-info', '--routines', '--triggers', '--events', database];
     const parts = [
       bare,

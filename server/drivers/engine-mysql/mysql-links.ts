@@ -1,43 +1,44 @@
-/** Connections to our MariaDB, by its socket: ours as its administrator, and those in a tenant's name. */
+/** Connections to the server: ours as its administrator, and those in a tenant's name. */
 import { Socket } from 'node:net';
 import { createConnection as createDriver, type Connection as Driver } from 'mysql2';
 import { type Connection, type ConnectionOptions, createConnection } from 'mysql2/promise';
 import { holdSocket } from '../host-process/owned-socket.ts';
 import { patiently } from '../managed-server/patience.ts';
+import type { LinksDeps } from '../managed-server/server-links.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
+import type { Admin } from './admin-store.ts';
 import { SOCKET } from './mysql-server.ts';
-import { ADMIN, setLocalPassword } from './mysql-store.ts';
-import { nativeHash } from './native-hash.ts';
+import { setOurPassword } from './mysql-store.ts';
+import type { ServerWays } from './server-ways.ts';
 
 const CONNECT_MS = 10_000;
 const COMING = ['ECONNREFUSED', 'ENOENT'];
 const MAX_KEPT = 2;
 
-export interface LinkPlace {
-  /** Folder of the socket. */
-  readonly folder: string;
-  /** All passwords of ours come from it. */
-  readonly secret: Buffer;
+export interface MysqlLinksDeps extends LinksDeps {
+  readonly ways: () => ServerWays;
 }
 
 export class MysqlLinks {
-  readonly #place: () => LinkPlace;
-  readonly #isUp: () => boolean;
+  readonly #deps: MysqlLinksDeps;
   readonly #kept: Connection[] = [];
   #isClosed = false;
 
-  /** `isUp`: whether it should answer; then who comes too early waits a little. */
-  constructor(place: () => LinkPlace, isUp: () => boolean) {
-    this.#place = place;
-    this.#isUp = isUp;
+  constructor(deps: MysqlLinksDeps) {
+    this.#deps = deps;
+  }
+
+  /** How the server is asked, as far as it is known by now. */
+  get ways(): ServerWays {
+    return this.#deps.ways();
   }
 
   /** Lends a connection of the administrator. */
-  async asAdmin<T>(work: (admin: Connection) => Promise<T>): Promise<T> {
+  async asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
     const admin = this.#kept.pop() ?? (await this.#patiently(() => this.#connectAdmin()));
     let failed = true;
     try {
-      const result = await work(admin);
+      const result = await work(Object.assign(admin, { ways: this.ways }));
       failed = false;
       return result;
     } finally {
@@ -49,11 +50,11 @@ export class MysqlLinks {
 
   /** As another role of ours, by the driver's own way of rows that come one by one. */
   async as<T>(
-    config: { readonly user: string; readonly database: string },
+    { user, database }: { readonly user: string; readonly database: string },
     work: (driver: Driver) => Promise<T>,
   ): Promise<T> {
     const driver = await this.#patiently(async () => {
-      const made = createDriver(this.#options(config));
+      const made = createDriver(this.#options({ user, database, password: this.passwordOf(user) }));
       const { promise, resolve, reject } = Promise.withResolvers<Driver>();
       // What is under way rejects too.
       made.on('error', reject);
@@ -68,13 +69,12 @@ export class MysqlLinks {
   }
 
   passwordOf(role: string): string {
-    return rolePassword(this.#place().secret, role);
+    return rolePassword(this.#deps.secret(), role);
   }
 
   /** Of one of our users, whose tenant may have given it another one. */
   async putBackPassword(user: string): Promise<void> {
-    const hash = nativeHash(this.passwordOf(user));
-    await this.asAdmin((admin) => setLocalPassword(admin, user, hash));
+    await this.asAdmin((admin) => setOurPassword(admin, user, this.passwordOf(user)));
   }
 
   close(): void {
@@ -83,7 +83,8 @@ export class MysqlLinks {
   }
 
   async #connectAdmin(): Promise<Connection> {
-    const admin = await createConnection(this.#options({ user: ADMIN, database: 'mysql' }));
+    const { user, database, password } = this.#deps.administrator;
+    const admin = await createConnection(this.#options({ user, database, password: password() }));
     // The server went: what is under way rejects, and whoever asks next connects anew.
     admin.on('error', () => {
       const at = this.#kept.indexOf(admin);
@@ -92,12 +93,11 @@ export class MysqlLinks {
     return admin;
   }
 
-  #options(config: { readonly user: string; readonly database: string }): ConnectionOptions {
+  #options(who: Pick<ConnectionOptions, 'user' | 'database' | 'password'>): ConnectionOptions {
     return {
-      ...config,
-      password: this.passwordOf(config.user),
+      ...who,
+      ...this.#where(),
       connectTimeout: CONNECT_MS,
-      stream: () => this.#socket(),
       charset: 'utf8mb4_general_ci',
       supportBigNumbers: true,
       dateStrings: true,
@@ -107,19 +107,29 @@ export class MysqlLinks {
   }
 
   #patiently<T>(connect: () => Promise<T>): Promise<T> {
-    return patiently(connect, { isUp: this.#isUp, early: COMING });
+    return patiently(connect, { isUp: this.#deps.isUp, early: COMING });
   }
 
-  #socket(): Socket {
-    const socket = new Socket();
-    try {
-      const held = holdSocket(this.#place().folder, SOCKET);
-      socket.once('connect', held.close).once('error', held.close);
-      socket.connect(held.path);
-    } catch (error) {
-      // Once somebody listens for it.
-      setImmediate(() => socket.destroy(error as Error));
-    }
-    return socket;
+  #where(): ConnectionOptions {
+    const { place } = this.#deps;
+    if ('socket' in place) return { stream: () => localSocket(place.socket().folder) };
+    const { host, port, tls } = place;
+    const ssl = tls();
+    if (ssl === null) return { host, port };
+    const ca = ssl.ca === undefined ? {} : { ca: String(ssl.ca) };
+    return { host, port, ssl: { ...ca, verifyIdentity: true } };
   }
+}
+
+function localSocket(folder: string): Socket {
+  const socket = new Socket();
+  try {
+    const held = holdSocket(folder, SOCKET);
+    socket.once('connect', held.close).once('error', held.close);
+    socket.connect(held.path);
+  } catch (error) {
+    // Once somebody listens for it.
+    setImmediate(() => socket.destroy(error as Error));
+  }
+  return socket;
 }

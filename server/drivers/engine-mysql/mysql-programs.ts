@@ -19,19 +19,27 @@ const SHARES = ['usr/share/mysql', 'usr/share/mariadb'];
 /** The first whose client may be given a stranger's dump (`--sandbox`). */
 const OLDEST = '10.11.8';
 
-export interface MysqlPrograms {
+/** Where Debian has the clients' ways to log in. */
+const PLUGINS = ['x86_64', 'aarch64'].map((arch) => `usr/lib/${arch}-linux-gnu/libmariadb3/plugin`);
+
+export interface MysqlClientPrograms {
   /** `10.11.19`. */
   readonly version: string;
-  /** `10.11`: data of one are not for another. */
-  readonly series: string;
-  readonly server: string;
   readonly client: string;
   readonly dump: string;
-  /** Of messages, character sets and the tables that a server begins with. */
-  readonly share: string;
+  /** Null: they know where those are themselves. */
+  readonly plugins: string | null;
   readonly env: Readonly<Record<string, string>>;
   /** What a process must see to run them, besides the system's folders. */
   readonly readOnly: readonly string[];
+}
+
+export interface MysqlPrograms extends MysqlClientPrograms {
+  /** `10.11`: data of one are not for another. */
+  readonly series: string;
+  readonly server: string;
+  /** Of messages, character sets and the tables that a server begins with. */
+  readonly share: string;
 }
 
 /** Asks again each time: packages come and go while we run. `series`: of the data there are; null: any. */
@@ -39,36 +47,62 @@ export async function findPrograms(
   series: string | null,
   folder?: string,
 ): Promise<MysqlPrograms | NoPrograms> {
-  const ours = unpackedPrograms(NAME, folder).flatMap(({ version, root, env }) =>
-    layout(root, version).map((found) => ({ ...found, env, readOnly: [root] })),
-  );
-  const fits = (found: MysqlPrograms) =>
-    (series === null || found.series === series) && compareVersions(found.version, OLDEST) >= 0;
-  return ours.find(fits) ?? (await hostPrograms()).find(fits) ?? whyNone(series);
+  const fits = (found: MysqlPrograms) => series === null || found.series === series;
+  for await (const clients of allClients(folder)) {
+    const [found] = withServer(clients).filter(fits);
+    if (found !== undefined) return found;
+  }
+  return whyNone(series);
 }
 
-async function hostPrograms(): Promise<MysqlPrograms[]> {
-  const [found] = layout('/', '');
+/** For a server of the operator's: the newest there are. */
+export async function findClients(folder?: string): Promise<MysqlClientPrograms | NoPrograms> {
+  for await (const clients of allClients(folder)) return clients;
+  const { reason, fix } = whyNoPrograms(NAME);
+  return { reason, fix: `${fix}; or install MariaDB's clients: apt-get install mariadb-client` };
+}
+
+/** Those that the set-up fetched first. */
+async function* allClients(folder?: string): AsyncGenerator<MysqlClientPrograms & { readonly root: string }> {
+  const isNew = ({ version }: MysqlClientPrograms) => compareVersions(version, OLDEST) >= 0;
+  for (const { version, root, env } of unpackedPrograms(NAME, folder))
+    yield* clientsIn(root, { version, env, readOnly: [root] }).filter(isNew);
+  yield* (await hostClients()).filter(isNew);
+}
+
+async function hostClients() {
+  const [found] = clientsIn('/', { version: '', env: {}, readOnly: [] });
   if (found === undefined) return [];
   try {
-    const { stdout } = await run(found.server, ['--version'], { timeout: ASK_MS, env: { LANG: 'C' } });
-    const version = /Ver (\d+(?:\.\d+)+)-MariaDB/.exec(stdout)?.[1];
-    return version === undefined ? [] : layout('/', version);
+    const { stdout } = await run(found.client, ['--version'], { timeout: ASK_MS, env: { LANG: 'C' } });
+    const version = / (\d+(?:\.\d+)+)-MariaDB/.exec(stdout)?.[1];
+    return version === undefined ? [] : [{ ...found, version }];
   } catch {
     return [];
   }
 }
 
+const inRoot = (root: string, paths: readonly string[]) =>
+  paths.map((path) => join(root, path)).find(existsSync);
+
 /** Empty when something of it is missing. */
-function layout(root: string, version: string): MysqlPrograms[] {
-  const first = (paths: readonly string[]) => paths.map((path) => join(root, path)).find(existsSync);
-  const server = first(SERVERS);
-  const share = first(SHARES.filter((path) => existsSync(join(root, path, 'mysql_system_tables.sql'))));
-  const client = first(['usr/bin/mariadb']);
-  const dump = first(['usr/bin/mariadb-dump']);
-  if (!server || !share || !client || !dump) return [];
-  const series = version.split('.').slice(0, 2).join('.');
-  return [{ version, series, server, client, dump, share, env: {}, readOnly: [] }];
+function clientsIn(root: string, how: Pick<MysqlClientPrograms, 'version' | 'env' | 'readOnly'>) {
+  const client = inRoot(root, ['usr/bin/mariadb']);
+  const dump = inRoot(root, ['usr/bin/mariadb-dump']);
+  if (!client || !dump) return [];
+  const plugins = root === '/' ? null : (inRoot(root, PLUGINS) ?? null);
+  return [{ root, client, dump, plugins, ...how }];
+}
+
+/** Empty when there is no server beside them. */
+function withServer({ root, ...clients }: MysqlClientPrograms & { readonly root: string }): MysqlPrograms[] {
+  const server = inRoot(root, SERVERS);
+  const share = inRoot(
+    root,
+    SHARES.filter((path) => existsSync(join(root, path, 'mysql_system_tables.sql'))),
+  );
+  if (!server || !share) return [];
+  return [{ ...clients, series: clients.version.split('.').slice(0, 2).join('.'), server, share }];
 }
 
 function whyNone(series: string | null): NoPrograms {

@@ -3,15 +3,18 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Connection, RowDataPacket } from 'mysql2/promise';
+import type { RowDataPacket } from 'mysql2/promise';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { randomName } from '../../platform/ids.ts';
 import { connectMysql, type MysqlHouse, mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
+import { type Admin, databases } from './admin-store.ts';
+import * as contents from './contents-store.ts';
 import { MysqlLinks } from './mysql-links.ts';
 import { socketFolder } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
+import { OWN_WAYS } from './server-ways.ts';
 import { Swaps } from './swaps.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
@@ -48,11 +51,13 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     await house.engine.provision(database, SECRET);
     const server = join(house.folder, 'server');
     const places = { home: join(server, 'home'), keeper: join(server, 'keeper') };
-    const place = { folder: socketFolder(places), secret: readServerSecret(places) };
-    links = new MysqlLinks(
-      () => place,
-      () => true,
-    );
+    links = new MysqlLinks({
+      administrator: { user: store.ADMIN, database: 'mysql', password: () => links.passwordOf(store.ADMIN) },
+      place: { socket: () => ({ folder: socketFolder(places), port: 0 }) },
+      secret: () => readServerSecret(places),
+      isUp: () => true,
+      ways: () => OWN_WAYS,
+    });
   });
   after(async () => {
     links.close();
@@ -65,7 +70,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     const live = () => {
       if (left-- <= 0) throw new Error('killed');
     };
-    const mortal = (admin: Connection): Connection =>
+    const mortal = (admin: Admin): Admin =>
       new Proxy(admin, {
         get: (target, key) => {
           if (key !== 'query') return Reflect.get(target, key);
@@ -104,7 +109,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
       await store.makeDatabase(admin, fresh);
       await admin.query(`USE ${fresh}`);
       for (const statement of [...TABLES, `CREATE TABLE of_${time} (a int)`]) await admin.query(statement);
-      return store.tablesOf(admin, name);
+      return contents.tablesOf(admin, name);
     });
     return { swap: { database: name, fresh, old, replaced, access: 'full' as const }, fresh };
   }
@@ -154,7 +159,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     const next = house.reopen();
     await next.prepare();
     await assertWholeOf(1);
-    const kept = await links.asAdmin(store.databases);
+    const kept = await links.asAdmin(databases);
     assert.deepEqual(
       kept.filter((one) => one.startsWith('t_')),
       [],

@@ -10,8 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Access, LoadFailed } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { syncFolder } from '../managed-server/server-secret.ts';
+import * as contents from './contents-store.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
+import * as sessions from './sessions-store.ts';
 
 export interface Swap {
   readonly database: string;
@@ -119,10 +121,10 @@ export class Swaps {
     const users = usersOf(database);
     await links.asAdmin(async (admin) => {
       await store.setAccess(admin, users, 'none');
-      await store.endSessions(admin, [users.user, users.writer, users.reader]);
+      await sessions.endSessions(admin, [users.user, users.writer, users.reader]);
       for (const name of [database, fresh, old]) await store.makeDatabase(admin, name);
-      for (const name of [database, fresh]) await store.dropPrograms(admin, name);
-      await store.swapTables(admin, { name: database, fresh, old, replaced });
+      for (const name of [database, fresh]) await contents.dropPrograms(admin, name);
+      await contents.swapTables(admin, { name: database, fresh, old, replaced });
     });
   }
 
@@ -141,7 +143,7 @@ export class Swaps {
         `The tables were loaded, but not all views, routines and triggers: ${error.message}`,
       );
     }
-    await links.asAdmin((admin) => store.giveRoutines(admin, users));
+    await links.asAdmin((admin) => contents.giveRoutines(admin, users));
     return failure;
   }
 

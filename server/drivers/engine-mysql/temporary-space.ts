@@ -4,8 +4,9 @@
  */
 import * as fs from 'node:fs';
 import type { TenantLogs } from '../managed-server/tenant-logs.ts';
+import { databaseOf } from './admin-store.ts';
 import type { MysqlLinks } from './mysql-links.ts';
-import * as store from './mysql-store.ts';
+import * as sessions from './sessions-store.ts';
 
 export interface TemporarySpaceDeps {
   readonly links: MysqlLinks;
@@ -39,7 +40,7 @@ export class TemporarySpace {
       return;
     }
     await links.asAdmin(async (admin) => {
-      const statements = await store.runningThreads(admin);
+      const statements = await sessions.runningThreads(admin);
       const written = writtenBy(server);
       const before = this.#before;
       const seen = statements.map((one) => ({ ...one, bytes: written.get(one.thread) ?? 0 }));
@@ -52,10 +53,10 @@ export class TemporarySpace {
     });
   }
 
-  async #end(admin: Parameters<typeof store.killQuery>[0], { id, user, at }: store.RunningThread) {
+  async #end(admin: Parameters<typeof sessions.killQuery>[0], { id, user, at }: sessions.RunningThread) {
     const { logs, notice } = this.#deps;
-    await store.killQuery(admin, id);
-    const database = store.databaseOf(user);
+    await sessions.killQuery(admin, id);
+    const database = databaseOf(user);
     logs.add({ database, at, text: ENDED });
     notice(`ended a statement of the database ${database} that took too much temporary space`);
   }
@@ -89,11 +90,11 @@ function writtenBy(server: number): Map<number, number> {
   );
 }
 
-type Share = store.RunningThread & { readonly bytes: number };
+type Share = sessions.RunningThread & { readonly bytes: number };
 
 /** The largest share of the tenant that has most in all. */
 function largestOf(shares: readonly Share[]): Share | null {
-  const tenants = [...Map.groupBy(shares, ({ user }) => store.databaseOf(user)).values()];
+  const tenants = [...Map.groupBy(shares, ({ user }) => databaseOf(user)).values()];
   const sum = (of: readonly Share[]) => of.reduce((bytes, share) => bytes + share.bytes, 0);
   const most = tenants.sort((one, other) => sum(other) - sum(one))[0] ?? [];
   return [...most].sort((one, other) => other.bytes - one.bytes)[0] ?? null;

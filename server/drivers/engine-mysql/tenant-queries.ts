@@ -5,13 +5,17 @@ import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/
 import { QueryFailed } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { connectionEnded, diskFull, timedOut } from '../managed-server/session-errors.ts';
+import * as contents from './contents-store.ts';
 import { asQueryFailed, type Fetched, fetchLimited, isDatabaseError } from './limited-query.ts';
 import type { MysqlLinks } from './mysql-links.ts';
-import * as store from './mysql-store.ts';
+import type * as store from './mysql-store.ts';
+import * as sessions from './sessions-store.ts';
 import { listTables } from './tables-store.ts';
 
 export interface TenantQueriesDeps {
   readonly links: MysqlLinks;
+  /** The server is the operator's: tenants could come as the users by which we run their statements. */
+  readonly isGuest: boolean;
   readonly usersOf: (database: string) => store.Users;
 }
 
@@ -35,7 +39,7 @@ export class TenantQueries {
   }
 
   async run(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { links, usersOf } = this.#deps;
+    const { links, isGuest, usersOf } = this.#deps;
     const { params, readOnly, maxRows, maxBytes, signal } = query;
     const users = usersOf(database.database);
     const text = String(query.statement);
@@ -50,9 +54,9 @@ export class TenantQueries {
         if (readOnly) await ask(driver, 'START TRANSACTION READ ONLY');
         return fetchLimited(driver, { text, params, maxRows, maxBytes });
       },
-    );
+    ).finally(() => (isGuest && !readOnly ? links.putBackPassword(user) : null));
     if (!readOnly && MAKES_ROUTINE.test(text))
-      await links.asAdmin((admin) => store.giveRoutines(admin, users));
+      await links.asAdmin((admin) => contents.giveRoutines(admin, users));
     return asResult(fetched);
   }
 
@@ -87,12 +91,12 @@ export class TenantQueries {
     work: (driver: Connection) => Promise<T>,
   ): Promise<T> {
     const { links } = this.#deps;
-    const end = () => void links.asAdmin((admin) => store.kill(admin, driver.threadId)).catch(() => {});
+    const end = () => void links.asAdmin((admin) => sessions.kill(admin, driver.threadId)).catch(() => {});
     const timer = setTimeout(end, timeoutMs + PATIENCE_MS);
     signal.addEventListener('abort', end, { once: true });
     try {
       signal.throwIfAborted();
-      await ask(driver, `SET SESSION max_statement_time = ${(timeoutMs / 1000).toFixed(3)}`);
+      await ask(driver, links.ways.timed(timeoutMs));
       const result = await work(driver);
       // What was not taken of it is not computed any more.
       if ((result as Partial<Fetched>).truncated === true) end();

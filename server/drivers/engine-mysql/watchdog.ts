@@ -1,21 +1,23 @@
 /** Looks at the server every second: ends what runs for too long, and notes who was there. */
+import type { EngineServer } from '../managed-server/engine-server.ts';
 import { ServerRounds, UseMarks } from '../managed-server/server-rounds.ts';
 import { ENDED_STATEMENT } from '../managed-server/slow-statements.ts';
 import type { TenantLogs } from '../managed-server/tenant-logs.ts';
-import { droppedByTenants } from './dropped-store.ts';
+import { type Admin, databaseOf } from './admin-store.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import { TEMPORARY_BYTES } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
+import * as sessions from './sessions-store.ts';
 import { TemporarySpace } from './temporary-space.ts';
 
 export interface WatchdogDeps {
   readonly links: MysqlLinks;
-  readonly isUp: () => boolean;
+  readonly server: Pick<EngineServer, 'isUp' | 'pid'>;
+  /** The server is the operator's: its disk and its temporary files are not ours to bound. */
+  readonly isGuest: boolean;
   readonly isDiskLow: () => boolean;
   readonly notice: (text: string) => void;
   readonly logs: TenantLogs;
-  /** Of the server. */
-  readonly pid: () => number | null;
   /** Makes a database again that its tenant dropped, unless we did. */
   readonly makeAgain: (database: string) => Promise<void>;
 }
@@ -32,11 +34,11 @@ export class Watchdog {
 
   constructor(deps: WatchdogDeps) {
     this.#deps = deps;
-    const space = new TemporarySpace({ ...deps, bytes: TEMPORARY_BYTES });
-    this.#rounds = new ServerRounds(deps.isUp, [
-      { everyMs: EVERY_MS, work: () => this.#look() },
-      { everyMs: SPACE_MS, work: () => space.look() },
-    ]);
+    const { server, isGuest } = deps;
+    const space = new TemporarySpace({ ...deps, pid: () => server.pid, bytes: TEMPORARY_BYTES });
+    const look = { everyMs: EVERY_MS, work: () => this.#look() };
+    const atSpace = { everyMs: SPACE_MS, work: () => space.look() };
+    this.#rounds = new ServerRounds(() => server.isUp, isGuest ? [look] : [look, atSpace]);
   }
 
   /** Databases that were used since the last call. */
@@ -49,22 +51,26 @@ export class Watchdog {
   }
 
   async #look(): Promise<void> {
-    const { links, isDiskLow, notice, logs } = this.#deps;
-    const isLow = isDiskLow();
+    const { links, notice, logs } = this.#deps;
     logs.flush();
     await links.asAdmin(async (admin) => {
-      for (const { user, at } of await store.endRunaways(admin)) {
-        const database = store.databaseOf(user);
+      for (const { user, at } of await sessions.endRunaways(admin)) {
+        const database = databaseOf(user);
         logs.add({ database, at, text: ENDED_STATEMENT });
         notice(`ended a statement of the database ${database} that ran for too long`);
       }
-      logs.noteSlow(await store.slowStatements(admin));
-      this.#use.note(await store.activity(admin), store.databaseOf);
-      for (const database of await droppedByTenants(admin)) await this.#deps.makeAgain(database);
-      // Again each time, as a server that came back has forgotten it.
-      if (isLow || this.#isHeld !== false) await store.holdWrites(admin, isLow);
-      if (isLow && !this.#isHeld) notice('MariaDB takes no writes while the disk is nearly full');
-      this.#isHeld = isLow;
+      logs.noteSlow(await sessions.slowStatements(admin));
+      this.#use.note(await sessions.activity(admin), databaseOf);
+      for (const database of await store.droppedByTenants(admin)) await this.#deps.makeAgain(database);
+      if (!this.#deps.isGuest) await this.#holdWrites(admin);
     });
+  }
+
+  async #holdWrites(admin: Admin): Promise<void> {
+    const isLow = this.#deps.isDiskLow();
+    // Again each time, as a server that came back has forgotten it.
+    if (isLow || this.#isHeld !== false) await store.holdWrites(admin, isLow);
+    if (isLow && !this.#isHeld) this.#deps.notice('MariaDB takes no writes while the disk is nearly full');
+    this.#isHeld = isLow;
   }
 }

@@ -1,6 +1,7 @@
 /** How psql and pg_dump are called. */
 import { join } from 'node:path';
 import { type ClientCommand, type ClientPrograms, SOCKET_LINK } from '../managed-server/client-programs.ts';
+import type { RemotePlace } from '../managed-server/external-place.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 
 export interface ClientWork {
@@ -15,13 +16,7 @@ export interface ClientWork {
 export type PostgresqlClients = ClientPrograms<ClientWork>;
 
 /** By its socket, which has the port in its name; or over the network. */
-type At = { readonly port: number } | Remote;
-interface Remote {
-  readonly host: string;
-  readonly port: number;
-  /** Certificates to trust, PEM; null: without TLS. */
-  readonly ca: string | null;
-}
+type At = { readonly port: number } | RemotePlace;
 
 const CA_FILE = 'ca.pem';
 
@@ -46,7 +41,7 @@ function local() {
   return { place: { PGHOST: `/proc/self/cwd/${SOCKET_LINK}` }, files: {} };
 }
 
-function remote({ host, ca }: Remote) {
+function remote({ host, ca }: RemotePlace) {
   if (ca === null) return { place: { PGHOST: host, PGSSLMODE: 'disable' }, files: {} };
   const place = { PGHOST: host, PGSSLMODE: 'verify-full', PGSSLROOTCERT: `/proc/self/cwd/${CA_FILE}` };
   return { place, files: { [CA_FILE]: ca } };

@@ -1,11 +1,10 @@
 /** What a server of the operator's is, whether it will do, and what cannot be had of it. */
 import type { ClientBase } from 'pg';
-import { AppError } from '../../platform/errors.ts';
+import type { AppError } from '../../platform/errors.ts';
+import { type ExternalFacts, type RefusalCodes, unmet } from '../managed-server/external-place.ts';
 import { type ServerAddress, serverAddress } from '../managed-server/server-url.ts';
 
-export interface ServerFacts {
-  /** `16.4`. */
-  readonly version: string;
+export interface ServerFacts extends ExternalFacts {
   readonly major: number;
   readonly isSuperuser: boolean;
   readonly mayMakeDatabases: boolean;
@@ -14,15 +13,16 @@ export interface ServerFacts {
   readonly encoding: string;
   /** That PostgreSQL trusts. */
   readonly extensions: readonly string[];
-  /** What is not as on a server of our own, for humans. */
-  readonly limits: readonly string[];
 }
 
 const PORT = 5432;
 const OLDEST = 15;
 /** Wrong password; no such user, or none that may come from here; no such database. */
-const REFUSED = ['28P01', '28000'];
-const NO_DATABASE = '3D000';
+export const REFUSALS: RefusalCodes = {
+  user: ['28P01', '28000'],
+  database: '3D000',
+  doorkeeper: 'pg_hba.conf',
+};
 
 /** By the settings; null: there is none. */
 export function externalPostgresql({
@@ -67,43 +67,24 @@ export async function serverFacts(client: ClientBase): Promise<ServerFacts> {
 /** Null: it will do. */
 export function unmetNeed(facts: ServerFacts, { setting, user }: ServerAddress): AppError | null {
   const { version, major, mayMakeDatabases, mayMakeRoles, isStandby, encoding } = facts;
-  const refuse = (what: string, hint: string) => new AppError('engine_unavailable', what, { hint });
   if (major < OLDEST) {
     const fix = `upgrade it, or name another one in ${setting}`;
-    return refuse(`The operator's PostgreSQL is ${version}, older than ${OLDEST}`, fix);
+    return unmet(`The operator's PostgreSQL is ${version}, older than ${OLDEST}`, fix);
   }
   if (isStandby)
-    return refuse(
+    return unmet(
       "The operator's PostgreSQL is a standby, which takes no writes",
       `name its primary in ${setting}`,
     );
   if (encoding !== 'UTF8')
-    return refuse(
+    return unmet(
       `The operator's PostgreSQL has the encoding ${encoding}`,
       'make it anew with --encoding=UTF8',
     );
   const missing = [...(mayMakeDatabases ? [] : ['CREATEDB']), ...(mayMakeRoles ? [] : ['CREATEROLE'])];
   if (missing.length === 0) return null;
-  return refuse(
+  return unmet(
     `The user in ${setting} lacks ${missing.join(' and ')} on the operator's PostgreSQL`,
     `have an administrator run there: ALTER ROLE "${user.replaceAll('"', '""')}" ${missing.join(' ')}`,
-  );
-}
-
-/** Says nothing that the server or the network did not: never the password. */
-export function whyNotReached(error: unknown, { setting, host, port }: ServerAddress): AppError {
-  if (error instanceof AppError) return error;
-  const { code, message } = error as NodeJS.ErrnoException;
-  const refuse = (what: string, hint: string) =>
-    new AppError('engine_unavailable', what, { hint, retryAfterSeconds: 5, cause: error });
-  const where = `The operator's PostgreSQL at ${host}:${port}`;
-  if (REFUSED.includes(String(code))) {
-    const fix = `correct user and password in ${setting}, let that user in (pg_hba.conf), and restart Cloudlet`;
-    return refuse(`${where} refuses the user in ${setting}`, fix);
-  }
-  if (code === NO_DATABASE) return refuse(`${where} has no database of that name`, `correct ${setting}`);
-  return refuse(
-    `${where} cannot be reached: ${message || code}`,
-    `start it, or correct ${setting}; a certificate of one's own is named by sslrootcert=PATH in it`,
   );
 }

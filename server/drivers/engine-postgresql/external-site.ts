@@ -1,21 +1,14 @@
 /** A PostgreSQL of the operator's: we are a guest there, with databases and roles of our own. */
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { rootCertificates } from 'node:tls';
 import { AppError } from '../../platform/errors.ts';
-import { ClientPrograms } from '../managed-server/client-programs.ts';
-import { ExternalServer } from '../managed-server/external-server.ts';
-import {
-  externalReadiness,
-  type ManagedEngineOptions,
-  programsOrThrow,
-} from '../managed-server/managed-engine.ts';
-import { makeServerSecret, markOf, readServerSecret } from '../managed-server/server-secret.ts';
-import { caOf, type ServerAddress, tlsOf } from '../managed-server/server-url.ts';
+import { externalPlace, whyNotReached } from '../managed-server/external-place.ts';
+import type { ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import type { LinksDeps } from '../managed-server/server-links.ts';
+import { markOf } from '../managed-server/server-secret.ts';
+import { type ServerAddress, tlsOf } from '../managed-server/server-url.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
-import { type ServerFacts, serverFacts, unmetNeed, whyNotReached } from './external-server-facts.ts';
-import { type LinksDeps, PostgresqlLinks } from './postgresql-links.ts';
+import { REFUSALS, type ServerFacts, serverFacts, unmetNeed } from './external-server-facts.ts';
+import { PostgresqlLinks } from './postgresql-links.ts';
 import { findPrograms, type PostgresqlPrograms } from './postgresql-programs.ts';
 import type { PostgresqlSite } from './site.ts';
 
@@ -27,51 +20,28 @@ export function externalSite(
   address: ServerAddress,
   begin: () => Promise<void>,
 ): PostgresqlSite {
-  const { folder, processes, uidBase, alarms } = options;
-  const keeper = join(folder, 'external');
-  let facts: ServerFacts | null = null;
-  const secret = () => {
-    mkdirSync(keeper, { recursive: true, mode: 0o700 });
-    makeServerSecret({ keeper });
-    return readServerSecret({ keeper });
-  };
-  const { host, port, user, tls } = address;
-  const links = linksTo(address, { secret, isUp: () => server.isUp });
-  const check = async () => {
-    facts = await factsOf(links, address);
-  };
-  const server = new ExternalServer({ name: 'postgresql', alarms, check, begin });
-  const programs = () => clientPrograms(facts?.major ?? null);
-  const clients = new ClientPrograms({
-    processes,
-    uids: uidBase === null ? null : uidBase + 1,
-    folder: join(folder, 'clients'),
+  const place = externalPlace(options, address, {
     name: 'postgresql',
-    socket: null,
-    command: async (work: ClientWork) =>
-      clientCommand(
-        programsOrThrow('pg_dump', await programs()),
-        { host, port, ca: tls ? (caOf(address) ?? rootCertificates.join('\n')) : null },
-        work,
-      ),
+    dumper: 'pg_dump',
+    ask: () => factsOf(links, address),
+    begin,
+    programs: (facts: ServerFacts | null) => clientPrograms(facts?.major ?? null),
+    command: (programs: PostgresqlPrograms, at, work: ClientWork) => clientCommand(programs, at, work),
   });
+  const { server, clients, facts, secret, endpoint, readiness } = place;
+  const links = linksTo(address, { secret, isUp: () => server.isUp });
   return {
     server,
     links,
     clients,
-    guest: () => ({ mark: markOf(secret()), member: facts?.isSuperuser ? null : user }),
-    endpoint: () => ({ host, port, tls, ca: tls ? caOf(address) : null }),
+    guest: () => ({ mark: markOf(secret()), member: facts()?.isSuperuser ? null : address.user }),
+    endpoint,
     upgrade: () => {
       throw new AppError('engine_unavailable', "The server of PostgreSQL is the operator's own", {
         hint: 'upgrade it by its own means; Cloudlet uses what it finds',
       });
     },
-    readiness: () =>
-      externalReadiness(server, async () => {
-        const version = facts?.version ?? null;
-        const limits = facts === null ? [] : [...facts.limits, ...whyNoDumps(await programs())];
-        return { version, limits, extensions: facts?.extensions ?? [] };
-      }),
+    readiness: async () => Object.assign(await readiness(), { extensions: facts()?.extensions ?? [] }),
   };
 }
 
@@ -90,10 +60,10 @@ function linksTo(address: ServerAddress, more: Pick<LinksDeps, 'secret' | 'isUp'
 
 async function factsOf(links: PostgresqlLinks, address: ServerAddress): Promise<ServerFacts> {
   const facts = await links.asAdmin(serverFacts).catch((error) => {
-    throw whyNotReached(error, address);
+    throw whyNotReached(error, 'PostgreSQL', { address, codes: REFUSALS });
   });
-  const unmet = unmetNeed(facts, address);
-  if (unmet !== null) throw unmet;
+  const problem = unmetNeed(facts, address);
+  if (problem !== null) throw problem;
   return facts;
 }
 
@@ -107,8 +77,4 @@ async function clientPrograms(major: number | null): Promise<PostgresqlPrograms 
     reason: `pg_dump and psql of PostgreSQL ${major} are not on this host`,
     fix: `install the client programs of PostgreSQL ${major} or newer on the host of Cloudlet`,
   };
-}
-
-function whyNoDumps(found: PostgresqlPrograms | NoPrograms): string[] {
-  return 'reason' in found ? [`there are no dumps, loads and copies: ${found.reason}`] : [];
 }

@@ -1,9 +1,9 @@
 /** Connections to the server: ours as its administrator, and those in a tenant's name. */
 import { Socket } from 'node:net';
-import type { ConnectionOptions } from 'node:tls';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../host-process/owned-socket.ts';
 import { patiently } from '../managed-server/patience.ts';
+import type { LinksDeps } from '../managed-server/server-links.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
 import { setPassword } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
@@ -14,28 +14,6 @@ const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_onl
 const CONNECT_MS = 10_000;
 /** Ours are few, and each is a process of the server. */
 const IDLE_MS = 10_000;
-
-export interface Administrator {
-  readonly user: string;
-  /** To which it connects. */
-  readonly database: string;
-  readonly password: () => string;
-}
-
-/** Where the server is. */
-export type ServerPlace =
-  /** Its folder, and the port in its name. */
-  | { readonly socket: () => { readonly folder: string; readonly port: number } }
-  | { readonly host: string; readonly port: number; readonly tls: () => ConnectionOptions | null };
-
-export interface LinksDeps {
-  readonly administrator: Administrator;
-  readonly place: ServerPlace;
-  /** From which all passwords of our own roles come. Throws when there is none yet. */
-  readonly secret: () => Buffer;
-  /** Whether it should answer; then who comes too early waits a little. */
-  readonly isUp: () => boolean;
-}
 
 /** `cannot_connect_now`: the server recovers from the end of one of its processes. */
 const COMING = ['57P03', 'ECONNREFUSED', 'ENOENT'];

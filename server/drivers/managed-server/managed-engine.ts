@@ -61,17 +61,23 @@ export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): st
 
 const FIRST_ANSWER_MS = 2000;
 
-/** Of a server of the operator's: what it cannot is said also while it is there. */
+/** Of a server of the operator's. */
+export interface ExternalSaid {
+  readonly version: string | null;
+  readonly limits: readonly string[];
+}
+
+/** What it cannot is said also while it is there. */
 export async function externalReadiness(
   server: EngineServer,
-  facts: () => Promise<Pick<Readiness, 'version' | 'extensions'> & { readonly limits: readonly string[] }>,
+  said: () => Promise<ExternalSaid>,
 ): Promise<Readiness> {
   // Whoever asks first waits a little for the first answer.
   if (!server.isUp && server.problem === null)
     await Promise.race([server.up().catch(() => {}), sleep(FIRST_ANSWER_MS, null, { ref: false })]);
-  const { version, limits, extensions = [] } = await facts();
+  const { version, limits } = await said();
   const { problem, isUp } = server;
   const reason =
     problem?.message ?? (limits.length === 0 ? null : `A server of the operator's own: ${limits.join('; ')}`);
-  return { available: isUp, version, source: 'external', reason, fix: problem?.hint ?? null, extensions };
+  return { available: isUp, version, source: 'external', reason, fix: problem?.hint ?? null };
 }

@@ -1,0 +1,79 @@
+/**
+ * What differs between the servers that MySQL databases are on: our own MariaDB, an operator's MariaDB, and an
+ * operator's MySQL, which was never tried here: there is none to be had.
+ */
+import { nativeHash } from './native-hash.ts';
+
+export interface ServerWays {
+  /** From where users of our own may come: `localhost` is the socket, where no tenant comes. */
+  readonly ourHost: 'localhost' | '%';
+  /** User whose rights mark the databases that are ours, on a server that others use, too; null: all are. */
+  readonly mark: string | null;
+  /** Of a user whose password it is. */
+  readonly identified: (password: string) => string;
+  /** Of a user whose statements may take so long. */
+  readonly limited: (statementMs: number) => string;
+  /** Says so for a session. */
+  readonly timed: (statementMs: number) => string;
+  readonly kill: string;
+  /** Who made a routine can be altered. */
+  readonly hasProc: boolean;
+  /** Rows as SELECT statements: users with `user`, `statement_ms`, `locked`. */
+  readonly users: string;
+  /** Sessions, with `id`, `user`, `command`, `ms`, `query` (another one for each statement), `text`. */
+  readonly sessions: string;
+  /** What users did, with `user`, `connections`, `total`, `statements`, `sent`, `written`; null: not counted. */
+  readonly uses: string | null;
+  /** Files of tables, with `name` and `bytes`. */
+  readonly files: string;
+}
+
+const OF_MARIADB = {
+  // Computed by us: no password reaches its log.
+  identified: (password: string) => `IDENTIFIED BY PASSWORD '${nativeHash(password)}'`,
+  limited: (statementMs: number) => `MAX_STATEMENT_TIME ${(statementMs / 1000).toFixed(3)}`,
+  timed: (statementMs: number) => `SET SESSION max_statement_time = ${(statementMs / 1000).toFixed(3)}`,
+  kill: 'KILL HARD',
+  hasProc: true,
+  users: `SELECT User AS user, 1000 * JSON_VALUE(Priv, '$.max_statement_time') AS statement_ms,
+    COALESCE(JSON_VALUE(Priv, '$.account_locked'), 0) <> 0 AS locked FROM mysql.global_priv`,
+  sessions: `SELECT ID AS id, USER AS user, COMMAND AS command, TIME_MS AS ms, QUERY_ID AS query, INFO AS text
+    FROM information_schema.PROCESSLIST`,
+  uses: `SELECT USER AS user, CONCURRENT_CONNECTIONS AS connections, TOTAL_CONNECTIONS AS total,
+    SELECT_COMMANDS + UPDATE_COMMANDS + OTHER_COMMANDS AS statements, ROWS_SENT AS sent,
+    ROWS_INSERTED + ROWS_UPDATED + ROWS_DELETED AS written FROM information_schema.USER_STATISTICS`,
+  files: 'SELECT NAME AS name, FILE_SIZE AS bytes FROM information_schema.INNODB_SYS_TABLESPACES',
+} as const;
+
+const OF_MYSQL = {
+  // By whatever its own way is of keeping one; it writes no password into its logs.
+  identified: (password: string) => `IDENTIFIED BY '${password}'`,
+  limited: (statementMs: number) => `ATTRIBUTE '{"statement_ms": ${Math.trunc(statementMs)}}'`,
+  // It holds SELECT to it alone; whatever else runs is ended from outside.
+  timed: (statementMs: number) => `SET SESSION max_execution_time = ${Math.trunc(statementMs)}`,
+  kill: 'KILL',
+  hasProc: false,
+  users: `SELECT User AS user, User_attributes->>'$.metadata.statement_ms' AS statement_ms,
+    account_locked = 'Y' AS locked FROM mysql.user`,
+  sessions: `SELECT t.PROCESSLIST_ID AS id, t.PROCESSLIST_USER AS user, t.PROCESSLIST_COMMAND AS command,
+    1000 * t.PROCESSLIST_TIME AS ms, COALESCE(e.EVENT_ID, 0) AS query, t.PROCESSLIST_INFO AS text
+    FROM performance_schema.threads t LEFT JOIN performance_schema.events_statements_current e
+      ON e.THREAD_ID = t.THREAD_ID AND e.NESTING_EVENT_LEVEL = 0`,
+  uses: `SELECT u.USER AS user, u.CURRENT_CONNECTIONS AS connections, u.TOTAL_CONNECTIONS AS total,
+    s.statements, s.sent, s.written
+    FROM performance_schema.users u JOIN (
+      SELECT USER, SUM(COUNT_STAR) AS statements, SUM(SUM_ROWS_SENT) AS sent, SUM(SUM_ROWS_AFFECTED) AS written
+      FROM performance_schema.events_statements_summary_by_user_by_event_name GROUP BY USER) s
+    ON s.USER = u.USER`,
+  files: 'SELECT NAME AS name, FILE_SIZE AS bytes FROM information_schema.INNODB_TABLESPACES',
+} as const;
+
+export const OWN_WAYS: ServerWays = { ...OF_MARIADB, ourHost: 'localhost', mark: null };
+
+export function guestWays(
+  kind: 'mariadb' | 'mysql',
+  { mark, countsUse }: { readonly mark: string; readonly countsUse: boolean },
+): ServerWays {
+  const ways = kind === 'mariadb' ? OF_MARIADB : OF_MYSQL;
+  return { ...ways, ourHost: '%', mark, uses: countsUse ? ways.uses : null };
+}

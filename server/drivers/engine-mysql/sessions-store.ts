@@ -1,0 +1,144 @@
+/** Statements about who is there: sessions, what they run, and how much users did so far. */
+import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
+import { type Admin, databaseOf, ofOurs, rowsOf } from './admin-store.ts';
+
+const NO_SUCH_THREAD = 1094;
+
+/** Null: not counted. */
+export interface UseOf {
+  readonly connections: number | null;
+  readonly statements: number | null;
+  readonly rowsReturned: number | null;
+  readonly rowsWritten: number | null;
+}
+
+export interface Session {
+  readonly id: number;
+  readonly user: string;
+  /** When it was ended. */
+  readonly at: string;
+}
+
+/** Ends all sessions of these users. */
+export async function endSessions(admin: Admin, users: readonly string[]): Promise<void> {
+  const rows = await rowsOf(admin, `SELECT id FROM (${admin.ways.sessions}) s WHERE user IN (?)`, [users]);
+  for (const { id } of rows) await kill(admin, Number(id));
+}
+
+export async function kill(admin: Admin, session: number): Promise<void> {
+  await killHard(admin, 'CONNECTION', session);
+}
+
+/** The session goes on. */
+export async function killQuery(admin: Admin, session: number): Promise<void> {
+  await killHard(admin, 'QUERY', session);
+}
+
+async function killHard(admin: Admin, what: 'CONNECTION' | 'QUERY', session: number): Promise<void> {
+  try {
+    await admin.query(`${admin.ways.kill} ${what} ${Math.trunc(session)}`);
+  } catch (error) {
+    if ((error as { errno?: number }).errno !== NO_SUCH_THREAD) throw error;
+  }
+}
+
+export async function useOf(admin: Admin, users: readonly string[]): Promise<UseOf> {
+  const { uses } = admin.ways;
+  if (uses === null) return { connections: null, statements: null, rowsReturned: null, rowsWritten: null };
+  const [row] = await rowsOf(
+    admin,
+    `SELECT SUM(connections) AS connections, SUM(statements) AS statements, SUM(sent) AS sent,
+       SUM(written) AS written FROM (${uses}) s WHERE user IN (?)`,
+    [users],
+  );
+  return {
+    connections: Number(row?.connections ?? 0),
+    statements: Number(row?.statements ?? 0),
+    rowsReturned: Number(row?.sent ?? 0),
+    rowsWritten: Number(row?.written ?? 0),
+  };
+}
+
+/** How much each user did so far: another text when it was used. Runs that go on are told by their own. */
+export async function activity(admin: Admin): Promise<Map<string, string>> {
+  const { uses, users, sessions } = admin.ways;
+  const rows = await rowsOf(
+    admin,
+    uses === null
+      ? // Where nobody counts, everyone may have been there.
+        `SELECT user, CURRENT_TIMESTAMP(6) AS done FROM (${users}) u WHERE user REGEXP '^u_'`
+      : `SELECT user, CONCAT(total, ' ', statements) AS done FROM (${uses}) s WHERE user REGEXP '^[uwr]_'`,
+  );
+  const under = await rowsOf(
+    admin,
+    `SELECT user, MAX(query) AS last FROM (${sessions}) s WHERE user REGEXP '^[uwr]_' GROUP BY user`,
+  );
+  const last = new Map(under.map((row) => [String(row.user), String(row.last)]));
+  return new Map(rows.map((row) => [String(row.user), `${row.done} ${last.get(String(row.user))}`]));
+}
+
+const NOW = "DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s')";
+const RUNS = "s.command IN ('Query', 'Execute')";
+
+/**
+ * Ends tenants' sessions whose statement runs for longer than its user may: who has a limit may lift it for
+ * a session. A second later, so that the proper end comes first.
+ */
+export async function endRunaways(admin: Admin): Promise<readonly Session[]> {
+  const { sessions, users } = admin.ways;
+  const rows = await rowsOf(
+    admin,
+    `SELECT s.id, s.user, ${NOW} AS at FROM (${sessions}) s JOIN (${users}) u ON u.user = s.user
+     WHERE s.user REGEXP '^[uwr]_' AND ${RUNS} AND u.statement_ms > 0 AND s.ms > u.statement_ms + 1000`,
+  );
+  const seen = rows.map(({ id, user, at }) => ({ id: Number(id), user: String(user), at: String(at) }));
+  const found = await ofOurs(admin, seen);
+  for (const session of found) await kill(admin, session.id);
+  return found;
+}
+
+/** Tenants' statements that run for long; `database` is what its user belongs to. */
+export async function slowStatements(admin: Admin): Promise<RunningStatement[]> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT CONCAT(s.id, ' ', s.query) AS tag, s.user, ${NOW} AS at, s.ms, LEFT(s.text, ?) AS text
+     FROM (${admin.ways.sessions}) s WHERE s.user REGEXP '^[uwr]_' AND ${RUNS} AND s.ms > ?`,
+    [SLOW_TEXT, SLOW_MS],
+  );
+  const seen = rows.map((row) => Object.assign(row, { user: String(row.user) }));
+  return (await ofOurs(admin, seen)).map(({ tag, user, at, ms, text }) => ({
+    key: String(tag),
+    database: databaseOf(user),
+    at: String(at),
+    ms: Number(ms),
+    text: String(text ?? ''),
+  }));
+}
+
+export interface RunningThread {
+  /** Of the session. */
+  readonly id: number;
+  readonly user: string;
+  /** Of this statement alone. */
+  readonly key: string;
+  /** Of the operating system, as the server sees it. */
+  readonly thread: number;
+  readonly at: string;
+}
+
+/** Statements of tenants and of loads that run now, also those that are being ended. */
+export async function runningThreads(admin: Admin): Promise<RunningThread[]> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT ID, USER, QUERY_ID, TID, ${NOW} AS at
+     FROM information_schema.PROCESSLIST
+     WHERE USER REGEXP '^[tuwr]_' AND COMMAND IN ('Query', 'Execute', 'Killed')`,
+  );
+  return rows.map(({ ID, USER, QUERY_ID, TID, at }) => ({
+    id: Number(ID),
+    user: String(USER),
+    key: `${ID} ${QUERY_ID}`,
+    thread: Number(TID),
+    at: String(at),
+  }));
+}

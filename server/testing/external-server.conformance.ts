@@ -1,0 +1,195 @@
+/**
+ * What holds on any database server that is the operator's: what is asked of it, what is left alone, what is
+ * said. The test of each engine calls this with a way to have one.
+ */
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Engine, EngineDatabase } from '../databases/engine.ts';
+import { type ServerAddress, serverAddress } from '../drivers/managed-server/server-url.ts';
+import { isAppError } from '../platform/errors.ts';
+import { eventually } from './eventually.ts';
+import { newDatabase } from './new-database.ts';
+import type { OperatorServer } from './operator-server.ts';
+
+export const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const PASSWORD = 'maker-of-databases';
+const NOBODY_LEAVES = new AbortController().signal;
+const BOUNDS = { params: [], maxRows: 10, maxBytes: 1000, timeoutMs: 5000, signal: NOBODY_LEAVES };
+const unavailable = (error: unknown) => isAppError(error, 'engine_unavailable');
+
+export interface ExternalHouse {
+  readonly engine: Engine & { readonly pid: number | null };
+  readonly folder: string;
+  readonly alarms: Map<string, string>;
+  close(): Promise<void>;
+}
+
+/** A session of the users' driver. */
+export interface ExternalSession {
+  ask(sql: string): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+export interface ExternalKind {
+  readonly name: string;
+  readonly setting: string;
+  readonly defaultPort: number;
+  readonly server: () => Promise<OperatorServer>;
+  /** Statements that make users with that password: `maker` with all that is needed, `chief` with all there is, `weak`. */
+  readonly users: (password: string) => readonly string[];
+  readonly house: (address: ServerAddress) => ExternalHouse;
+  readonly connect: (
+    engine: ExternalHouse['engine'],
+    database: EngineDatabase,
+    password: string,
+  ) => Promise<ExternalSession>;
+  readonly version: RegExp;
+  readonly limits: RegExp;
+  readonly uri: RegExp;
+  readonly tableInDump: RegExp;
+  /** Of the user `weak`: what is missing, and the fix. */
+  readonly lacks: readonly [RegExp, RegExp];
+  /** What lifts the limit of a statement, and one that runs for long. */
+  readonly lift: readonly string[];
+  readonly sleep: string;
+  /** The user by which statements are run, and one that gives it the password `taken`. */
+  readonly ours: (database: EngineDatabase) => { readonly user: string; readonly take: string };
+}
+
+/** Registers the tests; `more`: those of this engine alone. */
+export function testExternalServer(
+  kind: ExternalKind,
+  more: (given: { readonly cloud: Cloud; readonly server: () => OperatorServer }) => void,
+): void {
+  describe(`${kind.name} of the operator's`, () => {
+    let server: OperatorServer;
+    before(async () => {
+      server = await kind.server();
+      for (const sql of kind.users(PASSWORD)) await server.run(sql);
+    });
+    after(() => server?.close());
+    const cloud: Cloud = (t, user = 'maker', password = PASSWORD) => {
+      const external = serverAddress(kind.setting, server.url(user, password), kind.defaultPort);
+      const house = kind.house(external);
+      t.after(() => house.close());
+      return house;
+    };
+    testNeeds(kind, cloud, () => server);
+    testWords(kind, cloud, () => server);
+    more({ cloud, server: () => server });
+  });
+}
+
+/** A cloud that uses it, in the name of that user. */
+type Cloud = (
+  t: { after(work: () => Promise<void>): void },
+  user?: string,
+  password?: string,
+) => ExternalHouse;
+
+function testNeeds(kind: ExternalKind, cloud: Cloud, server: () => OperatorServer): void {
+  test('it is said whose it is and what cannot be had; drivers connect to it itself', async (t) => {
+    const { engine, folder } = cloud(t);
+    const { available, source, version, reason } = await engine.readiness();
+    assert.deepEqual([available, source], [true, 'external'], `${reason}`);
+    assert.match(`${version}`, kind.version);
+    assert.match(`${reason}`, kind.limits);
+    const { host, port, tls, uri } = await engine.endpoint(newDatabase());
+    assert.deepEqual([host, port, tls], ['127.0.0.1', server().port, false]);
+    assert.match(uri('x'), kind.uri);
+    assert.deepEqual([engine.pid, fs.existsSync(join(folder, 'server'))], [null, false]);
+  });
+
+  test('who may do everything there will do, too', async (t) => {
+    const { engine } = cloud(t, 'chief');
+    const database = newDatabase();
+    await engine.provision(database, SECRET);
+    const client = await kind.connect(engine, database, SECRET);
+    await client.ask('CREATE TABLE t AS SELECT 1 AS a');
+    await client.end();
+    const { stream } = await engine.dump(database, 'sql', NOBODY_LEAVES);
+    assert.match((await stream.toArray()).join(''), kind.tableInDump);
+    await engine.drop(database.database);
+    assert.deepEqual(await engine.list(), []);
+  });
+
+  test('databases of another cloud on it are not touched', async (t) => {
+    const [one, other] = [cloud(t), cloud(t)];
+    const database = newDatabase();
+    await one.engine.provision(database, SECRET);
+    await other.engine.prepare();
+    assert.deepEqual(await other.engine.list(), []);
+    assert.deepEqual(await one.engine.list(), [database.database]);
+    await assert.rejects(other.engine.provision(database, 'theirs'), unavailable);
+    await (await kind.connect(one.engine, database, SECRET)).end();
+  });
+
+  test('the user by which we run statements is ours again after each', async (t) => {
+    const { engine } = cloud(t);
+    const database = newDatabase();
+    await engine.provision(database, SECRET);
+    const { user, take } = kind.ours(database);
+    await engine.query(database, { statement: take, readOnly: false, ...BOUNDS });
+    await assert.rejects(kind.connect(engine, { ...database, username: user }, 'taken'));
+  });
+
+  test('who lifts the limit of a statement loses the session, and is told in the log', async (t) => {
+    const { engine } = cloud(t);
+    const database = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
+    await engine.provision(database, SECRET);
+    const client = await kind.connect(engine, database, SECRET);
+    for (const sql of kind.lift) await client.ask(sql);
+    await assert.rejects(client.ask(kind.sleep));
+    await eventually(async () => /ran for too long/.test((await engine.log?.(database, 10_000)) ?? ''));
+    await client.end();
+  });
+}
+
+function testWords(kind: ExternalKind, cloud: Cloud, server: () => OperatorServer): void {
+  test('a wrong URL, password or missing right is said with the fix, and never the password', async (t) => {
+    const wrong = cloud(t, 'maker', 'not-the-right-one');
+    const weak = cloud(t, 'weak');
+    const url = `${kind.name.toLowerCase()}://u:${PASSWORD}@127.0.0.1:1/x`;
+    const closed = kind.house(serverAddress(kind.setting, url, kind.defaultPort));
+    t.after(() => closed.close());
+    const expected = [
+      [wrong, /refuses the user/, new RegExp(`correct user and password in ${kind.setting}`)],
+      [weak, ...kind.lacks],
+      [closed, /127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED/, /start it, or correct/],
+    ] as const;
+    for (const [house, why, fix] of expected) {
+      const readiness = await house.engine.readiness();
+      assert.deepEqual([readiness.available, readiness.source], [false, 'external']);
+      assert.match(`${readiness.reason}`, why);
+      assert.match(`${readiness.fix}`, fix);
+      await assert.rejects(house.engine.provision(newDatabase(), SECRET), unavailable);
+      const said = JSON.stringify([readiness, [...house.alarms]]);
+      assert.ok(!said.includes(PASSWORD) && !said.includes('not-the-right-one'), said);
+    }
+  });
+
+  test('one that goes is said to be gone, and is used again when it is back', async (t) => {
+    const { engine, alarms } = cloud(t);
+    await engine.prepare();
+    await server().stop();
+    await eventually(async () => !(await engine.readiness()).available);
+    assert.equal(alarms.size, 1);
+    await assert.rejects(engine.list(), unavailable);
+    await server().start();
+    await eventually(async () => (await engine.readiness()).available);
+    assert.deepEqual([...alarms], []);
+    assert.deepEqual(await engine.list(), []);
+  });
+
+  test('a session goes on while Cloudlet is stopped', async (t) => {
+    const { engine } = cloud(t);
+    const database = newDatabase();
+    await engine.provision(database, SECRET);
+    const client = await kind.connect(engine, database, SECRET);
+    await engine.close();
+    await client.ask('SELECT 1 AS a');
+    await client.end();
+  });
+}

@@ -1,0 +1,80 @@
+/** What the suite of engines needs of MySQL: the users' driver and its statements. */
+import { createPool, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
+import type { EngineDatabase } from '../databases/engine.ts';
+import type { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
+import type { EngineHouse, NotesClient } from './engine.conformance.ts';
+
+/** `crash`, `close`: of the server; clients are closed before. */
+export function mysqlEngineHouse({
+  engine,
+  crash,
+  close,
+}: {
+  readonly engine: MysqlEngine;
+  readonly crash: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}): EngineHouse {
+  const clients: NotesClient[] = [];
+  return {
+    engine,
+    connect: async (database, password) => {
+      // It may be on its way back.
+      await engine.prepare();
+      const client = await notesIn(engine, database, password);
+      clients.push(client);
+      return client;
+    },
+    crash,
+    close: async () => {
+      for (const client of clients) await client.close();
+      await close();
+    },
+    holdsSize: false,
+    statements: {
+      count: (rows) =>
+        `WITH RECURSIVE c AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM c WHERE n < ${rows}) SELECT n FROM c`,
+      addNote: "INSERT INTO notes VALUES ('by query')",
+      wrong: 'SELEC 1',
+      endless: 'SELECT COUNT(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b',
+    },
+  };
+}
+
+/** A session that was ended, seen by its next statement. */
+const ENDED = ['PROTOCOL_CONNECTION_LOST', 'ECONNRESET', 'EPIPE'];
+
+/** As programs use it: a pool, which connects again when a session was ended. */
+async function notesIn(
+  engine: MysqlEngine,
+  database: EngineDatabase,
+  password: string,
+): Promise<NotesClient> {
+  const { uri } = await engine.endpoint(database);
+  const pool = createPool({ uri: uri(password), connectionLimit: 4 });
+  pool.on('connection', (connection) => connection.on('error', () => {}));
+  const run = async (sql: string, values: unknown[] = []) => {
+    try {
+      return await pool.query<RowDataPacket[] & ResultSetHeader>(sql, values);
+    } catch (error) {
+      // Who comes next does so by a new connection.
+      if (!ENDED.includes(String((error as { code?: string }).code)) || sql.startsWith('INSERT')) throw error;
+      return pool.query<RowDataPacket[] & ResultSetHeader>(sql, values);
+    }
+  };
+  return {
+    prepare: async () => {
+      await run('CREATE TABLE IF NOT EXISTS notes (note LONGTEXT)');
+    },
+    add: async (note) => {
+      await run('INSERT INTO notes VALUES (?)', [note]);
+    },
+    notes: async () => {
+      const [rows] = await run('SELECT note FROM notes ORDER BY BINARY note');
+      return rows.map((row) => String(row.note));
+    },
+    clear: async () => {
+      await run('DELETE FROM notes');
+    },
+    close: () => pool.end(),
+  };
+}

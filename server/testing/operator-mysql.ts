@@ -1,0 +1,73 @@
+/** A MariaDB as an operator has one. */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
+import { nativeHash } from '../drivers/engine-mysql/native-hash.ts';
+import { type OperatorServer, operatorServer } from './operator-server.ts';
+
+const PASSWORD = 'of-the-operator';
+const CONNECT_MS = 2000;
+const url = (port: number, user: string, password: string) => `mysql://${user}:${password}@127.0.0.1:${port}`;
+
+/** What Cloudlet asks for, and no more; of a user that is there. */
+export function grantsOf(user: string): string[] {
+  return [
+    `GRANT CREATE USER, PROCESS, CONNECTION ADMIN ON *.* TO ${user}`,
+    ...['d', 't'].map((name) => `GRANT ALL PRIVILEGES ON \`${name}\\_%\`.* TO ${user} WITH GRANT OPTION`),
+    `GRANT SELECT ON mysql.* TO ${user}`,
+    `GRANT UPDATE ON mysql.proc TO ${user}`,
+  ];
+}
+
+/** `more`: words of its settings. */
+export async function operatorMysql(more: readonly string[] = []): Promise<OperatorServer> {
+  const programs = await findPrograms(null);
+  if (!('server' in programs)) throw new Error(programs.reason);
+  const { server: command, share, env, readOnly } = programs;
+  const words = (seen: string) => [
+    '--no-defaults',
+    `--datadir=${join(seen, 'data')}`,
+    `--lc-messages-dir=${share}`,
+    `--character-sets-dir=${join(share, 'charsets')}`,
+    '--innodb-buffer-pool-size=32M',
+    ...(process.getuid?.() === 0 ? ['--user=root'] : []),
+  ];
+  const administrator = JSON.stringify({
+    access: 0,
+    plugin: 'mysql_native_password',
+    authentication_string: nativeHash(PASSWORD),
+  }).replace('"access":0', '"access":18446744073709551615');
+  const tables = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];
+  const input = [
+    'CREATE DATABASE mysql;',
+    'USE mysql;',
+    'SET @auth_root_socket = NULL;',
+    ...tables.map((name) => readFileSync(join(share, name), 'utf8')),
+    "DELETE FROM global_priv WHERE User <> 'mariadb.sys';",
+    `INSERT INTO global_priv VALUES ('%', 'root', '${administrator}');`,
+    '',
+  ].join('\n');
+  return operatorServer({
+    name: 'mysql',
+    stop: 'SIGTERM',
+    maker: (home, seen) => {
+      mkdirSync(join(home, 'data'), { mode: 0o777 });
+      return { command, args: [...words(seen), '--bootstrap'], env, readOnly, input };
+    },
+    server: (seen, port) => {
+      const place = [`--port=${port}`, '--bind-address=127.0.0.1', '--socket=s', '--skip-name-resolve'];
+      return { command, args: [...words(seen), ...place, ...more], env, readOnly };
+    },
+    url,
+    run: async (port, sql) => {
+      const uri = url(port, 'root', PASSWORD);
+      const connection = await createConnection({ uri, connectTimeout: CONNECT_MS });
+      connection.on('error', () => {});
+      return connection
+        .query<RowDataPacket[]>(sql)
+        .then(([rows]) => rows)
+        .finally(() => connection.destroy());
+    },
+  });
+}
