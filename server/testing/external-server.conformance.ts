@@ -37,7 +37,7 @@ export interface ExternalKind {
   readonly setting: string;
   readonly defaultPort: number;
   readonly server: () => Promise<OperatorServer>;
-  /** Statements that make users with that password: `maker` with all that is needed, `chief` with all there is, `weak`. */
+  /** Makes users with that password: `maker` may do what is needed, `chief` all, `weak` nothing. */
   readonly users: (password: string) => readonly string[];
   readonly house: (address: ServerAddress) => ExternalHouse;
   readonly connect: (

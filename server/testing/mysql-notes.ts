@@ -1,5 +1,5 @@
 /** What the suite of engines needs of MySQL: the users' driver and its statements. */
-import { createPool, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
+import { createPool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import type { EngineDatabase } from '../databases/engine.ts';
 import type { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import type { EngineHouse, NotesClient } from './engine.conformance.ts';
@@ -40,9 +40,6 @@ export function mysqlEngineHouse({
   };
 }
 
-/** A session that was ended, seen by its next statement. */
-const ENDED = ['PROTOCOL_CONNECTION_LOST', 'ECONNRESET', 'EPIPE'];
-
 /** As programs use it: a pool, which connects again when a session was ended. */
 async function notesIn(
   engine: MysqlEngine,
@@ -52,13 +49,24 @@ async function notesIn(
   const { uri } = await engine.endpoint(database);
   const pool = createPool({ uri: uri(password), connectionLimit: 4 });
   pool.on('connection', (connection) => connection.on('error', () => {}));
+  /** One that was not ended: of the end of a session its next statement hears, too late for an INSERT. */
+  const alive = async (): Promise<PoolConnection> => {
+    for (;;) {
+      const connection = await pool.getConnection();
+      try {
+        await connection.ping();
+        return connection;
+      } catch {
+        connection.destroy();
+      }
+    }
+  };
   const run = async (sql: string, values: unknown[] = []) => {
+    const connection = await alive();
     try {
-      return await pool.query<RowDataPacket[] & ResultSetHeader>(sql, values);
-    } catch (error) {
-      // Who comes next does so by a new connection.
-      if (!ENDED.includes(String((error as { code?: string }).code)) || sql.startsWith('INSERT')) throw error;
-      return pool.query<RowDataPacket[] & ResultSetHeader>(sql, values);
+      return await connection.query<RowDataPacket[] & ResultSetHeader>(sql, values);
+    } finally {
+      connection.release();
     }
   };
   return {

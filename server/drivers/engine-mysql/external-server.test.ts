@@ -46,7 +46,7 @@ else
       tableInDump: /CREATE TABLE `t`/,
       lacks: [
         /lacks rights/,
-        /GRANT CREATE USER, PROCESS, CONNECTION ADMIN ON \*\.\* TO 'weak'@'%'; GRANT ALL PRIVILEGES ON `d\\_%`/,
+        /CREATE USER, PROCESS, CONNECTION ADMIN ON \*\.\* TO 'weak'@'%'; GRANT ALL PRIVILEGES ON `d\\_%`/,
       ],
       lift: ['SET max_statement_time = 0'],
       sleep: 'SELECT SLEEP(1000)',

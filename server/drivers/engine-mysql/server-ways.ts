@@ -1,6 +1,6 @@
 /**
- * What differs between the servers that MySQL databases are on: our own MariaDB, an operator's MariaDB, and an
- * operator's MySQL, which was never tried here: there is none to be had.
+ * What differs between the servers that MySQL databases are on: our own MariaDB, an operator's MariaDB, and
+ * an operator's MySQL, which was never tried here: there is none to be had.
  */
 import { nativeHash } from './native-hash.ts';
 
@@ -22,7 +22,7 @@ export interface ServerWays {
   readonly users: string;
   /** Sessions, with `id`, `user`, `command`, `ms`, `query` (another one for each statement), `text`. */
   readonly sessions: string;
-  /** What users did, with `user`, `connections`, `total`, `statements`, `sent`, `written`; null: not counted. */
+  /** What users did: `user`, `connections`, `total`, `statements`, `sent`, `written`; null: not counted. */
   readonly uses: string | null;
   /** Files of tables, with `name` and `bytes`. */
   readonly files: string;
