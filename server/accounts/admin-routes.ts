@@ -1,6 +1,5 @@
 /** Endpoints for administrators and for the operator's command line. */
-import { invalidCursor, listPage } from '../http/list-page.ts';
-import { Paging } from '../http/paging.ts';
+import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import { accountNotFound } from './accounts.ts';

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { isAppError } from '../platform/errors.ts';
-import { readBlocklist } from './password-blocklist.ts';
-import { Passwords } from './passwords.ts';
+import { Passwords, readBlocklist } from './passwords.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'cloudlet-blocklist-'));
 after(() => rmSync(directory, { recursive: true }));

@@ -1,13 +1,13 @@
 /**
- * Passwords as argon2id (RFC 9106) in PHC strings. Hashing runs in Node's thread pool; each one takes
- * 46 MiB, so few run at once, and the queue is bounded and fair.
+ * Passwords as argon2id (RFC 9106) in PHC strings. Hashing runs in Node's thread pool; each one takes 46
+ * MiB, so few run at once, and the queue is bounded and fair.
  */
 import { type Argon2Parameters, argon2, timingSafeEqual } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { sourceOf } from '../platform/caller-networks.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import { FairQueue } from './fair-queue.ts';
-import { foldPassword } from './password-blocklist.ts';
 
 export interface PasswordCost {
   readonly memoryKib: number;
@@ -132,4 +132,25 @@ function parse(stored: string | null) {
     salt: Buffer.from(salt, 'base64'),
     tag: Buffer.from(tag, 'base64'),
   };
+}
+
+/** As many lines as fit in it are kept in memory. */
+const MAX_BYTES = 16 * 2 ** 20;
+
+/** The form in which passwords are compared with the list. */
+function foldPassword(password: string): string {
+  return password.normalize('NFC').toLowerCase();
+}
+
+/** One password a line, in UTF-8; empty path: none. Throws an Error of one line that names the file. */
+export function readBlocklist(path: string): ReadonlySet<string> {
+  if (path === '') return new Set();
+  try {
+    if (statSync(path).size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 2 ** 20} MiB`);
+    const lines = new TextDecoder().decode(readFileSync(path)).split(/\r?\n/);
+    return new Set(lines.filter((line) => line !== '').map(foldPassword));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`CLOUDLET_PASSWORD_BLOCKLIST: ${path} cannot be read: ${why}`, { cause });
+  }
 }

@@ -1,10 +1,13 @@
 /** The account's own endpoints (contract §3). */
-import { assertSameSite } from '../http/credentials.ts';
-import { invalidCursor, listPage } from '../http/list-page.ts';
+import {
+  assertSameSite,
+  readSessionCookie,
+  renderEndedSessionCookie,
+  renderSessionCookie,
+} from '../http/credentials.ts';
+import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { pageHeaders } from '../http/page.ts';
-import { Paging } from '../http/paging.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
-import { readSessionCookie, renderEndedSessionCookie, renderSessionCookie } from '../http/session-cookie.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId } from '../platform/ids.ts';
 import { Type } from '../platform/json-schema.ts';

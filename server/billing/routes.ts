@@ -1,7 +1,6 @@
 /** Billing over REST: what an account used, paid, and will pay. */
 import { varyOn } from '../http/cors.ts';
-import { listPage, rowIdCursor } from '../http/list-page.ts';
-import { Paging } from '../http/paging.ts';
+import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';

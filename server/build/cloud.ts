@@ -1,5 +1,4 @@
 /** The composition root: every part is made here and in the files beside, in start order. */
-
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -25,7 +24,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import { ReserveCommits } from '../metadata/reserve-commits.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets.ts';
-import { Alarms } from '../platform/alarms.ts';
+import { Alarms, assertWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskRoom } from '../platform/disk-room.ts';
@@ -34,7 +33,6 @@ import { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
-import { assertWritable } from '../platform/writable.ts';
 import { gaugeLoopDelay } from '../status/event-loop-delay.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import { Status } from '../status/status.ts';

@@ -1,13 +1,11 @@
 /**
- * Idempotency-Key: one effect and one answer, however often a POST is repeated within 24 h.
- *
- * The answer is stored in the same commit as the effect (the domain appends `receipt(answer)` to its
- * commit), so a crash between the two cannot happen. Races are decided in memory: the data directory has
- * one process.
- * Each credential has its own keys: an answer may hold what another one of the account must not see. Only the
+ * Idempotency-Key: one effect and one answer, however often a POST is repeated within 24 h.  The answer is
+ * stored in the same commit as the effect (the domain appends `receipt(answer)` to its commit), so a crash
+ * between the two cannot happen. Races are decided in memory: the data directory has one process. Each
+ * credential has its own keys: an answer may hold what another one of the account must not see. Only the
  * account's own key leaves them to its successor, so that a retry after a rotation finds its answer.
- * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's fingerprint,
- * from which a password in it could be guessed.
+ * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's
+ * fingerprint, from which a password in it could be guessed.
  */
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -15,7 +13,6 @@ import { AppError } from '../platform/errors.ts';
 import type { Sealer } from '../platform/sealer.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
 import type { Principal } from './principal.ts';
-import { TrimTurns } from './trim-turns.ts';
 
 export interface StoredAnswer {
   readonly status: number;
@@ -24,7 +21,7 @@ export interface StoredAnswer {
 
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
-export interface IdempotencyDeps {
+interface IdempotencyDeps {
   readonly metadata: Metadata;
   readonly store: IdempotencyStore;
   readonly sealer: Sealer;
@@ -200,5 +197,23 @@ export class Attempt {
   /** Lets the next request with this key in. */
   end(): void {
     this.#hooks.release();
+  }
+}
+
+/** When an account has stored so many rows more that its oldest are to be removed: not with every row. */
+export class TrimTurns {
+  readonly #every: number;
+  readonly #added = new Map<number, number>();
+
+  /** `kept`: rows that an account may have; it has a hundredth more at most. */
+  constructor(kept: number) {
+    this.#every = Math.max(1, Math.floor(kept / 100));
+  }
+
+  /** To be asked once for each row. The first since the start counts as due: nobody knows what was before. */
+  isDue(accountId: number): boolean {
+    const added = this.#added.get(accountId) ?? 0;
+    this.#added.set(accountId, (added + 1) % this.#every);
+    return added === 0;
   }
 }

@@ -11,9 +11,9 @@ import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/sealer.ts';
 import type { StoredAnswer } from './idempotency.ts';
+import { TrimTurns } from './idempotency.ts';
 import type { OperationRow, OperationsStore } from './operations-store.ts';
 import type { Principal } from './principal.ts';
-import { TrimTurns } from './trim-turns.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
 /** Of one account at a time: unlike other calls they are not bounded by the number of connections. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TrimTurns } from './trim-turns.ts';
+import { TrimTurns } from './idempotency.ts';
 
 test('the first row of each account is due, then every hundredth part of what is kept', () => {
   const turns = new TrimTurns(1000);

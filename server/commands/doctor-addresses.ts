@@ -2,9 +2,8 @@
 import type { Config } from '../config/config.ts';
 import { HostToolError, nft } from '../drivers/host-network/host-tool.ts';
 import { INSTALL_NFT } from '../drivers/host-network/outbound-guard.ts';
-import { basesIn, LIST, tableOf } from '../drivers/loopback-ingress/address-rules.ts';
-import { isUnclaimed } from '../drivers/loopback-ingress/host-addresses.ts';
-import { NEUTRAL, refusal } from '../drivers/loopback-ingress/listening.ts';
+import { basesIn, LIST, tableOf } from '../drivers/loopback-ingress/address-guard.ts';
+import { isUnclaimed, NEUTRAL, refusal } from '../drivers/loopback-ingress/host-addresses.ts';
 import type { Finding } from './doctor.ts';
 
 const subject = 'VM addresses';

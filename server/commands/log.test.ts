@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { readableLine } from './log-line.ts';
+import { readableLine } from './start.ts';
 
 const LINE = { level: 40, time: Date.UTC(2026, 10, 21, 18, 1, 38, 500), pid: 7, hostname: 'here' };
 /** No terminal: no colours. */

@@ -1,5 +1,5 @@
 /** What machines look like from outside. */
-import { Paging } from '../http/paging.ts';
+import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/reason.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { VM_STATES } from './machines/transitions.ts';

@@ -1,17 +1,19 @@
 /** Every setting: environment variable, default, bounds and help. config.ts reads them. */
-import { integer, oneOf, text } from './setting-kinds.ts';
 import {
   absolutePath,
   adminKey,
   folders,
   hostName,
+  integer,
   networks,
   notEmpty,
+  oneOf,
   origins,
   pool,
   serverUrl,
+  text,
   url,
-} from './setting-rules.ts';
+} from './setting-kinds.ts';
 
 export const SETTINGS = {
   host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on', notEmpty),

@@ -1,7 +1,6 @@
 /** What a database takes and does: now, and over the last hour and month. */
 import type { Principal } from '../calls/principal.ts';
-import { readHistory } from '../metadata/sample-history.ts';
-import { type RangeText, readRange } from '../metadata/sample-range.ts';
+import { type RangeText, readHistory, readRange } from '../metadata/sample-history.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import type { DatabaseFigures, DatabaseSamplesStore } from './database-samples.ts';
 import type { DatabaseMetrics } from './metrics-schema.ts';

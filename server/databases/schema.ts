@@ -1,5 +1,5 @@
 /** What databases look like from outside. */
-import { Paging } from '../http/paging.ts';
+import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/reason.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { ENGINES } from './engine.ts';

@@ -2,11 +2,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { Operation, Operations } from '../calls/operations.ts';
 import type { AppError } from '../platform/errors.ts';
-import { type Answer, JSON_TYPE } from './answer.ts';
 import { isDecision, type Retry } from './once.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-view.ts';
 import { toAppError, toProblem } from './problem.ts';
-import { type Route, type RouteInput, statusOf } from './route.ts';
+import { type Answer, JSON_TYPE, type Route, type RouteInput, statusOf } from './route.ts';
 
 /** The operator on the machine has no account that an operation could belong to. */
 export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest): boolean {

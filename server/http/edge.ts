@@ -15,7 +15,6 @@ import { newId } from '../platform/ids.ts';
 import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
-import { type Answer, lineOf } from './answer.ts';
 import type { ConsoleFiles } from './console-files.ts';
 import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
@@ -25,6 +24,7 @@ import { announcesBody, assertMultipart, assertNoForm, assertNotEncoded, notJson
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
+import { type Answer, lineOf } from './route.ts';
 import { freePaths, unknownPath } from './unknown-path.ts';
 
 const LINGER_MS = 5000;

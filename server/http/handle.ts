@@ -1,10 +1,16 @@
 /** From a declared route to a function that answers one request. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Answer, JSON_TYPE } from './answer.ts';
 import { type AsyncOperationsDeps, prefersAsync, respondAsync } from './async-operations.ts';
 import { type OnceInput, once, type Retry, WITHOUT_KEY } from './once.ts';
 import { ACCEPTED } from './operation-view.ts';
-import { mayRespondAsync, type Route, statusOf, takesIdempotencyKey } from './route.ts';
+import {
+  type Answer,
+  JSON_TYPE,
+  mayRespondAsync,
+  type Route,
+  statusOf,
+  takesIdempotencyKey,
+} from './route.ts';
 import { unknownMembers } from './unknown-members.ts';
 import { bodyCheck, textCheck } from './validate.ts';
 

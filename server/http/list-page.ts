@@ -1,9 +1,9 @@
 /** The lists of accounts and keys: whole, or by pages whose next one is named in the Link header. */
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
-import { linkHeader } from './link-header.ts';
+import { Type } from '../platform/json-schema.ts';
 
-export interface ListPage<T> {
+interface ListPage<T> {
   readonly request: FastifyRequest;
   /** undefined: the whole list. */
   readonly limit: number | undefined;
@@ -43,3 +43,30 @@ export function rowIdCursor(cursor: string | undefined): number {
   if (!Number.isSafeInteger(after)) throw invalidCursor();
   return after;
 }
+
+export function linkHeader(request: FastifyRequest, query: Readonly<Record<string, unknown>>): void {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value));
+  }
+  const path = request.url.split('?', 1)[0];
+  request.answerHeaders.link = `<${path}?${search}>; rel="next"`;
+}
+
+/** Most entries of a page. */
+const MAX_LIMIT = 1000;
+
+/** Members of a list's query. */
+export const Paging = {
+  limit: Type.Optional(
+    Type.Integer({
+      $id: 'Limit',
+      minimum: 1,
+      maximum: MAX_LIMIT,
+      description: 'Turns on paging; the `Link` header names the next page',
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ $id: 'Cursor', maxLength: 8192, description: 'From the `Link` header of the page before' }),
+  ),
+};

@@ -5,10 +5,10 @@ import type { Attempt, Idempotency, StoredAnswer } from '../calls/idempotency.ts
 import type { Statement } from '../metadata/metadata.ts';
 import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import { AppError, ERRORS, type ErrorCode, isAppError } from '../platform/errors.ts';
-import { type Answer, JSON_TYPE } from './answer.ts';
 import { ACCEPTED, operationHeaders } from './operation-view.ts';
 import { PROBLEM_TYPE, toProblem } from './problem.ts';
 import type { Route, RouteInput } from './route.ts';
+import { type Answer, JSON_TYPE } from './route.ts';
 
 /** What a request has of its key. */
 export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'receipt' | 'identify'> {

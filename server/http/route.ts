@@ -1,6 +1,6 @@
 /**
- * The one way an endpoint is declared. From this come the validation, the handler's types,
- * openapi.json, the docs page and the test that walks every permission.
+ * The one way an endpoint is declared. From this come the validation, the handler's types, openapi.json,
+ * the docs page and the test that walks every permission.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Permission, Principal } from '../calls/principal.ts';
@@ -9,7 +9,7 @@ import type { ErrorCode } from '../platform/errors.ts';
 import type { Static, TSchema } from '../platform/json-schema.ts';
 import type { MemberRules } from './validate.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 export interface RouteInput<P, Q, B> {
   readonly principal: Principal;
@@ -28,7 +28,7 @@ export interface RouteInput<P, Q, B> {
   readonly reply: FastifyReply;
 }
 
-export interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
+interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly method: Method;
   /** OpenAPI form: `/api/buckets/{name}`. */
   readonly path: string;
@@ -117,4 +117,17 @@ export function mayRespondAsync(route: Route): boolean {
   const { method, permission, consumes = 'json', produces = 'json', endsCredential = false } = route;
   const isJson = consumes === 'json' && produces === 'json';
   return method !== 'GET' && permission !== 'public' && isJson && !endsCredential;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The body as it is sent: JSON ends with a line end, so that a terminal's prompt does not stick to it. */
+export function lineOf({ contentType, body }: Answer): string {
+  return /^application\/(?:problem\+)?json\b/.test(contentType) ? `${body}\n` : body;
 }

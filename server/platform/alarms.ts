@@ -1,6 +1,6 @@
 /** Faults an operator must see: shown in /api/system/status, /readyz and /metrics until cleared. */
-import type { Clock } from './clock.ts';
-import { formatTime } from './clock.ts';
+import { type Clock, formatTime } from './clock.ts';
+import { AppError } from './errors.ts';
 
 export interface Alarm {
   /** Stable snake_case name. */
@@ -32,4 +32,22 @@ export class Alarms {
   list(): Alarm[] {
     return [...this.#active.values()];
   }
+}
+
+const READ_ONLY_ALARMS: ReadonlySet<string> = new Set(['metadata_write_failed', 'blob_fsync_failed']);
+
+/** False after either store has failed to make a write durable; a restart ends that. */
+export function isWritable(alarms: Alarms): boolean {
+  return !alarms.list().some(({ code }) => READ_ONLY_ALARMS.has(code));
+}
+
+/**
+ * Throws AppError `read_only`. The two stores refuse by themselves; this makes each heed the other's
+ * failure.
+ */
+export function assertWritable(alarms: Alarms): void {
+  if (isWritable(alarms)) return;
+  throw new AppError('read_only', 'The store is read-only after a disk error', {
+    hint: 'Check the disk, then restart Cloudlet; GET /api/system/status has the details',
+  });
 }

@@ -13,8 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { noGuestUsers } from '../testing/own-ground.ts';
-import { holdsCloud, openDataDirectory, openParentOf } from './data-directory.ts';
-import { StartupError } from './startup-error.ts';
+import { holdsCloud, openDataDirectory, openParentOf, StartupError } from './data-directory.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'cloudlet-data-'));
 after(() => rmSync(scratch, { recursive: true }));

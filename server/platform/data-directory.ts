@@ -1,7 +1,6 @@
 /** The data directory, made or checked before anything is opened in it. */
 import { accessSync, chmodSync, constants, mkdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { StartupError } from './startup-error.ts';
 
 /** Below this nothing can be relied on, not even deletes; a small file system needs less. */
 const MIN_FREE_BYTES = 16 * 2 ** 20;
@@ -77,4 +76,12 @@ export function openParentOf(path: string): string | null {
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
+
+/** A reason not to start, in one line an operator can act on. */
+export class StartupError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'StartupError';
+  }
 }

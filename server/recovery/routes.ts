@@ -1,7 +1,6 @@
 /** Recovery points over REST, for administrators. */
 import { prefersAsync } from '../http/async-operations.ts';
-import { listPage, rowIdCursor } from '../http/list-page.ts';
-import { Paging } from '../http/paging.ts';
+import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { Type } from '../platform/json-schema.ts';

@@ -1,7 +1,7 @@
 /** The state of the cloud as a whole. */
 import type { Alarm, Alarms } from '../platform/alarms.ts';
+import { isWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isWritable } from '../platform/writable.ts';
 
 /** What the engine of virtual machines says of itself. */
 export interface ComputeStatus {

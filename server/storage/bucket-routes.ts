@@ -1,6 +1,5 @@
 /** Buckets over REST. */
-import { listPage, rowIdCursor } from '../http/list-page.ts';
-import { Paging } from '../http/paging.ts';
+import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { BucketEmptier } from './bucket-emptier.ts';

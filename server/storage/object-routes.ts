@@ -1,7 +1,5 @@
 /** Objects over REST: listed, described, deleted. */
-import { linkHeader } from '../http/link-header.ts';
-import { jsonTexts, rowIdCursor } from '../http/list-page.ts';
-import { Paging } from '../http/paging.ts';
+import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Browsing } from './browsing.ts';

@@ -17,8 +17,8 @@ import type { DeliveryStore, DueRow, OutgoingRow, PendingEventRow } from './deli
 import { type AttemptResult, attemptDelivery } from './delivery-attempt.ts';
 import { ALL_EVENTS } from './event-types.ts';
 import { MAX_DELAY_MS, retryDelayMs } from './retry-schedule.ts';
+import { openSecret } from './signature.ts';
 import type { ListenerRow, WebhookStore } from './store.ts';
-import { openSecret } from './webhook-secrets.ts';
 
 export interface DispatcherDeps {
   readonly changes: Changes;

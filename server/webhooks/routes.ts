@@ -1,6 +1,5 @@
 /** Webhooks over REST. */
-import { listPage, rowIdCursor } from '../http/list-page.ts';
-import { Paging } from '../http/paging.ts';
+import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Deliveries } from './deliveries.ts';
@@ -18,8 +17,8 @@ import {
   WebhookPath,
   WebhookSecret,
 } from './schema.ts';
-import { assertWebhookFields } from './webhook-fields.ts';
 import type { Webhooks } from './webhooks.ts';
+import { assertWebhookFields } from './webhooks.ts';
 
 export interface WebhookRoutesDeps {
   readonly webhooks: Webhooks;

@@ -1,11 +1,12 @@
 /** Signatures of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, with a secret per webhook. */
 import { createHmac } from 'node:crypto';
 import { randomSecret } from '../platform/ids.ts';
+import type { Sealer } from '../platform/sealer.ts';
 
 const SECRET_BYTES = 32;
 const PREFIX = 'whsec_';
 
-export interface SignedMessage {
+interface SignedMessage {
   readonly id: string;
   /** Of the attempt, whole seconds since 1970. */
   readonly timestamp: number;
@@ -29,4 +30,18 @@ export function signedHeaders(message: SignedMessage, secrets: readonly string[]
     'webhook-timestamp': String(timestamp),
     'webhook-signature': signatures.join(' '),
   };
+}
+
+/** Part of the format: the rotation of the master key uses the same (metadata/sealed-columns-store.ts). */
+function contextOf(webhookId: string): string {
+  return `webhook-secret:${webhookId}`;
+}
+
+export function sealSecret(sealer: Sealer, webhookId: string, secret: string): Uint8Array {
+  return sealer.seal(Buffer.from(secret), contextOf(webhookId));
+}
+
+/** Throws `data_corrupted` when it does not open. */
+export function openSecret(sealer: Sealer, webhookId: string, sealed: Uint8Array): string {
+  return sealer.unseal(sealed, contextOf(webhookId)).toString();
 }

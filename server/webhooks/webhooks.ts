@@ -2,23 +2,21 @@
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, assertFields, type FieldProblem } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
 import { type Outbound, OutboundRefused } from '../platform/outbound.ts';
 import type { Sealer } from '../platform/sealer.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import { ALL_EVENTS } from './event-types.ts';
 import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret } from './schema.ts';
-import { newWebhookSecret } from './signature.ts';
+import { newWebhookSecret, openSecret, sealSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
-import { assertWebhookFields } from './webhook-fields.ts';
-import { openSecret, sealSecret } from './webhook-secrets.ts';
 
 export const MAX_WEBHOOKS = 20;
 const LIST_STEP = 1000;
 const BY_OWNER = { code: 'owner', message: 'It was disabled by its owner' };
 
-export interface WebhooksDeps {
+interface WebhooksDeps {
   readonly changes: Changes;
   readonly webhookStore: WebhookStore;
   readonly deliveryStore: DeliveryStore;
@@ -201,4 +199,38 @@ function present(
     failing_since: formatTimeOrNull(row.failing_since),
     created_at: formatTime(row.created_at),
   };
+}
+
+interface GivenFields {
+  readonly url?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+/** Throws `invalid_request` naming every given field that breaks its rule. */
+export function assertWebhookFields({ url, description }: GivenFields): void {
+  const problems: FieldProblem[] = [];
+  const note = (field: string, message: string | undefined) => {
+    if (message !== undefined) problems.push({ field, message });
+  };
+  if (url !== undefined) note('url', urlProblem(url));
+  if (description !== undefined) note('description', descriptionProblem(description));
+  assertFields(problems);
+}
+
+/** http or https, without name and password, and without a fragment, which is never sent. */
+function urlProblem(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null) return 'is no absolute URL';
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must begin with https:// or http://';
+  if (url.username !== '' || url.password !== '') {
+    return 'must hold no name and password; the signature proves who sends';
+  }
+  if (text.includes('#')) return 'must have no fragment';
+  if (/[\p{Cc}\s]/u.test(text)) return 'must have no spaces and control characters';
+  return undefined;
+}
+
+function descriptionProblem(text: string): string | undefined {
+  const isPlain = text.isWellFormed() && !/\p{Cc}/u.test(text);
+  return isPlain ? undefined : 'must have no control characters';
 }

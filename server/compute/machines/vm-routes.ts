@@ -1,6 +1,5 @@
 /** Machines over REST. */
-import { listPage, rowIdCursor } from '../../http/list-page.ts';
-import { Paging } from '../../http/paging.ts';
+import { listPage, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json-schema.ts';
 import { INSTANCE_TYPES } from '../instance-types.ts';

@@ -1,7 +1,6 @@
 /** What a machine uses: now, and over the last hour and month. */
 import type { Principal } from '../../calls/principal.ts';
-import { readHistory } from '../../metadata/sample-history.ts';
-import { type MetricsRange, type RangeText, readRange } from '../../metadata/sample-range.ts';
+import { type MetricsRange, type RangeText, readHistory, readRange } from '../../metadata/sample-history.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import type { VmRow } from '../machines/vm-store.ts';
 import type { HistoryEntry, VmMetrics } from './metrics-schema.ts';

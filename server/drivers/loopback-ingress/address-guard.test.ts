@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { AddressGuard } from './address-guard.ts';
-import { addressRules } from './address-rules.ts';
+import { AddressGuard, addressRules } from './address-guard.ts';
 
 test('a block of addresses is at most 256, and never more than the network', () => {
   const blockOf = (network: string, address: string) => new AddressGuard({ network }).blockOf(address);

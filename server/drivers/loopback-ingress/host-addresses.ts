@@ -1,6 +1,6 @@
 /** Which addresses of this host are free for machines of this cloud. */
 import { createSocket, type Socket } from 'node:dgram';
-import { NEUTRAL, type Place, refusal } from './listening.ts';
+import { createServer, type Server } from 'node:net';
 
 /** A UDP port at a block's first address, which no machine has: whoever holds it has the block. */
 const CLAIM_PORT = 22_022;
@@ -59,4 +59,35 @@ function hold({ address, port }: Place): Promise<Claim> {
       resolve(socket);
     });
   });
+}
+
+interface Place {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Of every host, and no machine's. What cannot be had here is taken at every address of the host. */
+export const NEUTRAL = '127.1.0.0';
+
+/** Resolves with null once the server listens, else with the error. No later error ends the process. */
+export function listenAt(server: Server, { address, port }: Place): Promise<NodeJS.ErrnoException | null> {
+  return new Promise((resolve) => {
+    // Also of accepting a later connection, as when no file descriptor is left: that client is not served.
+    server.on('error', resolve);
+    server.listen({ host: address, port, exclusive: true }, () => resolve(null));
+  });
+}
+
+export function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+/** Why nobody of this process could listen there; undefined: it could. */
+export async function refusal(place: Place): Promise<string | undefined> {
+  const server = createServer();
+  const error = await listenAt(server, place);
+  if (error === null) await closed(server);
+  return error?.code;
 }

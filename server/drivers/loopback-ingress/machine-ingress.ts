@@ -9,8 +9,8 @@ import {
 } from '../../compute/ingress.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ClientConnection } from './client-connection.ts';
+import { closed, listenAt } from './host-addresses.ts';
 import { IngressRun, type IngressTimings, SSH_PORT } from './ingress-run.ts';
-import { closed, listenAt } from './listening.ts';
 import { reset } from './relay.ts';
 
 /** The files that this process may open. */

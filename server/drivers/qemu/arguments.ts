@@ -1,5 +1,5 @@
 /** The command line of one guest, as a pure function. */
-import { TAP_FD } from './tap-descriptor.ts';
+import { hostProgram } from '../../platform/host-programs.ts';
 
 /** What is put into the command line. No text of a user: nothing here can hold one. */
 export interface Launch {
@@ -124,4 +124,22 @@ function diskArguments({ boot, diskFormat }: Launch): string[] {
 function networkBackend({ outbound, tap }: Launch): string {
   if (tap !== null) return `tap,id=net0,fd=${TAP_FD}`;
   return `user,id=net0,ipv6=off,restrict=${outbound ? 'off' : 'on'}`;
+}
+
+/** The descriptor under which the program has it. */
+export const TAP_FD = 3;
+
+/** TUNSETIFF with IFF_TAP, IFF_NO_PI and IFF_VNET_HDR, as QEMU does it; Perl closes what is above $^F. */
+const HAND_OVER = `$^F = ${TAP_FD};
+open my $tap, '+<', '/dev/net/tun' or die "the tap device cannot be opened: $!\\n";
+fileno $tap == ${TAP_FD} or die "the tap device has another descriptor\\n";
+ioctl $tap, 0x400454ca, pack 'Z16 S x22', shift, 0x5002 or die "the tap device cannot be taken: $!\\n";
+exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";`;
+
+/**
+ * What is put before the words of a program, to be run as root with descriptor TAP_FD closed. Throws
+ * `engine_unavailable` where there is no Perl.
+ */
+export function withTap(device: string): string[] {
+  return [hostProgram('perl'), '-e', HAND_OVER, device];
 }

@@ -1,15 +1,14 @@
 /** One run of one guest: its process, the two QMP connections to it, and how it ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
-import { type Ending, endingText } from '../host-process/ending-note.ts';
+import { type Ending, endingText, signalName } from '../host-process/ending-note.ts';
 import { connectIn } from '../host-process/owned-socket.ts';
 import { isAlive } from '../host-process/process-identity.ts';
 import { FILES } from './arguments.ts';
-import { unwatchedEnd } from './guest-ending.ts';
 import { type GuestIdentity, handleOf } from './guest-processes.ts';
 import { QmpClient, QmpError, type QmpEvent } from './qmp.ts';
 
-export interface RunDeps {
+interface RunDeps {
   readonly vmId: string;
   readonly identity: GuestIdentity;
   /** With the guest's sockets. */
@@ -23,7 +22,7 @@ export interface RunDeps {
 }
 
 /** `at` null: nobody knows when. */
-export type RunEnd = Pick<GuestEnd, 'cause' | 'message'> & { readonly at: number | null };
+type RunEnd = Pick<GuestEnd, 'cause' | 'message'> & { readonly at: number | null };
 
 interface ConnectOptions {
   readonly timeoutMs?: number;
@@ -188,4 +187,29 @@ export class GuestRun {
     this.#events?.close();
     this.#control?.then((client) => client.close()).catch(() => {});
   }
+}
+
+/** What the program says when it was asked to end by a signal; it then exits as after a shutdown. */
+const TOLD_BY_SIGNAL = /terminating on signal (\d+)/;
+
+/**
+ * What can be told of a run that nobody watched. Clean exits pass for shutdowns, as the program makes no
+ * difference; `words`: the last it said.
+ */
+export function unwatchedEnd(
+  ending: Ending,
+  words: string | null,
+): Pick<GuestEnd, 'cause' | 'message' | 'at'> {
+  const { status, at } = ending;
+  const signal = TOLD_BY_SIGNAL.exec(words ?? '')?.[1];
+  if (status === 0 && signal === undefined) {
+    return {
+      cause: 'guest_shutdown',
+      message: 'the guest powered itself off while Cloudlet was not running',
+      at,
+    };
+  }
+  const text = status === 0 ? `the process was ended by ${signalName(Number(signal))}` : endingText(ending);
+  const message = words === null || status === 0 ? text : `${text}: ${words}`;
+  return { cause: 'crashed', message, at };
 }

@@ -4,10 +4,9 @@ import type { Clock } from '../../platform/clock.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import { isAlive, residentBytes } from '../host-process/process-identity.ts';
 import type { Forwards } from './forwards.ts';
-import { unwatchedEnd } from './guest-ending.ts';
 import type { GuestFolders, RunRecord } from './guest-folders.ts';
 import { findGuests, type GuestIdentity, handleOf, identityOf, isOfEarlierBoot } from './guest-processes.ts';
-import { GuestRun } from './guest-run.ts';
+import { GuestRun, unwatchedEnd } from './guest-run.ts';
 import { runStatus } from './launch.ts';
 
 export interface RunsDeps {

@@ -8,10 +8,9 @@ import { withoutPowers } from '../../platform/other-users.ts';
 import { ENDED, supervise } from '../host-process/ending-note.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';
 import { isThere, yieldMemoryFirst } from '../host-process/process-identity.ts';
-import { BALLOON_ID } from './arguments.ts';
+import { BALLOON_ID, withTap } from './arguments.ts';
 import { type GuestIdentity, identifyGuest } from './guest-processes.ts';
 import type { GuestRun } from './guest-run.ts';
-import { withTap } from './tap-descriptor.ts';
 
 export interface LaunchOptions {
   readonly program: string;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { noDevices } from '../../testing/kvm-hosts.ts';
 import { testUidBase } from '../../testing/own-ground.ts';
-import { TAP_FD, withTap } from './tap-descriptor.ts';
+import { TAP_FD, withTap } from './arguments.ts';
 
 /** A host where only root may open the device of all taps, as it is without udev, with one tap of root's. */
 const HOST = `set -e
