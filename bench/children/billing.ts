@@ -3,7 +3,6 @@
  * each minute, rates an hour of all machines, makes a report. In a process of its own, whose CPU time is
  * measured.
  */
-
 import { PriceStore } from '../../server/billing/catalog/catalog-store.ts';
 import { Prices } from '../../server/billing/catalog/prices.ts';
 import { BillingAccountStore } from '../../server/billing/credit/credit-store.ts';
@@ -49,7 +48,7 @@ const checks = new Checks({
   store: new CheckStore(metadata),
   threads,
   rateUsage: (accountId) => rating.rateUsage(accountId),
-  report: (error) => {
+  onError: (error) => {
     throw error;
   },
 });

@@ -1,5 +1,4 @@
 /** Makes billing, and what it shows. */
-
 import type { Logger } from 'pino';
 import { PlanStore, PriceStore, QuotaStore } from '../billing/catalog/catalog-store.ts';
 import { Monthly, Plans } from '../billing/catalog/plans.ts';
@@ -82,7 +81,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     threads,
     store: new CheckStore(metadata),
     rateUsage: (accountId) => rating.rateUsage(accountId),
-    report: (error) => {
+    onError: (error) => {
       if (!isAppError(error, 'shutting_down')) log.error({ err: error }, 'a check of billing failed');
     },
   });
@@ -129,7 +128,7 @@ export function buildCredits(billing: Billing, stops: readonly AccountStops[], g
     graceMs,
     announce: eventStatements,
     store: creditStateStore,
-    report: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
+    onError: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
   });
   const creditsAdded = (accountId: number) => creditStates.creditsAdded(accountId);
   const accountChanged = (accountId: number) => creditStates.accountChanged(accountId);

@@ -62,7 +62,7 @@ export interface ComputeParts {
   readonly announce: Announce;
   /** Throws when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
-  readonly report: (id: string, what: string, error: unknown) => void;
+  readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
   readonly descriptors: OpenFiles;
   readonly outbound: boolean;
@@ -158,7 +158,7 @@ export async function buildCompute(deps: ComputeDeps) {
     billing,
     imageSources,
     announce: eventStatements,
-    report: (id, what, error) => log.error({ id, err: error }, what),
+    onError: (id, what, error) => log.error({ id, err: error }, what),
     onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
     descriptors,
     outbound: config.vmOutbound === 'on',
@@ -211,7 +211,7 @@ function buildHypervisor(
     uidBase: config.vmUidBase,
     noUsers,
     accel: config.vmAccel,
-    notice: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
+    warn: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
     disk: room,
     assertRoom,
     outbound: guard,

@@ -1,5 +1,4 @@
 /** Makes databases: their engines, and what is kept of each. */
-
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
@@ -120,7 +119,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     tls,
     alarms,
     isDiskLow: () => room.isLow(),
-    notice: (text) => log.warn(text),
+    warn: (text) => log.warn(text),
   });
   const mysql = new MysqlEngine({
     folder: join(config.dataDir, 'databases', 'mysql'),
@@ -131,7 +130,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     tls,
     alarms,
     isDiskLow: () => room.isLow(),
-    notice: (text) => log.warn(text),
+    warn: (text) => log.warn(text),
   });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
   return { sqlite, postgresql, mysql, mongodb, exchange };
@@ -172,7 +171,7 @@ export interface DatabasesParts {
   /** How long what no row knows is left alone, ms. */
   readonly orphanGraceMs: number;
   readonly announce: Announce;
-  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
 /** Makes the parts; nothing runs by itself. */
@@ -260,7 +259,7 @@ export async function buildDatabases(options: DatabasesOptions) {
     pointDumpMs: config.recoveryDumpMinutes * 60_000,
     pointSilenceMs: config.recoverySilenceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
-    report: (id, what, error) => log.error({ id, err: error }, what),
+    onError: (id, what, error) => log.error({ id, err: error }, what),
   });
   meterDatabases(meters, parts.sampler);
   await parts.supervisor.recover();

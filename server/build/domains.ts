@@ -174,7 +174,7 @@ export function buildWebhooks({ clock, log, base }: WebhookParts) {
     outbound,
     webhookStore: new WebhookStore(metadata),
     deliveryStore: new DeliveryStore(metadata),
-    report: (what: string, error: unknown) => log.error({ err: error }, what),
+    onError: (what: string, error: unknown) => log.error({ err: error }, what),
   };
   const dispatcher = new Dispatcher(shared);
   const webhooks = new Webhooks(shared);

@@ -1,5 +1,4 @@
 /** Makes recovery points. */
-
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
@@ -69,7 +68,7 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
   const changes = new Changes({ metadata });
   const target = new DirectoryTarget(config.recoveryTarget || join(directory, 'recovery'));
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
-  const report = (id: string, err: unknown) =>
+  const onError = (id: string, err: unknown) =>
     log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
   const lease = new Lease({
     target,
@@ -89,9 +88,9 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
   const outlooks = new OutlookStore(metadata);
   const news = new PointNews({ outlooks, clock, announce: eventStatements });
   const onEnd = () => {
-    void watch.look().catch((error) => report('', error));
+    void watch.look().catch((error) => onError('', error));
   };
-  const shared = { store, changes, clock, repository: () => keys.open(), report, onEnd, news };
+  const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications(shared);
   const points: Points = new Points({
     ...shared,

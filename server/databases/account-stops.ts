@@ -15,7 +15,7 @@ export interface AccountStopsDeps {
   readonly turns: Pick<DatabaseTurns, 'alone' | 'interrupt'>;
   /** Has the rest of a deletion done, without waiting for it. */
   readonly reconcileSoon: (databaseId: string) => void;
-  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
 const SUSPENDED: Readonly<Record<StopCause, string>> = {
@@ -77,7 +77,7 @@ export class AccountStops {
 
   /** Works on all databases of the account, the deleted ones too, each as it is when its turn comes. */
   async #each(accountId: number, work: (row: DatabaseRow) => Promise<void>): Promise<void> {
-    const { store, turns, report } = this.#deps;
+    const { store, turns, onError } = this.#deps;
     const one = async ({ database_id: id }: DatabaseRow) => {
       // A load or a copy that takes long must not hold up the end of the account.
       turns.interrupt(id);
@@ -87,7 +87,7 @@ export class AccountStops {
           if (row !== undefined) await work(row);
         });
       } catch (error) {
-        report(id, 'it could not be changed with its account', error);
+        onError(id, 'it could not be changed with its account', error);
       }
     };
     for (const isKept of [false, true]) {

@@ -25,7 +25,7 @@ export interface DatabasesDeps {
   readonly secrets: DatabaseSecrets;
   readonly answers: DatabaseAnswers;
   readonly billing: Pick<DatabaseBilling, 'renamed'>;
-  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  readonly onError: (databaseId: string, what: string, error: unknown) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
 }
@@ -126,11 +126,11 @@ export class Databases {
   }
 
   async #applySoon(row: DatabaseRow): Promise<void> {
-    const { lifecycle, report } = this.#deps;
+    const { lifecycle, onError } = this.#deps;
     try {
       await lifecycle.apply(row);
     } catch (error) {
-      report(row.database_id, 'its engine could not take the change yet', error);
+      onError(row.database_id, 'its engine could not take the change yet', error);
     }
   }
 

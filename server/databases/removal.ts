@@ -41,7 +41,7 @@ export interface RemovalDeps {
   readonly keepMs: number;
   /** Has the rest of a deletion done, without waiting for it. */
   readonly reconcileSoon: (databaseId: string) => void;
-  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
 export class Removal {
@@ -112,7 +112,7 @@ export class Removal {
   }
 
   async #delete(call: Call, row: DatabaseRow): Promise<Database> {
-    const { lifecycle, engines, answers, billing, clock, keepMs, report } = this.#deps;
+    const { lifecycle, engines, answers, billing, clock, keepMs, onError } = this.#deps;
     assertUnprotected(row);
     const wanted = {
       state: 'deleting',
@@ -126,7 +126,7 @@ export class Removal {
     try {
       await engines.get(row.engine).restrict(lifecycle.inEngine(deleted), 'none');
     } catch (error) {
-      report(row.database_id, 'its sessions could not be ended yet', error);
+      onError(row.database_id, 'its sessions could not be ended yet', error);
     }
     return answer;
   }
@@ -148,7 +148,7 @@ export class Removal {
     call: Call,
     { row, name, engine }: { readonly row: DatabaseRow; readonly name: string; readonly engine: Engine },
   ): Promise<Database> {
-    const { lifecycle, answers, billing, store, kept, refill, report } = this.#deps;
+    const { lifecycle, answers, billing, store, kept, refill, onError } = this.#deps;
     const database = lifecycle.inEngine(row);
     const begun = row.kept_dump_bytes === null ? row : await refill.fill(row, engine);
     const next = row.sealed_next_password;
@@ -178,7 +178,7 @@ export class Removal {
     // One that stays is swept.
     await kept
       .remove(row.database_id)
-      .catch((error: unknown) => report(row.database_id, 'its last dump was not removed', error));
+      .catch((error: unknown) => onError(row.database_id, 'its last dump was not removed', error));
     return answer;
   }
 

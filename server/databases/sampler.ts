@@ -25,7 +25,7 @@ export interface SamplerDeps {
   readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'setDesired'>;
   readonly turns: Pick<DatabaseTurns, 'alone'>;
   readonly billing: Pick<DatabaseBilling, 'resized'>;
-  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  readonly onError: (databaseId: string, what: string, error: unknown) => void;
   /** An engine that takes longer to measure one has not measured it, ms. */
   readonly timeoutMs?: number;
 }
@@ -164,14 +164,14 @@ export class Sampler {
 
   /** Makes it read-only, or opens it again, by its size when its turn comes. */
   async #hold(databaseId: string): Promise<void> {
-    const { store, lifecycle, turns, report } = this.#deps;
+    const { store, lifecycle, turns, onError } = this.#deps;
     try {
       await turns.alone(databaseId, async () => {
         const row = await store.find(databaseId);
         if (row !== undefined && isInWrongState(row)) await lifecycle.setDesired(row, openStateOf(row));
       });
     } catch (error) {
-      report(databaseId, 'it could not be held to its size limit', error);
+      onError(databaseId, 'it could not be held to its size limit', error);
     }
   }
 }

@@ -22,7 +22,7 @@ export interface SupervisorDeps {
   readonly removal: Removal;
   readonly refill: Refill;
   readonly turns: DatabaseTurns;
-  readonly report: (databaseId: string, what: string, error: unknown) => void;
+  readonly onError: (databaseId: string, what: string, error: unknown) => void;
   /** How long what no row knows is left alone after it was first noticed, ms. */
   readonly orphanGraceMs: number;
 }
@@ -64,7 +64,7 @@ export class DatabaseSupervisor {
     try {
       await this.#reconcileAll(await this.#deps.store.listUnapplied(this.#deps.clock.now()));
     } catch (error) {
-      this.#deps.report('', 'databases could not be looked after', error);
+      this.#deps.onError('', 'databases could not be looked after', error);
     }
   }
 
@@ -75,7 +75,7 @@ export class DatabaseSupervisor {
 
   /** Brings the engine in line with what the row says by the time of its turn. Never rejects. */
   async reconcile(databaseId: string): Promise<void> {
-    const { turns, store, report } = this.#deps;
+    const { turns, store, onError } = this.#deps;
     if (turns.isClosing) return;
     try {
       await turns.alone(databaseId, async () => {
@@ -85,9 +85,9 @@ export class DatabaseSupervisor {
       this.#failures.delete(databaseId);
     } catch (error) {
       if (isInterruption(error)) return;
-      report(databaseId, 'its engine could not be brought in line with it', error);
+      onError(databaseId, 'its engine could not be brought in line with it', error);
       await this.#noteFailure(databaseId, error).catch((failure: unknown) =>
-        report(databaseId, 'its error could not be stored', failure),
+        onError(databaseId, 'its error could not be stored', failure),
       );
     }
   }
@@ -103,7 +103,7 @@ export class DatabaseSupervisor {
         const known = await store.engineDatabases(engine.name);
         for (const name of names) if (!known.has(name)) found.set(name, () => engine.drop(name));
       } catch (error) {
-        this.#deps.report('', `databases of ${engine.name} could not be listed`, error);
+        this.#deps.onError('', `databases of ${engine.name} could not be listed`, error);
       }
     }
     const ids = await kept.list();
@@ -156,7 +156,7 @@ export class DatabaseSupervisor {
   }
 
   async #removeOld(found: ReadonlyMap<string, () => Promise<void>>): Promise<void> {
-    const { clock, orphanGraceMs, turns, report } = this.#deps;
+    const { clock, orphanGraceMs, turns, onError } = this.#deps;
     for (const known of this.#orphans.keys()) if (!found.has(known)) this.#orphans.delete(known);
     for (const [name, remove] of found) {
       const noticed = this.#orphans.get(name) ?? clock.monotonic();
@@ -166,7 +166,7 @@ export class DatabaseSupervisor {
         await remove();
         this.#orphans.delete(name);
       } catch (error) {
-        report(name, 'what no row knows could not be removed', error);
+        onError(name, 'what no row knows could not be removed', error);
       }
     }
   }

@@ -45,7 +45,7 @@ export interface PointsDeps {
   readonly version: string;
   /** At most so many are read. */
   readonly bytesPerSecond: number;
-  readonly report: (pointId: string, error: unknown) => void;
+  readonly onError: (pointId: string, error: unknown) => void;
   /** Told when one is whole, or given up. */
   readonly onEnd: () => void;
 }
@@ -205,10 +205,10 @@ export class Points {
         const isFull = isAppError(error) && error.code === 'out_of_space';
         if (isFull) await this.#deps.sweep(holding);
       })
-      .catch((error: unknown) => this.#deps.report(row.point_id, error))
+      .catch((error: unknown) => this.#deps.onError(row.point_id, error))
       .finally(async () => {
         clearInterval(renewing);
-        await snapshot.remove().catch((error) => this.#deps.report(row.point_id, error));
+        await snapshot.remove().catch((error) => this.#deps.onError(row.point_id, error));
         await this.#endHolds();
         await holding.release();
         this.#making = undefined;
@@ -240,7 +240,7 @@ export class Points {
     const gaps: Gap[] = [];
     const onGap = (component: string, error: Error) => {
       gaps.push({ component, reason: error.message });
-      this.#deps.report(making.current.point_id, error);
+      this.#deps.onError(making.current.point_id, error);
     };
     const components = new Components({ repository, clock, signal, bytesPerSecond, onProgress, onGap });
     const damaged = await store.damagedFiles(this.#deps.place);
@@ -309,9 +309,9 @@ export class Points {
   }
 
   async #fail(row: PointRow, why: { readonly error: unknown; readonly isCancelled: boolean }): Promise<void> {
-    const { changes, store, report, news } = this.#deps;
+    const { changes, store, onError, news } = this.#deps;
     const { error, isCancelled } = why;
-    if (!isCancelled) report(row.point_id, error);
+    if (!isCancelled) onError(row.point_id, error);
     const state = isCancelled ? 'cancelled' : 'failed';
     const reason = isCancelled ? null : reasonOf(error);
     const ended: PointRow = { ...row, state, reason };
@@ -322,17 +322,17 @@ export class Points {
   }
 
   #renewHold(pointId: string): void {
-    const { changes, store, clock, report } = this.#deps;
+    const { changes, store, clock, onError } = this.#deps;
     void changes
       .run(UNASKED, (change) => void change.add(store.hold(pointId, clock.now())))
-      .catch((error) => report(pointId, error));
+      .catch((error) => onError(pointId, error));
   }
 
   async #endHolds(): Promise<void> {
     const { changes, store } = this.#deps;
     await changes
       .run(UNASKED, (change) => void change.add(store.endHolds()))
-      .catch((error) => this.#deps.report('', error));
+      .catch((error) => this.#deps.onError('', error));
   }
 
   /** With what is known of it beyond what is stored. Throws `point_not_found`. */

@@ -33,7 +33,7 @@ export interface RemovalsDeps {
   readonly place: string;
   /** How long a deleted point can be had back, ms. */
   readonly graceMs: number;
-  readonly report: (pointId: string, error: unknown) => void;
+  readonly onError: (pointId: string, error: unknown) => void;
 }
 
 export class Removals {
@@ -150,7 +150,7 @@ export class Removals {
 
   #sweepSoon(): void {
     if (this.#sweeping !== undefined || this.#deps.points.making !== null) return;
-    void this.#sweep().catch((error: unknown) => this.#deps.report('', error));
+    void this.#sweep().catch((error: unknown) => this.#deps.onError('', error));
   }
 
   #sweep(): Promise<{ removed: string[]; swept: Swept }> {

@@ -14,7 +14,7 @@ export interface VerificationsDeps {
   readonly news: PointNews;
   /** Opens the repository. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
-  readonly report: (pointId: string, error: unknown) => void;
+  readonly onError: (pointId: string, error: unknown) => void;
   /** Told when one has been read, or given up. */
   readonly onEnd: () => void;
 }
@@ -64,7 +64,7 @@ export class Verifications {
       cancel,
       percent: 0,
       ended: this.#verify(pointId, { repository, signal: cancel.signal })
-        .catch((error: unknown) => this.#deps.report(pointId, error))
+        .catch((error: unknown) => this.#deps.onError(pointId, error))
         .finally(() => {
           this.#running = undefined;
           this.#deps.onEnd();
@@ -98,7 +98,7 @@ export class Verifications {
     pointId: string,
     { repository, signal }: { readonly repository: Repository; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { store, changes, clock, report, news } = this.#deps;
+    const { store, changes, clock, onError, news } = this.#deps;
     const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) => {
       if (this.#running) this.#running.percent = Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10);
     };
@@ -117,7 +117,7 @@ export class Verifications {
       });
     } catch (error) {
       if (signal.aborted) return;
-      report(pointId, error);
+      onError(pointId, error);
       const why = isAppError(error) ? error.message : 'the log of Cloudlet has the cause';
       const reason = `It could not be verified: ${why}`;
       await changes.run(UNASKED, (change) => void change.add(store.setReason(pointId, reason)));

@@ -152,7 +152,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     }),
     announce: eventStatements,
     assertRoom: options.assertRoom ?? (() => {}),
-    report: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
+    onError: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
     onClosedPorts: () => {},
     outbound: options.outbound ?? false,
     graceMs: 10_000,

@@ -94,7 +94,7 @@ export async function openCreditStates(creditsMicro: bigint) {
       told.push(`${event.type} ${event.data.state}`);
       return eventStatements(event);
     },
-    report: (_id, _what, error) => problems.push(error),
+    onError: (_id, _what, error) => problems.push(error),
   };
   let creditStates = new CreditStates(deps);
   creditStates.serve();

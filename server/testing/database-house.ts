@@ -72,7 +72,7 @@ export async function openDatabaseHouse() {
           return eventStatements(event);
         },
         orphanGraceMs: TEST_DATABASE_GRACE_MS,
-        report: (id, what, error) => void reports.push(`${id} ${what}: ${error}`),
+        onError: (id, what, error) => void reports.push(`${id} ${what}: ${error}`),
       });
       return { ...parts, ...parts.routes, scripted, reports, told };
     },

@@ -48,7 +48,7 @@ export function mysqlHouse(
         clear: (code) => alarms.delete(code),
       },
       isDiskLow: () => house.isDiskLow,
-      notice: () => {},
+      warn: () => {},
       firstPort,
       ...more,
     });

@@ -50,7 +50,7 @@ export function postgresqlHouse(
         clear: (code) => alarms.delete(code),
       },
       isDiskLow: () => disk.isLow,
-      notice: () => {},
+      warn: () => {},
       firstPort,
       ...more,
     });

@@ -38,7 +38,7 @@ export async function openWebhookHouse() {
       webhookStore: new WebhookStore(metadata),
       deliveryStore: new DeliveryStore(metadata),
       outbound: new SafeFetch({ clock: systemClock, allowed: options.allowed ?? ['127.0.0.0/8'] }),
-      report: (what: string, error: unknown) => void reports.push(`${what}: ${error}`),
+      onError: (what: string, error: unknown) => void reports.push(`${what}: ${error}`),
     };
     const dispatcher = new Dispatcher(shared);
     const webhooks = new Webhooks(shared);

@@ -27,7 +27,7 @@ export interface DispatcherDeps {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly outbound: Outbound;
-  readonly report: (what: string, error: unknown) => void;
+  readonly onError: (what: string, error: unknown) => void;
 }
 
 /** Attempts at a time, of all accounts and of one. */
@@ -105,7 +105,7 @@ export class Dispatcher {
       }
     } catch (error) {
       // The next tick tries again.
-      this.#deps.report('webhooks were not served', error);
+      this.#deps.onError('webhooks were not served', error);
     } finally {
       this.#pass = null;
     }
@@ -178,7 +178,7 @@ export class Dispatcher {
 
   /** Never rejects. */
   async #deliver(webhook: number): Promise<void> {
-    const { deliveryStore, clock, report } = this.#deps;
+    const { deliveryStore, clock, onError } = this.#deps;
     try {
       const row = await deliveryStore.nextOf(webhook);
       if (row === undefined || !isDue(row.next_at ?? 0, clock.now())) return;
@@ -186,7 +186,7 @@ export class Dispatcher {
     } catch (error) {
       if (this.#end.signal.aborted) return;
       this.#paused.set(webhook, clock.monotonic() + PAUSE_MS);
-      report('a delivery to a webhook was not stored; it is repeated', error);
+      onError('a delivery to a webhook was not stored; it is repeated', error);
     }
   }
 

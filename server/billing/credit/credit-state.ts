@@ -58,7 +58,7 @@ export interface CreditStatesDeps {
   }) => readonly Statement[];
   /** How long everything goes on without credits, ms. */
   readonly graceMs: number;
-  readonly report: (accountId: number, what: string, error: unknown) => void;
+  readonly onError: (accountId: number, what: string, error: unknown) => void;
 }
 
 /** About an account, without settling it. */
@@ -91,7 +91,7 @@ export class CreditStates {
    */
   serve(): void {
     this.#isServing = true;
-    this.#track(this.tick().catch((error: unknown) => this.#deps.report(0, 'nobody was looked at', error)));
+    this.#track(this.tick().catch((error: unknown) => this.#deps.onError(0, 'nobody was looked at', error)));
   }
 
   /** Looks at everybody; rates and evaluates those who may have come into another state. */
@@ -261,7 +261,7 @@ export class CreditStates {
 
   #judgeOrReport(accountId: number): Promise<void> {
     return this.evaluate(accountId).catch((error: unknown) =>
-      this.#deps.report(accountId, 'the credit state of an account was not evaluated', error),
+      this.#deps.onError(accountId, 'the credit state of an account was not evaluated', error),
     );
   }
 
@@ -274,7 +274,7 @@ export class CreditStates {
     this.#following.set(accountId, false);
     const work = this.#followUp(accountId)
       .catch((error: unknown) =>
-        this.#deps.report(accountId, 'what an account has was not stopped or started with it', error),
+        this.#deps.onError(accountId, 'what an account has was not stopped or started with it', error),
       )
       .then(() => {
         const isAskedAgain = this.#following.get(accountId);

@@ -25,7 +25,7 @@ async function open(t: TestContext) {
       settled.push(accountId);
       await house.rating.rateUsage(accountId);
     },
-    report: (error) => assert.match(String(error), /cannot be charged/),
+    onError: (error) => assert.match(String(error), /cannot be charged/),
   });
   const { metadata } = house;
   const run = async (sql: string, ...params: (string | number)[]) => {

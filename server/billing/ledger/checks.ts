@@ -18,7 +18,7 @@ export interface ChecksDeps {
   /** Charges an account what it used up to now. */
   readonly rateUsage: (accountId: number) => Promise<void>;
   /** Told of a walk that could not be ended, and of an account that could not be charged. */
-  readonly report: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** The whole walk, as an operator sees it. */
@@ -84,7 +84,7 @@ export class Checks {
   startVerification(anchor?: LedgerHead): void {
     if (this.#running !== null) throw new AppError('job_running', 'The ledger is being walked already');
     this.#running = this.#verify(anchor)
-      .catch((error) => this.#deps.report(error))
+      .catch((error) => this.#deps.onError(error))
       .finally(() => {
         this.#running = null;
       });
@@ -161,7 +161,7 @@ export class Checks {
   }
 
   async #meterProblem(): Promise<string | null> {
-    const { store, clock, rateUsage, report } = this.#deps;
+    const { store, clock, rateUsage, onError } = this.#deps;
     const wrong = await store.mismetered();
     if (wrong !== undefined) {
       return wrong.runs === 1
@@ -172,7 +172,7 @@ export class Checks {
     // After a long stop, or a jump of the wall clock, nothing is wrong yet.
     for (const id of await store.unratedSince(before)) {
       // One that cannot be charged is named below, and keeps nobody else from being charged.
-      await rateUsage(id).catch((error: unknown) => report(error));
+      await rateUsage(id).catch((error: unknown) => onError(error));
     }
     const [late] = await store.unratedSince(before);
     return late === undefined ? null : `account ${late} was not charged since ${formatTime(before)}`;

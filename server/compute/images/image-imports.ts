@@ -29,7 +29,7 @@ interface ImageImportsDeps {
   readonly assertRoom: (bytes: number) => void;
   /** Largest source, and largest disk that a guest sees, bytes. */
   readonly maxBytes: number;
-  readonly report: (imageId: string, what: string, error: unknown) => void;
+  readonly onError: (imageId: string, what: string, error: unknown) => void;
 }
 
 interface Import {
@@ -174,7 +174,7 @@ export class ImageImports {
 
   /** Never rejects. */
   async #run(imageId: string, controller: AbortController, fill: Fill): Promise<void> {
-    const { changes, store, hypervisor, report } = this.#deps;
+    const { changes, store, hypervisor, onError } = this.#deps;
     const { signal } = controller;
     try {
       signal.throwIfAborted();
@@ -185,12 +185,12 @@ export class ImageImports {
       // It may be ready all the same; the next start of Cloudlet sees.
       if (error instanceof CommitOutcomeUnknown) return;
       const { code, message } = failure(error);
-      if (code === 'internal_error') report(imageId, 'the image was not imported', error);
+      if (code === 'internal_error') onError(imageId, 'the image was not imported', error);
       try {
         await changes.run(UNASKED, (change) => change.add(store.fail(imageId, code, message)));
         await hypervisor.discardImage(imageId);
       } catch (failed) {
-        report(imageId, 'what was left of an import was not removed', failed);
+        onError(imageId, 'what was left of an import was not removed', failed);
       }
     } finally {
       this.#imports.delete(imageId);

@@ -18,7 +18,7 @@ export interface AccountStopsDeps {
   readonly removal: Removal;
   /** How long a guest is asked to shut down, ms. */
   readonly graceMs: number;
-  readonly report: (vmId: string, what: string, error: unknown) => void;
+  readonly onError: (vmId: string, what: string, error: unknown) => void;
 }
 
 const REMOVED_TOGETHER = 16;
@@ -113,7 +113,7 @@ export class AccountStops {
   async #each(rows: readonly VmRow[], failure: string, work: (row: VmRow) => Promise<unknown>) {
     const outcomes = await Promise.allSettled(rows.map(work));
     for (const [i, outcome] of outcomes.entries()) {
-      if (outcome.status === 'rejected') this.#deps.report(rows[i]?.vm_id ?? '', failure, outcome.reason);
+      if (outcome.status === 'rejected') this.#deps.onError(rows[i]?.vm_id ?? '', failure, outcome.reason);
     }
   }
 }

@@ -7,7 +7,7 @@ import { guestNetwork } from './guest-spec.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 /** Told what went wrong with a machine while nobody waited for an answer. */
-export type Report = (vmId: string, what: string, error: unknown) => void;
+export type OnError = (vmId: string, what: string, error: unknown) => void;
 
 export interface ExposuresDeps {
   readonly ingress: Ingress;
@@ -15,7 +15,7 @@ export interface ExposuresDeps {
   readonly changes: Changes;
   readonly store: VmStore;
   readonly clock: Clock;
-  readonly report: Report;
+  readonly onError: OnError;
   /** Ports that stay closed; a machine runs all the same. */
   readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
 }
@@ -29,7 +29,7 @@ export class Exposures {
 
   /** Makes the machine's address answer, for a run that begins or goes on. Never rejects. */
   async open(row: VmRow): Promise<void> {
-    const { ingress, hypervisor, report, onClosedPorts } = this.#deps;
+    const { ingress, hypervisor, onError, onClosedPorts } = this.#deps;
     if (row.address === null) return;
     const vmId = row.vm_id;
     const network = guestNetwork(row);
@@ -43,7 +43,7 @@ export class Exposures {
       });
       if (closed.length > 0) onClosedPorts(vmId, closed);
     } catch (error) {
-      report(vmId, 'its address could not be opened', error);
+      onError(vmId, 'its address could not be opened', error);
     }
   }
 
@@ -57,11 +57,11 @@ export class Exposures {
   }
 
   async #markReady(vmId: string): Promise<void> {
-    const { changes, store, clock, report } = this.#deps;
+    const { changes, store, clock, onError } = this.#deps;
     try {
       await changes.run(UNASKED, (change) => change.add(store.markReady(vmId, clock.now())));
     } catch (error) {
-      report(vmId, 'its first sign of life was not stored', error);
+      onError(vmId, 'its first sign of life was not stored', error);
     }
   }
 }

@@ -4,7 +4,7 @@ import { eachOf } from '../../platform/each-of.ts';
 import { idTime, isId } from '../../platform/ids.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from '../hypervisor.ts';
 import type { Actions } from './actions.ts';
-import type { Report } from './exposures.ts';
+import type { OnError } from './exposures.ts';
 import type { Machines } from './machines.ts';
 import type { Reconciler } from './reconcile.ts';
 import type { Runs } from './runs.ts';
@@ -18,7 +18,7 @@ export interface SupervisorDeps {
   readonly actions: Actions;
   readonly runs: Runs;
   readonly reconciler: Reconciler;
-  readonly report: Report;
+  readonly onError: OnError;
   /** How long a guest without a row is left alone after it was made and first noticed, ms. */
   readonly orphanGraceMs: number;
 }
@@ -42,7 +42,7 @@ export class Supervisor {
   start(): void {
     this.#deps.hypervisor.onEnd((end) => void this.#noteEnd(end));
     this.#recovered = this.#recover().catch((error: unknown) =>
-      this.#deps.report('', 'machines could not be looked after', error),
+      this.#deps.onError('', 'machines could not be looked after', error),
     );
   }
 
@@ -89,7 +89,7 @@ export class Supervisor {
       await hypervisor.adopt(rows.flatMap(({ vm_id }) => running.get(vm_id) ?? []));
     } catch (error) {
       // Each machine is asked for by itself below.
-      this.#deps.report('', 'running guests could not be listed', error);
+      this.#deps.onError('', 'running guests could not be listed', error);
     }
     const unsettled = rows.filter((row) => needsLook(row) || running.has(row.vm_id));
     await this.#reconcileAll(unsettled, { isSure: true });
@@ -111,18 +111,18 @@ export class Supervisor {
       try {
         await this.#deps.reconciler.reconcile(vm_id, how);
       } catch (error) {
-        this.#deps.report(vm_id, 'it could not be looked after', error);
+        this.#deps.onError(vm_id, 'it could not be looked after', error);
       }
     });
   }
 
   async #noteEnd(end: GuestEnd): Promise<void> {
-    const { actions, runs, report } = this.#deps;
+    const { actions, runs, onError } = this.#deps;
     try {
       // After what runs: a start under way has yet to store which run this is.
       await actions.runExclusive(end.vmId, () => runs.noteEnd(end));
     } catch (error) {
-      report(end.vmId, 'its end was not stored', error);
+      onError(end.vmId, 'its end was not stored', error);
     }
   }
 
@@ -134,13 +134,13 @@ export class Supervisor {
   }
 
   async #removeOrphan(vmId: string): Promise<void> {
-    const { hypervisor, report } = this.#deps;
+    const { hypervisor, onError } = this.#deps;
     try {
       await hypervisor.stop(vmId, { graceMs: 0 });
       await hypervisor.discard(vmId);
       this.#orphans.delete(vmId);
     } catch (error) {
-      report(vmId, 'a guest that no row knows could not be removed', error);
+      onError(vmId, 'a guest that no row knows could not be removed', error);
     }
   }
 }

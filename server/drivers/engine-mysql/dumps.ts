@@ -29,7 +29,7 @@ export interface DumpsDeps {
   readonly usersOf: (database: string) => store.Users;
   /** Ours, for notes of what a load has still to do. */
   readonly folder: string;
-  readonly notice: (text: string) => void;
+  readonly warn: (text: string) => void;
 }
 
 export class MysqlDumps {
@@ -40,9 +40,9 @@ export class MysqlDumps {
     this.#deps = deps;
     const fill = (database: string, user: string, sql: Buffer) =>
       this.#fill({ database, user, most: Number.POSITIVE_INFINITY }, Readable.from([sql]), NEVER);
-    const { site, usersOf, folder, notice } = deps;
+    const { site, usersOf, folder, warn } = deps;
     const { links, server } = site;
-    this.#swaps = new Swaps({ links, usersOf, folder, fill, up: () => server.up(), notice });
+    this.#swaps = new Swaps({ links, usersOf, folder, fill, up: () => server.up(), warn });
   }
 
   async dump(database: string, signal: AbortSignal): Promise<Dump> {

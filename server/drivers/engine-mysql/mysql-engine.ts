@@ -51,14 +51,14 @@ export class MysqlEngine implements Engine {
   readonly #ids = new Map<string, string>();
 
   constructor(options: ManagedEngineOptions) {
-    const { external = null, folder, isDiskLow, notice } = options;
+    const { external = null, folder, isDiskLow, warn } = options;
     const begin = () => this.#begin();
     const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);
     const { links, server } = site;
     const isGuest = external !== null;
     this.#site = site;
     this.#links = links;
-    this.#dumps = new MysqlDumps({ site, usersOf, folder: join(folder, 'loads'), notice });
+    this.#dumps = new MysqlDumps({ site, usersOf, folder: join(folder, 'loads'), warn });
     this.#queries = new TenantQueries({ links, isGuest, usersOf });
     this.#logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
     this.#watchdog = new Watchdog({
@@ -66,7 +66,7 @@ export class MysqlEngine implements Engine {
       server,
       isGuest,
       isDiskLow,
-      notice,
+      warn,
       logs: this.#logs,
       makeAgain: (name) => this.#makeAgain(name),
     });

@@ -20,7 +20,7 @@ import type { MysqlSite } from './site.ts';
 
 /** `begin`: what is to be done each time it is up. */
 export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void>): MysqlSite {
-  const { folder, processes, uidBase, alarms, notice, tls = null, firstPort } = options;
+  const { folder, processes, uidBase, alarms, warn, tls = null, firstPort } = options;
   const found = () => findPrograms(dataSeries(server.places));
   const programs = async () => programsOrThrow('MariaDB', await found());
   const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });
@@ -39,7 +39,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
   const how = { processes, uid: uidBase, firstPort, tls };
   const kind = new MysqlServer({ ...how, programs, passwordOf, greet: begin });
   const atServer = join(folder, 'server');
-  const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, notice });
+  const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, warn });
   const clients = new ClientPrograms({
     processes,
     uids: uidBase === null ? null : uidBase + 1,

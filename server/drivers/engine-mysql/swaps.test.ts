@@ -98,7 +98,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
           }
         }),
       up: async () => {},
-      notice: () => {},
+      warn: () => {},
     });
   }
 

@@ -35,7 +35,7 @@ export interface SwapsDeps {
   readonly fill: (database: string, user: string, sql: Buffer) => Promise<void>;
   /** Resolves once the server answers. */
   readonly up: () => Promise<void>;
-  readonly notice: (text: string) => void;
+  readonly warn: (text: string) => void;
 }
 
 const NOTE = /^(t_[a-z0-9]{16})\.swap$/;
@@ -77,7 +77,7 @@ export class Swaps {
       try {
         await this.#finish(fresh);
       } catch (error) {
-        this.#deps.notice(`a load of the database ${database} could not be finished: ${error}`);
+        this.#deps.warn(`a load of the database ${database} could not be finished: ${error}`);
       }
     }
   }

@@ -15,7 +15,7 @@ export interface TemporarySpaceDeps {
   /** Of the place where the server sees its own /tmp. */
   readonly bytes: number;
   readonly logs: TenantLogs;
-  readonly notice: (text: string) => void;
+  readonly warn: (text: string) => void;
 }
 
 /** Parts of all there is: from where on it is watched, and what ends a statement. */
@@ -54,11 +54,11 @@ export class TemporarySpace {
   }
 
   async #end(admin: Parameters<typeof sessions.killQuery>[0], { id, user, at }: sessions.RunningThread) {
-    const { logs, notice } = this.#deps;
+    const { logs, warn } = this.#deps;
     await sessions.killQuery(admin, id);
     const database = databaseOf(user);
     logs.add({ database, at, text: ENDED });
-    notice(`ended a statement of the database ${database} that took too much temporary space`);
+    warn(`ended a statement of the database ${database} that took too much temporary space`);
   }
 
   /** 0: it has no place of its own there, or we may not look. */

@@ -16,7 +16,7 @@ export interface WatchdogDeps {
   /** The server is the operator's: its disk and its temporary files are not ours to bound. */
   readonly isGuest: boolean;
   readonly isDiskLow: () => boolean;
-  readonly notice: (text: string) => void;
+  readonly warn: (text: string) => void;
   readonly logs: TenantLogs;
   /** Makes a database again that its tenant dropped, unless we did. */
   readonly makeAgain: (database: string) => Promise<void>;
@@ -51,13 +51,13 @@ export class Watchdog {
   }
 
   async #look(): Promise<void> {
-    const { links, notice, logs } = this.#deps;
+    const { links, warn, logs } = this.#deps;
     logs.flush();
     await links.asAdmin(async (admin) => {
       for (const { user, at } of await sessions.endRunaways(admin)) {
         const database = databaseOf(user);
         logs.add({ database, at, text: ENDED_STATEMENT });
-        notice(`ended a statement of the database ${database} that ran for too long`);
+        warn(`ended a statement of the database ${database} that ran for too long`);
       }
       logs.noteSlow(await sessions.slowStatements(admin));
       this.#use.note(await sessions.activity(admin), databaseOf);
@@ -70,7 +70,7 @@ export class Watchdog {
     const isLow = this.#deps.isDiskLow();
     // Again each time, as a server that came back has forgotten it.
     if (isLow || this.#isHeld !== false) await store.holdWrites(admin, isLow);
-    if (isLow && !this.#isHeld) this.#deps.notice('MariaDB takes no writes while the disk is nearly full');
+    if (isLow && !this.#isHeld) this.#deps.warn('MariaDB takes no writes while the disk is nearly full');
     this.#isHeld = isLow;
   }
 }

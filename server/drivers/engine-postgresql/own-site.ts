@@ -21,7 +21,7 @@ import type { PostgresqlSite } from './site.ts';
 
 /** `begin`: what is to be done each time it is up. */
 export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void>): PostgresqlSite {
-  const { folder, processes, uidBase, alarms, notice, tls = null, firstPort } = options;
+  const { folder, processes, uidBase, alarms, warn, tls = null, firstPort } = options;
   const found = () => findPrograms(dataMajor(server.places));
   const programs = async () => programsOrThrow('PostgreSQL', await found());
   const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });
@@ -39,13 +39,13 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     const verifier = await scramVerifier(links.passwordOf(DUMPER));
     await links.asAdmin((client) => setUpServer(client, verifier));
     await begin();
-    if (takeAnalysis(server.places)) void analyseAll(links, notice);
+    if (takeAnalysis(server.places)) void analyseAll(links, warn);
   };
   const passwordOf = (role: string) => links.passwordOf(role);
   const how = { processes, uid: uidBase, firstPort, tls };
   const kind = new PostgresqlServer({ ...how, programs, passwordOf, greet });
   const atServer = join(folder, 'server');
-  const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, notice });
+  const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, warn });
   const clients = new ClientPrograms({
     processes,
     uids: uidBase === null ? null : uidBase + 1,
@@ -82,7 +82,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
 }
 
 /** An upgrade leaves statistics behind, without which large tables are searched badly. */
-async function analyseAll(links: PostgresqlLinks, notice: (text: string) => void): Promise<void> {
+async function analyseAll(links: PostgresqlLinks, warn: (text: string) => void): Promise<void> {
   for (const name of await links.asAdmin((client) => databases(client, null)))
-    await links.inDatabase(name, analyse).catch(() => notice(`run ANALYZE in the database ${name}`));
+    await links.inDatabase(name, analyse).catch(() => warn(`run ANALYZE in the database ${name}`));
 }

@@ -52,7 +52,7 @@ export class PostgresqlEngine implements Engine {
   readonly #isDiskLow: () => boolean;
 
   constructor(options: ManagedEngineOptions) {
-    const { external = null, folder, isDiskLow, notice } = options;
+    const { external = null, folder, isDiskLow, warn } = options;
     const begin = () => this.#begin();
     const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);
     const { links, clients, guest, server } = site;
@@ -66,7 +66,7 @@ export class PostgresqlEngine implements Engine {
     this.#queries = new TenantQueries({ links, isGuest, rolesOf });
     const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
     this.#logs = logs;
-    this.#watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, notice, logs });
+    this.#watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, warn, logs });
   }
 
   /** Of the server, for tests; null: it does not run. */

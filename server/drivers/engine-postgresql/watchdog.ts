@@ -14,7 +14,7 @@ export interface WatchdogDeps {
   /** Whether others have databases there, to which tenants can connect. */
   readonly isGuest: boolean;
   readonly isDiskLow: () => boolean;
-  readonly notice: (text: string) => void;
+  readonly warn: (text: string) => void;
   readonly logs: TenantLogs;
 }
 
@@ -50,7 +50,7 @@ export class Watchdog {
   }
 
   async #guardDisk(): Promise<void> {
-    const { links, isDiskLow, notice } = this.#deps;
+    const { links, isDiskLow, warn } = this.#deps;
     const isLow = isDiskLow();
     if (!isLow && !this.#isHeld) return;
     await links.asAdmin(async (client) => {
@@ -58,17 +58,17 @@ export class Watchdog {
       // Who may set it may lift it.
       if (isLow) await store.endWriters(client);
     });
-    if (isLow && !this.#isHeld) notice('PostgreSQL takes no writes while the disk is nearly full');
+    if (isLow && !this.#isHeld) warn('PostgreSQL takes no writes while the disk is nearly full');
     this.#isHeld = isLow;
   }
 
   async #look(): Promise<void> {
-    const { links, notice, logs } = this.#deps;
+    const { links, warn, logs } = this.#deps;
     logs.flush();
     await links.asAdmin(async (client) => {
       for (const { database, at } of await store.endRunaways(client)) {
         logs.add({ database, at, text: ENDED_STATEMENT });
-        notice(`ended a statement of the database ${database} that ran for too long`);
+        warn(`ended a statement of the database ${database} that ran for too long`);
       }
       logs.noteSlow(await store.slowStatements(client));
       if (this.#deps.isGuest) await store.endStrays(client);

@@ -19,7 +19,7 @@ export interface ManagedEngineOptions {
   readonly alarms: ManagedServerDeps['alarms'];
   /** Less is free than must stay so. */
   readonly isDiskLow: () => boolean;
-  readonly notice: (text: string) => void;
+  readonly warn: (text: string) => void;
   /** The operator's own server; null: one of ours is looked after. */
   readonly external?: ServerAddress | null;
   /** For users on other hosts; null: databases are reached on loopback alone, without TLS. */

@@ -70,7 +70,7 @@ export interface ManagedServerDeps {
     raise(code: string, detail: string): void;
     clear(code: string): void;
   };
-  readonly notice: (text: string) => void;
+  readonly warn: (text: string) => void;
 }
 
 const ANSWER_MS = 60_000;
@@ -193,7 +193,7 @@ export class ManagedServer implements EngineServer {
   #ended(running: RunningProcess): void {
     if (this.#isClosing || this.#running !== running) return;
     this.#isUp = false;
-    this.#deps.notice(`${this.#deps.kind.title} ended by itself and is started again`);
+    this.#deps.warn(`${this.#deps.kind.title} ended by itself and is started again`);
     void this.up().catch(() => {});
   }
 

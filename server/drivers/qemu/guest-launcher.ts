@@ -29,7 +29,7 @@ export interface LauncherDeps {
   /** Paths of what the built-in image starts from. */
   readonly tiny: TinyImage;
   readonly networks: GuestNetworks;
-  readonly notice: (vmId: string, text: string) => void;
+  readonly warn: (vmId: string, text: string) => void;
 }
 
 export interface LaunchMeans extends Accel {
@@ -100,7 +100,7 @@ export class GuestLauncher {
     if (machine === before) return machine;
     this.#deps.folders.setMachine(vmId, machine);
     if (before !== undefined) {
-      this.#deps.notice(vmId, `QEMU ${program.version} does not know ${before}; it is now ${machine}`);
+      this.#deps.warn(vmId, `QEMU ${program.version} does not know ${before}; it is now ${machine}`);
     }
     return machine;
   }
@@ -109,12 +109,11 @@ export class GuestLauncher {
   limit(run: GuestRun, size: GuestSize): void {
     try {
       const { problem } = this.#deps.cgroups;
-      if (problem !== '' && !this.#hasTold)
-        this.#deps.notice('', `machines have no cgroup limits: ${problem}`);
+      if (problem !== '' && !this.#hasTold) this.#deps.warn('', `machines have no cgroup limits: ${problem}`);
       this.#hasTold = true;
       this.#deps.cgroups.place(run.vmId, run.identity.pid, limitsOf(size));
     } catch (error) {
-      this.#deps.notice(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);
+      this.#deps.warn(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);
     }
   }
 

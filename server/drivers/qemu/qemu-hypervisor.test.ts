@@ -201,7 +201,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
     const record = () => JSON.parse(fs.readFileSync(recordPath, 'utf8'));
     const startAs = async (machine: string | undefined) => {
       fs.writeFileSync(recordPath, JSON.stringify({ ...record(), machine }));
-      const opened = house.open({ notice: (vmId, text) => void (vmId === spec.vmId && notices.push(text)) });
+      const opened = house.open({ warn: (vmId, text) => void (vmId === spec.vmId && notices.push(text)) });
       await opened.start(spec);
       const words = fs.readFileSync(`/proc/${runOf(spec.vmId).pid}/cmdline`, 'latin1').split('\0');
       await opened.stop(spec.vmId, { graceMs: 0 });
@@ -252,7 +252,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
         accel: 'kvm',
         programDirectories: [qemu.folder],
         firstSign: { withinCpuMs: 500, withinMs: 10_000 },
-        notice: (_vmId, text) => void notices.push(text),
+        warn: (_vmId, text) => void notices.push(text),
       });
       const ended: GuestEnd[] = [];
       forced.onEnd((end) => ended.push(end));

@@ -44,7 +44,7 @@ export interface QemuDeps {
   /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
   readonly accel: 'auto' | 'tcg' | 'kvm';
   /** Told what an operator should know of a guest (`''`: of all); no path, no secret. */
-  readonly notice?: (vmId: string, text: string) => void;
+  readonly warn?: (vmId: string, text: string) => void;
   /** Rules of this host for guests' processes; null: there are none, and no guest is let out. */
   readonly outbound: OutboundGuard | null;
   /** Where guests have their own addresses; null: QEMU's own network. */
@@ -105,7 +105,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       disk: deps.disk ?? ENDLESS,
       folders: this.#folders,
       runs: () => this.#runs.live(),
-      notice: (vmId, text) => this.#notice(vmId, text),
+      warn: (vmId, text) => this.#warn(vmId, text),
     });
     this.#networks = new GuestNetworks({ ...deps, folders: this.#folders });
     this.#launcher = new GuestLauncher({
@@ -115,7 +115,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       tiny: deps.tiny,
       shells: this.#shells,
       networks: this.#networks,
-      notice: (vmId, text) => this.#notice(vmId, text),
+      warn: (vmId, text) => this.#warn(vmId, text),
     });
     this.#programs = new QemuPrograms(deps.programDirectories);
     this.#images = new ImageLibrary({
@@ -143,8 +143,8 @@ export class QemuHypervisor implements hv.Hypervisor {
     return { ...fine, version: program.version, accel, accelReason: withFix(reason, fix) };
   }
 
-  #notice(vmId: string, text: string): void {
-    this.#deps.notice?.(vmId, text);
+  #warn(vmId: string, text: string): void {
+    this.#deps.warn?.(vmId, text);
   }
 
   /** Resolves when it is known whether guests start with KVM. */
@@ -247,7 +247,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     await this.#locks.run(vmId, async () => {
       const record = this.#folders.find(vmId);
       if (signal.aborted || record === undefined || !run.isAlive || run.isStopping) return;
-      this.#notice(vmId, NO_SIGN);
+      this.#warn(vmId, NO_SIGN);
       try {
         await stopRun(run, 0);
         this.#runs.forget(run);

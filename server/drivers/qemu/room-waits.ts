@@ -22,7 +22,7 @@ export interface RoomWaitsDeps {
   readonly folders: Pick<GuestFolders, 'find' | 'guestPath'>;
   /** Runs that live and are not being stopped. */
   readonly runs: () => readonly GuestRun[];
-  readonly notice: (vmId: string, text: string) => void;
+  readonly warn: (vmId: string, text: string) => void;
 }
 
 const QMP_MS = 1000;
@@ -98,7 +98,7 @@ export class RoomWaits {
     if (isWaiting === this.#waiting.has(vmId)) return;
     if (isWaiting) this.#waiting.set(vmId, handle);
     else this.#waiting.delete(vmId);
-    this.#deps.notice(vmId, isWaiting ? 'it waits: the disk of the host is nearly full' : 'it goes on');
+    this.#deps.warn(vmId, isWaiting ? 'it waits: the disk of the host is nearly full' : 'it goes on');
   }
 
   /** Lets go of what is known of runs that ended. */
