@@ -24,7 +24,7 @@ createRoot(document.getElementById('root') as HTMLElement).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <QueryClientProvider client={queryClient}>
         <RouterProvider router={router} />
-        <Notifications position="top-right" limit={4} />
+        <Notifications position="bottom-center" limit={4} />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

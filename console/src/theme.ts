@@ -44,7 +44,7 @@ const dark: MantineColorsTuple = [
 export const theme = createTheme({
   colors: { petrol, gray, dark },
   primaryColor: 'petrol',
-  primaryShade: { light: 7, dark: 4 },
+  primaryShade: { light: 7, dark: 6 },
   autoContrast: true,
   defaultRadius: 'md',
   cursorType: 'pointer',

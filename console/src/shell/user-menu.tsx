@@ -30,7 +30,7 @@ export function UserMenu({ account }: { account: Account }) {
     <Menu position="bottom-end" width={268} withinPortal>
       <Menu.Target>
         <UnstyledButton aria-label={text.shell.signedInAs(account.username)}>
-          <Avatar size={32} radius="xl" color="petrol" name={account.username} alt="" />
+          <Avatar size={32} radius="xl" color="petrol" alt="" />
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>

@@ -25,6 +25,9 @@ export function UploadTray() {
   const items = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
   const [isOpen, setOpen] = useState(true);
   const speed = useSpeed(items);
+  const isAllDone = items.every(({ state }) => state === 'done');
+  // What went well needs no room.
+  useEffect(() => setOpen(!isAllDone), [isAllDone]);
   if (items.length === 0) return null;
   const done = items.filter(({ state }) => state === 'done').length;
   const failed = items.filter(({ state }) => state === 'failed').length;

@@ -63,7 +63,7 @@ export function SignInPage() {
           </Button>
           <Text size="sm" c="dimmed">
             {text.door.noAccount}{' '}
-            <AnchorLink to="/sign-up" search={{ next }} size="sm">
+            <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
               {text.door.signUp}
             </AnchorLink>
           </Text>

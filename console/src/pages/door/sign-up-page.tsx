@@ -70,7 +70,7 @@ export function SignUpPage() {
           </Button>
           <Text size="sm" c="dimmed">
             {text.door.haveAccount}{' '}
-            <AnchorLink to="/sign-in" search={{ next }} size="sm">
+            <AnchorLink to="/sign-in" search={{ next }} size="sm" underline="always">
               {text.door.signIn}
             </AnchorLink>
           </Text>

@@ -44,8 +44,10 @@ function Gauge({ label, percent }: { label: string; percent: number | null }) {
   return (
     <div>
       <dt>{label}</dt>
-      <dd>{percent === null ? '–' : `${Math.round(percent)} %`}</dd>
-      <Progress value={percent ?? 0} size={4} aria-label={label} />
+      <dd>
+        {percent === null ? '–' : `${Math.round(percent)} %`}
+        <Progress value={percent ?? 0} size={4} mt={6} aria-label={label} />
+      </dd>
     </div>
   );
 }

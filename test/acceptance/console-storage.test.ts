@@ -1,0 +1,189 @@
+/** Storage in the console, as a person uses it, in a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { Client } from '../harness/client.ts';
+import { makeSetupLink } from '../harness/command.ts';
+import { eventually } from '../harness/waiting.ts';
+import { noBrowser } from './browser-kit.ts';
+import { ConsoleHouse, dropFiles, PASSWORD, seriousFaults } from './console-kit.ts';
+
+const skip = noBrowser;
+const HOSTILE = '<img src=x onerror="document.title=`ran`"><b>bold.txt';
+
+let house: ConsoleHouse;
+before(async () => {
+  if (!skip) house = await ConsoleHouse.open({ env: { CLOUDLET_ADMIN_KEY: '' } });
+});
+after(() => house?.close());
+
+const uploaded = (page: Page, count: number) =>
+  page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
+const row = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
+
+test('from the set-up link to a shared file: drop, version, restore, link', { skip }, async () => {
+  const page = await house.newPage();
+  await page.goto(await makeSetupLink(house.cloud.dataDir));
+  await page.fill('#username', 'chief');
+  await page.fill('#email', 'chief@example.org');
+  await page.fill('#password', PASSWORD);
+  await page.click('form > button');
+  await page.getByRole('link', { name: 'Open the console' }).click();
+  await page.getByText('First five minutes').waitFor();
+
+  await dropFiles(page, { 'notes.txt': 'the first words' });
+  await page.getByRole('heading', { name: 'uploads' }).waitFor();
+  await uploaded(page, 1);
+  await dropFiles(page, { 'notes.txt': 'other words' });
+  await uploaded(page, 2);
+
+  await row(page, 'notes.txt').click();
+  const drawer = page.getByRole('dialog');
+  await drawer.getByText('other words').waitFor();
+  await drawer.getByRole('tab', { name: 'Versions (2)' }).click();
+  await drawer.getByRole('button', { name: 'Restore' }).click();
+  await drawer.getByText('the first words').waitFor();
+  await drawer.getByRole('tab', { name: 'Versions (3)' }).waitFor();
+
+  await drawer.getByRole('tab', { name: 'Share' }).click();
+  await drawer.getByRole('button', { name: 'Make link' }).click();
+  const link = await drawer.getByLabel('Link', { exact: true }).inputValue();
+  await drawer.getByRole('img', { name: 'The link as a QR code' }).waitFor();
+  const answer = await fetch(link);
+  assert.deepEqual([answer.status, await answer.text()], [200, 'the first words']);
+
+  await page.goto(house.cloud.api);
+  await page.getByText('1 of 5 done').waitFor();
+  await page.close();
+});
+
+test('folders, search, deep links and deleting with undo', { skip }, async () => {
+  const page = await house.signedUp('folders', '/storage');
+  await dropFiles(page, { 'top.txt': 'a', 'year/2026/may.txt': 'b', 'year/2025/june.txt': 'c' });
+  await uploaded(page, 3);
+  await row(page, 'year').click();
+  await row(page, '2026').click();
+  await row(page, 'may.txt').waitFor();
+  assert.match(page.url(), /prefix=year%2F2026%2F/);
+  await page.reload();
+  await row(page, 'may.txt').waitFor();
+  await page.getByRole('navigation', { name: 'Folders' }).getByRole('link', { name: 'uploads' }).click();
+  await page.getByLabel('Find by name').fill('JUNE');
+  await row(page, 'year/2025/june.txt').waitFor();
+  await page.goBack();
+
+  await page.goto(`${house.cloud.api}/storage/uploads`);
+  await page.getByLabel('Choose top.txt').check();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await row(page, 'top.txt').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await row(page, 'top.txt').waitFor();
+  await page.close();
+});
+
+test('names and content with markup are text', { skip }, async () => {
+  const page = await house.signedUp('hostile', '/storage');
+  await dropFiles(page, { [HOSTILE]: '<script>document.title="ran"</script>' });
+  await uploaded(page, 1);
+  await row(page, HOSTILE).click();
+  const drawer = page.getByRole('dialog');
+  await drawer.getByText('<script>document.title="ran"</script>').waitFor();
+  assert.equal(await page.locator('b, img[src=x]').count(), 0);
+  assert.doesNotMatch(await page.title(), /ran/);
+  await page.close();
+});
+
+test('an upload that fails says why and is sent again, also after leaving the page', { skip }, async () => {
+  const page = await house.signedUp('unlucky', '/storage');
+  await page.route('**/upload', (route) => route.abort('connectionreset'));
+  await dropFiles(page, { 'big.bin': 'x'.repeat(100_000) });
+  await page.getByText('1 failed').waitFor();
+  await page.getByText('Cloudlet does not answer').waitFor();
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByText('First five minutes').waitFor();
+  await page.unroute('**/upload');
+  await page.getByRole('button', { name: 'Send failed ones again' }).click();
+  await uploaded(page, 1);
+  await page.close();
+});
+
+test('a session that ended leads to the sign-in page and back', { skip }, async () => {
+  const page = await house.signedUp('forgetful', '/storage');
+  await page.context().clearCookies();
+  await page.getByRole('link', { name: 'Account' }).click();
+  await page.getByText('Your session ended').waitFor();
+  await page.getByLabel('User name or e-mail address').fill('forgetful');
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Main' }).waitFor();
+  await page.close();
+});
+
+test('a refusal is shown with its reason, at its field', { skip }, async () => {
+  const page = await house.signedUp('curious', '/storage?create=true');
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Name').fill('No Bucket');
+  await form.getByRole('button', { name: 'Create bucket' }).click();
+  await form.getByText(/^A bucket name has 3 to 63/).waitFor();
+  await form.getByLabel('Name').fill('good-name');
+  await form.getByRole('button', { name: 'Create bucket' }).click();
+  await page.getByRole('heading', { name: 'good-name' }).waitFor();
+  await page.close();
+});
+
+test('a folder of 700 objects keeps few rows in the page', { skip }, async () => {
+  const page = await house.signedUp('collector', '/storage');
+  const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
+  const client = new Client(house.cloud.api, String(key));
+  await client.call('/api/buckets', { json: { name: 'many' } });
+  const names = Array.from({ length: 700 }, (_, i) => `file-${String(i).padStart(4, '0')}`);
+  for (let at = 0; at < names.length; at += 100) {
+    await Promise.all(names.slice(at, at + 100).map((name) => client.upload('many', name, 'x')));
+  }
+  await page.goto(`${house.cloud.api}/storage/many`);
+  await row(page, 'file-0000').waitFor();
+  await eventually('the last row is there', async () => {
+    await page.evaluate('window.scrollTo(0, document.body.scrollHeight)');
+    return row(page, 'file-0699').isVisible();
+  });
+  assert.ok((await page.getByRole('row').count()) < 100);
+  await page.close();
+});
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`no serious accessibility fault in ${colorScheme}`, { skip }, async () => {
+    const page = await house.signedUp(`reader-${colorScheme}`, '/storage');
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await dropFiles(page, { 'notes.txt': 'words' });
+    await uploaded(page, 1);
+    const faults: string[] = [];
+    const check = async (place: string) => {
+      for (const fault of await seriousFaults(page)) faults.push(`${place}: ${fault}`);
+    };
+    await check('files');
+    await row(page, 'notes.txt').click();
+    for (const tab of ['Versions (1)', 'Share', 'About']) {
+      await page.getByRole('tab', { name: tab }).click();
+      await check(tab);
+    }
+    for (const [path, words] of [
+      ['/', 'First five minutes'],
+      ['/storage', 'Buckets hold your files'],
+      ['/storage?create=true', 'Keep every version'],
+      ['/account', 'Access keys'],
+      ['/none/such', 'There is no such page'],
+      ['/sign-in', 'Welcome back'],
+      ['/sign-up', 'free credits'],
+    ] as const) {
+      await page.goto(house.cloud.api + path);
+      await page.getByText(words).first().waitFor();
+      await check(path);
+    }
+    assert.deepEqual(faults, []);
+    await page.close();
+  });
+}
+
+test('the browser had nothing to complain of, and asked no other host', { skip }, () => {
+  assert.deepEqual(house.complaints, []);
+});
