@@ -61,7 +61,7 @@ export const theme = createTheme({
   },
   focusRing: 'auto',
   components: {
-    Badge: { defaultProps: { tt: 'none', fw: 550, radius: 'sm' } },
+    Badge: { defaultProps: { tt: 'none', fw: 550, radius: 'sm', miw: 'max-content' } },
     Modal: { defaultProps: { radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },
     Tooltip: { defaultProps: { openDelay: 300 } },
   },

@@ -1,0 +1,179 @@
+/** Disk images that machines are made from. */
+import {
+  Badge,
+  Button,
+  FileInput,
+  Group,
+  Progress,
+  SegmentedControl,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { AdminImage } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { FormModal } from '../../parts/form-modal.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { sayBytes } from '../../parts/size.ts';
+import { text } from '../../texts/text.ts';
+import { imagesQuery } from './queries.ts';
+
+const { administration } = text;
+const COLORS = { ready: 'teal', importing: 'blue', failed: 'red' };
+
+export function Images() {
+  const images = useQuery(imagesQuery);
+  const [isAdding, setAdding] = useState(false);
+  return (
+    <Stack>
+      <Group justify="flex-end">
+        <Button onClick={() => setAdding(true)}>{administration.addImage}</Button>
+      </Group>
+      <Loaded query={images}>
+        {(all) =>
+          all.length === 0 ? (
+            <Text c="dimmed">{administration.noImages}</Text>
+          ) : (
+            <ListTable
+              heads={[
+                { name: administration.image },
+                { name: administration.state },
+                { name: administration.storage, isNumber: true },
+                { name: administration.disk, isNumber: true },
+                { name: administration.source },
+                { name: administration.actions, isHidden: true },
+              ]}
+            >
+              {all.map((image) => (
+                <ImageRow key={image.image_id} image={image} />
+              ))}
+            </ListTable>
+          )
+        }
+      </Loaded>
+      {isAdding && <ImageForm onClose={() => setAdding(false)} />}
+    </Stack>
+  );
+}
+
+function ImageRow({ image }: { image: AdminImage }) {
+  const [isAsking, setAsking] = useState(false);
+  const queryClient = useQueryClient();
+  const remove = useMutation({
+    mutationFn: () => cloud.admin.images.delete(image.image_id),
+    meta: { shown: true },
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: imagesQuery.queryKey }),
+  });
+  return (
+    <Table.Tr>
+      <Table.Td>
+        {image.name}
+        <Text className="mono" size="xs" c="dimmed">
+          {image.image_id}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Badge variant="light" color={COLORS[image.state]}>
+          {administration.imageStates[image.state]}
+        </Badge>
+        {image.state_reason !== null && <Text size="xs">{image.state_reason.message}</Text>}
+      </Table.Td>
+      <Table.Td ta="right">{image.size === null ? '–' : sayBytes(image.size)}</Table.Td>
+      <Table.Td ta="right">{image.virtual_size === null ? '–' : sayBytes(image.virtual_size)}</Table.Td>
+      <Table.Td className="mono" style={{ overflowWrap: 'anywhere' }}>
+        {image.source}
+      </Table.Td>
+      <Table.Td ta="right">
+        <Button size="compact-sm" variant="default" onClick={() => setAsking(true)}>
+          {administration.delete}
+        </Button>
+        <Confirm
+          isOpen={isAsking}
+          title={administration.deleteAsk(image.name)}
+          action={administration.delete}
+          isBusy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate()}
+          onClose={() => setAsking(false)}
+        >
+          {administration.deleteImageLead}
+        </Confirm>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function ImageForm({ onClose }: { onClose: () => void }) {
+  const [way, setWay] = useState<string>('url');
+  const [name, setName] = useState('');
+  const [url, setUrl] = useState('');
+  const [file, setFile] = useState<File | null>(null);
+  const [percent, setPercent] = useState(0);
+  const queryClient = useQueryClient();
+  const add = useMutation({
+    mutationFn: () => {
+      if (way === 'url') return cloud.admin.images.add({ name, url });
+      if (file === null) throw new Error(administration.chooseFile);
+      const onProgress = (sent: number) => setPercent((sent / file.size) * 100);
+      return cloud.admin.images.upload({ file, fields: { name } }, { onProgress });
+    },
+    meta: { shown: true },
+    onSuccess: async () => {
+      onClose();
+      await queryClient.invalidateQueries({ queryKey: imagesQuery.queryKey });
+    },
+  });
+  return (
+    <FormModal
+      isOpen
+      title={administration.addImage}
+      action={administration.addImage}
+      isBusy={add.isPending}
+      error={add.error}
+      onSubmit={() => add.mutate()}
+      onClose={onClose}
+    >
+      <TextInput
+        data-autofocus
+        label={administration.image}
+        value={name}
+        required
+        withAsterisk={false}
+        onChange={({ currentTarget }) => setName(currentTarget.value)}
+      />
+      <SegmentedControl
+        aria-label={administration.source}
+        value={way}
+        onChange={setWay}
+        data={[
+          { value: 'url', label: administration.fromUrl },
+          { value: 'file', label: administration.fromFile },
+        ]}
+      />
+      {way === 'url' ? (
+        <TextInput
+          label={administration.imageUrl}
+          description={administration.imageLead}
+          value={url}
+          required
+          withAsterisk={false}
+          onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+        />
+      ) : (
+        <FileInput
+          label={administration.imageFile}
+          description={administration.imageLead}
+          placeholder={administration.chooseFile}
+          value={file}
+          onChange={setFile}
+        />
+      )}
+      {add.isPending && way === 'file' && <Progress value={percent} aria-label={administration.uploading} />}
+    </FormModal>
+  );
+}

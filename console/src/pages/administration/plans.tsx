@@ -1,0 +1,158 @@
+/** Plans: what their accounts are given each month, and may have. */
+import { Button, Group, NumberInput, Stack, Table, TextInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Plan, Quotas } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { FormModal } from '../../parts/form-modal.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { sayBytes, sayCount } from '../../parts/size.ts';
+import { text } from '../../texts/text.ts';
+import { plansQuery } from './queries.ts';
+
+const { administration, billing } = text;
+const BOUNDS = Object.keys(billing.quotas) as (keyof Quotas)[];
+const NO_PLAN = { name: '', monthly_credits: 0, quotas: {} as Quotas };
+
+export function Plans() {
+  const plans = useQuery(plansQuery);
+  const [edited, setEdited] = useState<typeof NO_PLAN & { isNew: boolean }>();
+  return (
+    <Stack>
+      <Group justify="flex-end">
+        <Button onClick={() => setEdited({ ...NO_PLAN, isNew: true })}>{administration.createPlan}</Button>
+      </Group>
+      <Loaded query={plans}>
+        {(all) => (
+          <ListTable
+            heads={[
+              { name: administration.plan },
+              { name: administration.monthlyCredits, isNumber: true },
+              ...BOUNDS.map((bound) => ({ name: billing.quotas[bound], isNumber: true })),
+              { name: administration.accounts, isNumber: true },
+              { name: administration.actions, isHidden: true },
+            ]}
+          >
+            {all.map((plan) => (
+              <PlanRow key={plan.name} plan={plan} onEdit={() => setEdited({ ...plan, isNew: false })} />
+            ))}
+          </ListTable>
+        )}
+      </Loaded>
+      {edited !== undefined && <PlanForm plan={edited} onClose={() => setEdited(undefined)} />}
+    </Stack>
+  );
+}
+
+function PlanRow({ plan, onEdit }: { plan: Plan; onEdit: () => void }) {
+  const [isAsking, setAsking] = useState(false);
+  const queryClient = useQueryClient();
+  const remove = useMutation({
+    mutationFn: () => cloud.admin.plans.delete(plan.name),
+    meta: { shown: true },
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: plansQuery.queryKey }),
+  });
+  const say = (bound: keyof Quotas) => {
+    const most = plan.quotas[bound];
+    if (most === null || most === undefined) return administration.unlimited;
+    return bound === 'storage_bytes' ? sayBytes(most) : sayCount(most);
+  };
+  return (
+    <Table.Tr>
+      <Table.Td>{plan.name}</Table.Td>
+      <Table.Td ta="right">{sayCredits(plan.monthly_credits)}</Table.Td>
+      {BOUNDS.map((bound) => (
+        <Table.Td key={bound} ta="right">
+          {say(bound)}
+        </Table.Td>
+      ))}
+      <Table.Td ta="right">{sayCount(plan.account_count)}</Table.Td>
+      <Table.Td>
+        <Group gap="xs" wrap="nowrap" justify="flex-end">
+          <Button size="compact-sm" variant="default" onClick={onEdit}>
+            {administration.edit}
+          </Button>
+          <Button size="compact-sm" variant="default" onClick={() => setAsking(true)}>
+            {administration.delete}
+          </Button>
+        </Group>
+        <Confirm
+          isOpen={isAsking}
+          title={administration.deleteAsk(plan.name)}
+          action={administration.delete}
+          isBusy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate()}
+          onClose={() => setAsking(false)}
+        >
+          {administration.deletePlanLead}
+        </Confirm>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }; onClose: () => void }) {
+  const [name, setName] = useState(plan.name);
+  const [credits, setCredits] = useState<number | string>(plan.monthly_credits);
+  const [quotas, setQuotas] = useState<Quotas>(plan.quotas);
+  const queryClient = useQueryClient();
+  const save = useMutation({
+    mutationFn: () => {
+      const terms = { monthly_credits: Number(credits), quotas };
+      return plan.isNew
+        ? cloud.admin.plans.create({ name, ...terms })
+        : cloud.admin.plans.change(name, terms);
+    },
+    meta: { shown: true },
+    onSuccess: async () => {
+      onClose();
+      await queryClient.invalidateQueries({ queryKey: plansQuery.queryKey });
+    },
+  });
+  return (
+    <FormModal
+      isOpen
+      title={plan.isNew ? administration.createPlan : plan.name}
+      action={plan.isNew ? administration.createPlan : administration.save}
+      isBusy={save.isPending}
+      error={save.error}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
+    >
+      {plan.isNew && (
+        <TextInput
+          data-autofocus
+          label={administration.plan}
+          value={name}
+          required
+          withAsterisk={false}
+          spellCheck={false}
+          onChange={({ currentTarget }) => setName(currentTarget.value)}
+        />
+      )}
+      <NumberInput
+        label={administration.monthlyCredits}
+        min={0}
+        decimalScale={6}
+        value={credits}
+        onChange={setCredits}
+      />
+      {BOUNDS.map((bound) => (
+        <NumberInput
+          key={bound}
+          label={billing.quotas[bound]}
+          placeholder={administration.unlimited}
+          min={0}
+          allowDecimal={false}
+          thousandSeparator=","
+          value={quotas[bound] ?? ''}
+          onChange={(value) => setQuotas({ ...quotas, [bound]: value === '' ? null : Number(value) })}
+        />
+      ))}
+    </FormModal>
+  );
+}

@@ -1,0 +1,59 @@
+/** What the administration pages read. Keys begin with `admin`. */
+import { queryOptions } from '@tanstack/react-query';
+import { cloud } from '../../cloud.ts';
+
+const BUSY_MS = 1500;
+const STATUS_MS = 15_000;
+
+export const adminStatusQuery = queryOptions({
+  queryKey: ['admin', 'status'],
+  queryFn: () => cloud.system.status(),
+  refetchInterval: STATUS_MS,
+});
+
+export const accountsQuery = queryOptions({
+  queryKey: ['admin', 'accounts'],
+  queryFn: () => cloud.admin.accounts.list().all(),
+});
+
+export const plansQuery = queryOptions({
+  queryKey: ['admin', 'plans'],
+  queryFn: () => cloud.admin.plans.list(),
+});
+
+export const setPricesQuery = queryOptions({
+  queryKey: ['admin', 'prices'],
+  queryFn: () => cloud.admin.prices.list(),
+});
+
+export const imagesQuery = queryOptions({
+  queryKey: ['admin', 'images'],
+  queryFn: () => cloud.admin.images.list(),
+  refetchInterval: ({ state: { data } }) =>
+    data?.some(({ state }) => state === 'importing') ? BUSY_MS : false,
+});
+
+export const webhooksQuery = queryOptions({
+  queryKey: ['admin', 'webhooks'],
+  queryFn: () => cloud.webhooks.list().all(),
+});
+
+export const deliveriesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['admin', 'webhooks', id, 'deliveries'],
+    queryFn: async () => (await cloud.webhooks.deliveries(id).page()).items,
+    refetchInterval: ({ state: { data } }) =>
+      data?.some(({ state }) => state === 'pending') ? BUSY_MS : false,
+  });
+
+export const scrubQuery = queryOptions({
+  queryKey: ['admin', 'scrub'],
+  queryFn: () => cloud.admin.scrub.get(),
+  refetchInterval: ({ state: { data } }) => (data?.running ? BUSY_MS : false),
+});
+
+export const ledgerCheckQuery = queryOptions({
+  queryKey: ['admin', 'ledger'],
+  queryFn: () => cloud.admin.ledger.verification(),
+  refetchInterval: ({ state: { data } }) => (data?.running ? BUSY_MS : false),
+});

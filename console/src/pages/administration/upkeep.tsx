@@ -1,0 +1,145 @@
+/** What is checked and renewed from time to time. */
+import { Button, Stack, Text, Title } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { cloud } from '../../cloud.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
+import { Confirm } from '../../parts/confirm.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { Refused } from '../../parts/refused.tsx';
+import { sayBytes, sayCount } from '../../parts/size.ts';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import { ledgerCheckQuery, scrubQuery } from './queries.ts';
+
+const { administration } = text;
+
+export function Upkeep() {
+  return (
+    <Stack gap="xl">
+      <Scrub />
+      <LedgerCheck />
+      <MasterKey />
+      <SetupLink />
+    </Stack>
+  );
+}
+
+function Section({ title, lead, children }: { title: string; lead: string; children: ReactNode }) {
+  return (
+    <Stack component="section" gap="xs" align="flex-start">
+      <Title order={2}>{title}</Title>
+      <Text c="dimmed" maw="62ch">
+        {lead}
+      </Text>
+      {children}
+    </Stack>
+  );
+}
+
+function Scrub() {
+  const scrub = useQuery(scrubQuery);
+  const queryClient = useQueryClient();
+  const start = useMutation({
+    mutationFn: () => cloud.admin.scrub.start(),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: scrubQuery.queryKey }),
+  });
+  return (
+    <Section title={administration.scrub} lead={administration.scrubLead}>
+      <Loaded query={scrub}>
+        {(report) => (
+          <>
+            <Text size="sm">
+              {administration.scrubbed(sayCount(report.checked_blobs), sayBytes(report.checked_bytes))}{' '}
+              {administration.lastEnded} <When at={report.finished_at} />.
+            </Text>
+            {report.damaged_blobs > 0 && (
+              <Text size="sm" c="red">
+                {administration.damaged(sayCount(report.damaged_blobs))}{' '}
+                {report.damaged.map(({ bucket, name }) => `${bucket}/${name}`).join(', ')}
+              </Text>
+            )}
+            <Button
+              variant="default"
+              loading={report.running || start.isPending}
+              onClick={() => start.mutate()}
+            >
+              {administration.startScrub}
+            </Button>
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function LedgerCheck() {
+  const check = useQuery(ledgerCheckQuery);
+  const queryClient = useQueryClient();
+  const start = useMutation({
+    mutationFn: () => cloud.admin.ledger.verify(),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: ledgerCheckQuery.queryKey }),
+  });
+  return (
+    <Section title={administration.ledger} lead={administration.ledgerLead}>
+      <Loaded query={check}>
+        {({ running, started_at: startedAt, checked, problem }) => (
+          <>
+            {startedAt !== null && (
+              <Text size="sm">
+                {problem ?? administration.ledgerOk(sayCount(checked))} (<When at={startedAt} />)
+              </Text>
+            )}
+            <Button variant="default" loading={running || start.isPending} onClick={() => start.mutate()}>
+              {administration.verifyLedger}
+            </Button>
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function MasterKey() {
+  const [isAsking, setAsking] = useState(false);
+  const rotate = useMutation({
+    mutationFn: () => cloud.admin.rotateMasterKey(),
+    meta: { shown: true },
+    onSuccess: ({ resealed }) => {
+      setAsking(false);
+      showDone(administration.rotated(sayCount(resealed)));
+    },
+  });
+  return (
+    <Section title={administration.masterKey} lead={administration.masterKeyLead}>
+      <Button variant="default" onClick={() => setAsking(true)}>
+        {administration.rotate}
+      </Button>
+      <Confirm
+        isOpen={isAsking}
+        title={administration.rotateAsk}
+        action={administration.rotate}
+        isBusy={rotate.isPending}
+        error={rotate.error}
+        onConfirm={() => rotate.mutate()}
+        onClose={() => setAsking(false)}
+      >
+        {administration.rotateLead}
+      </Confirm>
+    </Section>
+  );
+}
+
+function SetupLink() {
+  const make = useMutation({ mutationFn: () => cloud.admin.setupLink(), meta: { shown: true } });
+  return (
+    <Section title={administration.setupLink} lead={administration.setupLinkLead}>
+      <Button variant="default" loading={make.isPending} onClick={() => make.mutate()}>
+        {administration.makeLink}
+      </Button>
+      <Refused error={make.error} />
+      {make.data !== undefined && <CodeLine value={make.data.url} label={administration.copyLink} />}
+    </Section>
+  );
+}

@@ -1,0 +1,34 @@
+/** A table with a line of names above it, which scrolls sideways on a small screen. */
+import { Table } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+interface Head {
+  readonly name: string;
+  /** Numbers are read from the right. */
+  readonly isNumber?: boolean;
+  /** The name is only read out, as above buttons. */
+  readonly isHidden?: boolean;
+}
+
+export function ListTable({ heads, children }: { heads: readonly Head[]; children: ReactNode }) {
+  return (
+    <Table.ScrollContainer minWidth={heads.length * 125}>
+      <Table verticalSpacing="xs">
+        <Table.Thead>
+          <Table.Tr>
+            {heads.map(({ name, isNumber, isHidden }) =>
+              isHidden ? (
+                <Table.Th key={name} aria-label={name} />
+              ) : (
+                <Table.Th key={name} ta={isNumber ? 'right' : 'left'}>
+                  {name}
+                </Table.Th>
+              ),
+            )}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>{children}</Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
