@@ -13,7 +13,7 @@ const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
 const SERVER = join(import.meta.dirname, '../..');
 
 /** Of Node itself; SQLite's memory is besides. Few threads: a child serves one tenant. */
-const NODE_OPTIONS = ['--max-semi-space-size=1', '--v8-pool-size=1', '--no-warnings'];
+const NODE_OPTIONS = ['--v8-pool-size=1', '--no-warnings'];
 /** In its own folder, where it needs any; SQLite would look for another. */
 const ENV = { SQLITE_TMPDIR: '.', UV_THREADPOOL_SIZE: '2' };
 const MEMORY_MB = 384;
@@ -40,6 +40,8 @@ export interface ChildProgram {
   readonly entry: string;
   /** Most memory of its JavaScript objects. */
   readonly heapMb: number;
+  /** Of those that were just made; more is faster where each command makes many. */
+  readonly youngMb: number;
   /** From npm, which that code needs. */
   readonly packages: readonly string[];
 }
@@ -92,7 +94,7 @@ export class ChildHost {
       {
         name: `${program.name}-${name.replace(/[^a-z0-9]/g, '-')}`,
         command: process.execPath,
-        args: [`--max-old-space-size=${program.heapMb}`, ...NODE_OPTIONS, join(codeFolder, entry)],
+        args: [...memoryOptions(program), ...NODE_OPTIONS, join(codeFolder, entry)],
         env: ENV,
         uid: this.uidOf(number),
         folder,
@@ -118,4 +120,8 @@ export class ChildHost {
       kill: () => void running.end({ graceMs: 0 }).catch(() => {}),
     };
   }
+}
+
+function memoryOptions({ heapMb, youngMb }: ChildProgram): string[] {
+  return [`--max-old-space-size=${heapMb}`, `--max-semi-space-size=${youngMb}`];
 }

@@ -46,6 +46,7 @@ const KIND: ChildEngineKind = {
     entry: join(import.meta.dirname, './child/child.ts'),
     // Documents of one command are objects: of a sort, a group, a reply.
     heapMb: 192,
+    youngMb: 4,
     packages: ['bson', 'mingo'],
   },
   // No server of MongoDB's has this number.
@@ -98,8 +99,9 @@ export class MongodbEngine extends ChildEngine implements Engine {
   }
 
   override async provision(database: EngineDatabase, password: string): Promise<void> {
-    await this.#logins.keep(database, { keys: await scramKeys(password) });
-    await super.provision(database, password);
+    // Its process starts meanwhile: whoever comes first finds it open.
+    const keep = async () => this.#logins.keep(database, { keys: await scramKeys(password) });
+    await Promise.all([keep(), super.provision(database, password)]);
   }
 
   /** The database's process goes on: who may use it is known here. */

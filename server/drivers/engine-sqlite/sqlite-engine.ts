@@ -14,7 +14,13 @@ export interface SqliteEngineOptions extends ChildEngineOptions {
 }
 
 const KIND: ChildEngineKind = {
-  program: { name: 'sqlite', entry: join(import.meta.dirname, './child.ts'), heapMb: 96, packages: [] },
+  program: {
+    name: 'sqlite',
+    entry: join(import.meta.dirname, './child.ts'),
+    heapMb: 96,
+    youngMb: 1,
+    packages: [],
+  },
   version: process.versions.sqlite ?? null,
   dump: { format: 'sqlite', contentType: 'application/vnd.sqlite3' },
   loaded: {

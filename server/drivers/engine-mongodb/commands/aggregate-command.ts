@@ -160,7 +160,7 @@ function mergeInto(
       throw new CommandError('DuplicateKey', '$merge failed due to a DuplicateKey error');
     } else if (whenMatched !== 'keepExisting') {
       const change = mergeUpdate(whenMatched, document);
-      const next = applyUpdate(change, found.bytes);
+      const next = applyUpdate(change, found);
       if (next !== null) scope.writing.replace(collection as Collection, found, next);
     }
   }

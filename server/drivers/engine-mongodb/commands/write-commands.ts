@@ -115,7 +115,7 @@ function modify(
   { store, writing }: CommandScope,
   { found, change }: { found: FoundDocument; change: Update },
 ): Document | null {
-  const next = applyUpdate(change, found.bytes);
+  const next = applyUpdate(change, found);
   if (next === null) return null;
   writing.replace(store.collection(name) as Collection, found, next);
   return next.document;

@@ -135,22 +135,16 @@ function assertUsed(filters: ReadonlyMap<string, Filter>, paths: readonly string
   }
 }
 
-/** The bytes of what an update makes of a document; null: it changes nothing. Throws CommandError. */
+/** What an update makes of a document, which stays as it is; null: it changes nothing. Throws CommandError. */
 export function applyUpdate(
   update: Update,
-  bytes: RawDocument,
+  before: { readonly bytes: RawDocument; readonly document: Document },
 ): { bytes: Uint8Array; document: Document } | null {
-  const before = decodeDocument(bytes);
-  const after = update(decodeDocument(bytes), false);
-  if (!('_id' in after) || !equalValues(after._id, before._id)) {
-    const [path, name] = ['_id', '_id'];
-    throw new CommandError(
-      'ImmutableField',
-      `Performing an update on the path '${path}' would modify the immutable field '${name}'`,
-    );
-  }
+  const after = update(decodeDocument(before.bytes), false);
+  if (!('_id' in after) || !equalValues(after._id, before.document._id))
+    throw new CommandError('ImmutableField', "The update would modify the immutable field '_id'");
   const changed = encodeDocument(idFirst(after));
-  return Buffer.compare(changed, bytes) === 0 ? null : { bytes: changed, document: after };
+  return Buffer.compare(changed, before.bytes) === 0 ? null : { bytes: changed, document: after };
 }
 
 function idFirst(document: Document): Document {

@@ -14,6 +14,8 @@ const MAX_PAGE_ROWS = 1024;
 /** Kept of the log once it was written back, bytes. */
 const LOG_KEPT_BYTES = 8 * 2 ** 20;
 const MAX_STATEMENTS = 500;
+/** Of pages that are kept in memory; it fills as they are used. */
+const CACHE_KIB = 8192;
 
 export interface Collection {
   readonly id: number;
@@ -63,7 +65,7 @@ export class DocumentsStore {
     if (format > FORMAT) throw new Error(`the file is of a newer Cloudlet (format ${format})`);
     this.#database.exec(`PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
       PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-      PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};
+      PRAGMA temp_store = MEMORY; PRAGMA cache_size = -${CACHE_KIB}; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};
       CREATE TABLE IF NOT EXISTS collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
         uuid BLOB NOT NULL, options BLOB NOT NULL, documents INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
       CREATE TABLE IF NOT EXISTS indexes (id INTEGER PRIMARY KEY, collection INTEGER NOT NULL,

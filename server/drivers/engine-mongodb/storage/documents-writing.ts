@@ -14,6 +14,9 @@ import type { Collection, DocumentsStore, Row } from './documents-store.ts';
 import { type Index, keysIn } from './index-keys.ts';
 
 const NO_PLACE = -1;
+/** Of keys that are sorted before they are written, about, and what each takes besides. */
+const SORTED_BYTES = 16 * 2 ** 20;
+const ENTRY_BYTES = 150;
 
 export class DocumentsWriting {
   readonly #store: DocumentsStore;
@@ -60,39 +63,53 @@ export class DocumentsWriting {
   /** Makes an index of what there is. Throws CommandError. */
   createIndex(collection: Collection, spec: Document): void {
     const index = this.#store.createIndex(collection, spec);
-    for (const { place, bytes } of this.#store.scan(collection, false)) {
-      const document = decodeDocument(bytes);
-      for (const key of this.#keys(collection, index, { document, place }))
+    let entries: { key: Buffer; place: number }[] = [];
+    let bytes = 0;
+    const write = () => {
+      // In any other order nearly each key would be written to another page.
+      entries.sort((one, other) => Buffer.compare(one.key, other.key));
+      for (const { key, place } of entries) {
+        if (index.isUnique) this.#assertFree(collection, index, { key, place, document: null });
         this.#store.addKey(index, key, place);
+      }
+      [entries, bytes] = [[], 0];
+    };
+    for (const { place, bytes: stored } of this.#store.scan(collection, false)) {
+      for (const key of this.#keys(index, decodeDocument(stored))) {
+        entries.push({ key, place });
+        bytes += key.length + ENTRY_BYTES;
+      }
+      if (bytes > SORTED_BYTES) write();
     }
+    write();
   }
 
   #entries(collection: Collection, document: Document, place: number): { index: Index; keys: Buffer[] }[] {
-    return collection.indexes
-      .slice(1)
-      .map((index) => ({ index, keys: this.#keys(collection, index, { document, place }) }));
+    return collection.indexes.slice(1).map((index) => {
+      const keys = this.#keys(index, document);
+      if (index.isUnique)
+        for (const key of keys) this.#assertFree(collection, index, { key, document, place });
+      return { index, keys };
+    });
   }
 
-  #keys(
-    collection: Collection,
-    index: Index,
-    { document, place }: { document: Document; place: number },
-  ): Buffer[] {
+  #keys(index: Index, document: Document): Buffer[] {
     const wasMultikey = index.isMultikey;
     const keys = keysIn(index, document);
     if (index.isMultikey && !wasMultikey) this.#store.markMultikey(index);
-    if (index.isUnique) for (const key of keys) this.#assertFree(collection, index, { key, document, place });
     return keys;
   }
 
+  /** `document`: null when it is stored at that place. */
   #assertFree(
     collection: Collection,
     index: Index,
-    { key, document, place }: { key: Buffer; document: Document; place: number },
+    { key, document, place }: { key: Buffer; document: Document | null; place: number },
   ): void {
     if (this.#store.placeOf(collection, index, { key, except: place }) === undefined) return;
+    const refused = document ?? decodeDocument(this.#store.byPlace(collection, place)?.bytes as RawDocument);
     const keyValue = Object.fromEntries(
-      index.fields.map(({ path }) => [path.join('.'), leavesAt(document, path)[0] ?? null]),
+      index.fields.map(({ path }) => [path.join('.'), leavesAt(refused, path)[0] ?? null]),
     );
     const shown = EJSON.stringify(keyValue, { relaxed: true })
       .replace(/"([^"]+)":/g, ' $1: ')
