@@ -108,6 +108,10 @@ const USER: Readonly<Record<string, Command>> = {
     return { featureCompatibilityVersion: { version: SERVER_VERSION.slice(0, 3) }, ok: 1 };
   },
   refreshSessions: () => ({ ok: 1 }),
+  // It would go to `admin`, where nobody may do anything; drivers do not even send it to our version.
+  bulkWrite: () => {
+    throw new CommandError('CommandNotFound', "no such command: 'bulkWrite'");
+  },
 };
 
 /** What anyone may ask who has not logged in. */
