@@ -135,7 +135,7 @@ function assertUsed(filters: ReadonlyMap<string, Filter>, paths: readonly string
   }
 }
 
-/** What an update makes of a document, which stays as it is; null: it changes nothing. Throws CommandError. */
+/** What an update makes of a document, which stays as it is; null: no change. Throws CommandError. */
 export function applyUpdate(
   update: Update,
   before: { readonly bytes: RawDocument; readonly document: Document },
