@@ -19,13 +19,13 @@ import { Changes } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs.ts';
 import { JobRunsStore } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
+import { WriteBehind } from '../metadata/write-behind.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import { isWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Jobs } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
-import { AccessTimes } from '../storage/access-times.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import { Browsing } from '../storage/browsing.ts';
@@ -33,7 +33,6 @@ import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
 import { Contents } from '../storage/contents.ts';
-import { Egress } from '../storage/egress.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Listing } from '../storage/listing.ts';
 import { ObjectInspector } from '../storage/object-inspector.ts';
@@ -112,6 +111,29 @@ export interface StorageDeps {
 
 export type Storage = ReturnType<typeof buildStorage>;
 
+/** What a download changes. */
+export function writtenLater({
+  changes,
+  store,
+  billing,
+}: {
+  readonly changes: Changes;
+  readonly store: ObjectSql;
+  readonly billing: Pick<StorageBilling, 'bytesSent'>;
+}) {
+  return {
+    accessTimes: new WriteBehind<number, number>({
+      changes,
+      statementOf: (version, at) => store.setLastAccessed(version, at),
+    }),
+    egress: new WriteBehind<number, number>({
+      changes,
+      statementOf: (bucketId, bytes) => billing.bytesSent(bucketId, bytes),
+      join: (earlier, later) => earlier + later,
+    }),
+  };
+}
+
 export function buildStorage({ config, clock, base, billing, isHeld }: StorageDeps) {
   const { metadata, blobs, keys, alarms, assertRoom } = base;
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
@@ -120,10 +142,10 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
   const store = new ObjectSql(metadata);
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);
-  const shared = { metadata, store, bucketSql, blobs, clock, wrapKey, unwrapKey, billing };
+  const changes = new Changes({ metadata });
+  const shared = { changes, store, blobs, clock, wrapKey, unwrapKey, billing };
   const hot = new HotContents();
-  const egress = new Egress(shared);
-  const accessTimes = new AccessTimes(shared);
+  const { accessTimes, egress } = writtenLater(shared);
   const buckets = new Buckets({ ...shared, store: bucketSql });
   const objects = new Objects({
     ...shared,
@@ -146,7 +168,7 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
     bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     sweeper: new Sweeper({
-      metadata,
+      changes,
       store: blobSql,
       blobs,
       clock,
@@ -154,7 +176,7 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
       isWritable: () => isWritable(alarms),
       isHeld,
     }),
-    scrubber: new Scrubber({ metadata, store: blobSql, blobs, runs, alarms, clock, unwrapKey }),
+    scrubber: new Scrubber({ changes, store: blobSql, blobs, runs, alarms, clock, unwrapKey }),
   };
 }
 

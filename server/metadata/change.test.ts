@@ -90,7 +90,7 @@ describe('a change', () => {
 
   test('leaves what somebody did already', async () => {
     const again = [insert('one', 2), insert('beside', 2)];
-    await changes.store(again, 'skip');
+    assert.equal(await changes.store(again, 'skip'), false);
     assert.equal(await valueIn('one'), 1);
     assert.equal(await valueIn('beside'), undefined);
     await assert.rejects(changes.store(again), CommitRejected);

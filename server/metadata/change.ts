@@ -7,6 +7,10 @@ import { AppError } from '../platform/errors.ts';
 import {
   CommitOutcomeUnknown,
   CommitRejected,
+  type Counter,
+  type Increment,
+  increment,
+  isIncrement,
   type Metadata,
   type RowIdOf,
   type Statement,
@@ -34,19 +38,45 @@ const MAX_TRIES = 50;
 
 /** What `build` fills. It may run several times, so it has no effect of its own. */
 export class Change {
-  readonly statements: Statement[] = [];
-  readonly refusals: (Refusal | undefined)[] = [];
+  readonly #statements: Statement[] = [];
+  readonly #refusals: (Refusal | undefined)[] = [];
+  readonly #increments: Increment[] = [];
+  readonly #incrementRefusals: (Refusal | undefined)[] = [];
   readonly hooks: (() => void)[] = [];
 
   /** Adds a statement. The result stands for the row id that it will be given. */
   add(statement: Statement, refused?: Refusal): RowIdOf {
-    this.refusals.push(refused);
-    return { rowIdOf: this.statements.push(statement) - 1 };
+    this.#refusals.push(refused);
+    return { rowIdOf: this.#statements.push(statement) - 1 };
   }
 
-  /** Adds statements that say themselves what they expect, as those of billing do. */
+  /** Adds statements that say themselves what they expect, as those of billing do, and increments. */
   addAll(statements: readonly Statement[], refused?: Refusal): void {
-    for (const statement of statements) this.add(statement, refused);
+    for (const statement of statements) {
+      if (isIncrement(statement)) this.#addIncrement(statement, refused);
+      else this.add(statement, refused);
+    }
+  }
+
+  /** Adds to a counter, behind all statements. Refused when its row is gone. */
+  increment(counter: Counter, refused?: Refusal): void {
+    this.#addIncrement(increment(counter), refused);
+  }
+
+  #addIncrement(one: Increment, refused: Refusal | undefined): void {
+    this.#increments.push(one);
+    this.#incrementRefusals.push(refused);
+  }
+
+  /** All of it in the order in which it is stored. */
+  get steps(): Statement[] {
+    return [...this.#statements, ...this.#increments];
+  }
+
+  /** What was said of the step with this index. */
+  refusalAt(index: number): Refusal | undefined {
+    const past = index - this.#statements.length;
+    return past < 0 ? this.#refusals[index] : this.#incrementRefusals[past];
   }
 
   /** Adds a statement that must change exactly one row. */
@@ -79,14 +109,14 @@ export class Changes {
     for (let tries = 1; ; tries++) {
       const change = new Change();
       const answer = await build(change);
-      const { refusals, hooks } = change;
-      const statements = [...change.statements, ...recorder.receipt(answer)];
+      const { hooks } = change;
+      const statements = [...change.steps, ...recorder.receipt(answer)];
       try {
         if (statements.length > 0) await this.#metadata.commit(statements);
       } catch (error) {
         if (error instanceof CommitOutcomeUnknown) for (const hook of hooks) hook();
         if (!(error instanceof CommitRejected)) throw error;
-        const refusal = refusals[error.index];
+        const refusal = change.refusalAt(error.index);
         if (refusal === 'skip') return answer;
         if (refusal === 'retry') {
           if (tries < MAX_TRIES) continue;
@@ -99,9 +129,16 @@ export class Changes {
     }
   }
 
-  /** Stores what a timer, or a start of Cloudlet, finds to do. Rejects as run(). */
-  async store(statements: readonly Statement[], refused?: Refusal): Promise<void> {
-    await this.run(UNASKED, (change) => change.addAll(statements, refused));
+  /** Stores what a timer, or a start of Cloudlet, finds to do; false: it was skipped. Rejects as run(). */
+  async store(statements: readonly Statement[], refused?: Refusal): Promise<boolean> {
+    let isStored = false;
+    await this.run(UNASKED, (change) => {
+      change.addAll(statements, refused);
+      change.after(() => {
+        isStored = true;
+      });
+    });
+    return isStored;
   }
 }
 

@@ -24,15 +24,40 @@ export interface Statement {
   readonly params: readonly (SqlValue | RowIdOf)[];
   /** The commit is rolled back and rejected unless exactly this many rows changed. */
   readonly expectChanges?: number;
-  /**
-   * Indexes of the params that are amounts (whole numbers) to be added up: to run this statement with a and
-   * then with b is the same as once with a + b, the other params being equal; with no amounts, the same as
-   * once. And no statement of its commit without `sums` reads or writes what it changes, or writes what it
-   * reads. So an engine may run those of several commits as one, behind all of them; the result of each is
-   * then that of the one. A rule among them is judged on the sum; when it refuses, each commit is judged
-   * alone.
-   */
-  readonly sums?: readonly number[];
+}
+
+/**
+ * Adds amounts to counters, or demands something of them: to run it with a and then with b is the same as
+ * once with a + b, the other params being equal. It stands behind the statements of its commit, which neither
+ * read nor write what it changes. So an engine may run those of several commits as one, with the sums; when a
+ * rule refuses then, each commit is judged alone.
+ */
+export interface Increment extends Statement {
+  /** Indexes of the params that are amounts, whole numbers; none: it only demands. */
+  readonly amounts: readonly number[];
+}
+
+/** A counter of one row: its columns with what is added to each, and the row's id. */
+export interface Counter {
+  readonly table: string;
+  readonly id: number;
+  readonly add: Readonly<Record<string, number>>;
+}
+
+/** Refuses when the row is gone. */
+export function increment({ table, id, add }: Counter): Increment {
+  const columns = Object.keys(add);
+  const sets = columns.map((column) => `${column} = ${column} + ?`).join(', ');
+  return {
+    sql: `UPDATE ${table} SET ${sets} WHERE id = ?`,
+    params: [...Object.values(add), id],
+    expectChanges: 1,
+    amounts: columns.map((_, index) => index),
+  };
+}
+
+export function isIncrement(statement: Statement): statement is Increment {
+  return 'amounts' in statement;
 }
 
 export interface StatementResult {

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import type { BucketEntry } from './schema.ts';
 
@@ -15,7 +16,7 @@ before(async () => {
 after(() => house.close());
 
 async function fill(bucket: string, names: Iterable<string>): Promise<void> {
-  await house.buckets.create(owner, { name: bucket });
+  await house.buckets.create(by(owner), { name: bucket });
   for (const name of names) await house.put(owner, bucket, { name, bytes: Buffer.alloc(1) });
 }
 

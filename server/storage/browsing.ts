@@ -1,6 +1,7 @@
 /** A bucket as folders, which "/" in names stands for, and names found by a part of them. */
+
 import type { Principal } from '../calls/principal.ts';
-import type { AccessTimes } from './access-times.ts';
+import type { WriteBehind } from '../metadata/write-behind.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { presentEntry } from './entries.ts';
 import { decodeCursor, encodeCursor, type Listing } from './listing.ts';
@@ -10,7 +11,7 @@ import type { BucketEntry } from './schema.ts';
 export interface BrowsingDeps {
   readonly store: ObjectSql;
   readonly listing: Pick<Listing, 'bucketFor'>;
-  readonly accessTimes: AccessTimes;
+  readonly accessTimes: WriteBehind<number, number>;
 }
 
 export interface BrowsingQuery {

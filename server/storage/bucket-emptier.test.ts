@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 
 let house: StorageHouse;
@@ -14,13 +15,13 @@ after(() => house.close());
 
 /** A bucket with `names`, three versions each and every second one behind a marker. */
 async function fill(bucket: string, names: readonly string[]): Promise<void> {
-  await house.buckets.create(owner, { name: bucket, versioning: true });
+  await house.buckets.create(by(owner), { name: bucket, versioning: true });
   for (const [at, name] of names.entries()) {
     let id = '';
     for (let i = 0; i < 3; i++) {
       ({ object_id: id } = await house.put(owner, bucket, { name, bytes: Buffer.alloc(20_000 * i) }));
     }
-    if (at % 2 === 1) await house.objects.remove(owner, id);
+    if (at % 2 === 1) await house.objects.remove(by(owner), id);
   }
 }
 
@@ -32,17 +33,17 @@ test('all versions and markers go, the counters are zero, and other buckets are 
   await house.bucketEmptier.empty(owner, 'emptied');
   const { object_count, size, version_count, total_size } = await house.buckets.describe(owner, 'emptied');
   assert.deepEqual([object_count, size, version_count, total_size], [0, 0, 0, 0]);
-  await house.buckets.removeEmpty(owner, 'emptied');
+  await house.buckets.removeEmpty(by(owner), 'emptied');
   assert.equal((await house.buckets.describe(owner, 'other')).version_count, 3);
 });
 
 test('the versions of one name go many in one commit', async () => {
   const bucket = 'deep';
-  await house.buckets.create(owner, { name: bucket, versioning: true });
+  await house.buckets.create(by(owner), { name: bucket, versioning: true });
   let id = '';
   for (let i = 0; i < 300; i++) {
     ({ object_id: id } = await house.put(owner, bucket, { name: 'one', bytes: Buffer.from(`${i}`) }));
-    if (i === 100) await house.objects.remove(owner, id);
+    if (i === 100) await house.objects.remove(by(owner), id);
   }
   const { metadata } = house;
   const commit = metadata.commit.bind(metadata);
@@ -59,12 +60,12 @@ test('the versions of one name go many in one commit', async () => {
   assert.ok(commits <= 10, `${commits} commits for 301 versions`);
   const { object_count, size, version_count, total_size } = await house.buckets.describe(owner, bucket);
   assert.deepEqual([object_count, size, version_count, total_size], [0, 0, 0, 0]);
-  await house.buckets.removeEmpty(owner, bucket);
+  await house.buckets.removeEmpty(by(owner), bucket);
 });
 
 test('what is left after an interruption is the newest, and the counters say so', async () => {
   const bucket = 'broken-off';
-  await house.buckets.create(owner, { name: bucket, versioning: true });
+  await house.buckets.create(by(owner), { name: bucket, versioning: true });
   let id = '';
   for (let i = 0; i < 100; i++) {
     ({ object_id: id } = await house.put(owner, bucket, { name: 'one', bytes: Buffer.from('four') }));
@@ -76,7 +77,7 @@ test('what is left after an interruption is the newest, and the counters say so'
   };
   assert.deepEqual(await counts(), [1, 4, 36, 144]);
   assert.equal((await house.contents.find(owner, id)).sizeBytes, 4);
-  await house.objects.remove(owner, id);
+  await house.objects.remove(by(owner), id);
   assert.deepEqual(await counts(), [0, 0, 36, 144]);
   await house.objects.removeOldest(owner, id);
   assert.deepEqual(await counts(), [0, 0, 0, 0]);
@@ -89,7 +90,7 @@ test('two at once, and an empty bucket, are no error', async () => {
   await fill('twice', names(10));
   await Promise.all([house.bucketEmptier.empty(owner, 'twice'), house.bucketEmptier.empty(owner, 'twice')]);
   await house.bucketEmptier.empty(owner, 'twice');
-  await house.buckets.removeEmpty(owner, 'twice');
+  await house.buckets.removeEmpty(by(owner), 'twice');
 });
 
 test('it is removed although others store in it, and nothing of them is left', async () => {
@@ -106,7 +107,7 @@ test('it is removed although others store in it, and nothing of them is left', a
     }
   };
   const uploads = [1, 2, 3, 4].map(uploader);
-  assert.equal((await house.bucketEmptier.remove(owner, 'busy')).name, 'busy');
+  assert.equal((await house.bucketEmptier.remove(by(owner), 'busy')).name, 'busy');
   gone = true;
   await Promise.all(uploads);
   await assert.rejects(house.buckets.describe(owner, 'busy'), (error) =>

@@ -1,5 +1,5 @@
 /** Deletes a bucket with all in it, some versions at a time, each step an ordinary durable commit. */
-import type { Principal } from '../calls/principal.ts';
+import type { Call, Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type Buckets, limitedKey } from './buckets.ts';
 import type { ObjectSql } from './object-sql.ts';
@@ -17,13 +17,14 @@ export class BucketEmptier {
   }
 
   /** Empties and removes the bucket, in which nothing is stored meanwhile. Throws what empty() does. */
-  async remove(principal: Principal, bucketName: string): Promise<Bucket> {
+  async remove(call: Call, bucketName: string): Promise<Bucket> {
+    const { principal } = call;
     const { buckets } = this.#deps;
     return buckets.whileLeaving(await buckets.find(principal, bucketName), async () => {
       for (let tries = 1; ; tries++) {
         await this.empty(principal, bucketName);
         try {
-          return await buckets.removeEmpty(principal, bucketName);
+          return await buckets.removeEmpty(call, bucketName);
         } catch (error) {
           // An upload was being committed already.
           if (!isAppError(error, 'bucket_not_empty') || tries === TRIES) throw error;

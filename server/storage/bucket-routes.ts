@@ -31,7 +31,7 @@ function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
       rules: ({ name }) => name !== undefined && assertBucketName(name),
       responses: { 201: Bucket },
       errors: ['invalid_bucket_name', 'bucket_exists', 'insufficient_credits', 'quota_exceeded'],
-      handler: ({ principal, body, receipt }) => buckets.create(principal, body, receipt),
+      handler: (call) => buckets.create(call, call.body),
     }),
     defineRoute({
       method: 'GET',
@@ -79,7 +79,7 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
       body: BucketChange,
       responses: { 200: Bucket },
       errors: ['bucket_not_found'],
-      handler: ({ principal, params, body }) => buckets.change(principal, params.name, body),
+      handler: (call) => buckets.change(call, call.params.name, call.body),
     }),
     defineRoute({
       method: 'DELETE',
@@ -94,10 +94,10 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
       query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
       responses: { 200: Bucket },
       errors: ['bucket_not_found', 'bucket_not_empty'],
-      handler: ({ principal, params, query }) =>
-        query.force === true
-          ? bucketEmptier.remove(principal, params.name)
-          : buckets.removeEmpty(principal, params.name),
+      handler: (call) => {
+        const { name } = call.params;
+        return call.query.force === true ? bucketEmptier.remove(call, name) : buckets.removeEmpty(call, name);
+      },
     }),
   ];
 }

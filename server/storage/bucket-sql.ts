@@ -15,15 +15,7 @@ export interface BucketRow {
   readonly total_bytes: number;
 }
 
-/** How a commit changes what a bucket holds. */
-export interface BucketDelta {
-  /** Live objects and their bytes. */
-  readonly objects: number;
-  readonly bytes: number;
-  /** Versions with bytes, live ones included. */
-  readonly versions: number;
-  readonly totalBytes: number;
-}
+export type BucketSettings = Pick<BucketRow, 'versioning' | 'encryption'>;
 
 const COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
   object_count, size_bytes, version_count, total_bytes`;
@@ -70,12 +62,12 @@ export class BucketSql {
     };
   }
 
-  /** Null leaves a setting as it is. */
-  update(id: number, settings: { versioning: number | null; encryption: number | null }): Statement {
+  /** Refuses unless both settings are still `before`. */
+  update(id: number, before: BucketSettings, after: BucketSettings): Statement {
     return {
-      sql: `UPDATE buckets SET versioning = coalesce(?, versioning), encryption = coalesce(?, encryption)
-            WHERE id = ?`,
-      params: [settings.versioning, settings.encryption, id],
+      sql: `UPDATE buckets SET versioning = ?, encryption = ?
+            WHERE id = ? AND versioning = ? AND encryption = ?`,
+      params: [after.versioning, after.encryption, id, before.versioning, before.encryption],
       expectChanges: 1,
     };
   }
@@ -83,27 +75,5 @@ export class BucketSql {
   /** Refuses (foreign key) while any object row is left. */
   delete(id: number): Statement {
     return { sql: 'DELETE FROM buckets WHERE id = ?', params: [id], expectChanges: 1 };
-  }
-
-  /** Refuses when the bucket is gone. The account's counter moves in the same commit. */
-  count(bucket: Pick<BucketRow, 'id' | 'account_id'>, delta: BucketDelta): Statement[] {
-    const statements: Statement[] = [
-      {
-        sql: `UPDATE buckets SET object_count = object_count + ?, size_bytes = size_bytes + ?,
-              version_count = version_count + ?, total_bytes = total_bytes + ? WHERE id = ?`,
-        params: [delta.objects, delta.bytes, delta.versions, delta.totalBytes, bucket.id],
-        expectChanges: 1,
-        sums: [0, 1, 2, 3],
-      },
-    ];
-    if (delta.totalBytes !== 0) {
-      statements.push({
-        sql: 'UPDATE accounts SET storage_bytes = storage_bytes + ? WHERE id = ?',
-        params: [delta.totalBytes, bucket.account_id],
-        expectChanges: 1,
-        sums: [0],
-      });
-    }
-    return statements;
   }
 }

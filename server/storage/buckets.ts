@@ -1,6 +1,6 @@
 /** Buckets: made, found, changed and removed by their owner. */
-import type { Principal } from '../calls/principal.ts';
-import { CommitRejected, type Metadata, type Statement } from '../metadata/metadata.ts';
+import type { Call, Principal } from '../calls/principal.ts';
+import type { Changes } from '../metadata/change.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BucketRow, BucketSql } from './bucket-sql.ts';
@@ -11,11 +11,10 @@ import type { StorageBilling } from './storage-billing.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 const LIST_STEP = 1000;
-/** Others that were faster, before we give up. */
-const QUOTA_TRIES = 50;
+const EMPTY = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
 
 export interface BucketsDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly store: BucketSql;
   readonly clock: Clock;
   readonly billing: Pick<StorageBilling, 'assertCredit' | 'bucketCreated' | 'bucketDeleted'>;
@@ -31,14 +30,11 @@ export class Buckets {
   }
 
   /** Throws `invalid_bucket_name`, `bucket_exists`, `insufficient_credits`, `quota_exceeded`. */
-  async create(
-    principal: Principal,
-    input: NewBucket,
-    receipt: (answer: Bucket) => readonly Statement[] = () => [],
-  ): Promise<Bucket> {
+  async create(call: Call, input: NewBucket): Promise<Bucket> {
+    const { principal } = call;
     assertBucketName(input.name);
     if (principal.bucketLimits !== null) throw limitedKey();
-    const { metadata, store, billing } = this.#deps;
+    const { changes, store, billing, clock } = this.#deps;
     await billing.assertCredit(principal.accountId);
     const row = {
       account_id: principal.accountId,
@@ -46,23 +42,13 @@ export class Buckets {
       region: input.region ?? DEFAULT_REGION,
       versioning: Number(input.versioning ?? false),
       encryption: Number(input.encryption ?? false),
-      created_at: this.#deps.clock.now(),
+      created_at: clock.now(),
     };
-    const empty = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
-    const bucket = present({ ...row, ...empty });
-    for (let tries = 1; ; tries++) {
-      const billed = await billing.bucketCreated({ ...row, id: { rowIdOf: 0 } });
-      try {
-        await metadata.commit([store.insert(row), ...billed, ...receipt(bucket)]);
-        return bucket;
-      } catch (error) {
-        if (!(error instanceof CommitRejected)) throw error;
-        if (error.index === 0) {
-          throw new AppError('bucket_exists', `You already have a bucket named ${input.name}`);
-        }
-        if (error.index > billed.length || tries === QUOTA_TRIES) throw error;
-      }
-    }
+    return changes.run(call, async (change) => {
+      const id = change.add(store.insert(row), () => bucketExists(input.name));
+      change.addAll(await billing.bucketCreated({ ...row, id }), 'retry');
+      return present({ ...row, ...EMPTY });
+    });
   }
 
   /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
@@ -94,20 +80,16 @@ export class Buckets {
   }
 
   /** Settings count for what is uploaded from now on; what is stored stays as it is. */
-  async change(principal: Principal, name: string, change: BucketChange): Promise<Bucket> {
-    if (principal.bucketLimits !== null) throw limitedKey();
-    const { metadata, store } = this.#deps;
-    const row = await this.find(principal, name);
-    const setting = (wanted: boolean | undefined) => (wanted === undefined ? null : Number(wanted));
-    const settings = { versioning: setting(change.versioning), encryption: setting(change.encryption) };
-    try {
-      await metadata.commit([store.update(row.id, settings)]);
-    } catch (error) {
-      if (error instanceof CommitRejected) throw notFound(name);
-      throw error;
-    }
-    // What others changed at the same time is in the answer too.
-    return this.describe(principal, name);
+  async change(call: Call, name: string, wanted: BucketChange): Promise<Bucket> {
+    if (call.principal.bucketLimits !== null) throw limitedKey();
+    const { changes, store } = this.#deps;
+    return changes.run(call, async (change) => {
+      const row = await this.find(call.principal, name);
+      const { versioning = row.versioning === 1, encryption = row.encryption === 1 } = wanted;
+      const after = { ...row, versioning: Number(versioning), encryption: Number(encryption) };
+      change.add(store.update(row.id, row, after), 'retry');
+      return present(after);
+    });
   }
 
   /** Runs `work` while nothing more is stored in the bucket: who tries hears that it is gone. */
@@ -126,24 +108,17 @@ export class Buckets {
   }
 
   /** Throws `bucket_not_empty` while anything is in it, versions and markers included. */
-  async removeEmpty(principal: Principal, name: string): Promise<Bucket> {
-    if (principal.bucketLimits !== null) throw limitedKey();
-    const row = await this.find(principal, name);
-    try {
-      const { metadata, store, billing } = this.#deps;
-      await metadata.commit([store.delete(row.id), ...billing.bucketDeleted(row)]);
-    } catch (error) {
-      if (!(error instanceof CommitRejected)) throw error;
-      if (error.reason === 'expectation') throw notFound(name);
-      throw new AppError(
-        'bucket_not_empty',
-        `The bucket ${name} still holds objects, old versions or delete markers`,
-        {
-          hint: 'Delete them first, or repeat the call with ?force=true to delete everything in it',
-        },
+  async removeEmpty(call: Call, name: string): Promise<Bucket> {
+    if (call.principal.bucketLimits !== null) throw limitedKey();
+    const { changes, store, billing } = this.#deps;
+    return changes.run(call, async (change) => {
+      const row = await this.find(call.principal, name);
+      change.add(store.delete(row.id), (reason) =>
+        reason === 'expectation' ? notFound(name) : notEmpty(name),
       );
-    }
-    return present(row);
+      change.addAll(billing.bucketDeleted(row), 'retry');
+      return present(row);
+    });
   }
 }
 
@@ -164,6 +139,18 @@ class ListedBucket {
 
 function notFound(name: string): AppError {
   return new AppError('bucket_not_found', `You have no bucket named ${name}`);
+}
+
+function bucketExists(name: string): AppError {
+  return new AppError('bucket_exists', `You already have a bucket named ${name}`);
+}
+
+function notEmpty(name: string): AppError {
+  return new AppError(
+    'bucket_not_empty',
+    `The bucket ${name} still holds objects, old versions or delete markers`,
+    { hint: 'Delete them first, or repeat the call with ?force=true to delete everything in it' },
+  );
 }
 
 function mayEnter({ bucketLimits }: Principal, bucket: string): boolean {

@@ -1,9 +1,9 @@
 /** The bytes of objects: found for whoever may read them, verified, sent in ranges. */
 import { mayTouch, type Principal } from '../calls/principal.ts';
+import type { WriteBehind } from '../metadata/write-behind.ts';
+import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import type { AccessTimes } from './access-times.ts';
 import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';
-import type { Egress } from './egress.ts';
 import type { HotContents } from './hot-contents.ts';
 import type { ContentRow, ObjectSql } from './object-sql.ts';
 import { notFound } from './objects.ts';
@@ -12,9 +12,12 @@ import { openInline } from './upload.ts';
 export interface ContentsDeps {
   readonly store: ObjectSql;
   readonly blobs: BlobStore;
-  readonly accessTimes: AccessTimes;
+  readonly clock: Clock;
+  /** By row id of a version, when it was last downloaded, ms. */
+  readonly accessTimes: WriteBehind<number, number>;
+  /** By row id of a bucket, bytes that were sent of it. What a crash forgets is in the owner's favour. */
+  readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
-  readonly egress: Egress;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
 }
 
@@ -105,12 +108,12 @@ export class Contents {
 
   /** Remembers that so many of its bytes went to someone. */
   countSent(content: Content, bytes: number): void {
-    this.#deps.egress.sent(content.row.bucket_id, bytes);
+    this.#deps.egress.note(content.row.bucket_id, bytes);
   }
 
   /** Remembers that this version was downloaded. */
   touch(content: Content): void {
-    this.#deps.accessTimes.touch(content.row.id);
+    this.#deps.accessTimes.note(content.row.id, this.#deps.clock.now());
   }
 }
 

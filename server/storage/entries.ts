@@ -1,6 +1,6 @@
 /** Rows as listings show them, and versions as an upload is answered. */
+import type { WriteBehind } from '../metadata/write-behind.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
-import type { AccessTimes } from './access-times.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { formatSize } from './format-size.ts';
 import type { EntryRow, ObjectRow, VersionRow } from './object-sql.ts';
@@ -8,7 +8,11 @@ import type { ObjectEntry, Uploaded } from './schema.ts';
 import type { ReceivedBytes } from './upload.ts';
 
 /** One entry; with `versions`, the members that tell versions apart. */
-export function presentEntry(row: EntryRow, accessTimes: AccessTimes, versions: boolean): ObjectEntry {
+export function presentEntry(
+  row: EntryRow,
+  accessTimes: WriteBehind<number, number>,
+  versions: boolean,
+): ObjectEntry {
   const entry: ObjectEntry = {
     id: row.object_id,
     name: row.name,

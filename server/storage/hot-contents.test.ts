@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import type { Content } from './contents.ts';
 import { HotContents } from './hot-contents.ts';
@@ -31,7 +32,7 @@ function keep(hot: HotContents, objectId: string, bytes = 100): Content {
 
 async function newBucket(settings: { versioning?: boolean; encryption?: boolean } = {}): Promise<string> {
   const name = `hot-${++versioned}`;
-  await house.buckets.create(owner, { name, ...settings }, () => []);
+  await house.buckets.create(by(owner), { name, ...settings });
   return name;
 }
 
@@ -143,12 +144,12 @@ for (const versioning of [false, true]) {
     const bucket = await newBucket({ versioning });
     const { object_id, version_id } = await put(bucket, 'before');
     assert.equal(textOf(await find(object_id)), 'before');
-    await house.objects.remove(owner, object_id);
+    await house.objects.remove(by(owner), object_id);
     await assert.rejects(find(object_id), gone);
     const again = await put(bucket, 'after');
     assert.equal(textOf(await find(again.object_id)), 'after');
     if (!versioning) return;
-    await house.objects.remove(owner, object_id, again.version_id);
+    await house.objects.remove(by(owner), object_id, again.version_id);
     await assert.rejects(find(object_id), gone);
     assert.equal(textOf(await house.contents.find(owner, object_id, version_id)), 'before');
   });

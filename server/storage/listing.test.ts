@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
 import { type ErrorCode, isAppError } from '../platform/errors.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import type { ListingQuery } from './listing.ts';
 import type { ObjectEntry } from './schema.ts';
@@ -17,13 +18,13 @@ let owner: Principal;
 before(async () => {
   house = await openStorageHouse();
   owner = await house.newPrincipal('owner');
-  await house.buckets.create(owner, { name: BUCKET, versioning: true });
+  await house.buckets.create(by(owner), { name: BUCKET, versioning: true });
   for (const [at, name] of NAMES.entries()) {
     for (let i = 0; i <= at % 3; i++) await house.put(owner, BUCKET, { name, bytes: Buffer.alloc(at + i) });
   }
   // Behind a marker: seen with versions only.
   const { object_id } = await house.put(owner, BUCKET, { name: 'gone', bytes: Buffer.alloc(1) });
-  await house.objects.remove(owner, object_id);
+  await house.objects.remove(by(owner), object_id);
 });
 after(() => house.close());
 
@@ -97,10 +98,10 @@ test('pages of any sizes, with any prefix, add up to the whole list', async () =
 
 test('a cursor goes on after its entry though that is deleted, and shows what is new behind it', async () => {
   const name = 'moving';
-  await house.buckets.create(owner, { name });
+  await house.buckets.create(by(owner), { name });
   for (const key of ['a', 'b', 'c']) await house.put(owner, name, { name: key, bytes: Buffer.alloc(1) });
   const first = await house.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2 });
-  await house.objects.remove(owner, first.entries[1]?.id ?? '');
+  await house.objects.remove(by(owner), first.entries[1]?.id ?? '');
   await house.put(owner, name, { name: 'bb', bytes: Buffer.alloc(1) });
   const cursor = first.next ?? '';
   const second = await house.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2, cursor });
@@ -130,7 +131,7 @@ test('what is no cursor is refused', async () => {
 
 test('a forged cursor shows nothing of another bucket, account or prefix', async () => {
   const stranger = await house.newPrincipal('stranger');
-  await house.buckets.create(stranger, { name: 'theirs' });
+  await house.buckets.create(by(stranger), { name: 'theirs' });
   const secret = await house.put(stranger, 'theirs', { name: 'secret', bytes: Buffer.from('x') });
   const foreign = await house.store.findById(secret.object_id);
   const own = (await house.store.target((await house.buckets.find(owner, BUCKET)).id, 'b'))?.object;
@@ -162,7 +163,7 @@ test('a limited key lists below its prefix only', async () => {
 
 test('a stream goes on over many reads of the database', async () => {
   const name = 'long-list';
-  await house.buckets.create(owner, { name });
+  await house.buckets.create(by(owner), { name });
   const keys = Array.from({ length: 2001 }, (_, i) => `k${String(i).padStart(5, '0')}`);
   await Promise.all(keys.map((key) => house.put(owner, name, { name: key, bytes: Buffer.alloc(1) })));
   const texts = await Array.fromAsync(house.listing.stream(owner, name, NOT_VERSIONED));

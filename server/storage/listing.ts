@@ -1,7 +1,7 @@
 /** Listings of a bucket: by pages with a cursor, or all of it as a stream at constant memory. */
 import type { Principal } from '../calls/principal.ts';
+import type { WriteBehind } from '../metadata/write-behind.ts';
 import { AppError } from '../platform/errors.ts';
-import type { AccessTimes } from './access-times.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import { presentEntry } from './entries.ts';
@@ -11,7 +11,7 @@ import type { ObjectEntry } from './schema.ts';
 export interface ListingDeps {
   readonly store: ObjectSql;
   readonly buckets: Buckets;
-  readonly accessTimes: AccessTimes;
+  readonly accessTimes: WriteBehind<number, number>;
 }
 
 export interface ListingQuery {

@@ -1,6 +1,6 @@
 /** The record of one object with its versions. */
 import type { Principal } from '../calls/principal.ts';
-import type { AccessTimes } from './access-times.ts';
+import type { WriteBehind } from '../metadata/write-behind.ts';
 import { presentEntry } from './entries.ts';
 import type { ObjectSql } from './object-sql.ts';
 import { notFound, type Objects } from './objects.ts';
@@ -20,9 +20,9 @@ export interface VersionPage {
 }
 
 export class ObjectInspector {
-  readonly #deps: { objects: Objects; store: ObjectSql; accessTimes: AccessTimes };
+  readonly #deps: { objects: Objects; store: ObjectSql; accessTimes: WriteBehind<number, number> };
 
-  constructor(deps: { objects: Objects; store: ObjectSql; accessTimes: AccessTimes }) {
+  constructor(deps: { objects: Objects; store: ObjectSql; accessTimes: WriteBehind<number, number> }) {
     this.#deps = deps;
   }
 

@@ -114,8 +114,7 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
         'quota_exceeded',
         'write_conflict',
       ],
-      handler: ({ principal, params, body, receipt }) =>
-        objects.restore(principal, { objectId: params.id, versionId: body.version_id }, receipt),
+      handler: (call) => objects.restore(call, { objectId: call.params.id, versionId: call.body.version_id }),
     }),
     defineRoute({
       method: 'GET',
@@ -149,7 +148,7 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       query: Type.Object({ version_id: Type.Optional(Type.String()) }),
       responses: { 200: Deleted },
       errors: ['object_not_found', 'version_not_found', 'write_conflict'],
-      handler: ({ principal, params, query }) => objects.remove(principal, params.id, query.version_id),
+      handler: (call) => objects.remove(call, call.params.id, call.query.version_id),
     }),
   ];
 }

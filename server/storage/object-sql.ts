@@ -86,7 +86,8 @@ export interface NewVersion {
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
   v.metadata, v.created_at, v.last_accessed`;
 const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
-const IS_LATEST = '(v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id)) AS is_latest';
+const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
+  AS is_latest`;
 const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
   b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum, bl.wrapped_key`;
 const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
@@ -297,8 +298,8 @@ export class ObjectSql {
   /** Points an object at another version; refuses unless it still points at `from`. */
   setCurrent(object: number | RowIdOf, from: number | null, to: number | RowIdOf | null): Statement {
     return {
-      sql: 'UPDATE objects SET current = ? WHERE id = ? AND current IS ?',
-      params: [to, object, from],
+      sql: 'UPDATE objects SET current = ? WHERE id = ? AND coalesce(current, 0) = ?',
+      params: [to, object, from ?? 0],
       expectChanges: 1,
     };
   }

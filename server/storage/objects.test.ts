@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
+import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse, TEST_GRACE_MS } from '../testing/storage-house.ts';
 import type { ObjectEntry, Uploaded } from './schema.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
@@ -69,10 +71,12 @@ async function remove(model: Model, { name }: Step): Promise<void> {
   const object = model.objects.get(name);
   const id = object?.id ?? 'obj-00000000000000000000000000';
   if (!object || !isLive(object.versions)) {
-    await assert.rejects(house.objects.remove(owner, id), (error) => isAppError(error, 'object_not_found'));
+    await assert.rejects(house.objects.remove(by(owner), id), (error) =>
+      isAppError(error, 'object_not_found'),
+    );
     return;
   }
-  const answer = await house.objects.remove(owner, id);
+  const answer = await house.objects.remove(by(owner), id);
   if (!model.versioning) drop(model, object.versions.pop() as ModelVersion);
   const marks = model.versioning || object.versions.length > 0;
   assert.equal(answer.is_delete_marker, marks);
@@ -86,7 +90,7 @@ async function removeVersion(model: Model, { name, pick = 0 }: Step): Promise<vo
   const version = object?.versions[pick];
   if (!object) return;
   const id = version?.id ?? 'ver-00000000000000000000000000';
-  const removal = house.objects.remove(owner, object.id, id);
+  const removal = house.objects.remove(by(owner), object.id, id);
   if (!version) {
     await assert.rejects(removal, (error) => isAppError(error, 'version_not_found'));
     return;
@@ -102,7 +106,7 @@ async function restore(model: Model, { name, pick = 0 }: Step): Promise<void> {
   const version = object?.versions[pick];
   if (!object) return;
   const versionId = version?.id ?? 'ver-00000000000000000000000000';
-  const restoring = house.objects.restore(owner, { objectId: object.id, versionId }, () => []);
+  const restoring = house.objects.restore(by(owner), { objectId: object.id, versionId });
   if (!version || version.size === null) {
     await assert.rejects(restoring, (error) => isAppError(error, 'version_not_found'));
     return;
@@ -120,7 +124,7 @@ async function restore(model: Model, { name, pick = 0 }: Step): Promise<void> {
 
 async function toggle(model: Model): Promise<void> {
   model.versioning = !model.versioning;
-  await house.buckets.change(owner, model.bucket, { versioning: model.versioning });
+  await house.buckets.change(by(owner), model.bucket, { versioning: model.versioning });
 }
 
 const STEPS: Readonly<Record<string, (model: Model, step: Step) => Promise<void>>> = {
@@ -199,7 +203,7 @@ test('whatever is put, deleted and switched, listings, counters and blobs are wh
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.boolean(), async (steps, versioning) => {
       const model: Model = { bucket: `bucket-${runs++}`, versioning, objects: new Map(), garbage: 0 };
-      await house.buckets.create(owner, { name: model.bucket, versioning });
+      await house.buckets.create(by(owner), { name: model.bucket, versioning });
       for (const each of steps) {
         await STEPS[each.kind]?.(model, each);
         await assertListings(model);
@@ -214,7 +218,7 @@ test('whatever is put, deleted and switched, listings, counters and blobs are wh
 
 test('every acknowledged version of 32 uploads at once is there once, the last on top', async () => {
   const bucket = 'many-at-once';
-  await house.buckets.create(owner, { name: bucket, versioning: true });
+  await house.buckets.create(by(owner), { name: bucket, versioning: true });
   const keys = ['k1', 'k2'];
   const uploads = await Promise.all(
     Array.from({ length: 32 }, (_, i) =>
@@ -233,20 +237,20 @@ test('every acknowledged version of 32 uploads at once is there once, the last o
 });
 
 test('an upload into a bucket that was deleted meanwhile stores nothing', async () => {
-  await house.buckets.create(owner, { name: 'short-lived' });
+  await house.buckets.create(by(owner), { name: 'short-lived' });
   const { bucket, upload } = await house.objects.beginUpload(owner, 'short-lived');
   await upload.write(Buffer.from('x'));
   const received = await upload.finish();
-  await house.buckets.removeEmpty(owner, 'short-lived');
-  await house.buckets.create(owner, { name: 'short-lived' });
+  await house.buckets.removeEmpty(by(owner), 'short-lived');
+  await house.buckets.create(by(owner), { name: 'short-lived' });
   const naming = { name: 'x', mimeType: 'text/plain', metadata: null };
-  const publishing = house.objects.publish({ bucket, received, naming });
+  const publishing = house.objects.publish(UNASKED, { bucket, received, naming });
   await assert.rejects(publishing, (error) => isAppError(error, 'bucket_not_found'));
   assert.deepEqual(await list('short-lived', true), []);
 });
 
 test("another account's object is as good as none, and a key's limits hold", async () => {
-  await house.buckets.create(owner, { name: 'private' });
+  await house.buckets.create(by(owner), { name: 'private' });
   const { object_id: id, version_id: version }: Uploaded = await house.put(owner, 'private', {
     name: 'docs/a',
     bytes: Buffer.from('x'),
@@ -255,8 +259,8 @@ test("another account's object is as good as none, and a key's limits hold", asy
   const limited = { ...owner, bucketLimits: [{ bucket: 'private', prefix: 'pictures/' }] };
   for (const principal of [stranger, limited]) {
     for (const attempt of [
-      () => house.objects.remove(principal, id),
-      () => house.objects.remove(principal, id, version),
+      () => house.objects.remove(by(principal), id),
+      () => house.objects.remove(by(principal), id, version),
       () => house.objectInspector.describe(principal, id, { limit: 1 }),
       () => house.contents.find(principal, id),
       () => house.contents.find(principal, id, version),
@@ -266,7 +270,7 @@ test("another account's object is as good as none, and a key's limits hold", asy
     }
   }
   const { bucket, upload } = await house.objects.beginUpload(limited, 'private');
-  await upload.abort();
+  await upload.end();
   const check = (named: string) => () => house.objects.assertMayWrite(limited, bucket, named);
   assert.doesNotThrow(check('pictures/x'));
   assert.throws(check('docs/a'), (error) => isAppError(error, 'scope_required'));

@@ -3,14 +3,14 @@
  * change is one commit that also moves the counters; work on the same name is done in turn, and each
  * commit states what it expects to find, so that nothing is lost if that ever were not enough.
  */
-import { mayTouch, type Principal } from '../calls/principal.ts';
-import { CommitRejected, type Metadata, type RowIdOf, type Statement } from '../metadata/metadata.ts';
+import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
+import { type Change, type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import type { BlobStore } from './blobs.ts';
-import type { BucketDelta, BucketRow, BucketSql } from './bucket-sql.ts';
+import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import { present, presentUpload } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
@@ -21,9 +21,8 @@ import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
 
 export interface ObjectsDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly store: ObjectSql;
-  readonly bucketSql: BucketSql;
   readonly buckets: Buckets;
   readonly blobs: BlobStore;
   readonly clock: Clock;
@@ -49,11 +48,18 @@ export interface Publication {
   readonly bucket: BucketRow;
   readonly received: ReceivedBytes;
   readonly naming: Naming;
-  /** Joins the commit. */
-  readonly receipt?: (answer: Uploaded) => readonly Statement[];
 }
 
-const ATTEMPTS = 5;
+/** How a change moves what a bucket holds. */
+interface BucketDelta {
+  /** Live objects and their bytes. */
+  readonly objects: number;
+  readonly bytes: number;
+  /** Versions with bytes, live ones included. */
+  readonly versions: number;
+  readonly totalBytes: number;
+}
+
 /** So many versions of one name go in one commit: more would keep other commits waiting. */
 const REMOVED_AT_ONCE = 64;
 
@@ -88,54 +94,44 @@ export class Objects {
   }
 
   /** Makes received bytes the current version of a name. The answer is durable when this resolves. */
-  publish({ bucket, received, naming, receipt = () => [] }: Publication): Promise<Uploaded> {
-    return this.#inTurn(bucket.id, naming.name, async () => {
-      const { store, clock, buckets } = this.#deps;
+  publish(call: Recorder, { bucket, received, naming }: Publication): Promise<Uploaded> {
+    const { store, clock, buckets } = this.#deps;
+    return this.#inTurn(call, { bucketId: bucket.id, name: naming.name }, async (change) => {
       buckets.assertNotDeleting(bucket);
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
       const { object, previous } = target;
       const version = { versionId: newId('ver', clock), createdAt: clock.now(), ...naming, received };
       const objectId = object?.object_id ?? newId('obj', clock);
-      const answer = presentUpload(bucket, objectId, version);
       const replaced = target.versioning ? undefined : previous;
-      await this.#commit(objectId, [
-        ...this.#addVersion(object ?? { objectId, bucketId: bucket.id, name: naming.name }, version),
-        ...(replaced ? this.#dropVersion(replaced) : []),
-        ...(await this.#count(bucket, {
-          objects: previous ? 0 : 1,
-          bytes: received.sizeBytes - (previous?.size_bytes ?? 0),
-          versions: replaced ? 0 : 1,
-          totalBytes: received.sizeBytes - (replaced?.size_bytes ?? 0),
-        })),
-        ...receipt(answer),
-      ]);
-      return answer;
+      change.after(received.keep);
+      this.#forgetAfter(change, objectId);
+      this.#addVersion(change, object ?? { objectId, bucketId: bucket.id, name: naming.name }, version);
+      if (replaced) this.#dropVersion(change, replaced);
+      await this.#count(change, bucket, {
+        objects: previous ? 0 : 1,
+        bytes: received.sizeBytes - (previous?.size_bytes ?? 0),
+        versions: replaced ? 0 : 1,
+        totalBytes: received.sizeBytes - (replaced?.size_bytes ?? 0),
+      });
+      return presentUpload(bucket, objectId, version);
     });
   }
 
   #addVersion(
+    change: Change,
     object: Pick<ObjectRow, 'id' | 'current'> | { objectId: string; bucketId: number; name: string },
     version: Naming & { versionId: string; createdAt: number; received: ReceivedBytes },
-  ): Statement[] {
+  ): void {
     const { store } = this.#deps;
-    const statements: Statement[] = [];
-    const add = (statement: Statement): RowIdOf => ({ rowIdOf: statements.push(statement) - 1 });
-    const blob = add(store.insertBlob(version.received.blob));
+    const { received } = version;
+    const blob = change.add(store.insertBlob(received.blob), 'retry');
     const exists = 'id' in object;
-    const objectRow = exists ? object.id : add(store.insertObject(object));
-    const versionRow = add(
-      store.insertVersion({
-        ...version,
-        object: objectRow,
-        blob,
-        sizeBytes: version.received.sizeBytes,
-        etag: version.received.md5,
-        storageClass: 'STANDARD',
-      }),
-    );
-    add(store.setCurrent(objectRow, exists ? object.current : null, versionRow));
-    return statements;
+    const objectRow = exists ? object.id : change.add(store.insertObject(object), 'retry');
+    const { sizeBytes, md5: etag } = received;
+    const row = { ...version, object: objectRow, blob, sizeBytes, etag, storageClass: 'STANDARD' };
+    const versionRow = change.add(store.insertVersion(row), 'retry');
+    change.add(store.setCurrent(objectRow, exists ? object.current : null, versionRow), 'retry');
   }
 
   /**
@@ -143,14 +139,13 @@ export class Objects {
    * that is current stays as it is. Throws `object_not_found`, `version_not_found`, and as an upload.
    */
   async restore(
-    principal: Principal,
-    choice: { readonly objectId: string; readonly versionId: string },
-    receipt: (answer: Uploaded) => readonly Statement[],
+    call: Call,
+    { objectId, versionId }: { readonly objectId: string; readonly versionId: string },
   ): Promise<Uploaded> {
+    const { principal } = call;
     const { store, buckets, billing, clock } = this.#deps;
-    const { objectId, versionId } = choice;
     const found = await this.findFor(principal, objectId);
-    return this.#inTurn(found.bucket_id, found.name, async () => {
+    return this.#inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
       const object = await this.findFor(principal, objectId);
       const bucket = await buckets.find(principal, object.bucket);
       buckets.assertNotDeleting(bucket);
@@ -163,9 +158,9 @@ export class Objects {
       const previous = (await store.target(bucket.id, object.name))?.previous;
       const replaced = bucket.versioning === 1 ? undefined : previous;
       const version = { ...old, version_id: newId('ver', clock), created_at: clock.now() };
-      const answer = present(bucket, object, version);
-      await this.#commit(objectId, [
-        store.shareBlob(old.blob),
+      this.#forgetAfter(change, objectId);
+      change.add(store.shareBlob(old.blob), 'retry');
+      const versionRow = change.add(
         store.insertVersion({
           versionId: version.version_id,
           object: object.id,
@@ -177,25 +172,25 @@ export class Objects {
           metadata: old.metadata,
           createdAt: version.created_at,
         }),
-        store.setCurrent(object.id, object.current, { rowIdOf: 1 }),
-        ...(replaced ? this.#dropVersion(replaced) : []),
-        ...(await this.#count(bucket, {
-          objects: previous ? 0 : 1,
-          bytes: old.size_bytes - (previous?.size_bytes ?? 0),
-          versions: replaced ? 0 : 1,
-          totalBytes: old.size_bytes - (replaced?.size_bytes ?? 0),
-        })),
-        ...receipt(answer),
-      ]);
-      return answer;
+        'retry',
+      );
+      change.add(store.setCurrent(object.id, object.current, versionRow), 'retry');
+      if (replaced) this.#dropVersion(change, replaced);
+      await this.#count(change, bucket, {
+        objects: previous ? 0 : 1,
+        bytes: old.size_bytes - (previous?.size_bytes ?? 0),
+        versions: replaced ? 0 : 1,
+        totalBytes: old.size_bytes - (replaced?.size_bytes ?? 0),
+      });
+      return present(bucket, object, version);
     });
   }
 
-  #dropVersion(version: Pick<VersionRow, 'id' | 'blob'>): Statement[] {
+  #dropVersion(change: Change, version: Pick<VersionRow, 'id' | 'blob'>): void {
     const { store, clock, garbageGraceMs } = this.#deps;
-    const release =
-      version.blob === null ? [] : store.releaseBlob(version.blob, clock.now() + garbageGraceMs);
-    return [store.deleteVersion(version.id), ...release];
+    change.add(store.deleteVersion(version.id), 'retry');
+    if (version.blob === null) return;
+    change.addAll(store.releaseBlob(version.blob, clock.now() + garbageGraceMs), 'retry');
   }
 
   /**
@@ -203,37 +198,39 @@ export class Objects {
    * (if older versions remain from versioned times, they stay behind a marker). With one: that version or
    * marker goes for good. Throws `object_not_found`, `version_not_found`.
    */
-  async remove(principal: Principal, objectId: string, versionId?: string): Promise<Deleted> {
+  async remove(call: Call, objectId: string, versionId?: string): Promise<Deleted> {
+    const { principal } = call;
     const found = await this.findFor(principal, objectId);
-    return this.#inTurn(found.bucket_id, found.name, async () => {
+    return this.#inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
       const object = await this.findFor(principal, objectId);
       const bucket = await this.#deps.buckets.find(principal, object.bucket);
-      if (versionId !== undefined) return this.#removeVersion(bucket, object, versionId);
+      this.#forgetAfter(change, objectId);
+      if (versionId !== undefined) return this.#removeVersion(change, { bucket, object, versionId });
       if (object.current === null) throw notFound(objectId);
-      return this.#removeCurrent(bucket, object, object.current);
+      return this.#removeCurrent(change, { bucket, object, current: object.current });
     });
   }
 
-  async #removeCurrent(bucket: BucketRow, object: ObjectRow, current: number): Promise<Deleted> {
+  async #removeCurrent(
+    change: Change,
+    { bucket, object, current }: { bucket: BucketRow; object: ObjectRow; current: number },
+  ): Promise<Deleted> {
     const { store } = this.#deps;
     const version = await this.#versionOf(current, object.object_id);
     const older = await store.newestVersion(object.id, current);
     const keeps = bucket.versioning === 1;
     const marker = keeps || older !== undefined;
-    const delta: BucketDelta = {
+    const markerId = newId('ver', this.#deps.clock);
+    change.add(store.setCurrent(object.id, current, null), 'retry');
+    if (marker) change.add(store.insertVersion(this.#marker(object.id, markerId)), 'retry');
+    if (!keeps) this.#dropVersion(change, version);
+    if (!marker) change.add(store.deleteObject(object.id), 'retry');
+    await this.#count(change, bucket, {
       objects: -1,
       bytes: -version.size_bytes,
       versions: keeps ? 0 : -1,
       totalBytes: keeps ? 0 : -version.size_bytes,
-    };
-    const markerId = newId('ver', this.#deps.clock);
-    await this.#commit(object.object_id, [
-      store.setCurrent(object.id, current, null),
-      ...(marker ? [store.insertVersion(this.#marker(object.id, markerId))] : []),
-      ...(keeps ? [] : this.#dropVersion(version)),
-      ...(marker ? [] : [store.deleteObject(object.id)]),
-      ...(await this.#count(bucket, delta)),
-    ]);
+    });
     return {
       id: object.object_id,
       deleted: true,
@@ -255,7 +252,10 @@ export class Objects {
     return { versionId, object, createdAt, ...nothing };
   }
 
-  async #removeVersion(bucket: BucketRow, object: ObjectRow, versionId: string): Promise<Deleted> {
+  async #removeVersion(
+    change: Change,
+    { bucket, object, versionId }: { bucket: BucketRow; object: ObjectRow; versionId: string },
+  ): Promise<Deleted> {
     const { store } = this.#deps;
     const version = await store.versionById(object.id, versionId);
     if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
@@ -264,18 +264,17 @@ export class Objects {
     const current = rest === undefined || rest.blob === null ? null : rest.id;
     const before = object.current === null ? undefined : await store.version(object.current);
     const after = current === null ? undefined : await store.version(current);
-    const bytes = version.blob === null ? 0 : -version.size_bytes;
-    await this.#commit(object.object_id, [
-      ...(current === object.current ? [] : [store.setCurrent(object.id, object.current, current)]),
-      ...this.#dropVersion(version),
-      ...(rest ? [] : [store.deleteObject(object.id)]),
-      ...(await this.#count(bucket, {
-        objects: Number(after !== undefined) - Number(before !== undefined),
-        bytes: (after?.size_bytes ?? 0) - (before?.size_bytes ?? 0),
-        versions: version.blob === null ? 0 : -1,
-        totalBytes: bytes,
-      })),
-    ]);
+    if (current !== object.current) {
+      change.add(store.setCurrent(object.id, object.current, current), 'retry');
+    }
+    this.#dropVersion(change, version);
+    if (!rest) change.add(store.deleteObject(object.id), 'retry');
+    await this.#count(change, bucket, {
+      objects: Number(after !== undefined) - Number(before !== undefined),
+      bytes: (after?.size_bytes ?? 0) - (before?.size_bytes ?? 0),
+      versions: version.blob === null ? 0 : -1,
+      totalBytes: version.blob === null ? 0 : -version.size_bytes,
+    });
     return { id: object.object_id, deleted: true, version_id: versionId, is_delete_marker: false };
   }
 
@@ -286,32 +285,45 @@ export class Objects {
   async removeOldest(principal: Principal, objectId: string): Promise<void> {
     const { store, buckets } = this.#deps;
     const found = await this.findFor(principal, objectId);
-    await this.#inTurn(found.bucket_id, found.name, async () => {
+    await this.#inTurn(UNASKED, { bucketId: found.bucket_id, name: found.name }, async (change) => {
       const object = await this.findFor(principal, objectId);
       const bucket = await buckets.find(principal, object.bucket);
       const oldest = await store.oldestVersions(object.id, REMOVED_AT_ONCE + 1);
       const removed = oldest.slice(0, REMOVED_AT_ONCE);
       // The newest of all: it goes with the object.
       const live = removed.find(({ id }) => id === object.current);
-      const totalBytes = -removed.reduce((sum, version) => sum + version.size_bytes, 0);
-      await this.#commit(objectId, [
-        ...(live ? [store.setCurrent(object.id, live.id, null)] : []),
-        ...removed.flatMap((version) => this.#dropVersion(version)),
-        ...(removed.length === oldest.length ? [store.deleteObject(object.id)] : []),
-        ...(await this.#count(bucket, {
-          objects: live ? -1 : 0,
-          bytes: -(live?.size_bytes ?? 0),
-          versions: -removed.filter(({ blob }) => blob !== null).length,
-          totalBytes,
-        })),
-      ]);
+      this.#forgetAfter(change, objectId);
+      if (live) change.add(store.setCurrent(object.id, live.id, null), 'retry');
+      for (const version of removed) this.#dropVersion(change, version);
+      if (removed.length === oldest.length) change.add(store.deleteObject(object.id), 'retry');
+      await this.#count(change, bucket, {
+        objects: live ? -1 : 0,
+        bytes: -(live?.size_bytes ?? 0),
+        versions: -removed.filter(({ blob }) => blob !== null).length,
+        totalBytes: -removed.reduce((sum, version) => sum + version.size_bytes, 0),
+      });
     });
   }
 
   /** The counters of bucket and account, and what is charged for them. */
-  async #count(bucket: BucketRow, delta: BucketDelta): Promise<Statement[]> {
-    const { bucketSql, billing } = this.#deps;
-    return [...bucketSql.count(bucket, delta), ...(await billing.bytesKept(bucket, delta.totalBytes))];
+  async #count(change: Change, bucket: BucketRow, delta: BucketDelta): Promise<void> {
+    const { id, account_id } = bucket;
+    const { objects, bytes, versions, totalBytes } = delta;
+    const add = {
+      object_count: objects,
+      size_bytes: bytes,
+      version_count: versions,
+      total_bytes: totalBytes,
+    };
+    change.increment({ table: 'buckets', id, add }, 'retry');
+    if (totalBytes === 0) return;
+    change.increment({ table: 'accounts', id: account_id, add: { storage_bytes: totalBytes } }, 'retry');
+    change.addAll(await this.#deps.billing.bytesKept(bucket, totalBytes), 'retry');
+  }
+
+  /** What memory holds of the object is no longer sure then. */
+  #forgetAfter(change: Change, objectId: string): void {
+    change.after(() => this.#deps.hot.forget(objectId));
   }
 
   async #versionOf(id: number, objectId: string): Promise<VersionRow> {
@@ -333,28 +345,13 @@ export class Objects {
     return object;
   }
 
-  /** Whatever comes of it, what memory holds of the object is no longer sure. */
-  async #commit(objectId: string, statements: readonly Statement[]): Promise<void> {
-    try {
-      await this.#deps.metadata.commit(statements);
-    } finally {
-      this.#deps.hot.forget(objectId);
-    }
-  }
-
-  /** Tries again when another writer was faster: the next attempt sees what it did. */
-  #inTurn<T>(bucketId: number, name: string, work: () => Promise<T>): Promise<T> {
-    return this.#locks.run(`${bucketId}/${name}`, async () => {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await work();
-        } catch (error) {
-          if (!(error instanceof CommitRejected)) throw error;
-          if (attempt === ATTEMPTS)
-            throw new AppError('write_conflict', `${name} is being changed by others`, { cause: error });
-        }
-      }
-    });
+  /** Builds anew when another writer was faster: the next try sees what it did. */
+  #inTurn<T>(
+    recorder: Recorder,
+    { bucketId, name }: { readonly bucketId: number; readonly name: string },
+    build: (change: Change) => Promise<T>,
+  ): Promise<T> {
+    return this.#locks.run(`${bucketId}/${name}`, () => this.#deps.changes.run(recorder, build));
   }
 }
 

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
 
@@ -14,8 +15,8 @@ let owner: Principal;
 beforeEach(async () => {
   house = await openStorageHouse();
   owner = await house.newPrincipal('owner');
-  await house.buckets.create(owner, { name: 'plain' });
-  await house.buckets.create(owner, { name: 'sealed', encryption: true });
+  await house.buckets.create(by(owner), { name: 'plain' });
+  await house.buckets.create(by(owner), { name: 'sealed', encryption: true });
 });
 afterEach(() => house.close());
 
@@ -73,7 +74,7 @@ test('a flipped bit, a shorter file, a missing one and a damaged row are named, 
   assert.equal(house.alarms.list()[0]?.code, 'damaged_objects');
   for (const { object_id } of [flipped, sealed]) flip(await pathOf(object_id), 70_000);
   await shift(-1);
-  await house.objects.remove(owner, short.object_id);
+  await house.objects.remove(by(owner), short.object_id);
   await scrubber.run(FAST);
   assert.deepEqual(await scrubber.damage(), []);
   assert.deepEqual(house.alarms.list(), []);

@@ -3,8 +3,8 @@
  * Progress survives a restart. What is damaged is marked, named in the status, and never sent.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Changes } from '../metadata/change.ts';
 import type { JobRuns } from '../metadata/job-runs.ts';
-import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
@@ -13,7 +13,7 @@ import type { BlobStore } from './blobs.ts';
 import { openInline } from './upload.ts';
 
 export interface ScrubberDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly store: BlobSql;
   readonly blobs: BlobStore;
   readonly runs: JobRuns;
@@ -136,11 +136,11 @@ export class Scrubber {
 
   /** True when the blob is sound, or was deleted meanwhile. Keeps its mark right. */
   async #check(blob: BlobRow): Promise<boolean> {
-    const { metadata, store, clock } = this.#deps;
+    const { changes, store, clock } = this.#deps;
     const sound = await this.#verify(blob);
     if (!sound && !(await store.stillNamed(blob.id))) return true;
     if (sound !== (blob.damaged_at === null)) {
-      await metadata.commit([store.setDamaged(blob.id, sound ? null : clock.now())]);
+      await changes.store([store.setDamaged(blob.id, sound ? null : clock.now())]);
     }
     return sound;
   }

@@ -3,6 +3,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { systemClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse, TEST_GRACE_MS } from '../testing/storage-house.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
 
@@ -13,7 +14,7 @@ let owner: Principal;
 before(async () => {
   house = await openStorageHouse();
   owner = await house.newPrincipal('owner');
-  await house.buckets.create(owner, { name: BUCKET });
+  await house.buckets.create(by(owner), { name: BUCKET });
 });
 beforeEach(() => {
   // Files carry the real time, so the clock starts there.
@@ -37,7 +38,7 @@ test('a deleted blob keeps its file through the grace, and no longer', async () 
   const sweeper = house.openSweeper();
   const { object_id } = await put('a');
   const file = await fileOf(object_id);
-  await house.objects.remove(owner, object_id);
+  await house.objects.remove(by(owner), object_id);
   house.clock.advance(TEST_GRACE_MS - 1);
   assert.equal(await sweeper.sweepGarbage(), 0);
   assert.ok((await files()).has(file));
@@ -51,7 +52,7 @@ test('a deleted blob keeps its file through the grace, and no longer', async () 
 
 test('more than one page of garbage goes in one sweep', async () => {
   const uploads = await Promise.all(Array.from({ length: 210 }, (_, i) => put(`many/${i}`)));
-  await Promise.all(uploads.map(({ object_id }) => house.objects.remove(owner, object_id)));
+  await Promise.all(uploads.map(({ object_id }) => house.objects.remove(by(owner), object_id)));
   house.clock.advance(TEST_GRACE_MS);
   assert.equal(await house.openSweeper().sweepGarbage(), 210);
 });
@@ -59,7 +60,7 @@ test('more than one page of garbage goes in one sweep', async () => {
 test('garbage that is named again stays, and does not hold up the rest', async () => {
   const [kept, dropped] = [await put('kept'), await put('dropped')];
   const file = await fileOf(kept.object_id);
-  for (const { object_id } of [kept, dropped]) await house.objects.remove(owner, object_id);
+  for (const { object_id } of [kept, dropped]) await house.objects.remove(by(owner), object_id);
   await house.metadata.commit([
     { sql: 'UPDATE blobs SET refs = 1 WHERE name = ?', params: [file], expectChanges: 1 },
   ]);
@@ -102,14 +103,14 @@ test('deleted but not yet swept: the walk for orphans leaves the file to its own
   const { object_id } = await put('waiting');
   const file = await fileOf(object_id);
   house.clock.advance(TEST_GRACE_MS + 60_000);
-  await house.objects.remove(owner, object_id);
+  await house.objects.remove(by(owner), object_id);
   await house.openSweeper().sweepOrphans();
   assert.ok((await files()).has(file));
 });
 
 test('a stopped sweeper removes nothing more', async () => {
   const { object_id } = await put('late');
-  await house.objects.remove(owner, object_id);
+  await house.objects.remove(by(owner), object_id);
   house.clock.advance(TEST_GRACE_MS);
   const sweeper = house.openSweeper();
   sweeper.stop();

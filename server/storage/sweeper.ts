@@ -3,13 +3,13 @@
  * and orphans, files without a row, which an upload leaves when the process dies before its commit.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CommitRejected, type Metadata } from '../metadata/metadata.ts';
+import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { BlobSql } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
 
 export interface SweeperDeps {
-  readonly metadata: Metadata;
+  readonly changes: Changes;
   readonly store: BlobSql;
   readonly blobs: BlobStore;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export class Sweeper {
    * never a row without bytes.
    */
   async sweepGarbage(): Promise<number> {
-    const { metadata, store, blobs, clock, isHeld } = this.#deps;
+    const { changes, store, blobs, clock, isHeld } = this.#deps;
     let removed = 0;
     for (;;) {
       if (await isHeld()) return removed;
@@ -51,12 +51,7 @@ export class Sweeper {
       if (due.length === 0 || this.#stopped) return removed;
       const before = removed;
       for (const { blob, name } of due) {
-        try {
-          await metadata.commit(store.deleteGarbage(blob));
-        } catch (error) {
-          if (error instanceof CommitRejected) continue;
-          throw error;
-        }
+        if (!(await changes.store(store.deleteGarbage(blob), 'skip'))) continue;
         await blobs.remove(name);
         removed++;
       }

@@ -2,7 +2,6 @@
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { unknownFields } from '../http/unknown-members.ts';
-import { AppError } from '../platform/errors.ts';
 import type { Objects } from './objects.ts';
 import { BucketPath, Uploaded, UploadForm } from './schema.ts';
 import { readNaming } from './upload-fields.ts';
@@ -33,7 +32,7 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
         'read_only',
         'write_conflict',
       ],
-      handler: (input) => receive(objects, input),
+      handler: (call) => receive(objects, call),
     }),
   ];
 }
@@ -41,10 +40,9 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
 type UploadInput = RouteInput<{ name: string }, unknown, unknown>;
 
 /** Stores the file part of the request, or nothing at all. */
-async function receive(objects: Objects, input: UploadInput): Promise<Uploaded> {
-  const { principal, params, request, receipt, identify } = input;
+async function receive(objects: Objects, call: UploadInput): Promise<Uploaded> {
+  const { principal, params, request, identify } = call;
   const { bucket, upload } = await objects.beginUpload(principal, params.name);
-  let publishing = false;
   try {
     const form = await readForm(request.raw, upload);
     unknownFields(request, form.fields.keys(), UploadForm);
@@ -52,18 +50,8 @@ async function receive(objects: Objects, input: UploadInput): Promise<Uploaded> 
     objects.assertMayWrite(principal, bucket, naming.name);
     const received = await upload.finish();
     identify([naming, received.sizeBytes, received.md5]);
-    publishing = true;
-    return await objects.publish({ bucket, received, naming, receipt });
-  } catch (error) {
-    // After a commit whose outcome is unknown the sweeper decides, by what the database says.
-    if (!publishing || storedNothing(error)) await upload.abort();
-    throw error;
+    return await objects.publish(call, { bucket, received, naming });
   } finally {
-    upload.release();
+    await upload.end();
   }
-}
-
-/** True when publish() has refused. A commit that failed with the disk may be stored all the same. */
-function storedNothing(error: unknown): boolean {
-  return error instanceof AppError && error.code !== 'read_only';
 }

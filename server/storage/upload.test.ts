@@ -111,7 +111,7 @@ test('too many bytes are refused when they come, whatever the size of the pieces
       const upload = open({ maxBytes });
       const tooLarge = (error: unknown) => isAppError(error, 'payload_too_large');
       await assert.rejects(receive(upload, randomSecret(maxBytes + 1), stepBytes), tooLarge);
-      await upload.abort();
+      await upload.end();
     }
   }
 });
@@ -123,11 +123,23 @@ test('an aborted upload leaves nothing behind, at any stage', async () => {
       const upload = open();
       if (size > 0) await upload.write(randomSecret(size));
       if (finishes) await upload.finish();
-      await upload.abort();
-      await upload.abort();
+      await upload.end();
+      await upload.end();
     }
   }
   assert.deepEqual(await storedNames(), before);
+});
+
+test('an upload that a row may name stays', async () => {
+  const before = await storedNames();
+  const upload = open();
+  const { blob, keep } = await receive(upload, randomSecret(INLINE_MAX_BYTES + 1), 4096);
+  keep();
+  await upload.end();
+  assert.deepEqual(
+    (await storedNames()).filter((name) => !before.includes(name)),
+    [blob.name],
+  );
 });
 
 test('an upload aborted while its file is being made leaves nothing behind and no name held', async () => {
@@ -141,7 +153,7 @@ test('an upload aborted while its file is being made leaves nothing behind and n
   };
   const upload = open({ blobs: { create } });
   const writing = upload.write(randomSecret(500_000));
-  const aborting = upload.abort();
+  const aborting = upload.end();
   made.resolve();
   await Promise.all([writing, aborting]);
   assert.equal(house.blobs.isBeingWritten(writers[0]?.name ?? 'none'), false);

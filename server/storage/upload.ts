@@ -29,6 +29,8 @@ export interface ReceivedBytes {
   /** Of the plaintext, hex. */
   readonly md5: string;
   readonly blob: NewBlob;
+  /** To be called when a row may name the blob: end() then leaves it. */
+  readonly keep: () => void;
 }
 
 export class Upload {
@@ -38,6 +40,7 @@ export class Upload {
   #sizeBytes = 0;
   #opening: Promise<BlobWriter> | undefined;
   #writer: BlobWriter | undefined;
+  #isKept = false;
 
   constructor(deps: UploadDeps) {
     this.#deps = deps;
@@ -71,7 +74,8 @@ export class Upload {
     if (!this.#writer) return this.#finishInline();
     const { name, sizeBytes, md5 } = await this.#writer.finish();
     const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
-    return { sizeBytes, md5, blob: { name, sizeBytes, data: null, checksum: null, wrappedKey } };
+    const blob = { name, sizeBytes, data: null, checksum: null, wrappedKey };
+    return { sizeBytes, md5, blob, keep: () => this.#keep() };
   }
 
   // At most 16 KiB: hashing here costs less than handing it to a thread.
@@ -82,7 +86,7 @@ export class Upload {
     const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
     const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
     const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), wrappedKey };
-    return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob };
+    return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob, keep: () => this.#keep() };
   }
 
   #assertRoom(bytes: number): void {
@@ -95,17 +99,19 @@ export class Upload {
     }
   }
 
-  /** To be called when publish() is over, however it ended. */
-  release(): void {
-    this.#writer?.release();
+  #keep(): void {
+    this.#isKept = true;
   }
 
-  /** Removes what was received. Not after a commit that may have named the blob. */
-  async abort(): Promise<void> {
+  /** To be called at the end, however it ended: removes what was received, unless keep() was called. */
+  async end(): Promise<void> {
     this.#head = [];
-    // The client may be gone while its file is still being made.
-    const writer = await this.#opening?.catch(() => undefined);
-    await writer?.abort();
+    if (!this.#isKept) {
+      // The client may be gone while its file is still being made.
+      const writer = await this.#opening?.catch(() => undefined);
+      await writer?.abort();
+    }
+    this.#writer?.release();
   }
 }
 

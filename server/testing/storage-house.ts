@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import { buildBilling } from '../build/billing.ts';
+import { writtenLater } from '../build/domains.ts';
 import type { Principal } from '../calls/principal.ts';
 import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { UNASKED } from '../metadata/change.ts';
@@ -10,14 +11,12 @@ import { JobRuns } from '../metadata/job-runs.ts';
 import { JobRunsStore } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
-import { AccessTimes } from '../storage/access-times.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
 import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
 import { Contents } from '../storage/contents.ts';
-import { Egress } from '../storage/egress.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Listing } from '../storage/listing.ts';
 import { ObjectInspector } from '../storage/object-inspector.ts';
@@ -60,7 +59,7 @@ function keyWrapping() {
 /** Opens all of it. The one setting that moves is `room.freeBytes`: how much the disk is said to take. */
 export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const house = await openAccountHouse();
-  const { metadata, clock, accounts, directory } = house;
+  const { metadata, changes, clock, accounts, directory } = house;
   const alarms = new Alarms(clock);
   const room = {
     freeBytes: Number.POSITIVE_INFINITY,
@@ -73,10 +72,9 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);
   const shared = {
-    metadata,
+    changes,
     clock,
     blobs,
-    bucketSql,
     alarms,
     ...keyWrapping(),
     billing,
@@ -84,9 +82,8 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
-  const accessTimes = new AccessTimes({ ...shared, store });
+  const { accessTimes, egress } = writtenLater({ changes, store, billing });
   const hot = new HotContents();
-  const egress = new Egress(shared);
   const buckets = new Buckets({ ...shared, store: bucketSql });
   const objects = new Objects({ ...shared, store, buckets, hot });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
@@ -156,8 +153,8 @@ async function put(
   const received = await upload.finish();
   const whole = { mimeType: 'text/plain', metadata: null, ...naming };
   try {
-    return await objects.publish({ bucket, received, naming: whole });
+    return await objects.publish(UNASKED, { bucket, received, naming: whole });
   } finally {
-    upload.release();
+    await upload.end();
   }
 }

@@ -1,5 +1,5 @@
 /** SQL of what is on offer: prices, plans, quotas. */
-import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+import type { Awaitable, Increment, Reads, Statement } from '../../metadata/metadata.ts';
 import type { MeterName } from '../metering/meters.ts';
 
 export interface PriceRow {
@@ -214,13 +214,12 @@ export class QuotaStore {
   }
 
   /** Refuses when the account keeps more bytes than that now, what the commit added before it included. */
-  expectStorage(accountId: number, limit: number): Statement {
+  expectStorage(accountId: number, limit: number): Increment {
     return {
       sql: 'UPDATE accounts SET id = id WHERE id = ? AND storage_bytes <= ?',
       params: [accountId, limit],
       expectChanges: 1,
-      // None, and still: it looks at what others sum up.
-      sums: [],
+      amounts: [],
     };
   }
 

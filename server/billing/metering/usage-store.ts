@@ -2,7 +2,7 @@
  * SQL of metering: lines that are open, hours that were rated, the clock they are measured by, and credits
  * held for runs.
  */
-import type { Awaitable, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
+import type { Awaitable, Increment, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { endOfTick } from '../../platform/tick.ts';
 import type { MeterName } from './meters.ts';
 import type { Anchor } from './steady-clock.ts';
@@ -156,13 +156,13 @@ export class UsageStore {
   }
 
   /** From `now` (steady, ticks) on, `delta` more is used at a time. Refuses when there is no such line. */
-  change({ meter, resourceId }: UsedLine, delta: number, now: number): Statement {
+  change({ meter, resourceId }: UsedLine, delta: number, now: number): Increment {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
               level_since = ?, level = level + ? WHERE meter = ? AND resource_id = ?`,
       params: [now, now, now, delta, meter, resourceId],
       expectChanges: 1,
-      sums: [3],
+      amounts: [3],
     };
   }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
-import type { Statement } from '../../metadata/metadata.ts';
+import type { Increment, Statement } from '../../metadata/metadata.ts';
 import { randomFrom } from '../../testing/random.ts';
 import { type BatchMessage, packBatch, SqlNumbers } from './batch.ts';
 import { type BatchOutcome, BatchRunner } from './batch-runner.ts';
@@ -16,17 +16,17 @@ const item = (name: string, bytes: number): Statement => ({
   params: [name, bytes, Buffer.alloc(bytes, name)],
 });
 const tag: Statement = { sql: 'INSERT INTO tags (item) VALUES (?)', params: [{ rowIdOf: 0 }] };
-const count = (box: string, bytes: number): Statement => ({
+const count = (box: string, bytes: number): Increment => ({
   sql: 'UPDATE boxes SET items = items + ?, bytes = bytes + ? WHERE name = ?',
   params: [1, bytes, box],
   expectChanges: 1,
-  sums: [0, 1],
+  amounts: [0, 1],
 });
-const demand = (box: string): Statement => ({
+const demand = (box: string): Increment => ({
   sql: `UPDATE boxes SET name = name WHERE name = ? AND bytes <= ${LIMIT}`,
   params: [box],
   expectChanges: 1,
-  sums: [],
+  amounts: [],
 });
 const add = (name: string, box: string, bytes: number) => [
   item(name, bytes),
@@ -74,7 +74,7 @@ test('only neighbours of one form are one group', () => {
   assert.equal(tokens([add('x', 'a', 1), add('y', 'b', 1)]), 1, 'another row is counted');
   assert.equal(tokens([add('x', 'a', 1), [item('y', 1)], add('z', 'a', 1)]), 1, 'another list');
   assert.equal(tokens([[count('a', 1)], [{ ...count('a', 1), expectChanges: 2 }]]), 1);
-  assert.equal(tokens([[count('a', 1)], [{ ...count('a', 1), sums: [1] }]]), 1);
+  assert.equal(tokens([[count('a', 1)], [{ ...count('a', 1), amounts: [1] }]]), 1);
   assert.equal(tokens([[count('a', 1)], [count('a', 0.5)]]), 1, 'no whole number');
 });
 
@@ -93,7 +93,7 @@ test('a group that is refused stores nothing, and isolated only what the rule al
   assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 100 });
 });
 
-test('sums beyond 2^53 are exact', () => {
+test('amounts beyond 2^53 are exact', () => {
   const { store, all } = makeHouse();
   store([[count('a', Number.MAX_SAFE_INTEGER)], [count('a', 2)], [count('a', -Number.MAX_SAFE_INTEGER)]]);
   assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 2 });

@@ -4,7 +4,7 @@
  * the same form have in common is said once, and all bytes go into one buffer that is handed over without
  * a copy.
  */
-import type { SqlValue, Statement } from '../../metadata/metadata.ts';
+import { type Increment, isIncrement, type SqlValue, type Statement } from '../../metadata/metadata.ts';
 
 /**
  * Groups of commits, one behind the other. A group: number of commits, number of statements of each; per
@@ -135,9 +135,9 @@ function areAlike(one: Commit, other: Commit): boolean {
 function isSameForm(a: Statement, b: Statement): boolean {
   if (a.sql !== b.sql || a.expectChanges !== b.expectChanges || a.params.length !== b.params.length)
     return false;
-  if (a.sums === undefined || b.sums === undefined) return a.sums === b.sums;
+  if (!isIncrement(a) || !isIncrement(b)) return isIncrement(a) === isIncrement(b);
   return a.params.every((param, i) => {
-    const [isAmount, isAmountToo] = [a.sums?.includes(i), b.sums?.includes(i)];
+    const [isAmount, isAmountToo] = [a.amounts.includes(i), b.amounts.includes(i)];
     if (!isAmount || !isAmountToo) return isAmount === isAmountToo && param === b.params[i];
     return Number.isSafeInteger(param) && Number.isSafeInteger(b.params[i]);
   });
@@ -151,7 +151,7 @@ interface Packing {
 
 function packGroup(packing: Packing, group: readonly Commit[]): void {
   const first = group[0] as Commit;
-  const isShared = ({ sums }: Statement) => group.length > 1 && sums !== undefined;
+  const isShared = (statement: Statement) => group.length > 1 && isIncrement(statement);
   const { tokens, numbers } = packing;
   tokens.push(group.length, first.length);
   for (const statement of first) {
@@ -162,14 +162,14 @@ function packGroup(packing: Packing, group: readonly Commit[]): void {
     for (const statement of commit) if (!isShared(statement)) packParams(packing, statement.params);
   }
   for (const [index, statement] of first.entries()) {
-    if (isShared(statement)) packParams(packing, summedParams(statement, group, index));
+    if (isShared(statement)) packParams(packing, summedParams(statement as Increment, group, index));
   }
 }
 
 /** The params of statement `index`, with the amounts of the whole group. */
-function summedParams({ params, sums }: Statement, group: readonly Commit[], index: number): SqlValue[] {
+function summedParams({ params, amounts }: Increment, group: readonly Commit[], index: number): SqlValue[] {
   const added = [...params] as SqlValue[];
-  for (const i of sums ?? []) {
+  for (const i of amounts) {
     added[i] = group.reduce((sum, commit) => sum + BigInt(commit[index]?.params[i] as number), 0n);
   }
   return added;

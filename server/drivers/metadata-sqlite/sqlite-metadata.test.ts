@@ -210,7 +210,7 @@ test('what adds up is stored for all commits of a turn, also when one of them is
     sql: 'UPDATE blobs SET size_bytes = size_bytes + ? WHERE checksum = 4711',
     params: [amount],
     expectChanges: 1,
-    sums: [0],
+    amounts: [0],
   });
   await metadata.commit([{ sql: 'INSERT INTO blobs (size_bytes, checksum) VALUES (0, 4711)', params: [] }]);
   const commits = (names: readonly string[]) =>

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
-import type { Metadata } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
+import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
-import { AccessTimes } from './access-times.ts';
+import { Changes } from './change.ts';
+import type { Metadata } from './metadata.ts';
+import { WriteBehind } from './write-behind.ts';
 
 const BUCKET = 'touched';
 let house: StorageHouse;
@@ -12,7 +14,7 @@ let owner: Principal;
 before(async () => {
   house = await openStorageHouse();
   owner = await house.newPrincipal('owner');
-  await house.buckets.create(owner, { name: BUCKET });
+  await house.buckets.create(by(owner), { name: BUCKET });
 });
 after(() => house.close());
 
@@ -52,7 +54,7 @@ function breakable(): { metadata: Metadata; broken: boolean } {
 test('a download shows in the next listing, before it is written and after', async () => {
   const { id, row } = await put('a');
   assert.equal(await shown('a'), null);
-  house.accessTimes.touch(row);
+  house.accessTimes.note(row, house.clock.now());
   assert.equal(await shown('a'), '2026-01-01 00:00:00');
   assert.equal(
     (await house.objectInspector.describe(owner, id, { limit: 1 })).details.last_accessed,
@@ -67,12 +69,12 @@ test('a download shows in the next listing, before it is written and after', asy
 
 test('while it is written the time still shows, and a later one wins', async () => {
   const { row } = await put('b');
-  house.accessTimes.touch(row);
+  house.accessTimes.note(row, house.clock.now());
   const first = house.clock.now();
   const writing = house.accessTimes.flush();
   assert.equal(house.accessTimes.latest(row), first);
   house.clock.advance(1000);
-  house.accessTimes.touch(row);
+  house.accessTimes.note(row, house.clock.now());
   await writing;
   assert.equal(house.accessTimes.latest(row), first + 1000);
   await house.accessTimes.flush();
@@ -82,8 +84,11 @@ test('while it is written the time still shows, and a later one wins', async () 
 test('what could not be written is kept for the next time', async () => {
   const { row } = await put('c');
   const failing = breakable();
-  const times = new AccessTimes({ metadata: failing.metadata, store: house.store, clock: house.clock });
-  times.touch(row);
+  const times = new WriteBehind<number, number>({
+    changes: new Changes(failing),
+    statementOf: (version, at) => house.store.setLastAccessed(version, at),
+  });
+  times.note(row, house.clock.now());
   failing.broken = true;
   await assert.rejects(times.flush());
   assert.equal(times.latest(row), house.clock.now());
@@ -94,10 +99,29 @@ test('what could not be written is kept for the next time', async () => {
 
 test('more than fit into one commit are all written; a deleted object is no obstacle', async () => {
   const gone = await put('gone');
-  await house.objects.remove(owner, gone.id);
+  await house.objects.remove(by(owner), gone.id);
   const names = Array.from({ length: 1101 }, (_, i) => `many/${i}`);
   const rows = (await Promise.all(names.map(put))).map(({ row }) => row);
-  for (const row of [gone.row, ...rows]) house.accessTimes.touch(row);
+  for (const row of [gone.row, ...rows]) house.accessTimes.note(row, house.clock.now());
   await house.accessTimes.flush();
   for (const row of rows) assert.equal(await stored(row), house.clock.now());
+});
+
+test('amounts are added up, also those that come while a flush fails', async () => {
+  const { row } = await put('sum');
+  const failing = breakable();
+  const sums = new WriteBehind<number, number>({
+    changes: new Changes(failing),
+    statementOf: (version, amount) => house.store.setLastAccessed(version, amount),
+    join: (earlier, later) => earlier + later,
+  });
+  for (const amount of [1, 2]) sums.note(row, amount);
+  failing.broken = true;
+  const flushing = sums.flush();
+  sums.note(row, 4);
+  await assert.rejects(flushing);
+  failing.broken = false;
+  sums.note(row, 8);
+  await sums.flush();
+  assert.equal(await stored(row), 15);
 });
