@@ -2,6 +2,7 @@
  * Files on their way up, whatever page is shown. Three are sent at a time; those that fail stay here with
  * the reason until they are sent again or put away.
  */
+import { CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
 import { isSignedOut, queryClient, sessionEnded } from '../queries.ts';
 
@@ -27,6 +28,8 @@ export interface NewUpload {
 const SENT_AT_ONCE = 3;
 /** How often watchers are told: bytes move faster than one can read. */
 const TOLD_EVERY_MS = 150;
+/** How often what the pages show is read again while files come in. */
+const REFRESHED_EVERY_MS = 2000;
 
 class UploadQueue {
   #items: UploadItem[] = [];
@@ -37,6 +40,10 @@ class UploadQueue {
   readonly #sending = new Map<number, AbortController>();
   readonly #watchers = new Set<() => void>();
   #telling: ReturnType<typeof setTimeout> | undefined;
+  /** No waiting item stands before this place. */
+  #firstWaiting = 0;
+  /** Buckets that files were added to since the pages were refreshed. */
+  readonly #changed = new Set<string>();
 
   /** For useSyncExternalStore. */
   readonly subscribe = (watcher: () => void) => {
@@ -72,6 +79,7 @@ class UploadQueue {
         this.#set(id, { state: 'waiting', sentBytes: 0, error: null });
       }
     }
+    this.#firstWaiting = 0;
     this.#begin();
   }
 
@@ -81,9 +89,9 @@ class UploadQueue {
   }
 
   #begin(): void {
-    for (const item of this.#items) {
-      if (this.#sending.size >= SENT_AT_ONCE) break;
-      if (item.state === 'waiting') void this.#send(item);
+    while (this.#sending.size < SENT_AT_ONCE && this.#firstWaiting < this.#items.length) {
+      const item = this.#items[this.#firstWaiting++];
+      if (item?.state === 'waiting') void this.#send(item);
     }
     this.#tell();
   }
@@ -96,11 +104,12 @@ class UploadQueue {
     try {
       await cloud.objects.upload(bucket, { file, name }, { signal: controller.signal, onProgress });
       this.#set(id, { state: 'done', sentBytes: file.size });
-      void queryClient.invalidateQueries({ queryKey: ['files', bucket] });
-      void queryClient.invalidateQueries({ queryKey: ['buckets'] });
+      this.#refreshLater(bucket);
     } catch (error) {
-      if (!controller.signal.aborted) this.#set(id, { state: 'failed', error });
+      if (controller.signal.aborted) return;
+      this.#set(id, { state: 'failed', error });
       if (isSignedOut(error)) sessionEnded();
+      if (isBusy(error)) setTimeout(() => this.retry([id]), (error.retryAfterSeconds ?? 1) * 1000);
     } finally {
       this.#sending.delete(id);
       this.#begin();
@@ -118,7 +127,21 @@ class UploadQueue {
   #keep(isKept: (item: UploadItem) => boolean): void {
     this.#items = this.#items.filter(isKept);
     this.#places = new Map(this.#items.map(({ id }, place) => [id, place]));
+    this.#firstWaiting = 0;
     this.#tell();
+  }
+
+  #refreshLater(bucket: string): void {
+    this.#changed.add(bucket);
+    if (this.#changed.size > 1) return;
+    setTimeout(
+      () => {
+        for (const name of this.#changed) void queryClient.invalidateQueries({ queryKey: ['files', name] });
+        void queryClient.invalidateQueries({ queryKey: ['buckets'] });
+        this.#changed.clear();
+      },
+      this.#sending.size > 1 ? REFRESHED_EVERY_MS : 0,
+    );
   }
 
   #tell(): void {
@@ -128,6 +151,11 @@ class UploadQueue {
       for (const watcher of this.#watchers) watcher();
     }, TOLD_EVERY_MS);
   }
+}
+
+/** The cloud has too much to do at this moment, and takes it later. */
+function isBusy(error: unknown): error is CloudError {
+  return error instanceof CloudError && (error.status === 429 || error.code === 'overloaded');
 }
 
 export const uploadQueue = new UploadQueue();
