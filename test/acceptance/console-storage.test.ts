@@ -21,6 +21,12 @@ const uploaded = (page: Page, count: number) =>
   page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
 const row = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
+/** The API as the person that is signed in. */
+async function clientOf(page: Page): Promise<Client> {
+  const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
+  return new Client(house.cloud.api, String(key));
+}
+
 test('from the set-up link to a shared file: drop, version, restore, link', { skip }, async () => {
   const page = await house.newPage();
   await page.goto(await makeSetupLink(house.cloud.dataDir));
@@ -107,6 +113,24 @@ test('an upload that fails says why and is sent again, also after leaving the pa
   await page.close();
 });
 
+test('a cancelled upload stores nothing, and 300 files at once all arrive', { skip }, async () => {
+  const page = await house.signedUp('busy', '/storage');
+  const client = await clientOf(page);
+  await page.route('**/upload', () => {});
+  await dropFiles(page, { 'huge.bin': 'x'.repeat(10_000), 'also.bin': 'y' });
+  await page.getByRole('button', { name: 'Cancel huge.bin' }).click();
+  await page.getByText('0 of 1 uploaded').waitFor();
+  await page.getByRole('button', { name: 'Cancel all' }).click();
+  await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
+  await page.unroute('**/upload');
+  const names = Array.from({ length: 300 }, (_, i) => `file-${i}`);
+  await dropFiles(page, Object.fromEntries(names.map((name) => [name, name])));
+  await uploaded(page, 300);
+  const files: { name: string }[] = (await client.call('/api/buckets/uploads/files')).body;
+  assert.deepEqual(files.map(({ name }) => name).sort(), names.toSorted());
+  await page.close();
+});
+
 test('a session that ended leads to the sign-in page and back', { skip }, async () => {
   const page = await house.signedUp('forgetful', '/storage');
   await page.context().clearCookies();
@@ -133,8 +157,7 @@ test('a refusal is shown with its reason, at its field', { skip }, async () => {
 
 test('a folder of 700 objects keeps few rows in the page', { skip }, async () => {
   const page = await house.signedUp('collector', '/storage');
-  const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
-  const client = new Client(house.cloud.api, String(key));
+  const client = await clientOf(page);
   await client.call('/api/buckets', { json: { name: 'many' } });
   const names = Array.from({ length: 700 }, (_, i) => `file-${String(i).padStart(4, '0')}`);
   for (let at = 0; at < names.length; at += 100) {
