@@ -16,7 +16,7 @@ import type { GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
 import { type Accel, kvmUser } from './kvm.ts';
-import { bringUp, launch } from './launch.ts';
+import { letGuestRun, spawnQemu } from './launch.ts';
 import { chooseMachine, type QemuProgram } from './program.ts';
 import { clearGuest, stopRun } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
@@ -78,7 +78,7 @@ export class GuestLauncher {
     });
     const user = record.uid === null ? null : userOf(record.uid, accel);
     const how = { program: program.path, args, folder, workFolder: GUEST, log, user, tap: wires.tap };
-    const identity = await launch(shells, how).catch(async (error) => {
+    const identity = await spawnQemu(shells, how).catch(async (error) => {
       await networks.disconnect(vmId);
       throw failedStart(lastLine(log), error);
     });
@@ -125,7 +125,7 @@ export class GuestLauncher {
     const wasStopping = run.isStopping;
     run.isStopping = true;
     try {
-      const forwards = await bringUp(run, guarded, () => this.#deps.networks.forward(run, network.ports));
+      const forwards = await letGuestRun(run, guarded, () => this.#deps.networks.forward(run, network.ports));
       run.isStopping = wasStopping;
       return forwards;
     } catch (error) {

@@ -38,7 +38,7 @@ const STATS_SECONDS = 5;
  * to do so itself; it gets nothing of our environment, and a session of its own, so that it outlives us, as
  * does the shell that waits for it.
  */
-export async function launch(shells: KeptShells, options: LaunchOptions): Promise<GuestIdentity> {
+export async function spawnQemu(shells: KeptShells, options: LaunchOptions): Promise<GuestIdentity> {
   const { program, args, folder, workFolder, log, user, tap } = options;
   const words = [...(tap === null ? [] : withTap(tap)), ...asUser(user), program, ...args];
   fs.rmSync(join(folder, ENDED), { force: true });
@@ -95,7 +95,7 @@ function killGroup(leader: number): void {
  * set now, and lets the processor run. Resolves with what `connect` did. Throws when the process ends, or is
  * not there after 15 s, and what the two do.
  */
-export async function bringUp<T>(
+export async function letGuestRun<T>(
   run: GuestRun,
   guarded: Promise<void>,
   connect: () => Promise<T>,
