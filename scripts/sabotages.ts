@@ -25,29 +25,30 @@ const lateCommit = (ms: number) => `
       const late = this.#sql.some((sql) => sql.startsWith('INSERT INTO versions'));
       if (this.#database.inTransaction) this.#control.end.run();
       this.#control.begin.run();
-      const outcome = this.#runAll(message) ?? this.#runEach(message);
-      if (late) setTimeout(() => this.#database.inTransaction && this.#control.end.run(), ${ms});
+      const outcome = message.isolated ? this.#runIsolated(message) : this.#runTogether(message);
+      if (outcome === null) this.#control.rollback.run();
+      else if (late) setTimeout(() => this.#database.inTransaction && this.#control.end.run(), ${ms});
       else this.#control.end.run();
       return outcome;`;
 const lateBytes = (ms: number) => `
   const late = plain.slice();
   if (!last) {
-    file.writer.append(late, false);
+    await file.writer.append(late, false);
     return {};
   }
   const durable = Promise.resolve();
   setTimeout(() => {
-    file.writer.append(late, true);
-    void makeDurable(file.name, file.writer);
+    void file.writer.append(late, true).then(() => makeDurable(file.name, file.writer));
   }, ${ms});`;
 
 const COMMIT = `
       this.#control.begin.run();
-      const outcome = this.#runAll(message) ?? this.#runEach(message);
-      this.#control.end.run();
+      const outcome = message.isolated ? this.#runIsolated(message) : this.#runTogether(message);
+      if (outcome === null) this.#control.rollback.run();
+      else this.#control.end.run();
       return outcome;`;
 const LAST_BYTES = `
-  file.writer.append(plain, last);
+  await file.writer.append(plain, last);
   if (!last) return {};
   const durable = makeDurable(file.name, file.writer);`;
 
@@ -227,8 +228,13 @@ export const SABOTAGES: readonly Sabotage[] = [
         find: `
     if (bytes > available) {
       void this.refresh();
-      throw outOfSpace(bytes, available);
+      throw this.#refused();
     }`,
+        replace: '',
+      },
+      {
+        file: 'server/platform/disk-room.ts',
+        find: 'if (bytes > available) throw this.#refused();',
         replace: '',
       },
       {
