@@ -142,6 +142,8 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     // Their shared memory would be bounded by that of all.
     max_parallel_workers_per_gather: 0,
     jit: 'off',
+    // A tenant may turn it on, and its library is not on every host: then it would fail statements.
+    jit_provider: 'none',
     idle_in_transaction_session_timeout: '10min',
     client_connection_check_interval: '10s',
     tcp_keepalives_idle: 60,

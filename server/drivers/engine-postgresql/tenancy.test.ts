@@ -189,6 +189,27 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     await neighbour.end();
   });
 
+  test('just-in-time compilation that a tenant turns on fails nothing', async () => {
+    await client.query('SET jit = on');
+    await client.query('SET jit_above_cost = 0');
+    const { rows } = await client.query(
+      'EXPLAIN (ANALYZE, FORMAT JSON) SELECT sum(g * 2) FROM generate_series(1, 1000) g',
+    );
+    // Where its library is found it would be used.
+    assert.equal(rows[0]?.['QUERY PLAN'][0].JIT, undefined);
+    await client.query('RESET ALL');
+  });
+
+  test('a recursion that does not end dies at the limit of temporary files, or of time', async () => {
+    const wide = "SELECT repeat('x', 8000) AS x UNION ALL SELECT t.x FROM t, generate_series(1, 2)";
+    await refuses(`WITH RECURSIVE t AS (${wide}) SELECT count(*) FROM t`, '53400');
+    const narrow = 'SELECT 1 AS n UNION ALL SELECT n FROM t';
+    const session = await connect(house.engine, own, SECRET);
+    await session.query("SET statement_timeout = '1s'");
+    await refuses(`WITH RECURSIVE t AS (${narrow}) SELECT count(*) FROM t`, '57014', session);
+    await session.end();
+  });
+
   test('temporary files and memory are bounded', async () => {
     await refuses(
       // Wide rows: the limit is reached before the time of a statement is over, also on a busy machine.
