@@ -26,11 +26,12 @@ describe('temporary files of MariaDB', { skip: noMysql }, () => {
   const hasOwn = () =>
     /^cloudlet \/ tmpfs /m.test(readFileSync(`/proc/${house.engine.pid}/mounts`, 'latin1'));
 
-  test('a bomb of a sort and one of a temporary table die, while a neighbour sorts', async (t) => {
+  test('a bomb of a sort, of a temporary table and of a recursion die, while a neighbour sorts', async (t) => {
     if (!hasOwn()) return t.skip('here it is on the disk, which is watched as a whole');
     const bombs = [
       "SELECT COUNT(*) FROM (SELECT DISTINCT CONCAT(seq, REPEAT('x', 8000)) FROM seq_1_to_1000000000) t",
       "SELECT CONCAT(seq, REPEAT('x', 900)) AS a FROM seq_1_to_1000000000 ORDER BY a LIMIT 1 OFFSET 500000000",
+      "WITH RECURSIVE t AS (SELECT REPEAT('z', 8000) AS x UNION ALL SELECT t.x FROM t, seq_1_to_9) SELECT COUNT(*) FROM t",
     ];
     let left = bombs.length;
     const dying = bombs.map(async (statement) => {

@@ -118,10 +118,13 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     const database = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
     await house.engine.provision(database, SECRET);
     const endless = 'SELECT COUNT(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b';
-    const runaways = ['SELECT SLEEP(10000)', endless, 'BEGIN NOT ATOMIC LOOP SET @a = 1; END LOOP; END'];
+    const recursion =
+      'WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT 1 - n FROM t) SELECT COUNT(*) FROM t';
+    const loop = 'BEGIN NOT ATOMIC LOOP SET @a = 1; END LOOP; END';
+    const runaways = ['SELECT SLEEP(10000)', endless, loop, recursion];
     const ended = runaways.map(async (statement) => {
       const session = await connectMysql(house.engine, database, SECRET);
-      await session.query('SET SESSION max_statement_time = 0');
+      await session.query('SET SESSION max_statement_time = 0, max_recursive_iterations = 4294967295');
       await assert.rejects(session.query(statement), statement);
     });
     const neighbour = await connectTo(other.database, other.username);
