@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
 import { nativeHash } from '../drivers/engine-mysql/native-hash.ts';
+import { CERT_FILE, KEY_FILE, type ServerTls } from '../drivers/managed-server/server-tls.ts';
 import { type OperatorServer, operatorServer } from './operator-server.ts';
 
 const PASSWORD = 'of-the-operator';
@@ -20,8 +21,12 @@ export function grantsOf(user: string): string[] {
   ];
 }
 
-/** `more`: words of its settings. */
-export async function operatorMysql(more: readonly string[] = []): Promise<OperatorServer> {
+/** `tls`: it takes connections with TLS alone. */
+export async function operatorMysql({
+  tls = null,
+}: {
+  readonly tls?: ServerTls | null;
+} = {}): Promise<OperatorServer> {
   const programs = await findPrograms(null);
   if (!('server' in programs)) throw new Error(programs.reason);
   const { server: command, share, env, readOnly } = programs;
@@ -53,16 +58,23 @@ export async function operatorMysql(more: readonly string[] = []): Promise<Opera
     stop: 'SIGTERM',
     maker: (home, seen) => {
       mkdirSync(join(home, 'data'), { mode: 0o777 });
+      tls?.place(home, null);
       return { command, args: [...words(seen), '--bootstrap'], env, readOnly, input };
     },
     server: (seen, port) => {
       const place = [`--port=${port}`, '--bind-address=127.0.0.1', '--socket=s', '--skip-name-resolve'];
-      return { command, args: [...words(seen), ...place, ...more], env, readOnly };
+      const files = [`--ssl-cert=${join(seen, CERT_FILE)}`, `--ssl-key=${join(seen, KEY_FILE)}`];
+      const withTls = tls === null ? [] : [...files, '--require-secure-transport=ON'];
+      return { command, args: [...words(seen), ...place, ...withTls], env, readOnly };
     },
     url,
     run: async (port, sql) => {
       const uri = url(port, 'root', PASSWORD);
-      const connection = await createConnection({ uri, connectTimeout: CONNECT_MS });
+      const connection = await createConnection({
+        uri,
+        connectTimeout: CONNECT_MS,
+        ...(tls === null ? {} : { ssl: { ca: String(tls.ca) } }),
+      });
       connection.on('error', () => {});
       return connection
         .query<RowDataPacket[]>(sql)

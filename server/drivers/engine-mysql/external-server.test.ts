@@ -30,7 +30,7 @@ else
       name: 'MySQL',
       setting: SETTING,
       defaultPort: 3306,
-      server: operatorMysql,
+      server: () => operatorMysql(),
       users: (password) =>
         [
           ...['maker', 'chief', 'weak'].map((user) => `CREATE USER ${user}@'%' IDENTIFIED BY '${password}'`),

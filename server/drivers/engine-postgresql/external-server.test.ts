@@ -30,7 +30,7 @@ else
       name: 'PostgreSQL',
       setting: SETTING,
       defaultPort: 5432,
-      server: operatorPostgresql,
+      server: () => operatorPostgresql(),
       users: (password) => [
         `CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD '${password}'`,
         `CREATE ROLE chief LOGIN SUPERUSER PASSWORD '${password}'`,
