@@ -1,6 +1,7 @@
 /** What ⌘K knows of each area: actions that are always there, and resources found by words. */
 import type { NavigateOptions } from '@tanstack/react-router';
 import type { ComponentType, SVGProps } from 'react';
+import { databasesPalette } from '../pages/databases/palette.ts';
 import { machinesPalette } from '../pages/machines/palette.ts';
 import { storagePalette } from '../pages/storage/palette.ts';
 
@@ -21,4 +22,4 @@ export interface PaletteSource {
 }
 
 /** One line for each area. */
-export const PALETTE_SOURCES: readonly PaletteSource[] = [storagePalette, machinesPalette];
+export const PALETTE_SOURCES: readonly PaletteSource[] = [storagePalette, machinesPalette, databasesPalette];

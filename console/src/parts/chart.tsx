@@ -1,5 +1,5 @@
 /** Lines over time. A missing value is a gap; nothing is drawn through it. */
-import { useComputedColorScheme } from '@mantine/core';
+import { Title, useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
@@ -13,6 +13,8 @@ export interface ChartLine {
 }
 
 interface ChartProps {
+  readonly title: string;
+  /** For those who do not see it. */
   readonly label: string;
   /** s since 1970, ascending. */
   readonly times: readonly number[];
@@ -34,7 +36,7 @@ const LOOK = {
   dark: { axis: '#aaa69d', strokes: ['#4fb0a5', '#e2a06a'] },
 } as const;
 
-export function Chart({ label, times, lines, say, max, isBinary }: ChartProps) {
+export function Chart({ title, label, times, lines, say, max, isBinary }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme('light');
   useEffect(() => {
@@ -79,7 +81,14 @@ export function Chart({ label, times, lines, say, max, isBinary }: ChartProps) {
       plot.destroy();
     };
   }, [times, lines, say, max, isBinary, scheme]);
-  return <div ref={place} className={classes.chart} role="img" aria-label={label} />;
+  return (
+    <section>
+      <Title order={2} mb={4}>
+        {title}
+      </Title>
+      <div ref={place} className={classes.chart} role="img" aria-label={label} />
+    </section>
+  );
 }
 
 const scaleEnd = (most: number | null) => (most === null || most <= 0 ? 1 : most * 1.1);

@@ -1,14 +1,21 @@
-/** One line, or a few, to be copied. */
+/** A line of code, or a few, to be copied. */
 import { Group } from '@mantine/core';
 import classes from './code-line.module.css';
 import { CopyIcon } from './copy.tsx';
 
-export function CodeLine({ value, label }: { value: string; label: string }) {
+interface CodeLineProps {
+  readonly value: string;
+  /** What stands there instead, where the value is a secret. */
+  readonly shown?: string;
+  readonly label: string;
+}
+
+export function CodeLine({ value, shown = value, label }: CodeLineProps) {
   return (
-    <Group wrap="nowrap" gap="xs" className={classes.line} align="flex-start">
+    <Group wrap="nowrap" gap="xs" className={classes.line ?? ''} align="flex-start">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard */}
       <pre className={classes.code} tabIndex={0}>
-        {value}
+        {shown}
       </pre>
       <CopyIcon value={value} label={label} />
     </Group>

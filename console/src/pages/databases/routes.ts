@@ -1,10 +1,49 @@
+/** `/databases` lists them, `/databases/new` makes one, `/databases/db-1?tab=query` is one of them. */
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../../shell/base-routes.ts';
+import { DATABASE_TABS, type DatabaseTab } from './tabs.ts';
+
+const SPANS = ['hour', 'day', 'month'] as const;
+
+interface DatabaseSearch {
+  readonly tab?: DatabaseTab;
+  /** Of the charts. */
+  readonly span?: (typeof SPANS)[number];
+  /** The table or collection that is open. */
+  readonly table?: string;
+}
+
+function databaseSearch({ tab, span, table }: Record<string, unknown>): DatabaseSearch {
+  const knownTab = DATABASE_TABS.find((one) => one === tab);
+  const knownSpan = SPANS.find((one) => one === span);
+  return {
+    ...(knownTab === undefined ? {} : { tab: knownTab }),
+    ...(knownSpan === undefined ? {} : { span: knownSpan }),
+    ...(typeof table === 'string' ? { table } : {}),
+  };
+}
+
+interface NewSearch {
+  readonly engine?: string;
+}
 
 export const databaseRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/databases',
     component: lazyRouteComponent(() => import('./databases-page.tsx'), 'DatabasesPage'),
+  }),
+  createRoute({
+    getParentRoute: () => shellRoute,
+    path: '/databases/new',
+    validateSearch: ({ engine }: Record<string, unknown>): NewSearch =>
+      typeof engine === 'string' ? { engine } : {},
+    component: lazyRouteComponent(() => import('./new-database-page.tsx'), 'NewDatabasePage'),
+  }),
+  createRoute({
+    getParentRoute: () => shellRoute,
+    path: '/databases/$database',
+    validateSearch: databaseSearch,
+    component: lazyRouteComponent(() => import('./database-page.tsx'), 'DatabasePage'),
   }),
 ] as const;

@@ -1,11 +1,11 @@
 /** What a machine used over time. */
-import { Group, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import type { Vm, VmMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Chart, type ChartLine } from '../../parts/chart.tsx';
+import { Chart } from '../../parts/chart.tsx';
 import { gauge, onSteps, rate, type Series, SPANS, type Span, spanQuery } from '../../parts/history.ts';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/size.ts';
@@ -60,17 +60,39 @@ function Charts({ history, span, vm }: ChartsProps) {
   const { times } = series;
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
-      <Figure title={words.cpu} times={times} lines={lines.cpu} say={sayPercent} max={100} />
-      <Figure
+      <Chart
+        title={words.cpu}
+        label={words.tableOf(words.cpu)}
+        times={times}
+        lines={lines.cpu}
+        say={sayPercent}
+        max={100}
+      />
+      <Chart
         title={words.memory}
+        label={words.tableOf(words.memory)}
         times={times}
         lines={lines.memory}
         say={sayBytes}
         max={vm.memory_mb * MIB}
         isBinary
       />
-      <Figure title={words.disk} times={times} lines={lines.disk} say={sayRate} isBinary />
-      <Figure title={words.network} times={times} lines={lines.network} say={sayRate} isBinary />
+      <Chart
+        title={words.disk}
+        label={words.tableOf(words.disk)}
+        times={times}
+        lines={lines.disk}
+        say={sayRate}
+        isBinary
+      />
+      <Chart
+        title={words.network}
+        label={words.tableOf(words.network)}
+        times={times}
+        lines={lines.network}
+        say={sayRate}
+        isBinary
+      />
     </SimpleGrid>
   );
 }
@@ -90,24 +112,4 @@ function linesOf(series: Series<VmMetricsEntry>) {
       { label: words.sent, values: rate(series, (entry) => entry.network_tx_bytes) },
     ],
   };
-}
-
-interface FigureProps {
-  readonly title: string;
-  readonly times: readonly number[];
-  readonly lines: readonly ChartLine[];
-  readonly say: (value: number) => string;
-  readonly max?: number;
-  readonly isBinary?: boolean;
-}
-
-function Figure({ title, ...chart }: FigureProps) {
-  return (
-    <section>
-      <Title order={2} mb={4}>
-        {title}
-      </Title>
-      <Chart label={words.tableOf(title)} {...chart} />
-    </section>
-  );
 }

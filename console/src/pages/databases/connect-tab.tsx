@@ -1,0 +1,98 @@
+/** How programs reach a database: its address, and code that connects in the words of the API. */
+
+import { EyeIcon, EyeSlashIcon } from '@heroicons/react/24/outline';
+import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Database, DatabaseConnection, DatabaseCredentials } from '../../../../sdk/index.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
+import { CopyIcon } from '../../parts/copy.tsx';
+import { Facts } from '../../parts/facts.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { text } from '../../texts/text.ts';
+import { credentialsQuery } from './queries.ts';
+
+const words = text.databases.connect;
+const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;
+
+export function ConnectTab({ database }: { database: Database }) {
+  const credentials = useQuery(credentialsQuery(database.database_id));
+  return <Loaded query={credentials}>{(read) => <Connect credentials={read} />}</Loaded>;
+}
+
+function Connect({ credentials: { connection, snippets, ca } }: { credentials: DatabaseCredentials }) {
+  const [isShown, setShown] = useState(false);
+  const [language, setLanguage] = useState<(typeof LANGUAGES)[number]>('node');
+  const shown = (code: string) => (isShown ? code : withoutPassword(code, connection.password));
+  return (
+    <Stack gap="xl">
+      <section>
+        <Group justify="space-between" mb="xs">
+          <Title order={2}>{words.uri}</Title>
+          <Button
+            size="compact-sm"
+            variant="default"
+            leftSection={isShown ? <EyeSlashIcon width={16} /> : <EyeIcon width={16} />}
+            onClick={() => setShown(!isShown)}
+          >
+            {isShown ? words.hide : words.show}
+          </Button>
+        </Group>
+        <CodeLine value={connection.uri} shown={shown(connection.uri)} label={words.copyUri} />
+        <Text size="sm" c="dimmed" mt={6}>
+          {words.uriLead}
+        </Text>
+      </section>
+      <Parts connection={connection} />
+      <section>
+        <Title order={2} mb="xs">
+          {words.code}
+        </Title>
+        <SegmentedControl
+          mb="xs"
+          maw="100%"
+          aria-label={words.language}
+          value={language}
+          data={LANGUAGES.map((value) => ({ value, label: words.languages[value] }))}
+          onChange={setLanguage}
+        />
+        <CodeLine value={snippets[language]} shown={shown(snippets[language])} label={words.copyCode} />
+      </section>
+      {ca !== null && (
+        <section>
+          <Title order={2} mb={4}>
+            {words.ca}
+          </Title>
+          <Text size="sm" c="dimmed" mb="xs">
+            {words.caLead}
+          </Text>
+          <CodeLine value={ca} label={words.copyCa} />
+        </section>
+      )}
+    </Stack>
+  );
+}
+
+/** For the screen; what is copied has it. */
+function withoutPassword(code: string, password: string | undefined): string {
+  return password === undefined || password === '' ? code : code.replaceAll(password, '••••••••');
+}
+
+function Parts({ connection }: { connection: DatabaseConnection }) {
+  const { host, port, database, username, tls } = connection;
+  const copied = [
+    { name: words.host, value: host },
+    { name: words.port, value: String(port) },
+    { name: words.database, value: database },
+    { name: words.user, value: username },
+  ].map(({ name, value }) => ({
+    name,
+    value: (
+      <Group gap={4} wrap="nowrap">
+        <span className="mono">{value}</span>
+        <CopyIcon value={value} label={words.copyValue(name)} />
+      </Group>
+    ),
+  }));
+  return <Facts facts={[...copied, { name: words.tls, value: tls ? words.yes : words.no }]} />;
+}

@@ -1,0 +1,89 @@
+/** One database: how to connect, what is in it, and what can be done with it. */
+import { Alert, Group, Tabs } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import type { Database } from '../../../../sdk/index.ts';
+import { AnchorLink } from '../../parts/links.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { sayBytes } from '../../parts/size.ts';
+import { text } from '../../texts/text.ts';
+import { ConnectTab } from './connect-tab.tsx';
+import { DatabaseState } from './database-state.tsx';
+import { LogTab } from './log-tab.tsx';
+import { ManageTab } from './manage-tab.tsx';
+import { databaseQuery } from './queries.ts';
+import { TablesTab } from './tables-tab.tsx';
+import { DATABASE_TABS, type DatabaseTab } from './tabs.ts';
+
+const words = text.databases;
+const QueryTab = lazy(() => import('./query-tab.tsx').then((made) => ({ default: made.QueryTab })));
+const ChartsTab = lazy(() => import('./charts-tab.tsx').then((made) => ({ default: made.ChartsTab })));
+/** Engines whose servers write a log of each database. */
+const WITH_LOG: readonly Database['engine'][] = ['postgresql', 'mysql'];
+
+export function DatabasePage() {
+  const { database: id } = useParams({ from: '/shell/databases/$database' });
+  const query = useQuery(databaseQuery(id));
+  const database = query.data;
+  return (
+    <Page
+      title={database?.name ?? id}
+      trail={<AnchorLink to="/databases">{words.title}</AnchorLink>}
+      lead={database === undefined ? undefined : leadOf(database)}
+      actions={database === undefined ? undefined : <DatabaseState database={database} />}
+    >
+      <Loaded query={query}>{(read) => <Inside database={read} />}</Loaded>
+    </Page>
+  );
+}
+
+function leadOf({ engine, version, size_bytes, price_per_hour }: Database): string {
+  const name = [words.engines[engine], version].filter((part) => part !== null).join(' ');
+  return `${name} · ${words.priceLine(sayBytes(size_bytes), sayCredits(price_per_hour))}`;
+}
+
+function Inside({ database }: { database: Database }) {
+  const { tab = 'connect' } = useSearch({ from: '/shell/databases/$database' });
+  const navigate = useNavigate({ from: '/databases/$database' });
+  const open = (next: string | null) =>
+    navigate({ search: (before) => ({ ...before, tab: next as DatabaseTab }), replace: true });
+  const shown = DATABASE_TABS.filter((one) => one !== 'log' || WITH_LOG.includes(database.engine));
+  return (
+    <>
+      {database.state_reason !== null && (
+        <Alert color={database.state === 'error' ? 'red' : 'yellow'}>{database.state_reason.message}</Alert>
+      )}
+      <Tabs value={tab} onChange={open} keepMounted={false}>
+        <Tabs.List mb="lg">
+          {shown.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {one === 'tables' && database.engine === 'mongodb' ? words.collections : words.tabs[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Suspense fallback={<Group h={320} aria-busy="true" />}>
+          <Tabs.Panel value="connect">
+            <ConnectTab database={database} />
+          </Tabs.Panel>
+          <Tabs.Panel value="query">
+            <QueryTab database={database} />
+          </Tabs.Panel>
+          <Tabs.Panel value="tables">
+            <TablesTab database={database} />
+          </Tabs.Panel>
+          <Tabs.Panel value="charts">
+            <ChartsTab database={database} />
+          </Tabs.Panel>
+          <Tabs.Panel value="log">
+            <LogTab database={database} />
+          </Tabs.Panel>
+          <Tabs.Panel value="manage">
+            <ManageTab database={database} />
+          </Tabs.Panel>
+        </Suspense>
+      </Tabs>
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+import { Button } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Database } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { showDone, showRefusal } from '../../parts/notices.tsx';
+import { text } from '../../texts/text.ts';
+import { Part } from './part.tsx';
+import { databaseQuery, databasesQuery } from './queries.ts';
+
+const words = text.databases.manage;
+
+/** Deletes it; the message of it has an Undo for as long as a dump is kept. */
+export function DeletePart({ database: { database_id: id, name } }: { database: Database }) {
+  const [isAsked, setAsked] = useState(false);
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const refresh = () => queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey, exact: false });
+  const undo = () =>
+    cloud.databases
+      .undelete(id)
+      .then(() => showDone(text.databases.kept.restored(name)))
+      .catch(showRefusal)
+      .finally(refresh);
+  const remove = useMutation({
+    mutationFn: () => cloud.databases.delete(id),
+    meta: { shown: true },
+    onSuccess: async ({ deletes_at }) => {
+      showDone(words.deleted(name), deletes_at === null ? undefined : undo);
+      await navigate({ to: '/databases' });
+      queryClient.removeQueries({ queryKey: databaseQuery(id).queryKey });
+      await refresh();
+    },
+  });
+  return (
+    <Part
+      title={words.delete}
+      lead={words.deleteLead}
+      action={
+        <Button color="red" variant="outline" onClick={() => setAsked(true)}>
+          {words.deleteSubmit}
+        </Button>
+      }
+    >
+      <Confirm
+        isOpen={isAsked}
+        title={words.deleteAsk(name)}
+        action={words.deleteSubmit}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        {words.deleteAskLead}
+      </Confirm>
+    </Part>
+  );
+}

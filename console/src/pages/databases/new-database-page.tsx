@@ -1,0 +1,154 @@
+/** Engine cards, with why one is not to be had; a name is filled in, so that one click is enough. */
+
+import { Button, Group, NumberInput, Paper, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { DatabaseEngine, NewDatabase } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { type Choice, Choices } from '../../parts/choices.tsx';
+import { AnchorLink } from '../../parts/links.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
+import { fieldError } from '../../parts/refusal.ts';
+import { Refused } from '../../parts/refused.tsx';
+import { sayWhole } from '../../parts/size.ts';
+import { text } from '../../texts/text.ts';
+import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './queries.ts';
+
+const words = text.databases;
+const DEFAULT_LIMIT_MB = 1024;
+const MAX_CREATE_TRIES = 1000;
+
+export function NewDatabasePage() {
+  const engines = useQuery(enginesQuery);
+  return (
+    <Page
+      title={words.create}
+      lead={words.form.lead}
+      trail={<AnchorLink to="/databases">{words.title}</AnchorLink>}
+    >
+      <Loaded query={engines}>{(all) => <Form engines={all} />}</Loaded>
+    </Page>
+  );
+}
+
+/** `app-db`, or with a number when there is one already. */
+function useFreeName(): string {
+  const { data: databases = [] } = useQuery(databasesQuery);
+  const taken = new Set(databases.map(({ name }) => name));
+  let name = 'app-db';
+  for (let number = 2; taken.has(name) && number < MAX_CREATE_TRIES; number++) name = `app-db-${number}`;
+  return name;
+}
+
+function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
+  const { engine: asked } = useSearch({ from: '/shell/databases/new' });
+  const first = engines.find((one) => one.default && one.available) ?? engines.find((one) => one.available);
+  const [chosen, setChosen] = useState<string | undefined>(asked);
+  const engine = engines.find((one) => one.engine === chosen && one.available) ?? first;
+  const [typedName, setName] = useState<string | null>(null);
+  const [limit, setLimit] = useState<number>(DEFAULT_LIMIT_MB);
+  const freeName = useFreeName();
+  const body: NewDatabase = {
+    name: typedName ?? freeName,
+    ...(engine === undefined ? {} : { engine: engine.engine }),
+    ...(limit === DEFAULT_LIMIT_MB ? {} : { size_limit_mb: limit }),
+  };
+  const create = useCreate(body);
+  const nameError = fieldError(create.error, 'name');
+  const limitError = fieldError(create.error, 'size_limit_mb');
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        create.mutate();
+      }}
+    >
+      <Stack gap="xl">
+        <Choices
+          label={words.form.engine}
+          columns={2}
+          value={engine?.engine ?? ''}
+          options={engines.map(engineChoice)}
+          onChange={setChosen}
+        />
+        <SimpleGrid cols={{ base: 1, sm: 2 }}>
+          <TextInput
+            label={words.name}
+            description={words.form.nameRule}
+            value={body.name}
+            error={nameError}
+            required
+            withAsterisk={false}
+            spellCheck={false}
+            onChange={({ currentTarget }) => setName(currentTarget.value)}
+          />
+          <NumberInput
+            label={words.form.sizeLimit}
+            description={words.form.sizeLimitLead(sayWhole(engine?.limits.size_mb ?? DEFAULT_LIMIT_MB))}
+            value={limit}
+            min={1}
+            error={limitError}
+            thousandSeparator=","
+            onChange={(value) => setLimit(Number(value) || DEFAULT_LIMIT_MB)}
+          />
+        </SimpleGrid>
+        {nameError === undefined && limitError === undefined && <Refused error={create.error} />}
+        <Paper withBorder p="md">
+          <Group justify="space-between">
+            <Price engine={engine?.engine} />
+            <Button type="submit" loading={create.isPending} disabled={engine === undefined}>
+              {words.form.submit}
+            </Button>
+          </Group>
+        </Paper>
+        <CallSample call="POST /api/databases" body={body} method="databases.create" args={[body]} />
+      </Stack>
+    </form>
+  );
+}
+
+function useCreate(body: NewDatabase) {
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  return useMutation({
+    mutationFn: () => cloud.databases.create(body),
+    meta: { shown: true },
+    onSuccess: async (database) => {
+      const { database_id: id } = database;
+      queryClient.setQueryData(databaseQuery(id).queryKey, database);
+      await navigate({ to: '/databases/$database', params: { database: id } });
+      await queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey });
+    },
+  });
+}
+
+function engineChoice({ engine, available, version, reason, fix }: DatabaseEngine): Choice {
+  const { form } = words;
+  const about = [form.engineLeads[engine], version === null ? null : form.version(version), reason];
+  const missing = [form.unavailable, reason, fix === null ? null : form.fix(fix)];
+  return {
+    value: engine,
+    title: words.engines[engine],
+    isDisabled: !available,
+    notes: (available ? about : missing).filter((note) => note !== null),
+  };
+}
+
+function Price({ engine }: { engine: string | undefined }) {
+  const { data: prices = [] } = useQuery(pricesQuery);
+  const ofDatabases = prices.filter(({ meter }) => meter === 'database.storage');
+  const price =
+    ofDatabases.find((one) => one.engine === engine) ?? ofDatabases.find((one) => one.engine === null);
+  if (price === undefined) return <span />;
+  return (
+    <div>
+      <Text size="sm" c="dimmed">
+        {words.price}
+      </Text>
+      <Text fw={600}>{words.perGigabyte(sayCredits(price.price), price.unit)}</Text>
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+/** What the database pages read. Keys begin with `databases`. */
+import { queryOptions } from '@tanstack/react-query';
+import type { Database } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+
+/** ms between reads while something is under way; at rest nothing is read. */
+const WATCH_MS = 2000;
+
+const isMoving = ({ state }: Database) => state === 'creating' || state === 'deleting';
+
+export const databasesQuery = queryOptions({
+  queryKey: ['databases'],
+  queryFn: () => cloud.databases.list().all(),
+  refetchInterval: ({ state }) => (state.data?.some(isMoving) ? WATCH_MS : false),
+});
+
+export const keptDatabasesQuery = queryOptions({
+  queryKey: ['databases', 'kept'],
+  queryFn: () => cloud.databases.list({ deleted: true }).all(),
+});
+
+export const databaseQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['databases', id],
+    queryFn: () => cloud.databases.get(id),
+    refetchInterval: ({ state }) => (state.data !== undefined && isMoving(state.data) ? WATCH_MS : false),
+  });
+
+export const credentialsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['databases', id, 'credentials'],
+    queryFn: () => cloud.databases.credentials(id),
+    // A password is not kept longer than it is shown.
+    gcTime: 0,
+  });
+
+export const tablesQuery = (id: string) =>
+  queryOptions({ queryKey: ['databases', id, 'tables'], queryFn: () => cloud.databases.tables(id) });
+
+export const logQuery = (id: string) =>
+  queryOptions({ queryKey: ['databases', id, 'log'], queryFn: () => cloud.databases.log(id) });
+
+export const enginesQuery = queryOptions({
+  queryKey: ['database-engines'],
+  queryFn: () => cloud.databaseEngines.list(),
+});
+
+export const pricesQuery = queryOptions({ queryKey: ['prices'], queryFn: () => cloud.billing.prices() });

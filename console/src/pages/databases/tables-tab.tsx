@@ -1,0 +1,206 @@
+/** What is in a database: its tables or collections, and of one of them columns, indexes and foreign keys. */
+
+import { ArrowPathIcon, TableCellsIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Badge, Group, NavLink, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
+import { Empty } from '../../parts/empty.tsx';
+import { ButtonLink } from '../../parts/links.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { sayBytes, sayCount } from '../../parts/size.ts';
+import { text } from '../../texts/text.ts';
+import { tablesQuery } from './queries.ts';
+import classes from './tables-tab.module.css';
+
+const words = text.databases.tables;
+/** From how many on they can be searched. */
+const MANY = 12;
+
+/** `sales.orders`; the schema that is looked in by itself is left out. */
+function nameOf({ schema, name }: DatabaseTable): string {
+  return schema === null || schema === 'public' ? name : `${schema}.${name}`;
+}
+
+export function TablesTab({ database }: { database: Database }) {
+  const tables = useQuery(tablesQuery(database.database_id));
+  const isDocuments = database.engine === 'mongodb';
+  return (
+    <Loaded query={tables}>
+      {(all) =>
+        all.length === 0 ? (
+          <Empty
+            icon={TableCellsIcon}
+            title={isDocuments ? words.noCollections : words.none}
+            action={<QueryLink database={database} />}
+          >
+            {words.noneLead}
+          </Empty>
+        ) : (
+          <Tables database={database} tables={all} onRefresh={() => tables.refetch()} />
+        )
+      }
+    </Loaded>
+  );
+}
+
+function QueryLink({ database, table }: { database: Database; table?: string }) {
+  const search = table === undefined ? { tab: 'query' as const } : { tab: 'query' as const, table };
+  return (
+    <ButtonLink
+      to="/databases/$database"
+      params={{ database: database.database_id }}
+      search={search}
+      variant="default"
+    >
+      {words.query}
+    </ButtonLink>
+  );
+}
+
+interface TablesProps {
+  readonly database: Database;
+  readonly tables: readonly DatabaseTable[];
+  readonly onRefresh: () => void;
+}
+
+function Tables({ database, tables, onRefresh }: TablesProps) {
+  const { table: open } = useSearch({ from: '/shell/databases/$database' });
+  const navigate = useNavigate({ from: '/databases/$database' });
+  const [find, setFind] = useState('');
+  const shown = tables.find((table) => nameOf(table) === open) ?? tables[0];
+  return (
+    <div className={classes.split}>
+      <nav aria-label={words.list}>
+        <Group gap={4} mb="xs" wrap="nowrap">
+          {tables.length > MANY && (
+            <TextInput
+              size="xs"
+              flex={1}
+              aria-label={words.find}
+              placeholder={words.find}
+              value={find}
+              onChange={({ currentTarget }) => setFind(currentTarget.value)}
+            />
+          )}
+          <ActionIcon variant="subtle" color="gray" aria-label={words.refresh} onClick={onRefresh}>
+            <ArrowPathIcon width={18} />
+          </ActionIcon>
+        </Group>
+        {tables
+          .filter((table) => nameOf(table).includes(find))
+          .map((table) => (
+            <NavLink
+              key={nameOf(table)}
+              component="button"
+              active={table === shown}
+              label={nameOf(table)}
+              description={table.type === 'view' ? words.view : undefined}
+              onClick={() =>
+                navigate({ search: (before) => ({ ...before, table: nameOf(table) }), replace: true })
+              }
+            />
+          ))}
+      </nav>
+      {shown !== undefined && <OneTable database={database} table={shown} />}
+    </div>
+  );
+}
+
+function OneTable({ database, table }: { database: Database; table: DatabaseTable }) {
+  const rows = table.estimated_rows;
+  const count = table.type === 'collection' ? words.documents : words.rows;
+  const facts = [
+    rows === null ? null : count(sayCount(rows)),
+    table.size_bytes === null ? null : sayBytes(table.size_bytes),
+  ].filter((fact) => fact !== null);
+  return (
+    <Stack miw={0}>
+      <Group justify="space-between">
+        <div>
+          <Title order={2}>{nameOf(table)}</Title>
+          <Text size="sm" c="dimmed">
+            {facts.join(' · ')}
+          </Text>
+        </div>
+        <QueryLink database={database} table={nameOf(table)} />
+      </Group>
+      {table.columns.length > 0 && <Columns table={table} />}
+      {table.indexes.length > 0 && (
+        <Listed
+          title={words.indexes}
+          lines={table.indexes.map(({ name, columns, unique }) => ({
+            name,
+            note: `${columns.join(', ')}${unique ? ` · ${words.unique}` : ''}`,
+          }))}
+        />
+      )}
+      {table.foreign_keys.length > 0 && (
+        <Listed
+          title={words.foreignKeys}
+          lines={table.foreign_keys.map(({ columns, references }) => ({
+            name: columns.join(', '),
+            note: `→ ${references.table} (${references.columns.join(', ')})`,
+          }))}
+        />
+      )}
+    </Stack>
+  );
+}
+
+function Columns({ table }: { table: DatabaseTable }) {
+  return (
+    <Table.ScrollContainer minWidth={420}>
+      <Table verticalSpacing={6}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>{words.column}</Table.Th>
+            <Table.Th>{words.type}</Table.Th>
+            <Table.Th>{words.default}</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {table.columns.map((column) => (
+            <Table.Tr key={column.name}>
+              <Table.Td>
+                <Group gap={6}>
+                  <span className="mono">{column.name}</span>
+                  {column.primary_key && <Badge variant="light">{words.primaryKey}</Badge>}
+                  {!column.nullable && !column.primary_key && (
+                    <Badge variant="light" color="gray">
+                      {words.required}
+                    </Badge>
+                  )}
+                </Group>
+              </Table.Td>
+              <Table.Td className="mono">{column.type}</Table.Td>
+              <Table.Td className="mono">{column.default}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+interface ListedProps {
+  readonly title: string;
+  readonly lines: readonly { readonly name: string; readonly note: string }[];
+}
+
+function Listed({ title, lines }: ListedProps) {
+  return (
+    <section>
+      <Title order={3}>{title}</Title>
+      {lines.map(({ name, note }) => (
+        <Text key={`${name} ${note}`} size="sm" className="mono">
+          {name}{' '}
+          <Text span c="dimmed" inherit>
+            {note}
+          </Text>
+        </Text>
+      ))}
+    </section>
+  );
+}
