@@ -13,7 +13,7 @@ export interface ChartLine {
 }
 
 interface ChartProps {
-  readonly title: string;
+  readonly title?: string;
   /** For those who do not see it. */
   readonly label: string;
   /** s since 1970, ascending. */
@@ -29,6 +29,8 @@ interface ChartProps {
 const HEIGHT = 190;
 /** px for the numbers beside the lines. */
 const AXIS_WIDTH = 74;
+/** px for the times below. */
+const TIME_HEIGHT = 30;
 const DAY_SECONDS = 86_400;
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const LOOK = {
@@ -45,13 +47,20 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
     const width = element.clientWidth;
     const { axis, strokes } = LOOK[scheme];
     const look = { stroke: axis, grid: { stroke: '#88888826', width: 1 }, ticks: { show: false } };
+    const last = lastReading(lines);
+    const showLast = (plot: UPlot) => plot.setLegend({ idx: last });
     const options: UPlot.Options = {
       width,
       height: HEIGHT,
       cursor: { y: false, points: { size: 6 } },
+      hooks: { ready: [showLast], setCursor: [(plot) => plot.cursor.idx == null && showLast(plot)] },
       scales: { y: { range: (_, ...[, most]) => [0, max ?? scaleEnd(most)] } },
       axes: [
-        { ...look, values: (_, marks, ...[, , step]) => marks.map((mark) => sayMark(mark, step)) },
+        {
+          ...look,
+          size: TIME_HEIGHT,
+          values: (_, marks, ...[, , step]) => marks.map((mark) => sayMark(mark, step)),
+        },
         {
           ...look,
           size: AXIS_WIDTH,
@@ -66,14 +75,13 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
           stroke: strokes[index % strokes.length] ?? axis,
           width: 1.5,
           spanGaps: false,
-          points: { show: false },
+          points: { size: 4, filter: (_: UPlot, index: number) => alone(lines[index - 1]?.values ?? []) },
           value: (_: UPlot, value: number | null) => (value === null ? '–' : say(value)),
         })),
       ],
     };
     const data = [times, ...lines.map(({ values }) => values)] as unknown as UPlot.AlignedData;
     const plot = new UPlot(options, data, element);
-    plot.setLegend({ idx: lastReading(lines) });
     const sizes = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
     sizes.observe(element);
     return () => {
@@ -83,9 +91,11 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
   }, [times, lines, say, max, isBinary, scheme]);
   return (
     <section>
-      <Title order={2} mb={4}>
-        {title}
-      </Title>
+      {title !== undefined && (
+        <Title order={2} mb={4}>
+          {title}
+        </Title>
+      )}
       <div ref={place} className={classes.chart} role="img" aria-label={label} />
     </section>
   );
@@ -98,6 +108,14 @@ const day = new Intl.DateTimeFormat(text.locale, { day: 'numeric', month: 'short
 
 function sayMark(seconds: number, step: number): string {
   return (step >= DAY_SECONDS ? day : clock).format(seconds * 1000);
+}
+
+/** Readings between two gaps: no line shows them, so they are drawn as points. */
+function alone(values: ChartLine['values']): number[] {
+  return values.flatMap((value, index) => {
+    const isAlone = (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null;
+    return value !== null && isAlone ? index : [];
+  });
 }
 
 /** What the words below the lines tell until one points at another. */

@@ -35,7 +35,7 @@ export function Confirm(props: ConfirmProps) {
           <Button variant="default" onClick={onClose}>
             {text.shell.cancel}
           </Button>
-          <Button color="red" loading={isBusy} onClick={onConfirm} data-autofocus>
+          <Button color="red.9" loading={isBusy} onClick={onConfirm} data-autofocus>
             {action}
           </Button>
         </Group>

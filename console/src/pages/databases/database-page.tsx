@@ -6,6 +6,7 @@ import { lazy, Suspense } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
+import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
 import { sayBytes } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
@@ -56,7 +57,7 @@ function Inside({ database }: { database: Database }) {
         <Alert color={database.state === 'error' ? 'red' : 'yellow'}>{database.state_reason.message}</Alert>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
-        <Tabs.List mb="lg">
+        <Tabs.List className={tabs.list ?? ''}>
           {shown.map((one) => (
             <Tabs.Tab key={one} value={one}>
               {one === 'tables' && database.engine === 'mongodb' ? words.collections : words.tabs[one]}

@@ -1,21 +1,19 @@
-/** A database's state as a word with a colour; why, on hover. */
-import { Badge } from '@mantine/core';
+/** A database's state as a word. */
 import type { Database } from '../../../../sdk/index.ts';
+import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { text } from '../../texts/text.ts';
 
-const COLORS: Readonly<Record<Database['state'], string>> = {
-  creating: 'yellow',
-  ready: 'petrol',
-  read_only: 'yellow',
-  suspended: 'yellow',
-  error: 'red',
-  deleting: 'gray',
+const TONES: Readonly<Record<Database['state'], Tone>> = {
+  creating: 'moving',
+  ready: 'good',
+  read_only: 'moving',
+  suspended: 'moving',
+  error: 'bad',
+  deleting: 'quiet',
 };
 
 export function DatabaseState({ database: { state, state_reason } }: { database: Database }) {
   return (
-    <Badge variant="light" color={COLORS[state]} title={state_reason?.message ?? ''}>
-      {text.databases.states[state]}
-    </Badge>
+    <StateBadge tone={TONES[state]} word={text.databases.states[state]} reason={state_reason?.message} />
   );
 }

@@ -8,7 +8,7 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 import { Part } from './part.tsx';
-import { databaseQuery, databasesQuery } from './queries.ts';
+import { databasesQuery, keptDatabasesQuery } from './queries.ts';
 
 const words = text.databases.manage;
 
@@ -17,7 +17,13 @@ export function DeletePart({ database: { database_id: id, name } }: { database: 
   const [isAsked, setAsked] = useState(false);
   const queryClient = useQueryClient();
   const navigate = useNavigate();
-  const refresh = () => queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey, exact: false });
+  /** The two lists; the page of what is gone is not asked for again. */
+  const refresh = () =>
+    Promise.all(
+      [databasesQuery, keptDatabasesQuery].map(({ queryKey }) =>
+        queryClient.invalidateQueries({ queryKey, exact: true }),
+      ),
+    );
   const undo = () =>
     cloud.databases
       .undelete(id)
@@ -30,7 +36,6 @@ export function DeletePart({ database: { database_id: id, name } }: { database: 
     onSuccess: async ({ deletes_at }) => {
       showDone(words.deleted(name), deletes_at === null ? undefined : undo);
       await navigate({ to: '/databases' });
-      queryClient.removeQueries({ queryKey: databaseQuery(id).queryKey });
       await refresh();
     },
   });
@@ -39,7 +44,7 @@ export function DeletePart({ database: { database_id: id, name } }: { database: 
       title={words.delete}
       lead={words.deleteLead}
       action={
-        <Button color="red" variant="outline" onClick={() => setAsked(true)}>
+        <Button variant="default" c="var(--wrong)" onClick={() => setAsked(true)}>
           {words.deleteSubmit}
         </Button>
       }

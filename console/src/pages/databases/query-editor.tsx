@@ -1,5 +1,5 @@
 /** CodeMirror for one statement: colours, completion of table and column names, Ctrl+Enter. */
-import { autocompletion, closeBrackets, completionKeymap } from '@codemirror/autocomplete';
+import { autocompletion, closeBrackets, closeCompletion, completionKeymap } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json } from '@codemirror/lang-json';
 import { MySQL, PostgreSQL, SQLite, sql } from '@codemirror/lang-sql';
@@ -47,7 +47,8 @@ export function QueryEditor({ engine, value, tables, label, onChange, onRun }: Q
   const first = useRef(value);
   useEffect(() => {
     if (place.current === null) return;
-    const run = () => {
+    const run = (view: EditorView) => {
+      closeCompletion(view);
       events.current.onRun();
       return true;
     };

@@ -118,12 +118,19 @@ function useRun({ database_id: id, engine }: Database) {
   return { ...mutation, cancel: () => abort.current?.abort() };
 }
 
-function Outcome({ query: { data, error } }: { query: ReturnType<typeof useRun> }) {
+function Outcome({ query: { data, error, variables } }: { query: ReturnType<typeof useRun> }) {
   if (error instanceof DOMException && error.name === 'AbortError') {
     return <Alert color="gray">{words.cancelled}</Alert>;
   }
   if (error instanceof SyntaxError) return <Alert color="red">{words.notJson}</Alert>;
-  if (error !== null) return <Refused error={error} />;
+  if (error !== null) {
+    return (
+      <>
+        <Refused error={error} />
+        {variables?.isReadOnly === true && <Text size="sm">{words.turnOff}</Text>}
+      </>
+    );
+  }
   return data === undefined ? null : <ResultGrid result={data} />;
 }
 

@@ -1,7 +1,7 @@
 /** The rows of a result, drawn as far as they are seen, and saved as CSV or JSON. */
 
 import { ArrowDownTrayIcon } from '@heroicons/react/24/outline';
-import { Alert, Button, Group, Stack, Text, VisuallyHidden } from '@mantine/core';
+import { Button, Group, Stack, Text, VisuallyHidden } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { DatabaseQueryResult } from '../../../../sdk/index.ts';
@@ -41,8 +41,8 @@ export function ResultGrid({ result }: { result: DatabaseQueryResult }) {
           </Group>
         )}
       </Group>
-      {truncated && <Alert color="yellow">{words.truncated}</Alert>}
-      {rows.length > 0 ? <Grid result={result} /> : columns.length > 0 && <Text>{words.noRows}</Text>}
+      {truncated && <Text size="sm">{words.truncated}</Text>}
+      {rows.length > 0 ? <Grid result={result} /> : affected === null && <Text>{words.noRows}</Text>}
     </Stack>
   );
 }

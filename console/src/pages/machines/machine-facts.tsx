@@ -7,6 +7,7 @@ import { CodeLine } from '../../parts/code-line.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { type Fact, Facts } from '../../parts/facts.tsx';
 import { sayWhole } from '../../parts/size.ts';
+import { StateBadge } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';
@@ -122,9 +123,7 @@ function Ports({ vm }: { vm: Vm }) {
             <Table.Td className="mono">{port}</Table.Td>
             <Table.Td className="mono">{guest_port}</Table.Td>
             <Table.Td>
-              <Badge variant="light" color={open ? 'petrol' : 'gray'}>
-                {open ? words.open : words.closed}
-              </Badge>{' '}
+              <StateBadge tone={open ? 'good' : 'quiet'} word={open ? words.open : words.closed} />{' '}
               {!open && (
                 <Text span size="sm" c="dimmed">
                   {reason}

@@ -8,6 +8,7 @@ import { lazy, Suspense } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
+import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
 import { LogTab } from './log-tab.tsx';
@@ -83,7 +84,7 @@ function Inside({ vm }: { vm: Vm }) {
         <Alert color={vm.state === 'error' ? 'red' : 'yellow'}>{vm.state_reason.message}</Alert>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
-        <Tabs.List mb="lg">
+        <Tabs.List className={tabs.list ?? ''}>
           {MACHINE_TABS.map((one) => (
             <Tabs.Tab key={one} value={one}>
               {words.tabs[one]}

@@ -1,27 +1,22 @@
-/** A machine's state as a word with a colour; why, on hover and in full beside it. */
-import { Badge } from '@mantine/core';
+/** A machine's state as a word. */
 import type { Vm } from '../../../../sdk/index.ts';
+import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { text } from '../../texts/text.ts';
 
-const COLORS: Readonly<Record<Vm['state'], string>> = {
-  created: 'gray',
-  starting: 'yellow',
-  running: 'petrol',
-  stopping: 'yellow',
-  stopped: 'gray',
-  error: 'red',
-  deleting: 'gray',
+const TONES: Readonly<Record<Vm['state'], Tone>> = {
+  created: 'quiet',
+  starting: 'moving',
+  running: 'good',
+  stopping: 'moving',
+  stopped: 'quiet',
+  error: 'bad',
+  deleting: 'quiet',
 };
 
-export function VmState({ vm }: { vm: Vm }) {
-  const isBooting = vm.state === 'running' && vm.ready_at === null;
-  return (
-    <Badge
-      variant="light"
-      color={isBooting ? 'yellow' : COLORS[vm.state]}
-      title={vm.state_reason?.message ?? ''}
-    >
-      {isBooting ? text.machines.booting : text.machines.states[vm.state]}
-    </Badge>
-  );
+export function VmState({ vm: { state, state_reason, ready_at } }: { vm: Vm }) {
+  const reason = state_reason?.message;
+  if (state === 'running' && ready_at === null) {
+    return <StateBadge tone="moving" word={text.machines.booting} reason={reason} />;
+  }
+  return <StateBadge tone={TONES[state]} word={text.machines.states[state]} reason={reason} />;
 }

@@ -106,6 +106,7 @@ export const databases = {
     clearHistory: 'Forget all',
     keys: 'Ctrl + Enter runs it',
     limits: (seconds: number) => `One statement at a time; at most 1,000 rows and ${seconds} seconds`,
+    turnOff: 'Read-only is on. To write, turn it off and run it again.',
     notJson: 'This is not JSON. A command is an object, for example { "find": "things" }.',
     rows: (count: string) => `${count} rows`,
     row: '1 row',

@@ -1,0 +1,111 @@
+/** A machine in the console: made on one page, typed into over its serial console, looked at, deleted. */
+import assert from 'node:assert/strict';
+import { after, before } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
+import { noBrowser } from './browser-kit.ts';
+import { assertAccessible, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import { cannotRunGuests, removeAll } from './vms-kit.ts';
+
+const skip = noBrowser || cannotRunGuests();
+const NAME = 'web <b>1</b>';
+
+const step = stepsOf(skip);
+let ada: Traveller;
+before(async () => {
+  if (!skip) ada = await openJourney('/machines');
+});
+after(async () => {
+  if (skip || ada === undefined) return;
+  await removeAll(ada.user);
+  await ada.house.close();
+});
+
+/** What the terminal shows, without the ends of its lines. */
+const screen = async () => (await ada.page.locator('.xterm-rows').innerText()).replace(/\s+$/gm, '');
+
+/** Waits until the terminal shows it. */
+const shows = (words: RegExp) =>
+  eventually(`the console shows ${words}`, async () => words.test(await screen()));
+
+step('a machine is made, typed into, and its console is there after a reload', async () => {
+  const { page } = ada;
+  await page.getByText('No machines yet').waitFor();
+  await assertAccessible(page, 'no machines');
+  await page.getByRole('link', { name: 'Create machine' }).first().click();
+  await page.getByText('0.0116 credits / hour').waitFor();
+  await page.getByLabel('Name', { exact: true }).fill(NAME);
+  await page.getByRole('button', { name: 'Show as code' }).click();
+  await page.getByText('"instance_type":"t2.micro"').waitFor();
+  await assertAccessible(page, 'the form of a machine');
+  await page.getByRole('button', { name: 'Create and start' }).click();
+
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await shows(/root@.*#/);
+  const typeLine = async (line: string) => {
+    await page.locator('.xterm-helper-textarea').focus();
+    await page.keyboard.type(`${line}\n`);
+  };
+  await typeLine('uname -s; echo $((6*7))-done');
+  await shows(/Linux[\s\S]*42-done/);
+
+  await page.reload();
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await shows(/Linux[\s\S]*42-done/);
+  await typeLine('echo again-$((1+1))');
+  await shows(/again-2/);
+  await page.keyboard.press('Control+.');
+  await eventually('the keys that leave the console do', () =>
+    page.evaluate('document.activeElement.textContent === "Paste"'),
+  );
+  await assertAccessible(page, 'the console');
+});
+
+step('a text is pasted in as it stands', async () => {
+  const { page } = ada;
+  await page.getByRole('button', { name: 'Paste' }).click();
+  await page
+    .getByRole('textbox', { name: 'Type a text into the machine' })
+    .fill('echo "a  b"\necho pasted-$((2+3))\n');
+  await page.getByRole('button', { name: 'Type it in' }).click();
+  await shows(/a {2}b[\s\S]*pasted-5/);
+});
+
+step('its facts, log and charts are shown, and markup in names is text', async () => {
+  const { page } = ada;
+  await page.getByRole('tab', { name: 'Overview' }).click();
+  await page.getByText(/^ssh .*root@127\./).waitFor();
+  assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), NAME);
+  await assertAccessible(page, 'the facts');
+  await page.getByRole('tab', { name: 'Log' }).click();
+  await page.getByText('42-done').first().waitFor();
+  await assertAccessible(page, 'the log');
+  await page.getByRole('tab', { name: 'Charts' }).click();
+  await eventually('a chart is drawn', async () => {
+    if ((await page.locator('.u-over').count()) === 4) return true;
+    await page.reload();
+    await page.getByText('Gaps are times').waitFor();
+    return false;
+  });
+  await assertAccessible(page, 'the charts');
+  assert.deepEqual(ada.house.complaints, []);
+});
+
+step('it is found with the palette, stopped, and deleted', async () => {
+  const { page, user } = ada;
+  await page.goto(`${ada.house.cloud.api}/machines`);
+  await page.getByText('running').waitFor();
+  await assertAccessible(page, 'the list of machines');
+  await page.keyboard.press('Control+k');
+  await page.getByPlaceholder(/Go to a page/).fill('web');
+  await page.locator('.mantine-Spotlight-action', { hasText: NAME }).click();
+  await page.getByRole('tab', { name: 'Console' }).waitFor();
+  await page.getByRole('button', { name: 'Stop', exact: true }).click();
+  await page.getByRole('button', { name: 'Start', exact: true }).waitFor();
+  const [vm] = await user.expect(200, '/api/vms');
+  assert.equal(vm.state, 'stopped');
+  await page.getByRole('button', { name: /Actions for/ }).click();
+  await page.getByRole('menuitem', { name: 'Delete machine' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete machine' }).click();
+  await page.getByText('No machines yet').waitFor();
+  assert.deepEqual(await user.expect(200, '/api/vms'), []);
+});
