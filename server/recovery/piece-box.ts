@@ -12,6 +12,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { randomSecret } from '../platform/ids.ts';
+import { release } from './piece-memory.ts';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -67,12 +68,14 @@ export class PieceBox {
   /** As openPiece(), and computes the name of the bytes anew. */
   verifyPiece(name: string, sealed: Uint8Array): void {
     const bytes = open(this.#sealing, name, sealed);
-    if (this.nameOf(bytes) !== name) throw new Damaged(`the piece ${name} holds other bytes`);
+    const isRight = this.nameOf(bytes) === name;
+    release(bytes);
+    if (!isRight) throw new Damaged(`the piece ${name} holds other bytes`);
   }
 
   /** As openPiece(), and leaves the bytes packed: the quickest way to know that they are there. */
   probePiece(name: string, sealed: Uint8Array): void {
-    unseal(this.#sealing, name, sealed);
+    release(unseal(this.#sealing, name, sealed).bytes);
   }
 
   sealManifest(pointId: string, bytes: Uint8Array): Buffer {
@@ -98,6 +101,7 @@ function seal(key: Uint8Array, context: string, { bytes, isPacked }: Plaintext):
   const how = cipher.update(isSmaller ? ZSTD : AS_IT_IS);
   const content = cipher.update(isSmaller ? packed : bytes);
   cipher.final();
+  if (packed !== bytes) release(packed);
   return [nonce, how, content, cipher.getAuthTag()];
 }
 
@@ -119,7 +123,10 @@ function isDense(bytes: Uint8Array): boolean {
 
 function open(key: Uint8Array, context: string, sealed: Uint8Array): Buffer {
   const { how, bytes } = unseal(key, context, sealed);
-  return how.equals(ZSTD) ? zstdDecompressSync(bytes, AT_ONCE) : bytes;
+  if (!how.equals(ZSTD)) return bytes;
+  const unpacked = zstdDecompressSync(bytes, AT_ONCE);
+  release(bytes);
+  return unpacked;
 }
 
 function unseal(key: Uint8Array, context: string, sealed: Uint8Array): { how: Buffer; bytes: Buffer } {

@@ -55,16 +55,19 @@ export class Repository {
   readonly #box: PieceBox;
   readonly #pieces: PieceStore;
   readonly id: string;
+  /** The name of a block of a hole, which takes no room where it is restored. */
+  readonly holeName: string;
   /** Disks are mostly holes. */
   #keptHole: Promise<KeptPiece> | undefined;
   #suspects: ReadonlySet<string> = new Set();
-  #lastRead: { readonly name: string; readonly bytes: Promise<Buffer> } | undefined;
+  #hole: Promise<Buffer> | undefined;
 
   constructor(target: Target, { key, repositoryId }: RepositoryKeys) {
     this.#target = target;
     this.#box = new PieceBox(key);
     this.#pieces = target.pieces(key);
     this.id = repositoryId;
+    this.holeName = this.#box.nameOf(HOLE);
   }
 
   /** Makes a repository where there is none; `key`: 32 bytes. Throws when there is one. */
@@ -142,7 +145,10 @@ export class Repository {
     return this.#pieces.keepPart(part, isPacked);
   }
 
-  /** The bytes of a file, piece by piece. Throws Damaged, which names the piece. */
+  /**
+   * The bytes of a file, piece by piece: each is its reader's alone, but for that of a hole. Throws Damaged,
+   * which names the piece.
+   */
   async *read(pieces: Iterable<string>): AsyncGenerator<Buffer> {
     // The next few are read while one is used.
     const ahead: Promise<Buffer>[] = [];
@@ -152,11 +158,6 @@ export class Repository {
       if (ahead.push(bytes) > READ_AHEAD) yield await (ahead.shift() as Promise<Buffer>);
     }
     for (const bytes of ahead) yield await bytes;
-  }
-
-  /** The name of a block of a hole, which takes no room where it is restored. */
-  holeName(): string {
-    return this.#box.nameOf(HOLE);
   }
 
   /**
@@ -279,8 +280,9 @@ export class Repository {
 
   /** A hole is one piece over and over. */
   #readPiece(name: string): Promise<Buffer> {
-    if (this.#lastRead?.name !== name) this.#lastRead = { name, bytes: this.#pieces.read(name) };
-    return this.#lastRead.bytes;
+    if (name !== this.holeName) return this.#pieces.read(name);
+    this.#hole ??= this.#pieces.read(name);
+    return this.#hole;
   }
 }
 

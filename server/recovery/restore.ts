@@ -10,6 +10,7 @@ import { HOLE } from './chunks.ts';
 import { entriesOf } from './entries.ts';
 import { type Entry, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
+import { release } from './piece-memory.ts';
 import { manifestFile, Repository, type RepositoryKeys } from './repository.ts';
 import type { Target } from './target.ts';
 import { type DamagedFile, verifyPoint } from './verification.ts';
@@ -87,7 +88,7 @@ async function writeAll(
   const write = async (entry: Entry) => {
     try {
       if (!(await folder.has(entry.path, entry.size_bytes))) {
-        await folder.write(entry, repository.read(entry.pieces));
+        await folder.write(entry, bytesOf(repository, entry));
       }
     } catch (error) {
       if (!isPartial || !(error instanceof Damaged) || NEEDED.includes(entry.path)) throw error;
@@ -114,6 +115,15 @@ async function writeAll(
   await Promise.all(running);
   if (failure !== undefined) throw failure;
   return missing;
+}
+
+/** Each piece is for its reader until the next is asked for. */
+async function* bytesOf(repository: Repository, { pieces }: Entry): AsyncGenerator<Buffer> {
+  let at = 0;
+  for await (const bytes of repository.read(pieces)) {
+    yield bytes;
+    if (pieces[at++] !== repository.holeName) release(bytes);
+  }
 }
 
 /** By its id, or `latest`: the newest that was not deleted. Throws an Error that names the others. */
@@ -145,12 +155,11 @@ async function assertRoom(
   { components }: Manifest,
   repository: Repository,
 ): Promise<void> {
-  const hole = repository.holeName();
   let needed = 0;
   for (const component of components) {
     for await (const { path, size_bytes: size, pieces } of entriesOf(repository, component, () => {})) {
       if (await folder.has(path, size)) continue;
-      const holes = pieces.filter((piece) => piece === hole).length;
+      const holes = pieces.filter((piece) => piece === repository.holeName).length;
       needed += Math.max(0, size - holes * HOLE.length);
     }
   }

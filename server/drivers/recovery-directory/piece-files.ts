@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 import { randomName } from '../../platform/ids.ts';
 import { BLOCK_BYTES } from '../../recovery/chunks.ts';
 import { Damaged, PieceBox } from '../../recovery/piece-box.ts';
+import { release } from '../../recovery/piece-memory.ts';
 import { pieceFile } from '../../recovery/repository.ts';
 import type { FilePart, KeptPart, KeptPiece } from '../../recovery/target.ts';
 import { isCode, UNFINISHED, unreadable } from './file-errors.ts';
@@ -43,7 +44,10 @@ export class PieceFiles {
     const name = this.#box.nameOf(bytes);
     const path = this.#pathOf(name);
     if (!this.#deps.suspects.has(name) && existsSync(path)) return { name, addedBytes: 0 };
-    return { name, addedBytes: put(path, this.#box.sealPiece(name, bytes, isPacked)) };
+    const parts = this.#box.sealPiece(name, bytes, isPacked);
+    const addedBytes = put(path, parts);
+    for (const part of parts) release(part);
+    return { name, addedBytes };
   }
 
   keepPart({ path, from }: FilePart, isPacked: boolean): KeptPart {
@@ -71,13 +75,17 @@ export class PieceFiles {
   }
 
   read(piece: string): Buffer {
-    return this.#box.openPiece(piece, this.#sealed(piece));
+    const sealed = this.#sealed(piece);
+    const bytes = this.#box.openPiece(piece, sealed);
+    release(sealed);
+    return bytes;
   }
 
   check(piece: string, isQuick: boolean): void {
     const sealed = this.#sealed(piece);
     if (isQuick) this.#box.probePiece(piece, sealed);
     else this.#box.verifyPiece(piece, sealed);
+    release(sealed);
   }
 
   #sealed(piece: string): Buffer {

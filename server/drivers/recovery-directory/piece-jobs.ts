@@ -20,9 +20,3 @@ export interface PieceFailure {
 }
 
 export type PieceAnswer = { readonly result: unknown } | { readonly failure: PieceFailure };
-
-/** Bytes that are alone in their memory, so that they can be given to another thread. */
-export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const isAlone = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
-  return isAlone ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);
-}

@@ -1,15 +1,16 @@
 /** The thread that works on pieces: one job after the other, each with one answer. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Damaged } from '../../recovery/piece-box.ts';
+import { ownBytes, release } from '../../recovery/piece-memory.ts';
 import { codeOf } from './file-errors.ts';
 import { PieceFiles } from './piece-files.ts';
 import type { PieceAnswer, PieceJob, PieceSetup } from './piece-jobs.ts';
-import { ownBytes } from './piece-jobs.ts';
 
 const files = new PieceFiles(workerData as PieceSetup);
 
 parentPort?.on('message', ({ id, job }: { readonly id: number; readonly job: PieceJob }) => {
   const answer = answerTo(job);
+  if (job.kind === 'keep') release(job.bytes);
   const bytes = 'result' in answer && answer.result instanceof Uint8Array ? [answer.result.buffer] : [];
   parentPort?.postMessage({ id, answer }, bytes as ArrayBuffer[]);
 });

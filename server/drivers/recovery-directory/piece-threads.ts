@@ -5,8 +5,9 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { Damaged } from '../../recovery/piece-box.ts';
+import { ownBytes } from '../../recovery/piece-memory.ts';
 import type { FilePart, KeptPart, KeptPiece, PieceStore } from '../../recovery/target.ts';
-import { ownBytes, type PieceAnswer, type PieceFailure, type PieceJob } from './piece-jobs.ts';
+import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
 
 /** More would take from those who are served meanwhile. */
 const MAX_THREADS = 4;
