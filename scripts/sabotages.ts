@@ -179,18 +179,18 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'server/storage/objects.ts',
-        find: `return this.#locks.run(\`\${bucketId}/\${name}\`, async () => {`,
-        replace: 'return (async (work) => work())(async () => {',
+        find: `return this.#locks.run(\`\${bucketId}/\${name}\`, () => this.#deps.changes.run(recorder, build));`,
+        replace: 'return this.#deps.changes.run(recorder, build);',
       },
       {
         file: 'server/storage/object-sql.ts',
         find: `
-      sql: 'UPDATE objects SET current = ? WHERE id = ? AND current IS ?',
-      params: [to, object, from],
+      sql: 'UPDATE objects SET current = ? WHERE id = ? AND coalesce(current, 0) = ?',
+      params: [to, object, from ?? 0],
       expectChanges: 1,`,
         replace: `
-      sql: 'UPDATE objects SET current = ? WHERE id = ? AND (1 OR current IS ?)',
-      params: [to, object, from],`,
+      sql: 'UPDATE objects SET current = ? WHERE id = ? AND (1 OR coalesce(current, 0) = ?)',
+      params: [to, object, from ?? 0],`,
       },
       {
         file: 'server/storage/object-sql.ts',
