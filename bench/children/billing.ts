@@ -14,7 +14,6 @@ import { HoldStore, UsageStore } from '../../server/billing/metering/usage-store
 import { Reports } from '../../server/billing/reports/report.ts';
 import { readPeriod } from '../../server/billing/reports/report-period.ts';
 import { SqliteMetadata } from '../../server/drivers/metadata-sqlite/sqlite-metadata.ts';
-import { SqliteThreads } from '../../server/drivers/metadata-sqlite/sqlite-threads.ts';
 import { Changes } from '../../server/metadata/change.ts';
 import { Alarms } from '../../server/platform/alarms.ts';
 import { FakeClock, systemClock } from '../../server/platform/clock.ts';
@@ -32,7 +31,6 @@ await (await openDatabase()).close();
 const clock = new FakeClock(systemClock.now());
 const first = fillBilling(directory, filling, clock.now());
 const metadata = await openDatabase();
-const threads = new SqliteThreads({ directory });
 
 const accounts = new BillingAccountStore(metadata);
 const priceStore = new PriceStore(metadata);
@@ -46,7 +44,6 @@ const checks = new Checks({
   alarms,
   clock: systemClock,
   store: new CheckStore(metadata),
-  threads,
   rateUsage: (accountId) => rating.rateUsage(accountId),
   onError: (error) => {
     throw error;
@@ -68,7 +65,7 @@ async function cpuOf(work: () => Promise<unknown>): Promise<number> {
 
 const verifyCpu = await cpuOf(async () => {
   checks.startVerification();
-  await checks.close();
+  await checks.untilIdle();
 });
 const { checked, seconds, problem } = checks.verification();
 const checkCpu = await cpuOf(async () => {

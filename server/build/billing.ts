@@ -23,7 +23,7 @@ import type { Period } from '../billing/reports/report-period.ts';
 import { INSTANCE_TYPES } from '../compute/instance-types.ts';
 import { ENGINES } from '../databases/engine.ts';
 import { Changes } from '../metadata/change.ts';
-import type { Metadata, ReadingThreads } from '../metadata/metadata.ts';
+import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
@@ -37,7 +37,6 @@ export interface BillingDeps {
   readonly base: {
     readonly metadata: Metadata;
     readonly alarms: Alarms;
-    readonly threads?: ReadingThreads | undefined;
   };
 }
 
@@ -60,7 +59,7 @@ const BUILT_IN: readonly BuiltInPrice[] = [
 export type Billing = Awaited<ReturnType<typeof buildBilling>>;
 
 export async function buildBilling({ clock, log, base }: BillingDeps) {
-  const { metadata, alarms, threads } = base;
+  const { metadata, alarms } = base;
   const changes = new Changes({ metadata });
   const clockStore = new ClockStore(metadata);
   const anchor = await clockStore.find();
@@ -78,7 +77,6 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
   const checks = new Checks({
     clock,
     alarms,
-    threads,
     store: new CheckStore(metadata),
     rateUsage: (accountId) => rating.rateUsage(accountId),
     onError: (error) => {

@@ -14,7 +14,6 @@ import { type Config, poolThreads } from '../config/config.ts';
 import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { SqliteThreads } from '../drivers/metadata-sqlite/sqlite-threads.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
@@ -92,7 +91,6 @@ interface Foundations {
   readonly keys: MasterKeys;
   readonly alarms: Alarms;
   readonly metadata: Metadata;
-  readonly threads: SqliteThreads;
   readonly room: DiskRoom;
   /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
@@ -148,7 +146,6 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     webhooks.sweeper.stop();
     await jobs.stop();
     await credits.creditStates.settled();
-    await base.threads.close();
     await billing.checks.close();
     await webhooks.dispatcher.close();
     await closeRecovery(recovery);
@@ -330,7 +327,6 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const room = new DiskRoom({ clock, alarms, directory: dataDir });
     await room.start();
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
-    const threads = new SqliteThreads({ directory: dataDir });
     const metadata = new ReserveCommits(sqlite, () => room.releaseReserve());
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed });
@@ -354,7 +350,7 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
     });
-    const stores = { metadata, threads, blobs };
+    const stores = { metadata, blobs };
     return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, secrets, outbound, ...stores };
   } catch (error) {
     lock.release();

@@ -1,7 +1,13 @@
 /** `cloudlet ledger verify`: walks the whole ledger now and names the first inconsistent transfer. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type LedgerHead, LedgerWalk } from '../billing/ledger/checks-walk.ts';
+import { CheckStore } from '../billing/ledger/ledger-store.ts';
+import type { Config } from '../config/config.ts';
+import { openReader } from '../drivers/metadata-sqlite/connection.ts';
+import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
+import { systemClock } from '../platform/clock.ts';
 import { type Command, UsageError } from './command.ts';
-import { asOperator, type CallAsOperator } from './operator-call.ts';
+import { askServer, asOperator, type CallAsOperator, serverAnswers } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet ledger verify [--head <number>:<hash>]
 
@@ -11,6 +17,7 @@ one was changed, is missing, or does not add up: it is named.
   --head   the head that an earlier call printed: finds transfers cut off the end since
 `;
 
+/** What the API tells of a walk. */
 interface Report {
   readonly running: boolean;
   readonly seconds: number | null;
@@ -18,6 +25,8 @@ interface Report {
   readonly head: { readonly seq: number; readonly hash: string };
   readonly problem: string | null;
 }
+
+type Found = Pick<Report, 'seconds' | 'head' | 'problem'>;
 
 const PATH = '/api/admin/ledger/verify';
 const POLL_MS = 100;
@@ -28,36 +37,60 @@ export const LEDGER: Command = {
   run: async (config, { positionals, values }) => {
     if (positionals.join(' ') !== 'verify')
       throw new UsageError('ledger knows only verify; see cloudlet ledger --help');
-    const body = values['head'] === undefined ? {} : { head: readHead(values['head']) };
-    return asOperator(config, (call) => verify(call, body));
+    const head = values['head'] === undefined ? undefined : readHead(values['head']);
+    if (!(await serverAnswers(config))) return tell(await asOperator(config, (call) => ask(call, head)));
+    const found = await walkBeside(config, head);
+    if (found.problem === null) await askServer(config, endAlarm);
+    return tell(found);
   },
 };
 
-function readHead(text: string): { seq: number; hash: string } {
+function readHead(text: string): LedgerHead {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (seq === undefined || hash === undefined) {
     throw new UsageError('--head must be <number>:<hash>, as an earlier call printed it');
   }
-  return { seq: Number(seq), hash };
+  return { seq: BigInt(seq), hash };
 }
 
-async function verify(call: CallAsOperator, body: object): Promise<number> {
-  await idle(call);
+/** In this process, in one state of the database: the server has no work of it. */
+async function walkBeside({ dataDir }: Config, head: LedgerHead | undefined): Promise<Found> {
+  const database = openReader(dataDir);
+  try {
+    database.exec('BEGIN');
+    const walk = new LedgerWalk({ store: new CheckStore(new SqliteReads(database)) });
+    const began = systemClock.monotonic();
+    const problem = (await walk.wholeProblem()) ?? (head ? await walk.anchorProblem(head) : null);
+    const { seq, hash } = walk.head;
+    const seconds = (systemClock.monotonic() - began) / 1000;
+    return { problem, seconds, head: { seq: Number(seq), hash } };
+  } finally {
+    database.close();
+  }
+}
+
+/** By a cloud that was opened for it. */
+async function ask(call: CallAsOperator, head: LedgerHead | undefined): Promise<Found> {
+  const body = head === undefined ? {} : { head: { seq: Number(head.seq), hash: head.hash } };
   await call({ method: 'POST', path: PATH, body });
-  const { seconds, checked, head, problem } = await idle(call);
-  const speed = seconds ? `, ${Math.round(checked / seconds)} a second` : '';
-  console.log(`${checked} transfers verified${speed}; head ${head.seq}:${head.hash}`);
-  if (seconds === null) throw new Error('the walk was broken off; the log of the server says why');
-  if (problem === null) return 0;
-  console.log(`inconsistent: ${problem}`);
-  return 1;
-}
-
-/** The report once no walk runs: the one of a server's start may. */
-async function idle(call: CallAsOperator): Promise<Report> {
   for (;;) {
     const report = await call<Report>({ method: 'GET', path: PATH });
     if (!report.running) return report;
     await sleep(POLL_MS);
   }
+}
+
+/** A problem that the server found before is gone: it looks again, and its alarm ends. */
+async function endAlarm(call: CallAsOperator): Promise<void> {
+  const { running, problem } = await call<Report>({ method: 'GET', path: PATH });
+  if (!running && problem !== null) await call({ method: 'POST', path: PATH, body: {} });
+}
+
+function tell({ seconds, head, problem }: Found): number {
+  const speed = seconds ? `, ${Math.round(head.seq / seconds)} a second` : '';
+  console.log(`${head.seq} transfers verified${speed}; head ${head.seq}:${head.hash}`);
+  if (seconds === null) throw new Error('the walk was broken off; the log says why');
+  if (problem === null) return 0;
+  console.log(`inconsistent: ${problem}`);
+  return 1;
 }

@@ -23,10 +23,8 @@ export type CallAsOperator = <T>(call: OperatorCall) => Promise<T>;
  * problem's detail.
  */
 export async function asOperator<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
-  assertCloud(config.dataDir);
-  const path = controlPath(config);
-  const call: CallAsOperator = (input) => callSocket(path, input);
-  if (await answers(path)) return work(call);
+  if (await serverAnswers(config)) return askServer(config, work);
+  const call: CallAsOperator = (input) => callSocket(controlPath(config), input);
   const { withClosedCloud } = await import('./closed-cloud.ts');
   return withClosedCloud(config, () => work(call));
 }
@@ -37,6 +35,12 @@ export async function askServer<T>(config: Config, work: (call: CallAsOperator) 
   const path = controlPath(config);
   if (!(await answers(path))) throw new Error(`No server runs on ${config.dataDir}: start it first`);
   return work((input) => callSocket(path, input));
+}
+
+/** Whether a server runs. Throws where there is no cloud. */
+export async function serverAnswers(config: Config): Promise<boolean> {
+  assertCloud(config.dataDir);
+  return answers(controlPath(config));
 }
 
 /** Throws when there is none: only `start` makes one. */

@@ -102,23 +102,6 @@ export interface Reads {
   all<T>(sql: string, ...params: SqlValue[]): Awaitable<T[]>;
 }
 
-/**
- * Runs reading that takes seconds on a thread of its own, with a connection of its own. An engine behind a
- * socket needs none.
- */
-export interface ReadingThreads {
-  /** At most so many at a time are of use. */
-  readonly threads: number;
-  /**
-   * Calls `run(reads, input)` of a module there, whose type `Run` is. Input and result are copied. Reads see
-   * every commit that was resolved before. Rejects with what `run` threw, or with AppError `shutting_down`.
-   */
-  run<Run extends (reads: Reads, input: never) => unknown>(
-    module: URL,
-    input: Parameters<Run>[1],
-  ): Promise<Awaited<ReturnType<Run>>>;
-}
-
 export interface Metadata extends Reads {
   /**
    * Stores all statements in one transaction, or none. Resolves once they are on disk.

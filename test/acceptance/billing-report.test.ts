@@ -7,6 +7,7 @@ import Database from 'better-sqlite3';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const cloud = await CloudProcess.start();
 after(() => cloud.stop());
@@ -216,14 +217,20 @@ describe('cloudlet ledger verify', () => {
       const there = await CheckedClient.open(other.api);
       const { api_key: key } = await there.register();
       await other.crash();
-      const database = new Database(join(other.dataDir, 'metadata.db'));
-      database.exec(
-        "DROP TRIGGER ledger_no_update; UPDATE ledger_transfers SET reference = 'x' WHERE seq = 1",
-      );
-      database.close();
-      const ended = await runCloudlet(['ledger', 'verify'], { env: { CLOUDLET_DATA_DIR: other.dataDir } });
-      assert.equal(ended.code, 1, ended.stdout + ended.stderr);
-      assert.match(ended.stdout, /^inconsistent: transfer 1 \(.+\) was changed$/m);
+      const tamper = (sql: string) => {
+        const database = new Database(join(other.dataDir, 'metadata.db'));
+        database.exec(sql);
+        database.close();
+      };
+      const verifyThere = () =>
+        runCloudlet(['ledger', 'verify'], { env: { CLOUDLET_DATA_DIR: other.dataDir } });
+      const names = ({ code, stdout, stderr }: Awaited<ReturnType<typeof verifyThere>>) => {
+        assert.equal(code, 1, stdout + stderr);
+        assert.match(stdout, /^inconsistent: transfer 1 \(.+\) was changed$/m);
+      };
+      tamper(`DROP TRIGGER ledger_no_update;
+        UPDATE ledger_transfers SET reference = reference || 'x' WHERE seq = 1`);
+      names(await verifyThere());
       await other.start();
       const user = (await CheckedClient.open(other.api)).as(key);
       for (let i = 0; ; i++) {
@@ -238,6 +245,13 @@ describe('cloudlet ledger verify', () => {
       }
       await user.refused(503, 'billing_inconsistent', ['/api/buckets', { json: { name: 'refused' } }]);
       await user.expect(200, USAGE);
+      names(await verifyThere());
+      tamper("UPDATE ledger_transfers SET reference = rtrim(reference, 'x') WHERE seq = 1");
+      assert.equal((await verifyThere()).code, 0);
+      await eventually('the alarm ended', async () => {
+        const { components } = await user.expect(200, '/api/system/status');
+        return components.billing.status === 'ok';
+      });
     } finally {
       await other.stop();
     }

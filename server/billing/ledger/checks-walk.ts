@@ -3,10 +3,8 @@
  * add up to: with that, every figure that is cached elsewhere can be compared at any time.
  */
 import { hash as digest } from 'node:crypto';
-import type { ReadingThreads } from '../../metadata/metadata.ts';
 import type { CachedRow, CheckStore, HashedRow } from './ledger-store.ts';
 import { FIRST_PREV_HASH } from './ledger-store.ts';
-import type { run as walkPart } from './walk-part.ts';
 
 export interface LedgerHead {
   /** Number of the last transfer; 0 when there is none. */
@@ -15,32 +13,15 @@ export interface LedgerHead {
   readonly hash: string;
 }
 
-/** What a walk of some transfers found; can be copied from one thread to another. */
-export interface WalkedPart {
-  /** In words that name the transfer; null when all were sound. */
-  readonly problem: string | null;
-  /** The last one that was sound. */
-  readonly seq: number;
-  readonly hash: string;
-  /** What each side got and gave, and what of it was for use, micro-credits. */
-  readonly moved: readonly (readonly [side: string, micro: bigint, used: bigint])[];
-}
-
 export interface LedgerWalkDeps {
   readonly store: CheckStore;
-  /** Where given, a long walk is done by threads, and nobody waits for its pages. */
-  readonly threads?: ReadingThreads | undefined;
-  /** Fewer are walked before a thread has started. */
-  readonly leastPartRows?: number | undefined;
+  /** Ends a walk, which is rejected then. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One turn of the event loop: some milliseconds. */
 const PAGE_ROWS = 1000;
 const PAGE_ACCOUNTS = 500;
-const LEAST_PART_ROWS = 20_000;
-/** So that an operator who watches sees the walk go on. */
-const MOST_PART_ROWS = 250_000;
-const PART_MODULE = new URL('./walk-part.ts', import.meta.url);
 /** A commit between two looks of the same turn is possible only where the database is another process. */
 const MAX_LOOKS = 20;
 /** The hashed text begins with this, and the previous hash. */
@@ -54,16 +35,14 @@ const WRITTEN_OFF_FOR = / of (account:\d+),\d+:\d+,$/;
 
 export class LedgerWalk {
   readonly #store: CheckStore;
-  readonly #threads: ReadingThreads | undefined;
-  readonly #leastPartRows: number;
+  readonly #signal: AbortSignal | undefined;
   readonly #sides = new Map<string, Moved>();
   #seq = 0;
   #hash = FIRST_PREV_HASH;
 
   constructor(deps: LedgerWalkDeps) {
     this.#store = deps.store;
-    this.#threads = deps.threads;
-    this.#leastPartRows = deps.leastPartRows ?? LEAST_PART_ROWS;
+    this.#signal = deps.signal;
   }
 
   /** The last transfer that was sound. */
@@ -76,61 +55,41 @@ export class LedgerWalk {
    * the ledger was walked.
    */
   async advance(): Promise<string | null> {
-    const problem = this.#threads === undefined ? null : await this.#advanceBy(this.#threads);
-    return problem ?? this.#advanceTo(Number.POSITIVE_INFINITY);
-  }
-
-  /** Only these transfers, as if all before them had been found sound. */
-  async walkPart({ from, to }: { readonly from: number; readonly to: number }): Promise<WalkedPart> {
-    const [before] = from === 1 ? [] : await this.#store.hashedFrom(from - 1, 1);
-    this.#seq = from - 1;
-    if (before !== undefined) this.#hash = before.hash;
-    const problem = await this.#advanceTo(to);
-    const moved = [...this.#sides].map(([side, { micro, used }]) => [side, micro, used] as const);
-    return { problem, seq: this.#seq, hash: this.#hash, moved };
-  }
-
-  /** All that is there now, when it is much. */
-  async #advanceBy(threads: ReadingThreads): Promise<string | null> {
-    const last = Number(await this.#store.lastSeq());
-    const rows = Math.ceil((last - this.#seq) / threads.threads);
-    if (rows < this.#leastPartRows) return null;
-    const size = Math.min(rows, MOST_PART_ROWS);
-    const running: Promise<WalkedPart>[] = [];
-    for (let from = this.#seq + 1; from <= last || running.length > 0; ) {
-      for (; from <= last && running.length < threads.threads; from += size) {
-        const part = threads.run<typeof walkPart>(PART_MODULE, { from, to: Math.min(last, from + size - 1) });
-        // After a problem nobody waits for those behind it.
-        part.catch(() => {});
-        running.push(part);
-      }
-      const problem = this.#join(await (running.shift() as Promise<WalkedPart>));
-      if (problem !== null) return problem;
-    }
-    return null;
-  }
-
-  #join({ problem, seq, hash, moved }: WalkedPart): string | null {
-    for (const [side, micro, used] of moved) this.#moved(side).add(micro, used);
-    this.#seq = seq;
-    this.#hash = hash;
-    return problem;
-  }
-
-  async #advanceTo(last: number): Promise<string | null> {
-    while (this.#seq < last) {
+    for (;;) {
+      this.#signal?.throwIfAborted();
       // With the last one walked, which must still be there.
       const again = this.#seq === 0 ? 0 : 1;
-      const count = again + Math.min(PAGE_ROWS, last - this.#seq);
-      const rows = await this.#store.hashedFrom(this.#seq + 1 - again, count);
+      const rows = await this.#store.hashedFrom(this.#seq + 1 - again, again + PAGE_ROWS);
       const problem = this.#recheckLast(rows[0]) ?? this.#verifyRows(rows.slice(again));
-      if (problem !== null) return problem;
-      if (rows.length < count) break;
+      if (problem !== null || rows.length < again + PAGE_ROWS) return problem;
       // Others get their turn: a read runs on the calling thread.
       await new Promise((resolve) => setImmediate(resolve));
     }
-    const isWhole = this.#seq === last || last === Number.POSITIVE_INFINITY;
-    return isWhole ? null : `transfer ${this.#seq + 1} is missing`;
+  }
+
+  /** All that can be compared: chain, balances, what was used, what is held. */
+  async wholeProblem(): Promise<string | null> {
+    return (await this.balanceProblem()) ?? (await this.#allUsageProblem()) ?? (await this.holdsProblem());
+  }
+
+  async #allUsageProblem(): Promise<string | null> {
+    for (let after = 0; ; ) {
+      const ids = await this.#store.accountsAfter(after, PAGE_ACCOUNTS);
+      for (const id of ids) {
+        const problem = await this.usageProblem(id);
+        if (problem !== null) return problem;
+        after = id;
+      }
+      if (ids.length < PAGE_ACCOUNTS) return null;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  async holdsProblem(): Promise<string | null> {
+    const wrong = await this.#store.unequalHolds();
+    if (wrong === undefined) return null;
+    const { account_id, held_micro, holds_micro } = wrong;
+    return `account ${account_id} shows ${held_micro} micro-credits held, its holds sum up to ${holds_micro}`;
   }
 
   /** Whether the chain that was walked holds a head that was noted elsewhere: what is wrong, or null. */

@@ -6,6 +6,7 @@ import { Alarms } from '../../platform/alarms.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openBillingHouse } from '../../testing/billing-house.ts';
 import { Checks } from './checks.ts';
+import { LedgerWalk } from './checks-walk.ts';
 import { CheckStore } from './ledger-store.ts';
 
 const VM = { vm_id: 'vm-1', account_id: 1, name: 'web', instance_type: 't2.micro', disk_gb: 30 };
@@ -47,7 +48,7 @@ async function open(t: TestContext) {
   };
   const verify = async () => {
     checks.startVerification();
-    await checks.close();
+    await checks.untilIdle();
     return checks.verification().problem;
   };
   /** A machine that runs, or its row without its line. */
@@ -158,7 +159,7 @@ test('a head that was noted finds transfers cut off the end, and a wrong note st
       () => checks.startVerification(),
       (error) => isAppError(error, 'job_running'),
     );
-    await checks.close();
+    await checks.untilIdle();
     return checks.verification().problem;
   };
   assert.equal(await anchored(BigInt(head.seq), head.hash), null);
@@ -190,4 +191,11 @@ test('a machine that runs is metered, one that does not is not, and both are rat
   await runs(null);
   await checks.check();
   assert.match(alarms.list()[0]?.detail ?? '', /the machine vm-1 is metered and does not run/);
+});
+
+test('a walk ends when it is told to, as at the end of Cloudlet', async (t) => {
+  const { house } = await open(t);
+  const signal = AbortSignal.abort(new Error('told to'));
+  const walk = new LedgerWalk({ store: new CheckStore(house.metadata), signal });
+  await assert.rejects(walk.wholeProblem(), /told to/);
 });

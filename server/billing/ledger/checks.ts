@@ -3,7 +3,6 @@
  * was used equal to what was charged, every machine that runs metered. While anything is wrong an alarm says
  * so, and nothing that costs credits is begun.
  */
-import type { ReadingThreads } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -12,7 +11,6 @@ import type { CheckStore } from './ledger-store.ts';
 
 export interface ChecksDeps {
   readonly store: CheckStore;
-  readonly threads?: ReadingThreads | undefined;
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
   /** Charges an account what it used up to now. */
@@ -44,6 +42,7 @@ export class Checks {
   /** Under way, or the last. */
   #latest: LedgerWalk;
   #running: Promise<void> | null = null;
+  readonly #closing = new AbortController();
   #startedAt: number | null = null;
   #seconds: number | null = null;
   #walkProblem: string | null = null;
@@ -53,7 +52,7 @@ export class Checks {
 
   constructor(deps: ChecksDeps) {
     this.#deps = deps;
-    this.#latest = new LedgerWalk(deps);
+    this.#latest = this.#newWalk();
   }
 
   /** Throws `billing_inconsistent` while something is wrong. In front of all that costs credits. */
@@ -72,7 +71,7 @@ export class Checks {
   /** One look, each minute. What can be checked without the whole walk is, also while the first runs. */
   async check(): Promise<void> {
     const sound = this.#walk === null ? null : await this.#checkLedger(this.#walk);
-    this.#minuteProblem = sound ?? (await this.#holdsProblem()) ?? (await this.#meterProblem());
+    this.#minuteProblem = sound ?? (await this.#latest.holdsProblem()) ?? (await this.#meterProblem());
     this.#tell();
   }
 
@@ -91,8 +90,18 @@ export class Checks {
   }
 
   /** Resolves when no walk is under way. */
-  async close(): Promise<void> {
+  async untilIdle(): Promise<void> {
     await this.#running;
+  }
+
+  /** Ends a walk that is under way. */
+  async close(): Promise<void> {
+    this.#closing.abort(new AppError('shutting_down', 'Cloudlet is being stopped'));
+    await this.#running;
+  }
+
+  #newWalk(): LedgerWalk {
+    return new LedgerWalk({ store: this.#deps.store, signal: this.#closing.signal });
   }
 
   verification(): Verification {
@@ -109,16 +118,12 @@ export class Checks {
 
   async #verify(anchor: LedgerHead | undefined): Promise<void> {
     const { clock } = this.#deps;
-    const walk = new LedgerWalk(this.#deps);
+    const walk = this.#newWalk();
     this.#latest = walk;
     this.#startedAt = clock.now();
     this.#seconds = null;
     const began = clock.monotonic();
-    const problem =
-      (await walk.advance()) ??
-      (await walk.balanceProblem()) ??
-      (await this.#usageProblem(walk, Number.POSITIVE_INFINITY)) ??
-      (await this.#holdsProblem());
+    const problem = await walk.wholeProblem();
     this.#anchorProblem = anchor === undefined || problem !== null ? null : await walk.anchorProblem(anchor);
     this.#seconds = (clock.monotonic() - began) / 1000;
     this.#walkProblem = problem;
@@ -127,37 +132,27 @@ export class Checks {
   }
 
   async #checkLedger(walk: LedgerWalk): Promise<string | null> {
-    return (
-      (await walk.advance()) ?? (await walk.balanceProblem()) ?? (await this.#usageProblem(walk, TURN_MS))
-    );
+    return (await walk.advance()) ?? (await walk.balanceProblem()) ?? (await this.#usageProblem(walk));
   }
 
-  /** Accounts in turn, for so long; all of them once when that is for ever. */
-  async #usageProblem(walk: LedgerWalk, forMs: number): Promise<string | null> {
+  /** Accounts in turn, for as long as one look may take. */
+  async #usageProblem(walk: LedgerWalk): Promise<string | null> {
     const { store, clock } = this.#deps;
-    const isWhole = forMs === Number.POSITIVE_INFINITY;
-    const until = clock.monotonic() + forMs;
-    let after = isWhole ? 0 : this.#nextAccount;
+    const until = clock.monotonic() + TURN_MS;
     for (;;) {
-      const ids = await store.accountsAfter(after, PAGE_ACCOUNTS);
+      const ids = await store.accountsAfter(this.#nextAccount, PAGE_ACCOUNTS);
       for (const id of ids) {
         const problem = await walk.usageProblem(id);
         if (problem !== null) return problem;
-        after = id;
-        if (clock.monotonic() >= until) break;
+        this.#nextAccount = id;
+        if (clock.monotonic() >= until) return null;
       }
-      const isLast = ids.length < PAGE_ACCOUNTS && after === (ids.at(-1) ?? after);
-      if (!isWhole) this.#nextAccount = isLast ? 0 : after;
-      if (isLast || clock.monotonic() >= until) return null;
+      if (ids.length < PAGE_ACCOUNTS) {
+        this.#nextAccount = 0;
+        return null;
+      }
       await new Promise((resolve) => setImmediate(resolve));
     }
-  }
-
-  async #holdsProblem(): Promise<string | null> {
-    const wrong = await this.#deps.store.unequalHolds();
-    if (wrong === undefined) return null;
-    const { account_id, held_micro, holds_micro } = wrong;
-    return `account ${account_id} shows ${held_micro} micro-credits held, its holds sum up to ${holds_micro}`;
   }
 
   async #meterProblem(): Promise<string | null> {
