@@ -181,10 +181,12 @@ export class Machines {
   async #store(call: Call, wanted: NewRow): Promise<Vm> {
     const { hypervisor, changes, store, images, addresses, answers, billing } = this.#deps;
     let row = wanted;
+    let isRetry = false;
     try {
       await hypervisor.prepare(guestSpec(row));
       return await changes.run(call, async (change) => {
-        row = await this.#withFreeAddress(row);
+        if (isRetry) row = await this.#withFreeAddress(row);
+        isRetry = true;
         change.add(store.insert(row), 'retry');
         change.add(store.usage(row, 'created', row.created_at));
         images.claim(change, row.image_id);
