@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type LedgerHead, LedgerWalk } from '../billing/ledger/checks-walk.ts';
 import { CheckStore } from '../billing/ledger/ledger-store.ts';
 import type { Config } from '../config/config.ts';
-import { openReader } from '../drivers/metadata-sqlite/connection.ts';
+import { openSnapshot } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
 import { systemClock } from '../platform/clock.ts';
 import { type Command, UsageError } from './command.ts';
@@ -55,9 +55,8 @@ function readHead(text: string): LedgerHead {
 
 /** In this process, in one state of the database: the server has no work of it. */
 async function walkBeside({ dataDir }: Config, head: LedgerHead | undefined): Promise<Found> {
-  const database = openReader(dataDir);
+  const database = openSnapshot(dataDir);
   try {
-    database.exec('BEGIN');
     const walk = new LedgerWalk({ store: new CheckStore(new SqliteReads(database)) });
     const began = systemClock.monotonic();
     const problem = (await walk.wholeProblem()) ?? (head ? await walk.anchorProblem(head) : null);

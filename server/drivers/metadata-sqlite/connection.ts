@@ -111,3 +111,10 @@ export function openReader(directory: string): Database.Database {
     throw error;
   }
 }
+
+/** As openReader(), of one state of the database for as long as it is open; its log grows meanwhile. */
+export function openSnapshot(directory: string): Database.Database {
+  const database = openReader(directory);
+  database.exec('BEGIN');
+  return database;
+}
