@@ -61,7 +61,11 @@ export const theme = createTheme({
   },
   focusRing: 'auto',
   components: {
-    Badge: { defaultProps: { tt: 'none', fw: 550, radius: 'sm', miw: 'max-content' } },
+    Badge: {
+      defaultProps: { tt: 'none', fw: 550, radius: 'sm', miw: 'max-content' },
+      // Tinted text on its own tint cannot be read.
+      styles: { label: { color: 'var(--mantine-color-text)' } },
+    },
     Modal: { defaultProps: { radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },
     Tooltip: { defaultProps: { openDelay: 300 } },
   },

@@ -1,0 +1,123 @@
+/** What an operator does in the console: accounts, recovery points, billing. In a real browser. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY } from '../harness/cloud-process.ts';
+import { noBrowser } from './browser-kit.ts';
+import { ConsoleHouse, PASSWORD, seriousFaults } from './console-kit.ts';
+
+const skip = noBrowser;
+const PATIENCE_MS = 120_000;
+const PAGES = [
+  ...['/billing', '/billing?tab=report', '/billing?tab=ledger', '/billing?tab=prices', '/recovery'],
+  ...['', '?tab=accounts', '?tab=plans', '?tab=prices', '?tab=images', '?tab=webhooks', '?tab=upkeep'].map(
+    (tab) => `/administration${tab}`,
+  ),
+];
+
+let house: ConsoleHouse;
+let page: Page;
+let user: CheckedClient;
+let username = '';
+before(async () => {
+  if (skip) return;
+  house = await ConsoleHouse.open();
+  const admin = await CheckedClient.open(house.cloud.api, ADMIN_KEY);
+  const chief = { username: 'chief', email: 'chief@example.org', password: PASSWORD, is_admin: true };
+  await admin.expect(201, '/api/admin/accounts', { json: chief });
+  const anyone = await CheckedClient.open(house.cloud.api);
+  const guest = await anyone.register();
+  username = guest.username;
+  user = anyone.as(guest.api_key);
+  page = await house.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.goto(`${house.cloud.api}/sign-in`);
+  await page.getByLabel('User name').fill('chief');
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Main' }).waitFor();
+});
+after(() => house?.close());
+
+const open = (path: string) => page.goto(house.cloud.api + path);
+const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+
+test('credits that are given stand in the ledger of the account', { skip }, async () => {
+  await open('/administration?tab=accounts');
+  await press(`Actions for ${username}`);
+  await page.getByRole('menuitem', { name: 'Give credits' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Credits', { exact: true }).fill('25');
+  await form.getByLabel('Reason').fill('<i>a gift</i>');
+  await form.getByRole('button', { name: 'Give credits' }).click();
+  await page.getByRole('cell', { name: '35.00' }).waitFor();
+  assert.equal((await user.expect(200, '/api/account')).credits, 35);
+  const [entry] = await user.expect(200, '/api/billing/ledger');
+  assert.equal(entry.code, 'admin_grant');
+});
+
+test('an account that is suspended is marked, and works again when that ends', { skip }, async () => {
+  await open('/administration?tab=accounts');
+  await press(`Actions for ${username}`);
+  await page.getByRole('menuitem', { name: 'Suspend' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Reason').fill('a try');
+  await form.getByRole('button', { name: 'Suspend' }).click();
+  await page.getByText('suspended', { exact: true }).waitFor();
+  await user.refused(403, 'account_suspended', ['/api/account']);
+  await press(`Actions for ${username}`);
+  await page.getByRole('menuitem', { name: 'End suspension' }).click();
+  await page.getByText('suspended', { exact: true }).waitFor({ state: 'detached' });
+  await user.expect(200, '/api/account');
+});
+
+test('a recovery point is taken and verified, and its key is proved to be kept', { skip }, async () => {
+  await open('/recovery');
+  await page.getByRole('heading', { name: 'No recovery points yet' }).waitFor();
+  await page.getByRole('button', { name: 'Take recovery point' }).first().click();
+  await page.getByText('complete', { exact: true }).waitFor();
+  await page.getByRole('button', { name: /^Actions for drp-/ }).click();
+  await page.getByRole('menuitem', { name: 'Verify every byte' }).click();
+  await page.getByText('verified', { exact: true }).waitFor();
+  await press('Details');
+  await page.getByText(/^cloudlet recovery restore --from .* --point drp-\w+ --to NEW_DIR$/).waitFor();
+  await press('Close');
+
+  await press('Show recovery key');
+  const dialog = page.getByRole('dialog');
+  const proof = dialog.getByLabel('The recovery key, from where you keep it');
+  await proof.fill('not this');
+  await dialog.getByRole('button', { name: 'I have it' }).click();
+  await dialog.getByRole('alert').waitFor();
+  await proof.fill(String(await dialog.locator('pre').textContent()));
+  await dialog.getByRole('button', { name: 'I have it' }).click();
+  await page.getByText('Somebody has proved to have it.').waitFor();
+});
+
+test('whoever is no administrator is shown no such page, and refused at its address', { skip }, async () => {
+  const plain = await house.signedUp('plain', '/billing');
+  await plain.getByText('10.00', { exact: true }).waitFor();
+  assert.equal(await plain.getByRole('link', { name: 'Administration' }).count(), 0);
+  await plain.goto(`${house.cloud.api}/administration?tab=accounts`);
+  await plain.getByRole('alert').waitFor();
+  assert.equal(await plain.getByText('chief@example.org').count(), 0);
+  await plain.close();
+});
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(`axe finds nothing serious on these pages: ${colorScheme}`, { skip }, async () => {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const faults: string[] = [];
+    for (const path of PAGES) {
+      await open(path);
+      await page.waitForLoadState('networkidle');
+      faults.push(...(await seriousFaults(page)).map((fault) => `${path}: ${fault}`));
+    }
+    assert.deepEqual(faults, []);
+  });
+}
+
+test('no page complained, and none asked another host', { skip }, () => {
+  assert.deepEqual(house.complaints, []);
+});
