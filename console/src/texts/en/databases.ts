@@ -98,7 +98,7 @@ export const databases = {
     editor: 'Query',
     run: 'Run',
     cancel: 'Cancel',
-    cancelled: 'Cancelled. What it had changed was taken back.',
+    cancelled: 'Cancelled.',
     readOnly: 'Read-only',
     readOnlyLead: 'The server refuses whatever would write.',
     history: 'History',

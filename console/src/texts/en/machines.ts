@@ -1,6 +1,6 @@
 export const machines = {
   title: 'Machines',
-  lead: 'Virtual machines with an address and a disk of their own. They cost only while they run.',
+  lead: 'Virtual machines, each with an address and a disk of its own.',
   machine: 'Machine',
   create: 'Create machine',
   none: 'No machines yet',
@@ -75,13 +75,11 @@ export const machines = {
   tabs: { overview: 'Overview', console: 'Console', log: 'Log', charts: 'Charts' },
   gone: 'Machines',
   uptime: 'Running since',
-  readyAt: 'Booted',
   region: 'Region',
   image: 'Image',
   tags: 'Tags',
   processor: 'Processor',
   processors: { kvm: 'KVM', hvf: 'HVF', tcg: 'Emulated (TCG)' },
-  emulatedLead: 'Slow: every instruction is translated.',
   notRunning: 'not running',
   outbound: 'Internet access',
   outboundYes: 'may open connections',
@@ -115,7 +113,6 @@ export const machines = {
     fit: 'Tell it the size',
     fitLead: 'Types stty at the prompt, so that long lines break where this window ends',
     leave: 'Ctrl + . leaves the console',
-    loginHint: 'The tiny image asks for no password.',
   },
   log: {
     lead: 'What the machine wrote to its serial console last, also in earlier runs.',
@@ -138,8 +135,6 @@ export const machines = {
     sent: 'sent',
     gaps: 'Gaps are times in which it did not run, or was not measured.',
     none: 'Nothing was measured in this time.',
-    latest: 'latest',
     tableOf: (what: string) => `${what} over time`,
   },
-  tooFewCredits: 'Add credits',
 };
