@@ -114,18 +114,18 @@ test('parallel registrations of different names get different ids', async () => 
   assert.equal(new Set(all.map(({ account }) => account.id)).size, 40);
 });
 
-test('the receipt is part of the commit: refused together, stored together', async () => {
+test('the record of the answer is part of the commit: refused together, stored together', async () => {
   const fields = { username: 'receipt', email: 'receipt@example.com', password: 'a good password' };
   const insert = (answer: unknown) => [
     { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['receipt', JSON.stringify(answer)] },
   ];
-  const account = await house.accounts.register({ receipt: insert }, fields);
+  const account = await house.accounts.register({ record: insert }, fields);
   const stored = await house.metadata.get<{ value: string }>(
     "SELECT value FROM settings WHERE name = 'receipt'",
   );
   assert.deepEqual(JSON.parse(stored?.value ?? ''), account);
   const second = { ...fields, username: 'receipt2', email: 'receipt2@example.com' };
-  await assert.rejects(house.accounts.register({ receipt: insert }, second), CommitRejected);
+  await assert.rejects(house.accounts.register({ record: insert }, second), CommitRejected);
   assert.equal(await house.store.accountByUsername('receipt2'), undefined);
 });
 

@@ -242,7 +242,7 @@ export class Accounts {
     throw new AppError('email_taken', 'This e-mail address is taken', { fields });
   }
 
-  /** Known before the commit, because the answer and its receipt are part of it. */
+  /** Known before the commit, because the answer is part of it. */
   async #newAccountId(): Promise<number> {
     this.#highestStored ??= this.#deps.store.highestAccountId();
     this.#lastId = Math.max(this.#lastId, await this.#highestStored) + 1;

@@ -82,15 +82,15 @@ test('while the first runs the second is refused, and let in when it has ended w
   second.end();
 });
 
-test('the receipt is stored with the effect or not at all', async () => {
+test('the record is stored with the effect or not at all', async () => {
   const attempt = await open().begin(name('d'));
   attempt.bindRequest('print');
   const failing = { sql: 'UPDATE accounts SET plan = plan WHERE id = -1', params: [], expectChanges: 1 };
-  await assert.rejects(house.metadata.commit([...attempt.receipt(ANSWER), failing]));
+  await assert.rejects(house.metadata.commit([...attempt.record(ANSWER), failing]));
   attempt.end();
   const again = await open().begin(name('d'));
   assert.equal(again.bindRequest('print'), undefined);
-  await house.metadata.commit(again.receipt(ANSWER));
+  await house.metadata.commit(again.record(ANSWER));
   // Recorded with the effect: there is nothing left to store.
   await again.complete({ status: 500, body: 'other' });
   again.end();

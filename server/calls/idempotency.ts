@@ -1,6 +1,6 @@
 /**
- * Idempotency-Key: one effect and one answer, however often a POST is repeated within 24 h.  The answer is
- * stored in the same commit as the effect (the domain appends `receipt(answer)` to its commit), so a crash
+ * Idempotency-Key: one effect and one answer, however often a change is repeated within 24 h.  The answer is
+ * stored in the same commit as the effect (see metadata/change.ts), so a crash
  * between the two cannot happen. Races are decided in memory: the data directory has one process. Each
  * credential has its own keys: an answer may hold what another one of the account must not see. Only the
  * account's own key leaves them to its successor, so that a retry after a rotation finds its answer.
@@ -165,8 +165,8 @@ export class Attempt {
   }
 
   /** To be part of the commit that has the effect. */
-  receipt(answer: StoredAnswer): Statement[] {
-    if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before receipt()');
+  record(answer: StoredAnswer): Statement[] {
+    if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before record()');
     this.#recorded = true;
     const { clock, sealer, store, maxKept } = this.#deps;
     const text = `${this.#fingerprint}\n${answer.body}`;
@@ -181,15 +181,15 @@ export class Attempt {
 
   /** Stores the answer of a request whose domain had no commit to attach it to. */
   async complete(answer: StoredAnswer): Promise<void> {
-    if (!this.#recorded) await this.#deps.metadata.commit(this.receipt(answer));
+    if (!this.#recorded) await this.#deps.metadata.commit(this.record(answer));
   }
 
-  /** Stores a refusal: the commit that a receipt was made for, if any, did not happen. */
+  /** Stores a refusal: the commit that it was recorded in, if any, did not happen. */
   async refuse(answer: StoredAnswer): Promise<void> {
-    await this.#deps.metadata.commit(this.receipt(answer));
+    await this.#deps.metadata.commit(this.record(answer));
   }
 
-  /** Forgets what receipt() recorded: the request may be made again under its key. */
+  /** Forgets what record() stored: the request may be made again under its key. */
   withdraw(): Statement[] {
     return [this.#deps.store.delete(this.#name)];
   }

@@ -81,18 +81,18 @@ test('the answer is in the commit with the effect, and a later end does not chan
   const pending = await operations.begin(ann, 'createBucket', none);
   const { operationId } = pending.operation;
   await pending.run(async () => {
-    await house.metadata.commit(pending.receipt(ANSWER));
+    await house.metadata.commit(pending.record(ANSWER));
     assert.equal((await open().find(ann, operationId, NOW)).state, 'ended');
     return REFUSAL;
   });
   assert.deepEqual((await operations.find(ann, operationId, NOW)).answer, ANSWER);
 });
 
-test('of a commit that was refused the receipt is worth nothing', async () => {
+test('of a commit that was refused the record is worth nothing', async () => {
   const operations = open();
   const pending = await operations.begin(ann, 'createBucket', none);
   await pending.run(async () => {
-    await assert.rejects(house.metadata.commit([...pending.receipt(ANSWER), badStatement]));
+    await assert.rejects(house.metadata.commit([...pending.record(ANSWER), badStatement]));
     return REFUSAL;
   });
   assert.deepEqual((await operations.find(ann, pending.operation.operationId, NOW)).answer, REFUSAL);

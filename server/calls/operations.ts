@@ -175,20 +175,20 @@ class PendingOperation {
   }
 
   /** To be part of the commit that has the effect. */
-  receipt(answer: StoredAnswer): Statement[] {
+  record(answer: StoredAnswer): Statement[] {
     this.#recorded = true;
     return [this.#endWith(answer)];
   }
 
   /**
-   * Does the work and stores its answer, unless receipt() did. `work` answers failures too, and says what
+   * Does the work and stores its answer, unless record() did. `work` answers failures too, and says what
    * else is to be stored with one.
    */
   async run(work: () => Promise<WorkEnd>): Promise<void> {
     try {
       const { also = [], ...answer } = await work();
       if (this.#recorded && answer.status < 400) return;
-      // Had a commit with a receipt failed, none was stored; had it not, the first end counts.
+      // Had a commit with the record failed, none was stored; had it not, the first end counts.
       await this.#deps.metadata.commit([this.#endWith(answer), ...also]);
     } catch (error) {
       this.#deps.onLost(this.operation.operationId, error);

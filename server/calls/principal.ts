@@ -1,5 +1,5 @@
 /** Who is calling and what they may do. Edges make one per request; domains ask it. */
-import type { Receipt } from '../metadata/receipt.ts';
+import type { Recorder } from '../metadata/change.ts';
 
 /** `*`, `<area>:*` or `<area>:read|write`. */
 export const SCOPES = [
@@ -65,9 +65,8 @@ export interface Principal {
 }
 
 /** Who calls, and what records their answer in the commit that has the effect: see metadata/change.ts. */
-export interface Call {
+export interface Call extends Recorder {
   readonly principal: Principal;
-  readonly receipt: Receipt;
 }
 
 export const NOBODY: Principal = {

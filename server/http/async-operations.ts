@@ -30,14 +30,14 @@ export async function respondAsync(
   { operations, onFailure }: AsyncOperationsDeps,
   { withdraw, ...input }: Input & Retry,
 ): Promise<Answer> {
-  const { principal, request, receipt } = input;
+  const { principal, request, record } = input;
   const view = (operation: Operation) => presentOperation(operation, request.id);
-  const pending = await operations.begin(principal, route.name, (operation) => receipt(view(operation)));
+  const pending = await operations.begin(principal, route.name, (operation) => record(view(operation)));
   const status = statusOf(route);
   const answerOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
   void pending.run(async () => {
     try {
-      const own = { ...input, receipt: (answer: unknown) => pending.receipt(answerOf(answer)) };
+      const own = { ...input, record: (answer: unknown) => pending.record(answerOf(answer)) };
       return answerOf(await route.handler(own));
     } catch (thrown) {
       const error = toAppError(thrown);

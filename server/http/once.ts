@@ -1,9 +1,9 @@
-/** Runs a POST at most once per Idempotency-Key (decisions/0005). */
+/** Runs a change at most once per Idempotency-Key (decisions/0005). */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Attempt, Idempotency, StoredAnswer } from '../calls/idempotency.ts';
+import { type Recorder, UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
-import { noReceipt, type Receipt } from '../metadata/receipt.ts';
 import { AppError, ERRORS, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { ACCEPTED, operationHeaders } from './operation-view.ts';
 import { PROBLEM_TYPE, toProblem } from './problem.ts';
@@ -11,12 +11,12 @@ import type { Route, RouteInput } from './route.ts';
 import { type Answer, JSON_TYPE } from './route.ts';
 
 /** What a request has of its key. */
-export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'receipt' | 'identify'> {
-  /** Forgets the answer that `receipt` stored: the same request may be made again. */
+export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'record' | 'identify'> {
+  /** Forgets the answer that `record` stored: the same request may be made again. */
   readonly withdraw: () => readonly Statement[];
 }
 
-export const WITHOUT_KEY: Retry = { receipt: noReceipt, identify: () => {}, withdraw: () => [] };
+export const WITHOUT_KEY: Retry = { ...UNASKED, identify: () => {}, withdraw: () => [] };
 
 /** Thrown by `identify` when the answer is known already; caught below. */
 class Replay extends Error {
@@ -50,10 +50,10 @@ export async function once(
     const stored = attempt.bindRequest(fingerprint);
     if (stored) throw new Replay(stored);
   };
-  const receipt: Receipt = (answer) => attempt.receipt({ status, body: JSON.stringify(answer) });
+  const record: Recorder['record'] = (answer) => attempt.record({ status, body: JSON.stringify(answer) });
   try {
     if (route.consumes !== 'multipart') identify(request.body);
-    const answer = await run({ identify, receipt, withdraw: () => attempt.withdraw() });
+    const answer = await run({ identify, record, withdraw: () => attempt.withdraw() });
     if (answer) await attempt.complete(answer);
     return answer;
   } catch (error) {

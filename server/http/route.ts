@@ -3,20 +3,17 @@
  * the docs page and the test that walks every permission.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Permission, Principal } from '../calls/principal.ts';
-import type { Receipt } from '../metadata/receipt.ts';
+import type { Call, Permission } from '../calls/principal.ts';
 import type { ErrorCode } from '../platform/errors.ts';
 import type { Static, TSchema } from '../platform/json-schema.ts';
 import type { MemberRules } from './validate.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-export interface RouteInput<P, Q, B> {
-  readonly principal: Principal;
+export interface RouteInput<P, Q, B> extends Call {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
-  readonly receipt: Receipt;
   /**
    * Multipart routes call this before their commit with what stands for all they read, as something JSON can
    * say, so that a retry under the same Idempotency-Key is recognised. JSON routes are identified by their
@@ -72,7 +69,7 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
    */
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
   /**
-   * A POST that may be done again as it is: an Idempotency-Key means nothing to it. For those whose effect is
+   * What may be done again as it is: an Idempotency-Key means nothing to it. For those whose effect is
    * not in the body of the answer.
    */
   readonly isRepeatable?: boolean;
@@ -106,7 +103,7 @@ export function statusOf({ responses }: Route): number {
 
 /** True for what has an effect that must not happen twice. */
 export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
-  return method === 'POST' && isRepeatable !== true;
+  return method !== 'GET' && isRepeatable !== true;
 }
 
 /**

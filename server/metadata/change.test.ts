@@ -37,7 +37,7 @@ describe('a change', () => {
 
   test('stores its statements and the record of the answer in one commit, then runs its hooks', async () => {
     const seen: unknown[] = [];
-    const recorder = { receipt: (answer: unknown) => [insert(`answer ${answer}`, 1)] };
+    const recorder = { record: (answer: unknown) => [insert(`answer ${answer}`, 1)] };
     const answer = await changes.run(recorder, (change) => {
       change.add(insert('one', 1));
       change.after(() => seen.push('stored'));

@@ -15,7 +15,6 @@ import {
   type RowIdOf,
   type Statement,
 } from './metadata.ts';
-import { noReceipt, type Receipt } from './receipt.ts';
 
 type Reason = CommitRejected['reason'];
 
@@ -27,11 +26,12 @@ export type Refusal = 'retry' | 'skip' | ((reason: Reason) => Error | Promise<Er
 
 /** Whoever asked: the answer is recorded for them in the commit that has the effect. */
 export interface Recorder {
-  readonly receipt: Receipt;
+  /** Statements that record the answer, so that a repetition finds effect and answer, or neither. */
+  readonly record: (answer: unknown) => readonly Statement[];
 }
 
 /** For work that nobody waits for: what a timer or a start of Cloudlet finds to do. */
-export const UNASKED: Recorder = { receipt: noReceipt };
+export const UNASKED: Recorder = { record: () => [] };
 
 /** Times a change is built anew because others were faster, before we give up. */
 const MAX_TRIES = 50;
@@ -110,7 +110,7 @@ export class Changes {
       const change = new Change();
       const answer = await build(change);
       const { hooks } = change;
-      const statements = [...change.steps, ...recorder.receipt(answer)];
+      const statements = [...change.steps, ...recorder.record(answer)];
       try {
         if (statements.length > 0) await this.#metadata.commit(statements);
       } catch (error) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
+import { CommitRejected } from '../metadata/metadata.ts';
 import { type ErrorCode, isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-house.ts';
 import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
@@ -17,6 +18,19 @@ after(() => house.close());
 
 const refuses = (attempt: () => Promise<unknown>, code: ErrorCode) =>
   assert.rejects(attempt, (error) => isAppError(error, code));
+
+test('the record of the answer is part of the commit: refused together, stored together', async () => {
+  const sql = 'INSERT INTO settings (name, value) VALUES (?, ?)';
+  const record = (answer: unknown) => [{ sql, params: ['record', JSON.stringify(answer)] }];
+  await house.buckets.create(by(owner), { name: 'recorded' });
+  const call = { principal: owner, record };
+  const changed = await house.buckets.change(call, 'recorded', { versioning: true });
+  const stored = await house.metadata.get("SELECT value FROM settings WHERE name = 'record'");
+  assert.deepEqual(stored, { value: JSON.stringify(changed) });
+  await assert.rejects(house.buckets.change(call, 'recorded', { versioning: false }), CommitRejected);
+  await assert.rejects(house.buckets.removeEmpty(call, 'recorded'), CommitRejected);
+  assert.deepEqual(await house.buckets.describe(owner, 'recorded'), changed);
+});
 
 test('a bucket has what was asked for, and defaults otherwise', async () => {
   const empty = { object_count: 0, size: 0, size_formatted: '0.00 B', version_count: 0, total_size: 0 };

@@ -10,7 +10,6 @@ import { DatabaseStore } from '../databases/store.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
-import { noReceipt } from '../metadata/receipt.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { openAccountHouse } from './account-house.ts';
@@ -87,7 +86,7 @@ export async function openDatabaseHouse() {
         credentialId: `k-${id}`,
         ...({ scopes: ['*'], bucketLimits: null, via: 'key', keyExpiresAt: null } as const),
       };
-      return { principal, receipt: noReceipt };
+      return { principal, ...UNASKED };
     },
     /** The most databases that the account may have. */
     async limit({ principal }: Call, databases: number): Promise<void> {

@@ -38,6 +38,23 @@ test('an access key does not get what the full key was answered', async () => {
   assert.deepEqual(await user.expect(201, KEYS, under('mint', wide)), first);
 });
 
+test('a PATCH and a DELETE have one effect and one answer too', async () => {
+  const { user } = await newUser();
+  const create = () => user.expect(201, '/api/buckets', { json: { name: 'again' } });
+  await create();
+  const patch = { method: 'PATCH', ...under('patch', { versioning: true }) };
+  const patched = await user.expect(200, '/api/buckets/again', patch);
+  await user.expect(200, '/api/buckets/again', { method: 'PATCH', json: { versioning: false } });
+  assert.deepEqual(await user.expect(200, '/api/buckets/again', patch), patched);
+  assert.equal((await user.expect(200, '/api/buckets/again')).versioning, false);
+  const removal = { method: 'DELETE', headers: { 'idempotency-key': 'delete' } };
+  const removed = await user.expect(200, '/api/buckets/again', removal);
+  await create();
+  const repeated = await user.call('/api/buckets/again', removal);
+  assert.deepEqual([repeated.status, repeated.body, isReplay(repeated)], [200, removed, true]);
+  await user.expect(200, '/api/buckets/again');
+});
+
 test('the limits of an access key hold for its retries as for its first call', async () => {
   const { user } = await newUser();
   await user.expect(201, '/api/buckets', { json: { name: 'open' } });
