@@ -136,8 +136,8 @@ class UploadQueue {
     if (this.#changed.size > 1) return;
     setTimeout(
       () => {
-        for (const name of this.#changed) void queryClient.invalidateQueries({ queryKey: ['files', name] });
-        void queryClient.invalidateQueries({ queryKey: ['buckets'] });
+        for (const name of this.#changed) void readAgain(['files', name]);
+        void readAgain(['buckets']);
         this.#changed.clear();
       },
       this.#sending.size > 1 ? REFRESHED_EVERY_MS : 0,
@@ -164,3 +164,9 @@ window.addEventListener('beforeunload', (event) => {
   const isBusy = uploadQueue.snapshot().some(({ state }) => state === 'waiting' || state === 'sending');
   if (isBusy) event.preventDefault();
 });
+
+/** A first reading that is under way would be taken for a new one, though it may lack the file. */
+async function readAgain(queryKey: readonly string[]): Promise<void> {
+  await queryClient.cancelQueries({ queryKey });
+  await queryClient.invalidateQueries({ queryKey });
+}
