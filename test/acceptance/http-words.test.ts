@@ -183,7 +183,7 @@ describe('what a call does not know is ignored and told in a Warning header', ()
   });
 });
 
-describe('at the address alone', () => {
+describe('at the address of the API alone', () => {
   const HTML = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
   const get = async (path: string, init: RequestInit = {}) => {
     const response = await fetch(cloud.api + path, init);
@@ -191,21 +191,19 @@ describe('at the address alone', () => {
   };
 
   test('a browser gets a page that leads on, and nothing of it is loaded from elsewhere', async () => {
-    for (const path of ['/', '/api']) {
-      const { response, text } = await get(path, HTML);
-      assert.equal(response.status, 200);
-      assert.match(response.headers.get('content-type') ?? '', /^text\/html/);
-      assert.equal(response.headers.get('vary'), 'Accept');
-      for (const href of ['/api/docs', '/api/openapi.json', '/api/system/status']) {
-        assert.ok(text.includes(`href="${href}"`), href);
-        assert.equal((await get(href)).response.status, 200);
-      }
-      assert.ok(text.includes(`${cloud.api}/api/register`), 'commands name this very address');
-      assert.doesNotMatch(text, /There is no administrator yet/);
-      assert.doesNotMatch(text, /<(?:script|link|img|iframe)\b|https:\/\//);
-      assert.match(response.headers.get('content-security-policy') ?? '', /script-src 'none'/);
-      assert.equal((await get(path, { ...HTML, method: 'HEAD' })).text, '');
+    const { response, text } = await get('/api', HTML);
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-type') ?? '', /^text\/html/);
+    assert.equal(response.headers.get('vary'), 'Accept');
+    for (const href of ['/api/docs', '/api/openapi.json', '/api/system/status']) {
+      assert.ok(text.includes(`href="${href}"`), href);
+      assert.equal((await get(href)).response.status, 200);
     }
+    assert.ok(text.includes(`${cloud.api}/api/register`), 'commands name this very address');
+    assert.doesNotMatch(text, /There is no administrator yet/);
+    assert.doesNotMatch(text, /<(?:script|link|img|iframe)\b|https:\/\//);
+    assert.match(response.headers.get('content-security-policy') ?? '', /script-src 'none'/);
+    assert.equal((await get('/api', { ...HTML, method: 'HEAD' })).text, '');
   });
 
   test('a program gets an index of places that exist', async () => {
@@ -220,7 +218,7 @@ describe('at the address alone', () => {
   test('while there is no administrator it says how to become one', async () => {
     const fresh = await CloudProcess.start({ env: { CLOUDLET_ADMIN_KEY: '' } });
     try {
-      assert.match(await (await fetch(fresh.api, HTML)).text(), /There is no administrator yet/);
+      assert.match(await (await fetch(`${fresh.api}/api`, HTML)).text(), /There is no administrator yet/);
       assert.equal((await (await CheckedClient.open(fresh.api)).expect(200, '/api')).needs_setup, true);
     } finally {
       await fresh.stop();
