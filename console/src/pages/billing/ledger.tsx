@@ -1,6 +1,7 @@
 /** Every change of the balance, newest first. */
 import { Button, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { When } from '../../parts/when.tsx';
@@ -19,34 +20,29 @@ export function Ledger() {
         return (
           <Stack>
             <Text c="dimmed">{text.billing.ledgerLead}</Text>
-            <Table.ScrollContainer minWidth={680}>
-              <Table verticalSpacing="xs">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{text.billing.when}</Table.Th>
-                    <Table.Th>{text.billing.entry}</Table.Th>
-                    <Table.Th>{text.billing.reference}</Table.Th>
-                    <Table.Th ta="right">{text.billing.amount}</Table.Th>
-                    <Table.Th ta="right">{text.billing.heldChange}</Table.Th>
-                    <Table.Th ta="right">{text.billing.balance}</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {entries.map((entry) => (
-                    <Table.Tr key={entry.id}>
-                      <Table.Td>
-                        <When at={entry.created_at} />
-                      </Table.Td>
-                      <Table.Td>{entry.code.replaceAll('_', ' ')}</Table.Td>
-                      <Table.Td>{entry.reference}</Table.Td>
-                      <Table.Td ta="right">{signed(entry.amount)}</Table.Td>
-                      <Table.Td ta="right">{signed(entry.held)}</Table.Td>
-                      <Table.Td ta="right">{sayCredits(entry.balance)}</Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <ListTable
+              heads={[
+                { name: text.billing.when },
+                { name: text.billing.entry },
+                { name: text.billing.reference },
+                { name: text.billing.amount, isNumber: true },
+                { name: text.billing.heldChange, isNumber: true },
+                { name: text.billing.balance, isNumber: true },
+              ]}
+            >
+              {entries.map((entry) => (
+                <Table.Tr key={entry.id}>
+                  <Table.Td>
+                    <When at={entry.created_at} />
+                  </Table.Td>
+                  <Table.Td>{entry.code.replaceAll('_', ' ')}</Table.Td>
+                  <Table.Td>{entry.reference}</Table.Td>
+                  <Table.Td ta="right">{signed(entry.amount)}</Table.Td>
+                  <Table.Td ta="right">{signed(entry.held)}</Table.Td>
+                  <Table.Td ta="right">{sayCredits(entry.balance)}</Table.Td>
+                </Table.Tr>
+              ))}
+            </ListTable>
             {ledger.hasNextPage && (
               <Button
                 variant="default"

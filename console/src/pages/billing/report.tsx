@@ -8,7 +8,7 @@ import { cloud } from '../../cloud.ts';
 import { showRefusal } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
-import { saveAs } from '../../parts/save-as.ts';
+import { saveText } from '../../parts/save.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { periodOf, reportQuery } from './queries.ts';
@@ -56,7 +56,8 @@ function DownloadButton({ month }: { month: string }) {
   const download = async () => {
     setBusy(true);
     try {
-      saveAs(`usage-${month}.csv`, await cloud.billing.usageCsv(periodOf(month)));
+      const content = await cloud.billing.usageCsv(periodOf(month));
+      saveText({ name: `usage-${month}.csv`, type: 'text/csv', content });
     } catch (error) {
       showRefusal(error);
     } finally {
