@@ -3,11 +3,9 @@ import { Button, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { Refused } from '../../parts/refused.tsx';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -21,7 +19,6 @@ export function Upkeep() {
       <Scrub />
       <LedgerCheck />
       <MasterKey />
-      <SetupLink />
     </Stack>
   );
 }
@@ -127,19 +124,6 @@ function MasterKey() {
       >
         {administration.rotateLead}
       </Confirm>
-    </Section>
-  );
-}
-
-function SetupLink() {
-  const make = useMutation({ mutationFn: () => cloud.admin.setupLink(), meta: { shown: true } });
-  return (
-    <Section title={administration.setupLink} lead={administration.setupLinkLead}>
-      <Button variant="default" loading={make.isPending} onClick={() => make.mutate()}>
-        {administration.makeLink}
-      </Button>
-      <Refused error={make.error} />
-      {make.data !== undefined && <CodeLine value={make.data.url} label={administration.copyLink} />}
     </Section>
   );
 }

@@ -92,7 +92,7 @@ export const administration = {
   chooseFile: 'Choose a file',
   uploading: 'Uploading',
   disk: 'Disk',
-  deleteImageLead: 'Machines that were made from it keep working.',
+  deleteImageLead: 'An image that a machine was made from cannot be deleted.',
   webhooksLead: 'Events of your account are sent to these addresses, signed.',
   createWebhook: 'Create webhook',
   noWebhooks: 'No webhooks yet.',
@@ -127,8 +127,4 @@ export const administration = {
   rotateAsk: 'Rotate the master key?',
   rotateLead: 'Everything is sealed anew with a new key. It takes seconds, and nobody is signed out.',
   rotated: (count: string) => `The master key is new; ${count} secrets were sealed anew`,
-  setupLink: 'Set-up link',
-  setupLinkLead: 'Whoever opens it makes an account that is an administrator. It works once.',
-  makeLink: 'Make set-up link',
-  copyLink: 'Copy the link',
 };
