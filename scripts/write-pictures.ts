@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { ConsoleHouse } from '../test/acceptance/console-kit.ts';
+import { ConsoleFixture } from '../test/acceptance/console-kit.ts';
 import { CheckedClient } from '../test/harness/checked-client.ts';
 import { eventually } from '../test/harness/waiting.ts';
 
@@ -67,15 +67,15 @@ async function takeDatabase(page: Page, user: CheckedClient, origin: string): Pr
 }
 
 mkdirSync(TARGET, { recursive: true });
-const house = await ConsoleHouse.open();
+const fixture = await ConsoleFixture.open();
 try {
-  const page = await house.signedUp('ada');
+  const page = await fixture.signedUp('ada');
   await page.setViewportSize(VIEW);
   const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
-  const user = await CheckedClient.open(house.cloud.api, String(key));
-  await takeStorage(page, user, house.cloud.api);
-  await takeMachine(page, user, house.cloud.api);
-  await takeDatabase(page, user, house.cloud.api);
+  const user = await CheckedClient.open(fixture.cloud.api, String(key));
+  await takeStorage(page, user, fixture.cloud.api);
+  await takeMachine(page, user, fixture.cloud.api);
+  await takeDatabase(page, user, fixture.cloud.api);
 } finally {
-  await house.close();
+  await fixture.close();
 }

@@ -3,33 +3,33 @@ import { after, before, test } from 'node:test';
 import { mayTouch, type Principal, permits } from '../calls/principal.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, by, openAccountHouse, TEST_ACCESS_KEYS } from '../testing/account-house.ts';
+import { type AccountFixture, by, openAccountFixture, TEST_ACCESS_KEYS } from '../testing/account-fixture.ts';
 import { s3SecretContext } from './access-keys.ts';
 import type { AccessKeyBody } from './schema.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 
 let made = 0;
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
-const principalOf = async (apiKey: string) => house.authenticator.authenticate({ apiKey });
+const principalOf = async (apiKey: string) => fixture.authenticator.authenticate({ apiKey });
 
 async function holder(): Promise<Principal> {
   const username = `user-${++made}`;
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  const account = await house.accounts.register(UNASKED, fields);
+  const account = await fixture.accounts.register(UNASKED, fields);
   return await principalOf(account.api_key ?? '');
 }
 
 const create = (principal: Principal, body: Partial<AccessKeyBody> = {}) =>
-  house.accessKeys.create(by(principal), { name: 'k', scopes: ['*'], ...body });
+  fixture.accessKeys.create(by(principal), { name: 'k', scopes: ['*'], ...body });
 
 async function listed(principal: Principal, afterId = '', limit = 1000) {
   const keys = [];
-  for await (const key of house.accessKeys.list(principal, { afterId, limit })) keys.push(key);
+  for await (const key of fixture.accessKeys.list(principal, { afterId, limit })) keys.push(key);
   return keys;
 }
 
@@ -53,9 +53,9 @@ test('secrets are shown once; the list has the rest; the S3 secret is sealed', a
   ]);
   assert.equal(shown.expires_at, '2026-01-01 00:01:00');
   const sql = 'SELECT s3_sealed_secret AS sealed FROM api_keys WHERE key_id = ?';
-  const row = await house.metadata.get<{ sealed: Uint8Array }>(sql, key.id);
+  const row = await fixture.metadata.get<{ sealed: Uint8Array }>(sql, key.id);
   assert.equal(
-    house.sealer.unseal(row?.sealed ?? Buffer.alloc(0), s3SecretContext(key.id)).toString(),
+    fixture.sealer.unseal(row?.sealed ?? Buffer.alloc(0), s3SecretContext(key.id)).toString(),
     secret,
   );
 
@@ -65,9 +65,9 @@ test('secrets are shown once; the list has the rest; the S3 secret is sealed', a
   assert.equal(permits(principal, 'account:read'), false);
   assert.equal(mayTouch(principal, 'photos', '2026/a'), true);
   assert.equal(mayTouch(principal, 'photos', '2025/a'), false);
-  await house.authenticator.flush();
+  await fixture.authenticator.flush();
   assert.equal((await listed(owner))[0]?.last_used_at, '2026-01-01 00:00:00');
-  house.clock.advance(60_000);
+  fixture.clock.advance(60_000);
   await assert.rejects(principalOf(apiKey), code('invalid_api_key'));
 });
 
@@ -75,13 +75,16 @@ test('revoked: refused at once; another account cannot; twice is 404', async () 
   const [owner, stranger] = [await holder(), await holder()];
   const key = await create(owner);
   await principalOf(key.api_key);
-  await assert.rejects(house.accessKeys.revoke(by(stranger), key.id), code('access_key_not_found'));
-  await assert.rejects(house.accessKeys.revoke(by(owner), 'nonsense'), code('access_key_not_found'));
-  await assert.rejects(house.accessKeys.revoke(by(owner), owner.credentialId), code('access_key_not_found'));
+  await assert.rejects(fixture.accessKeys.revoke(by(stranger), key.id), code('access_key_not_found'));
+  await assert.rejects(fixture.accessKeys.revoke(by(owner), 'nonsense'), code('access_key_not_found'));
+  await assert.rejects(
+    fixture.accessKeys.revoke(by(owner), owner.credentialId),
+    code('access_key_not_found'),
+  );
   await principalOf(key.api_key);
-  assert.deepEqual(await house.accessKeys.revoke(by(owner), key.id), { id: key.id });
+  assert.deepEqual(await fixture.accessKeys.revoke(by(owner), key.id), { id: key.id });
   await assert.rejects(principalOf(key.api_key), code('invalid_api_key'));
-  await assert.rejects(house.accessKeys.revoke(by(owner), key.id), code('access_key_not_found'));
+  await assert.rejects(fixture.accessKeys.revoke(by(owner), key.id), code('access_key_not_found'));
   assert.deepEqual(await listed(stranger), []);
 });
 
@@ -136,26 +139,26 @@ test('a key revokes only what it could have made, itself included', async () => 
   ];
   for (const body of beyond) {
     const made = await create(owner, body);
-    const revoking = house.accessKeys.revoke(by(limited), made.id);
+    const revoking = fixture.accessKeys.revoke(by(limited), made.id);
     await assert.rejects(revoking, code('scope_required'), JSON.stringify(body));
     await principalOf(made.api_key);
-    await house.accessKeys.revoke(by(owner), made.id);
+    await fixture.accessKeys.revoke(by(owner), made.id);
   }
   const within = await create(owner, { scopes: ['storage:read'], buckets, expires_in: 60 });
-  for (const id of [within.id, own.id]) await house.accessKeys.revoke(by(limited), id);
+  for (const id of [within.id, own.id]) await fixture.accessKeys.revoke(by(limited), id);
 });
 
 test('an access key never sees the main key, rotates it or closes the account', async () => {
   const owner = await holder();
   const all = await principalOf((await create(owner)).api_key);
-  assert.equal((await house.accounts.profile(all)).api_key, null);
-  await assert.rejects(house.apiKeys.rotate(by(all), 0), code('scope_required'));
-  await assert.rejects(house.accounts.close(by(all)), code('scope_required'));
+  assert.equal((await fixture.accounts.profile(all)).api_key, null);
+  await assert.rejects(fixture.apiKeys.rotate(by(all), 0), code('scope_required'));
+  await assert.rejects(fixture.accounts.close(by(all)), code('scope_required'));
 });
 
 test('a limited key of an administrator is no administrator', async () => {
   const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  const chief = await house.administration.create(UNASKED, fields);
+  const chief = await fixture.administration.create(UNASKED, fields);
   const owner = await principalOf(chief.api_key ?? '');
   assert.equal(permits(owner, 'admin'), true);
   for (const body of [{ scopes: ['storage:*' as const] }, { buckets: [{ name: 'photos' }] }]) {
@@ -170,7 +173,7 @@ test('at most 100, also when 40 come at once at 90; pages follow each other', as
   const owner = await holder();
   for (let i = 0; i < 90; i++) {
     await create(owner, { name: `k${i}` });
-    house.clock.advance(1);
+    fixture.clock.advance(1);
   }
   const results = await Promise.allSettled(Array.from({ length: 40 }, () => create(owner)));
   assert.equal(results.filter((result) => result.status === 'fulfilled').length, 10);

@@ -5,14 +5,14 @@ import { after, before, test } from 'node:test';
 import { UNASKED } from '../metadata/change.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { type AppError, isAppError } from '../platform/errors.ts';
-import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 import { apiKeyTextProblem } from './api-key-text.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 
 const address = '127.0.0.1';
 let made = 0;
@@ -22,11 +22,11 @@ async function register(fields: { username?: string; email?: string; password?: 
   const username = fields.username ?? `user-${++made}`;
   const email = fields.email ?? `${username}@example.com`;
   const password = fields.password ?? 'a good password';
-  const account = await house.accounts.register(UNASKED, { username, email, password });
+  const account = await fixture.accounts.register(UNASKED, { username, email, password });
   return { account, password, key: account.api_key ?? '' };
 }
 
-const principalOf = (apiKey: string) => house.authenticator.authenticate({ apiKey });
+const principalOf = (apiKey: string) => fixture.authenticator.authenticate({ apiKey });
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 
 /** What an account shows beyond its registration, as long as it has credits. */
@@ -39,7 +39,7 @@ const IN_ORDER = {
 };
 
 test('registration answers exactly as the contract', async () => {
-  house.clock.advance(1500);
+  fixture.clock.advance(1500);
   const { account, key } = await register({ username: 'Ada', email: 'Ada@Example.com' });
   assert.ok(Number.isInteger(account.id) && account.id > 0);
   assert.equal(apiKeyTextProblem(key), undefined);
@@ -56,12 +56,12 @@ test('registration answers exactly as the contract', async () => {
   });
   const principal = await principalOf(key);
   assert.equal(principal.accountId, account.id);
-  assert.deepEqual(await house.accounts.profile(principal), { ...account, ...IN_ORDER });
+  assert.deepEqual(await fixture.accounts.profile(principal), { ...account, ...IN_ORDER });
 });
 
 test('the grant is a ledger transfer of 10 credits', async () => {
   const { account } = await register();
-  const rows = await house.metadata.all(
+  const rows = await fixture.metadata.all(
     'SELECT debit, amount_micro, code FROM ledger_transfers WHERE credit = ?',
     `account:${account.id}`,
   );
@@ -73,8 +73,8 @@ test('the grant is a ledger transfer of 10 credits', async () => {
 
 test('neither key nor password stand in the database files', async () => {
   const { key, password } = await register({ password: 'Zx-unmistakable-Zx' });
-  for (const name of await readdir(house.directory)) {
-    const bytes = await readFile(join(house.directory, name)).catch(() => Buffer.alloc(0));
+  for (const name of await readdir(fixture.directory)) {
+    const bytes = await readFile(join(fixture.directory, name)).catch(() => Buffer.alloc(0));
     assert.equal(bytes.includes(key), false, name);
     assert.equal(bytes.includes(password), false, name);
   }
@@ -98,12 +98,12 @@ test('taken without regard to case, both named at once', async () => {
 test('50 parallel registrations of one name: one wins, and only one account and grant exist', async () => {
   const fields = { username: 'Race', email: 'race@example.com', password: 'a good password' };
   const results = await Promise.allSettled(
-    Array.from({ length: 50 }, () => house.accounts.register(UNASKED, fields)),
+    Array.from({ length: 50 }, () => fixture.accounts.register(UNASKED, fields)),
   );
   assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
   const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
   assert.ok(refusals.every((error) => isAppError(error, 'username_taken')));
-  const count = await house.metadata.get<{ n: number }>(
+  const count = await fixture.metadata.get<{ n: number }>(
     "SELECT count(*) AS n FROM accounts WHERE username_folded = 'race'",
   );
   assert.equal(count?.n, 1);
@@ -119,19 +119,19 @@ test('the record of the answer is part of the commit: refused together, stored t
   const insert = (answer: unknown) => [
     { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['receipt', JSON.stringify(answer)] },
   ];
-  const account = await house.accounts.register({ record: insert }, fields);
-  const stored = await house.metadata.get<{ value: string }>(
+  const account = await fixture.accounts.register({ record: insert }, fields);
+  const stored = await fixture.metadata.get<{ value: string }>(
     "SELECT value FROM settings WHERE name = 'receipt'",
   );
   assert.deepEqual(JSON.parse(stored?.value ?? ''), account);
   const second = { ...fields, username: 'receipt2', email: 'receipt2@example.com' };
-  await assert.rejects(house.accounts.register({ record: insert }, second), CommitRejected);
-  assert.equal(await house.store.accountByUsername('receipt2'), undefined);
+  await assert.rejects(fixture.accounts.register({ record: insert }, second), CommitRejected);
+  assert.equal(await fixture.store.accountByUsername('receipt2'), undefined);
 });
 
 test('rotation: without overlap the old key ends at once', async () => {
   const { account, key } = await register();
-  const rotated = await house.apiKeys.rotate(by(await principalOf(key)), 0);
+  const rotated = await fixture.apiKeys.rotate(by(await principalOf(key)), 0);
   assert.equal(rotated.previous_key_expires_at, null);
   assert.equal(rotated.id, account.id);
   assert.notEqual(rotated.api_key, key);
@@ -141,26 +141,26 @@ test('rotation: without overlap the old key ends at once', async () => {
 
 test('rotation with overlap: both keys work until it ends; the old one cannot see the new one', async () => {
   const { account, key } = await register();
-  const rotated = await house.apiKeys.rotate(by(await principalOf(key)), 60);
+  const rotated = await fixture.apiKeys.rotate(by(await principalOf(key)), 60);
   const old = await principalOf(key);
   assert.equal(old.accountId, account.id);
-  assert.equal((await house.accounts.profile(old)).api_key, null);
-  await assert.rejects(house.apiKeys.rotate(by(old), 0), code('scope_required'));
-  await assert.rejects(house.accounts.close(by(old)), code('scope_required'));
+  assert.equal((await fixture.accounts.profile(old)).api_key, null);
+  await assert.rejects(fixture.apiKeys.rotate(by(old), 0), code('scope_required'));
+  await assert.rejects(fixture.accounts.close(by(old)), code('scope_required'));
   const forever = { name: 'k', scopes: ['*' as const] };
-  await assert.rejects(house.accessKeys.create(by(old), forever), code('scope_required'));
-  house.clock.advance(59_999);
+  await assert.rejects(fixture.accessKeys.create(by(old), forever), code('scope_required'));
+  fixture.clock.advance(59_999);
   assert.equal((await principalOf(key)).accountId, account.id);
-  house.clock.advance(1);
+  fixture.clock.advance(1);
   await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
   assert.equal((await principalOf(rotated.api_key ?? '')).accountId, account.id);
 });
 
 test('a rotation without overlap ends the older overlaps too', async () => {
   const { key } = await register();
-  const second = await house.apiKeys.rotate(by(await principalOf(key)), 3600);
+  const second = await fixture.apiKeys.rotate(by(await principalOf(key)), 3600);
   await principalOf(key);
-  await house.apiKeys.rotate(by(await principalOf(second.api_key ?? '')), 0);
+  await fixture.apiKeys.rotate(by(await principalOf(second.api_key ?? '')), 0);
   for (const old of [key, second.api_key ?? ''])
     await assert.rejects(async () => principalOf(old), code('invalid_api_key'));
 });
@@ -169,15 +169,15 @@ test('overlaps are bounded; 20 parallel rotations leave one current key', async 
   const { account, key } = await register();
   const principal = await principalOf(key);
   const results = await Promise.allSettled(
-    Array.from({ length: 20 }, () => house.apiKeys.rotate(by(principal), 3600)),
+    Array.from({ length: 20 }, () => fixture.apiKeys.rotate(by(principal), 3600)),
   );
   assert.ok(results.some((result) => result.status === 'fulfilled'));
-  const rows = await house.store.mainKeys(account.id);
+  const rows = await fixture.store.mainKeys(account.id);
   assert.equal(rows.filter((row) => row.expires_at === null).length, 1);
-  let current = await house.apiKeys.current(account.id);
+  let current = await fixture.apiKeys.current(account.id);
   await assert.rejects(async () => {
     for (let i = 0; i < 20; i++) {
-      current = (await house.apiKeys.rotate(by(await principalOf(current ?? '')), 3600)).api_key;
+      current = (await fixture.apiKeys.rotate(by(await principalOf(current ?? '')), 3600)).api_key;
     }
   }, code('too_many_access_keys'));
 });
@@ -186,29 +186,29 @@ test('a password changes only with the current one, an address also by the own k
   const { account, key, password } = await register();
   const principal = await principalOf(key);
   const another = { password: 'another password', address };
-  await assert.rejects(house.accounts.update(by(principal), another), code('invalid_request'));
+  await assert.rejects(fixture.accounts.update(by(principal), another), code('invalid_request'));
   const change = { email: 'new@example.com', address };
   const scopes = ['account:write'] as const;
-  const { api_key } = await house.accessKeys.create(by(principal), { name: 'k', scopes: [...scopes] });
+  const { api_key } = await fixture.accessKeys.create(by(principal), { name: 'k', scopes: [...scopes] });
   const narrow = await principalOf(api_key);
-  await assert.rejects(house.accounts.update(by(narrow), change), code('invalid_request'));
-  assert.equal((await house.accounts.profile(principal)).email, account.email);
-  assert.equal((await house.accounts.update(by(principal), change)).email, 'new@example.com');
+  await assert.rejects(fixture.accounts.update(by(narrow), change), code('invalid_request'));
+  assert.equal((await fixture.accounts.profile(principal)).email, account.email);
+  assert.equal((await fixture.accounts.update(by(principal), change)).email, 'new@example.com');
   const wrong = { ...change, currentPassword: 'wrong password' };
-  await assert.rejects(house.accounts.update(by(principal), wrong), code('invalid_credentials'));
+  await assert.rejects(fixture.accounts.update(by(principal), wrong), code('invalid_credentials'));
   const right = { email: 'newer@example.com', address, currentPassword: password };
-  assert.equal((await house.accounts.update(by(narrow), right)).email, 'newer@example.com');
+  assert.equal((await fixture.accounts.update(by(narrow), right)).email, 'newer@example.com');
   const case_ = { email: 'NEW@example.com', currentPassword: password, address };
-  assert.equal((await house.accounts.update(by(principal), case_)).email, 'NEW@example.com');
+  assert.equal((await fixture.accounts.update(by(principal), case_)).email, 'NEW@example.com');
   assert.deepEqual(
-    await house.accounts.update(by(principal), { address }),
-    await house.accounts.profile(principal),
+    await fixture.accounts.update(by(principal), { address }),
+    await fixture.accounts.profile(principal),
   );
   const other = await register();
   const taken = { email: other.account.email, currentPassword: password, address };
-  await assert.rejects(house.accounts.update(by(principal), taken), code('email_taken'));
-  assert.equal((await house.accounts.profile(principal)).email, 'NEW@example.com');
-  assert.equal(account.id, (await house.store.accountByEmail('new@example.com'))?.id);
+  await assert.rejects(fixture.accounts.update(by(principal), taken), code('email_taken'));
+  assert.equal((await fixture.accounts.profile(principal)).email, 'NEW@example.com');
+  assert.equal(account.id, (await fixture.store.accountByEmail('new@example.com'))?.id);
 });
 
 test('guessing the current password is slowed', async () => {
@@ -216,40 +216,40 @@ test('guessing the current password is slowed', async () => {
   const principal = await principalOf(key);
   for (let i = 0; i < 10; i++) {
     const guess = { email: 'x@example.com', currentPassword: 'wrong password', address };
-    await assert.rejects(house.accounts.update(by(principal), guess), code('invalid_credentials'));
+    await assert.rejects(fixture.accounts.update(by(principal), guess), code('invalid_credentials'));
   }
   const right = { email: 'x@example.com', currentPassword: password, address };
-  await assert.rejects(house.accounts.update(by(principal), right), code('rate_limited'));
-  await house.accounts.update(by(principal), { ...right, address: '10.9.9.9' });
+  await assert.rejects(fixture.accounts.update(by(principal), right), code('rate_limited'));
+  await fixture.accounts.update(by(principal), { ...right, address: '10.9.9.9' });
 });
 
 test('closing ends keys and sessions, frees the name, keeps the ledger', async () => {
   const { account, key, password } = await register({ username: 'Leaver', email: 'leaver@example.com' });
-  const { token } = await house.sessions.login(UNASKED, { name: 'leaver', password, address });
+  const { token } = await fixture.sessions.login(UNASKED, { name: 'leaver', password, address });
   const principal = await principalOf(key);
-  const access = await house.accessKeys.create(by(principal), { name: 'k', scopes: ['*'] });
+  const access = await fixture.accessKeys.create(by(principal), { name: 'k', scopes: ['*'] });
   await principalOf(access.api_key);
-  const closed = await house.accounts.close(by(principal));
+  const closed = await fixture.accounts.close(by(principal));
   assert.deepEqual([closed.id, closed.username], [account.id, 'Leaver']);
   await assert.rejects(async () => principalOf(key), code('invalid_api_key'));
   await assert.rejects(async () => principalOf(access.api_key), code('invalid_api_key'));
   await assert.rejects(
-    async () => house.authenticator.authenticate({ sessionToken: token }),
+    async () => fixture.authenticator.authenticate({ sessionToken: token }),
     code('invalid_session'),
   );
   await assert.rejects(
-    house.sessions.login(UNASKED, { name: 'leaver', password, address }),
+    fixture.sessions.login(UNASKED, { name: 'leaver', password, address }),
     code('invalid_credentials'),
   );
-  assert.equal(house.changed.at(-1), principal.accountId);
-  await assert.rejects(house.accounts.close(by(principal)), code('account_not_found'));
+  assert.equal(fixture.changed.at(-1), principal.accountId);
+  await assert.rejects(fixture.accounts.close(by(principal)), code('account_not_found'));
   // A request that was under way when the account closed leaves no way in.
-  const late = house.apiKeys.issue(account.id);
-  await house.metadata.commit([late.statement]);
+  const late = fixture.apiKeys.issue(account.id);
+  await fixture.metadata.commit([late.statement]);
   await assert.rejects(async () => principalOf(late.text), code('invalid_api_key'));
   const again = await register({ username: 'leaver', email: 'LEAVER@example.com' });
   assert.ok(again.account.id > account.id);
-  const ledger = await house.metadata.all(
+  const ledger = await fixture.metadata.all(
     'SELECT 1 FROM ledger_transfers WHERE credit = ?',
     `account:${account.id}`,
   );

@@ -4,24 +4,24 @@ import { Ledger } from '../billing/ledger/ledger.ts';
 import { OPERATOR, permits } from '../calls/principal.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 
 let made = 0;
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 const principalOf = async (apiKey: string | null) =>
-  house.authenticator.authenticate({ apiKey: apiKey ?? '' });
+  fixture.authenticator.authenticate({ apiKey: apiKey ?? '' });
 const credit = (id: number, amount: number) =>
-  house.administration.credit(by(OPERATOR), id, { amount, reason: 'test' });
+  fixture.administration.credit(by(OPERATOR), id, { amount, reason: 'test' });
 
 async function register(username = `user-${++made}`) {
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  return await house.accounts.register(UNASKED, fields);
+  return await fixture.accounts.register(UNASKED, fields);
 }
 
 test('credits: granted and taken exactly, never below zero, each a ledger entry', async () => {
@@ -36,7 +36,7 @@ test('credits: granted and taken exactly, never below zero, each a ledger entry'
   await credit(id, 999_999_999);
   await assert.rejects(credit(id, 1), code('invalid_request'));
   await assert.rejects(credit(424242, 1), code('account_not_found'));
-  const rows = await house.metadata.all<{ amount_micro: number }>(
+  const rows = await fixture.metadata.all<{ amount_micro: number }>(
     'SELECT amount_micro FROM ledger_transfers WHERE debit = ? OR credit = ? ORDER BY seq',
     `account:${id}`,
     `account:${id}`,
@@ -56,9 +56,9 @@ test('parallel withdrawals never overdraw', async () => {
     'nobody has to try again',
   );
   assert.equal(results.filter((result) => result.status === 'fulfilled').length, 25);
-  const row = await house.store.account(id);
+  const row = await fixture.store.account(id);
   assert.equal(Number(row?.credits_micro), 0);
-  assert.equal((await new Ledger({ metadata: house.metadata }).verify()).problem, null);
+  assert.equal((await new Ledger({ metadata: fixture.metadata }).verify()).problem, null);
 });
 
 test('parallel grants: every answer shows a balance that was', async () => {
@@ -74,7 +74,7 @@ test('parallel grants: every answer shows a balance that was', async () => {
 test('an id of the caller’s own is booked once, and never stands for something else', async () => {
   const { id } = await register();
   const give = (amount: number, reason = 'test') =>
-    house.administration.credit(by(OPERATOR), id, { amount, reason, transferId: `t-${id}` });
+    fixture.administration.credit(by(OPERATOR), id, { amount, reason, transferId: `t-${id}` });
   const answers = await Promise.allSettled(Array.from({ length: 8 }, () => give(2)));
   for (const answer of answers) assert.equal(answer.status, 'fulfilled');
   assert.equal((await give(2)).credits, 12);
@@ -84,18 +84,18 @@ test('an id of the caller’s own is booked once, and never stands for something
   const other = await register();
   const elsewhere = { amount: 2, reason: 'test', transferId: `t-${id}` };
   await assert.rejects(
-    house.administration.credit(by(OPERATOR), other.id, elsewhere),
+    fixture.administration.credit(by(OPERATOR), other.id, elsewhere),
     code('transfer_exists'),
   );
-  assert.equal(Number((await house.store.account(id))?.credits_micro), 12_000_000);
+  assert.equal(Number((await fixture.store.account(id))?.credits_micro), 12_000_000);
 });
 
 test('the ledger says who did it', async () => {
   const { id } = await register();
   const ada = { ...OPERATOR, accountId: 4, username: 'ada' };
-  await house.administration.credit(by(ada), id, { amount: 1, reason: 'a gift' });
+  await fixture.administration.credit(by(ada), id, { amount: 1, reason: 'a gift' });
   await credit(id, -1);
-  const rows = await house.metadata.all<{ reference: string }>(
+  const rows = await fixture.metadata.all<{ reference: string }>(
     "SELECT reference FROM ledger_transfers WHERE code LIKE 'admin%' AND ? IN (debit, credit) ORDER BY seq",
     `account:${id}`,
   );
@@ -108,7 +108,7 @@ test('the ledger says who did it', async () => {
 test('reasons are plain text', async () => {
   const { id } = await register();
   for (const reason of ['', ' ', 'a\0b', 'a\nb', '\ud800']) {
-    const grant = house.administration.credit(by(OPERATOR), id, { amount: 1, reason });
+    const grant = fixture.administration.credit(by(OPERATOR), id, { amount: 1, reason });
     await assert.rejects(grant, code('invalid_request'), JSON.stringify(reason));
   }
 });
@@ -116,7 +116,7 @@ test('reasons are plain text', async () => {
 test('the list has every open account once, oldest first, and no secret', async () => {
   for (let i = 0; i < 5; i++) await register();
   const all = [];
-  for await (const account of house.administration.list({ afterId: 0, limit: Number.POSITIVE_INFINITY }))
+  for await (const account of fixture.administration.list({ afterId: 0, limit: Number.POSITIVE_INFINITY }))
     all.push(account);
   const ids = all.map((account) => account.id);
   assert.deepEqual(
@@ -126,52 +126,52 @@ test('the list has every open account once, oldest first, and no secret', async 
   assert.equal(JSON.stringify(all).includes('clk_'), false);
   assert.equal(JSON.stringify(all).includes('argon2'), false);
   const page = [];
-  for await (const account of house.administration.list({ afterId: ids[1] ?? 0, limit: 2 }))
+  for await (const account of fixture.administration.list({ afterId: ids[1] ?? 0, limit: 2 }))
     page.push(account.id);
   assert.deepEqual(page, ids.slice(2, 4));
 });
 
 test('accounts without a password have keys but no login', async () => {
   const fields = { username: 'robot', email: 'robot@example.com' };
-  const robot = await house.administration.create(UNASKED, fields);
+  const robot = await fixture.administration.create(UNASKED, fields);
   assert.equal(robot.is_admin, false);
   await principalOf(robot.api_key);
   for (const password of ['', 'password']) {
     const login = { name: 'robot', password, address: '::1' };
-    await assert.rejects(house.sessions.login(UNASKED, login), code('invalid_credentials'));
+    await assert.rejects(fixture.sessions.login(UNASKED, login), code('invalid_credentials'));
   }
   const change = { password: 'a good password', address: '::1' };
-  await house.accounts.update(by(await principalOf(robot.api_key)), change);
-  await house.sessions.login(UNASKED, { name: 'robot', password: 'a good password', address: '::1' });
+  await fixture.accounts.update(by(await principalOf(robot.api_key)), change);
+  await fixture.sessions.login(UNASKED, { name: 'robot', password: 'a good password', address: '::1' });
 });
 
 test('suspending oneself is refused; unknown accounts are not found', async () => {
   const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  const chief = await house.administration.create(UNASKED, fields);
+  const chief = await fixture.administration.create(UNASKED, fields);
   const principal = await principalOf(chief.api_key);
   const self = { accountId: chief.id, reason: 'x' };
-  await assert.rejects(house.administration.suspend(by(principal), self), code('invalid_request'));
+  await assert.rejects(fixture.administration.suspend(by(principal), self), code('invalid_request'));
   const unknown = { accountId: 424242, reason: 'x' };
-  await assert.rejects(house.administration.suspend(by(OPERATOR), unknown), code('account_not_found'));
-  await assert.rejects(house.administration.resume(UNASKED, 424242), code('account_not_found'));
+  await assert.rejects(fixture.administration.suspend(by(OPERATOR), unknown), code('account_not_found'));
+  await assert.rejects(fixture.administration.resume(UNASKED, 424242), code('account_not_found'));
 });
 
 test('a suspension and its end are told, and the end lets machines start again in its own commit', async () => {
   const { id } = await register();
   const creditStates = () =>
-    house.metadata.get('SELECT resume_due FROM billing_accounts WHERE account_id = ?', id);
-  house.changed.length = 0;
-  await house.administration.suspend(by(OPERATOR), { accountId: id, reason: 'x' });
-  assert.deepEqual([house.changed, await creditStates()], [[id], { resume_due: 0 }]);
-  await house.administration.resume(UNASKED, id);
-  assert.deepEqual([house.changed, await creditStates()], [[id, id], { resume_due: 1 }]);
+    fixture.metadata.get('SELECT resume_due FROM billing_accounts WHERE account_id = ?', id);
+  fixture.changed.length = 0;
+  await fixture.administration.suspend(by(OPERATOR), { accountId: id, reason: 'x' });
+  assert.deepEqual([fixture.changed, await creditStates()], [[id], { resume_due: 0 }]);
+  await fixture.administration.resume(UNASKED, id);
+  assert.deepEqual([fixture.changed, await creditStates()], [[id, id], { resume_due: 1 }]);
 });
 
 test('showing a key makes one only when there is none', async () => {
   const { id, api_key: key } = await register();
-  assert.equal((await house.administration.showKey(UNASKED, id)).api_key, key);
-  await house.metadata.commit([house.store.deleteMainKeys(id)]);
-  const shown = await house.administration.showKey(UNASKED, id);
+  assert.equal((await fixture.administration.showKey(UNASKED, id)).api_key, key);
+  await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
+  const shown = await fixture.administration.showKey(UNASKED, id);
   assert.notEqual(shown.api_key, key);
   assert.equal((await principalOf(shown.api_key)).accountId, id);
 });
@@ -179,16 +179,16 @@ test('showing a key makes one only when there is none', async () => {
 test('the preset key: any string, idempotent, replaced when changed, never a user’s account', async () => {
   const squatter = await register('ADMIN');
   const first = 'operator chosen key / 24+';
-  await house.administration.ensureAdminKey(first);
-  await house.administration.ensureAdminKey(first);
+  await fixture.administration.ensureAdminKey(first);
+  await fixture.administration.ensureAdminKey(first);
   const principal = await principalOf(first);
   assert.equal(permits(principal, 'admin'), true);
   assert.notEqual(principal.accountId, squatter.id);
   assert.equal(principal.username, 'admin-2');
-  assert.equal((await house.accounts.profile(principal)).api_key, first);
+  assert.equal((await fixture.accounts.profile(principal)).api_key, first);
   assert.equal((await principalOf(squatter.api_key)).isAdmin, false);
   const second = 'another key of the operator';
-  await house.administration.ensureAdminKey(second);
+  await fixture.administration.ensureAdminKey(second);
   assert.equal((await principalOf(second)).accountId, principal.accountId);
   await assert.rejects(principalOf(first), code('invalid_api_key'));
 });

@@ -4,16 +4,16 @@ import type { Principal } from '../calls/principal.ts';
 import { NOBODY } from '../calls/principal.ts';
 import { Changes, UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import { Authenticator } from './authenticator.ts';
 import { AccountStore } from './store.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 
 let made = 0;
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
@@ -21,7 +21,7 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 async function register() {
   const username = `user-${++made}`;
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  const account = await house.accounts.register(UNASKED, fields);
+  const account = await fixture.accounts.register(UNASKED, fields);
   return { id: account.id, username, key: account.api_key ?? '' };
 }
 
@@ -32,18 +32,18 @@ function counted(generationSize?: number) {
     reads: {
       get: (sql, ...params) => {
         reads++;
-        return house.metadata.get(sql, ...params);
+        return fixture.metadata.get(sql, ...params);
       },
-      all: (sql, ...params) => house.metadata.all(sql, ...params),
+      all: (sql, ...params) => fixture.metadata.all(sql, ...params),
     },
   });
-  const { changes, clock } = house;
+  const { changes, clock } = fixture;
   const size = generationSize === undefined ? {} : { generationSize };
   return { authenticator: new Authenticator({ store, changes, clock, ...size }), reads: () => reads };
 }
 
 test('no credential is nobody', () => {
-  assert.equal(house.authenticator.authenticate({}), NOBODY);
+  assert.equal(fixture.authenticator.authenticate({}), NOBODY);
 });
 
 test('a key names its holder; the second time without a read or a promise', async () => {
@@ -93,25 +93,25 @@ test('bad form or checksum is refused without a read; a well-formed unknown key 
 test('suspended at once, with the reason, on keys and sessions; resumed at once', async () => {
   const { id, username, key } = await register();
   const login = { name: username, password: 'a good password', address: '::1' };
-  const { token } = await house.sessions.login(UNASKED, login);
-  await house.authenticator.authenticate({ apiKey: key });
-  await house.authenticator.authenticate({ sessionToken: token });
+  const { token } = await fixture.sessions.login(UNASKED, login);
+  await fixture.authenticator.authenticate({ apiKey: key });
+  await fixture.authenticator.authenticate({ sessionToken: token });
   const operator: Principal = { ...NOBODY, isAdmin: true };
-  await house.administration.suspend(by(operator), { accountId: id, reason: 'unpaid' });
+  await fixture.administration.suspend(by(operator), { accountId: id, reason: 'unpaid' });
   for (const credentials of [{ apiKey: key }, { sessionToken: token }]) {
     await assert.rejects(
-      async () => house.authenticator.authenticate(credentials),
+      async () => fixture.authenticator.authenticate(credentials),
       (error) => {
         return code('account_suspended')(error) && /unpaid/.test(String(error));
       },
     );
   }
-  await assert.rejects(house.sessions.login(UNASKED, login), code('account_suspended'));
+  await assert.rejects(fixture.sessions.login(UNASKED, login), code('account_suspended'));
   const guess = { ...login, password: 'wrong password' };
-  await assert.rejects(house.sessions.login(UNASKED, guess), code('invalid_credentials'));
-  await house.administration.resume(UNASKED, id);
-  await house.authenticator.authenticate({ apiKey: key });
-  await house.authenticator.authenticate({ sessionToken: token });
+  await assert.rejects(fixture.sessions.login(UNASKED, guess), code('invalid_credentials'));
+  await fixture.administration.resume(UNASKED, id);
+  await fixture.authenticator.authenticate({ apiKey: key });
+  await fixture.authenticator.authenticate({ sessionToken: token });
 });
 
 test('what was read before a revocation is not remembered after it', async () => {
@@ -124,16 +124,16 @@ test('what was read before a revocation is not remembered after it', async () =>
     reads: {
       // As on an engine behind a socket: the row is read now, its answer comes later.
       get: async <T>(sql: string, ...params: (string | number)[]) => {
-        const row = await house.metadata.get<T>(sql, ...params);
+        const row = await fixture.metadata.get<T>(sql, ...params);
         await gate;
         return row;
       },
-      all: (sql, ...params) => house.metadata.all(sql, ...params),
+      all: (sql, ...params) => fixture.metadata.all(sql, ...params),
     },
   });
-  const authenticator = new Authenticator({ store, changes: house.changes, clock: house.clock });
+  const authenticator = new Authenticator({ store, changes: fixture.changes, clock: fixture.clock });
   const pending = Promise.resolve(authenticator.authenticate({ apiKey: key }));
-  await house.metadata.commit([house.store.deleteMainKeys(id)]);
+  await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
   authenticator.forgetAccount(id);
   release();
   await pending;
@@ -160,42 +160,42 @@ test('last use is stored by flush, once per use or not at all', async () => {
   const { key } = await register();
   const usedAt = async () => {
     const sql = 'SELECT last_used_at AS at FROM api_keys WHERE key_hash = ?';
-    return (await house.metadata.get<{ at: number | null }>(sql, hashSecret(key)))?.at;
+    return (await fixture.metadata.get<{ at: number | null }>(sql, hashSecret(key)))?.at;
   };
   const { authenticator } = counted();
   await authenticator.authenticate({ apiKey: key });
   assert.equal(await usedAt(), null);
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   await authenticator.authenticate({ apiKey: key });
   await authenticator.flush();
-  assert.equal(await usedAt(), house.clock.now());
-  house.clock.advance(1000);
+  assert.equal(await usedAt(), fixture.clock.now());
+  fixture.clock.advance(1000);
   await authenticator.flush();
-  assert.equal(await usedAt(), house.clock.now() - 1000);
+  assert.equal(await usedAt(), fixture.clock.now() - 1000);
   await authenticator.authenticate({ apiKey: key });
   await authenticator.flush();
-  assert.equal(await usedAt(), house.clock.now());
+  assert.equal(await usedAt(), fixture.clock.now());
 });
 
 test('a failed flush loses nothing', async () => {
   const { key } = await register();
   let broken = true;
   const metadata = {
-    get: house.metadata.get.bind(house.metadata),
-    all: house.metadata.all.bind(house.metadata),
+    get: fixture.metadata.get.bind(fixture.metadata),
+    all: fixture.metadata.all.bind(fixture.metadata),
     close: async () => {},
-    commit: async (statements: Parameters<typeof house.metadata.commit>[0]) => {
+    commit: async (statements: Parameters<typeof fixture.metadata.commit>[0]) => {
       if (broken) throw new Error('disk');
-      return await house.metadata.commit(statements);
+      return await fixture.metadata.commit(statements);
     },
   };
   const changes = new Changes({ metadata });
-  const authenticator = new Authenticator({ store: house.store, changes, clock: house.clock });
+  const authenticator = new Authenticator({ store: fixture.store, changes, clock: fixture.clock });
   await authenticator.authenticate({ apiKey: key });
   await assert.rejects(authenticator.flush(), /disk/);
   broken = false;
   await authenticator.flush();
-  const row = await house.store.keyHolder(hashSecret(key));
-  const stored = await house.store.keyById(row?.credential_id ?? '');
-  assert.equal(stored?.last_used_at, house.clock.now());
+  const row = await fixture.store.keyHolder(hashSecret(key));
+  const stored = await fixture.store.keyById(row?.credential_id ?? '');
+  assert.equal(stored?.last_used_at, fixture.clock.now());
 });

@@ -6,17 +6,17 @@ import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { createEdge } from '../http/edge.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { Meters } from '../platform/prometheus.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { adminRoutes } from './admin-routes.ts';
 import { accountRoutes } from './routes.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 let app: ReturnType<typeof createEdge>;
 before(async () => {
-  house = await openAccountHouse();
-  const { metadata, sealer, clock, authenticator, administration } = house;
+  fixture = await openAccountFixture();
+  const { metadata, sealer, clock, authenticator, administration } = fixture;
   const store = new IdempotencyStore(metadata);
-  const ownKeyState = house.apiKeys.ownKeyState.bind(house.apiKeys);
+  const ownKeyState = fixture.apiKeys.ownKeyState.bind(fixture.apiKeys);
   app = createEdge({
     clock,
     log: pino({ level: 'silent' }),
@@ -28,7 +28,7 @@ before(async () => {
     limiter: null,
     routeLimiters: new Map(),
     routes: [
-      ...accountRoutes({ ...house, secureCookies: false, apiUrl: () => 'http://cloud' }),
+      ...accountRoutes({ ...fixture, secureCookies: false, apiUrl: () => 'http://cloud' }),
       ...adminRoutes({ administration }),
     ],
     headers: {},
@@ -37,7 +37,7 @@ before(async () => {
 });
 after(async () => {
   await app.close();
-  await house.close();
+  await fixture.close();
 });
 
 interface Call {
@@ -81,7 +81,7 @@ async function register(username = `user-${++made}`) {
 async function administrator() {
   const username = `admin-${++made}`;
   const fields = { username, email: `${username}@example.com`, isAdmin: true };
-  return (await house.administration.create(UNASKED, fields)).api_key ?? '';
+  return (await fixture.administration.create(UNASKED, fields)).api_key ?? '';
 }
 
 /** What an account shows beyond its registration, as long as it has credits. */
@@ -95,9 +95,9 @@ const IN_ORDER = {
 
 // First, because a set-up link is good only while there is no administrator.
 test('set-up over HTTP', async () => {
-  const earlier = await house.setupLinks.createSetupLink();
-  const token = await house.setupLinks.createSetupLink();
-  assert.equal(await house.setupLinks.isGood(earlier), false);
+  const earlier = await fixture.setupLinks.createSetupLink();
+  const token = await fixture.setupLinks.createSetupLink();
+  assert.equal(await fixture.setupLinks.isGood(earlier), false);
   const body = { token, username: 'operator', email: 'operator@example.com', password };
   const wrong = await call('POST /api/setup', { body: { ...body, token: 'x' } });
   assert.deepEqual([wrong.status, wrong.body.code], [403, 'invalid_link']);
@@ -240,7 +240,7 @@ test('access keys over HTTP: created, scoped, paged, revoked', async () => {
     const { status, body: made } = await call('POST /api/account/access-keys', { key, body });
     assert.equal(status, 201);
     created.push(made);
-    house.clock.advance(1);
+    fixture.clock.advance(1);
   }
   const scoped = created[0].api_key;
   assert.equal((await call('GET /api/account', { key: scoped })).body.api_key, null);
@@ -277,7 +277,7 @@ test('access keys over HTTP: created, scoped, paged, revoked', async () => {
 
 test('every admin route: 401 without a key, 403 with a user’s', async () => {
   const { api_key: key } = await register();
-  for (const { method, path } of adminRoutes(house)) {
+  for (const { method, path } of adminRoutes(fixture)) {
     const line = `${method} ${path.replace('{id}', '1')}`;
     const body = method === 'POST' ? { amount: 1, reason: 'x', username: 'x-x', email: 'x@x' } : undefined;
     const nobody = await call(line, { body });

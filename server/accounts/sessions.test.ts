@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 
 const DAY = 24 * 3600_000;
 const password = 'a good password';
@@ -17,7 +17,7 @@ let made = 0;
 
 async function register() {
   const username = `User-${++made}`;
-  const account = await house.accounts.register(UNASKED, {
+  const account = await fixture.accounts.register(UNASKED, {
     username,
     email: `${username}@Example.com`,
     password,
@@ -26,12 +26,12 @@ async function register() {
 }
 
 const login = (name: string, given = password, address = '10.0.0.1') =>
-  house.sessions.login(UNASKED, { name, password: given, address });
-const bySession = async (sessionToken: string) => house.authenticator.authenticate({ sessionToken });
+  fixture.sessions.login(UNASKED, { name, password: given, address });
+const bySession = async (sessionToken: string) => fixture.authenticator.authenticate({ sessionToken });
 
 test('login by name or e-mail in any case; last_login is set; every login has a new token', async () => {
   const { username, id, key } = await register();
-  house.clock.advance(5000);
+  fixture.clock.advance(5000);
   const first = await login(username.toUpperCase());
   const second = await login(`${username}@EXAMPLE.COM`);
   assert.notEqual(first.token, second.token);
@@ -40,8 +40,8 @@ test('login by name or e-mail in any case; last_login is set; every login has a 
   assert.equal(first.account.api_key, key);
   const principal = await bySession(first.token);
   assert.deepEqual([principal.accountId, principal.via], [id, 'session']);
-  assert.equal((await house.accounts.profile(principal)).last_login, '2026-01-01 00:00:05');
-  const stored = await house.metadata.all('SELECT * FROM sessions WHERE token_hash = ?', first.token);
+  assert.equal((await fixture.accounts.profile(principal)).last_login, '2026-01-01 00:00:05');
+  const stored = await fixture.metadata.all('SELECT * FROM sessions WHERE token_hash = ?', first.token);
   assert.equal(stored.length, 0);
 });
 
@@ -57,29 +57,29 @@ test('unknown name and wrong password: same error, same work', async () => {
   ];
   const seen = new Set<string>();
   for (const [name, given] of attempts) {
-    const computed = house.passwords.computed;
+    const computed = fixture.passwords.computed;
     await assert.rejects(login(name, given), (error: Error) => {
       seen.add(JSON.stringify({ ...error, message: error.message, stack: '' }));
       return code('invalid_credentials')(error);
     });
-    assert.equal(house.passwords.computed - computed, 1, name);
+    assert.equal(fixture.passwords.computed - computed, 1, name);
   }
   assert.equal(seen.size, 1);
 });
 
 test('failures slow one network, never another; parallel guesses cannot outrun the count', async () => {
   const { username } = await register();
-  const computed = house.passwords.computed;
+  const computed = fixture.passwords.computed;
   const guesses = await Promise.allSettled(
     Array.from({ length: 60 }, () => login(username, 'wrong password')),
   );
   const codes = guesses.map((guess) => (guess.status === 'rejected' ? guess.reason.code : 'in'));
   assert.ok(codes.includes('rate_limited'));
-  assert.ok(house.passwords.computed - computed <= 12, `${house.passwords.computed - computed} hashes`);
+  assert.ok(fixture.passwords.computed - computed <= 12, `${fixture.passwords.computed - computed} hashes`);
   await assert.rejects(login(username), code('rate_limited'));
   await login(username, password, '10.0.1.1');
   await assert.rejects(login(username), code('rate_limited'));
-  house.clock.advance(60_000);
+  fixture.clock.advance(60_000);
   await login(username);
   for (let i = 0; i < 9; i++)
     await assert.rejects(login(username, 'wrong password'), code('invalid_credentials'));
@@ -109,7 +109,7 @@ test('guesses by name and by e-mail address count together', async () => {
     await login(name, password, '10.8.1.1');
   }
   // The refused ones have not made the wait longer.
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   await login(username, password, '10.8.0.1');
 });
 
@@ -119,7 +119,7 @@ test('whose e-mail address it is shows in no answer to guesses', async () => {
   const answersTo = async (names: string[], address: string) => {
     const seen: string[] = [];
     for (let i = 0; i < 40; i++) {
-      if (i % 13 === 12) house.clock.advance(1500);
+      if (i % 13 === 12) fixture.clock.advance(1500);
       await login(names[i < 12 ? 0 : i % 2] ?? '', 'wrong password', address).catch((error) =>
         seen.push(`${error.code} ${error.message} ${error.retryAfterSeconds} ${error.hint}`),
       );
@@ -142,47 +142,47 @@ test('idle 7 days or 30 days in all end a session', async () => {
   const { username } = await register();
   const idle = (await login(username)).token;
   await bySession(idle);
-  house.clock.advance(7 * DAY - 1);
+  fixture.clock.advance(7 * DAY - 1);
   await bySession(idle);
-  house.clock.advance(7 * DAY);
+  fixture.clock.advance(7 * DAY);
   await assert.rejects(bySession(idle), code('invalid_session'));
   const used = (await login(username)).token;
   for (let day = 0; day < 29; day++) {
-    house.clock.advance(DAY);
+    fixture.clock.advance(DAY);
     await bySession(used);
   }
-  house.clock.advance(DAY - 1);
+  fixture.clock.advance(DAY - 1);
   await bySession(used);
-  house.clock.advance(1);
+  fixture.clock.advance(1);
   await assert.rejects(bySession(used), code('invalid_session'));
 });
 
 test('last use outlives the cache once flushed, and sweep removes what is over', async () => {
   const { username, id } = await register();
   const { token } = await login(username);
-  house.clock.advance(6 * DAY);
+  fixture.clock.advance(6 * DAY);
   await bySession(token);
-  await house.authenticator.flush();
-  house.authenticator.forgetAccount(id);
-  house.clock.advance(6 * DAY);
+  await fixture.authenticator.flush();
+  fixture.authenticator.forgetAccount(id);
+  fixture.clock.advance(6 * DAY);
   await bySession(token);
-  await house.sessions.sweep();
-  assert.equal((await house.store.sessions(id)).length, 1, 'swept although it lives');
-  house.authenticator.forgetAccount(id);
-  house.clock.advance(30 * DAY);
-  await house.sessions.sweep();
-  assert.equal((await house.store.sessions(id)).length, 0);
+  await fixture.sessions.sweep();
+  assert.equal((await fixture.store.sessions(id)).length, 1, 'swept although it lives');
+  fixture.authenticator.forgetAccount(id);
+  fixture.clock.advance(30 * DAY);
+  await fixture.sessions.sweep();
+  assert.equal((await fixture.store.sessions(id)).length, 0);
 });
 
 test('logout ends that session only; again, or with nonsense, is no error', async () => {
   const { username } = await register();
   const [one, two] = [(await login(username)).token, (await login(username)).token];
   await bySession(one);
-  assert.deepEqual(await house.sessions.logout(UNASKED, one), {});
+  assert.deepEqual(await fixture.sessions.logout(UNASKED, one), {});
   await assert.rejects(bySession(one), code('invalid_session'));
   await bySession(two);
-  await house.sessions.logout(UNASKED, one);
-  await house.sessions.logout(UNASKED, undefined);
+  await fixture.sessions.logout(UNASKED, one);
+  await fixture.sessions.logout(UNASKED, undefined);
 });
 
 test('a new password ends the other sessions and the old password', async () => {
@@ -190,12 +190,12 @@ test('a new password ends the other sessions and the old password', async () => 
   const [own, other] = [(await login(username)).token, (await login(username)).token];
   await bySession(other);
   const change = { password: 'another password', currentPassword: password, address: '10.0.0.1' };
-  await house.accounts.update(by(await bySession(own)), change);
+  await fixture.accounts.update(by(await bySession(own)), change);
   await bySession(own);
   await assert.rejects(bySession(other), code('invalid_session'));
   await assert.rejects(login(username), code('invalid_credentials'));
   await login(username, 'another password');
-  assert.equal((await house.authenticator.authenticate({ apiKey: key })).via, 'key');
+  assert.equal((await fixture.authenticator.authenticate({ apiKey: key })).via, 'key');
 });
 
 test('beyond 100 sessions the oldest ends', async () => {
@@ -203,10 +203,10 @@ test('beyond 100 sessions the oldest ends', async () => {
   const first = (await login(username)).token;
   await bySession(first);
   for (let i = 0; i < 100; i++) {
-    house.clock.advance(1);
+    fixture.clock.advance(1);
     await login(username);
   }
-  assert.equal((await house.store.sessions(id)).length, 100);
+  assert.equal((await fixture.store.sessions(id)).length, 100);
   await assert.rejects(bySession(first), code('invalid_session'));
 });
 
@@ -214,10 +214,10 @@ test('a key is no session token and a token is no key', async () => {
   const { username, key } = await register();
   const { token } = await login(username);
   await bySession(token);
-  await house.authenticator.authenticate({ apiKey: key });
+  await fixture.authenticator.authenticate({ apiKey: key });
   await assert.rejects(bySession(key), code('invalid_session'));
   await assert.rejects(
-    async () => house.authenticator.authenticate({ apiKey: token }),
+    async () => fixture.authenticator.authenticate({ apiKey: token }),
     code('invalid_api_key'),
   );
 });

@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import { permits } from '../calls/principal.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { openAccountHouse } from '../testing/account-house.ts';
+import { openAccountFixture } from '../testing/account-fixture.ts';
 
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 const fields = { username: 'chief', email: 'chief@example.com', password: 'a good password' };
 
 test('one use makes the administrator; a refused attempt leaves the link good', async (t) => {
-  const house = await openAccountHouse();
-  t.after(() => house.close());
-  const { setupLinks, accounts } = house;
+  const fixture = await openAccountFixture();
+  t.after(() => fixture.close());
+  const { setupLinks, accounts } = fixture;
   assert.equal(await setupLinks.needsSetup(), true);
   const token = await setupLinks.createSetupLink();
   await accounts.register(UNASKED, { ...fields, email: 'other@example.com' });
@@ -24,7 +24,7 @@ test('one use makes the administrator; a refused attempt leaves the link good', 
   );
   const admin = await setupLinks.setUp(UNASKED, token, { ...fields, username: 'boss' });
   assert.equal(admin.is_admin, true);
-  const principal = await house.authenticator.authenticate({ apiKey: admin.api_key ?? '' });
+  const principal = await fixture.authenticator.authenticate({ apiKey: admin.api_key ?? '' });
   assert.equal(permits(principal, 'admin'), true);
   assert.equal(await setupLinks.needsSetup(), false);
   await assert.rejects(setupLinks.createSetupLink(), code('administrator_exists'));
@@ -33,12 +33,12 @@ test('one use makes the administrator; a refused attempt leaves the link good', 
 });
 
 test('20 parallel uses make one administrator', async (t) => {
-  const house = await openAccountHouse();
-  t.after(() => house.close());
-  const token = await house.setupLinks.createSetupLink();
+  const fixture = await openAccountFixture();
+  t.after(() => fixture.close());
+  const token = await fixture.setupLinks.createSetupLink();
   const results = await Promise.allSettled(
     Array.from({ length: 20 }, (_, i) =>
-      house.setupLinks.setUp(UNASKED, token, {
+      fixture.setupLinks.setUp(UNASKED, token, {
         ...fields,
         username: `boss${i}`,
         email: `boss${i}@example.com`,
@@ -51,24 +51,24 @@ test('20 parallel uses make one administrator', async (t) => {
 });
 
 test('30 minutes, and a newer link, end it', async (t) => {
-  const house = await openAccountHouse();
-  t.after(() => house.close());
-  const first = await house.setupLinks.createSetupLink();
-  const second = await house.setupLinks.createSetupLink();
-  await assert.rejects(house.setupLinks.setUp(UNASKED, first, fields), code('invalid_link'));
-  house.clock.advance(30 * 60_000);
-  await assert.rejects(house.setupLinks.setUp(UNASKED, second, fields), code('invalid_link'));
-  const stored = await house.metadata.all('SELECT 1 FROM setup_links WHERE token_hash = ?', second);
+  const fixture = await openAccountFixture();
+  t.after(() => fixture.close());
+  const first = await fixture.setupLinks.createSetupLink();
+  const second = await fixture.setupLinks.createSetupLink();
+  await assert.rejects(fixture.setupLinks.setUp(UNASKED, first, fields), code('invalid_link'));
+  fixture.clock.advance(30 * 60_000);
+  await assert.rejects(fixture.setupLinks.setUp(UNASKED, second, fields), code('invalid_link'));
+  const stored = await fixture.metadata.all('SELECT 1 FROM setup_links WHERE token_hash = ?', second);
   assert.equal(stored.length, 0);
 });
 
 test('an administrator who was made otherwise ends it', async (t) => {
-  const house = await openAccountHouse();
-  t.after(() => house.close());
-  const token = await house.setupLinks.createSetupLink();
-  assert.equal(await house.setupLinks.isGood(token), true);
+  const fixture = await openAccountFixture();
+  t.after(() => fixture.close());
+  const token = await fixture.setupLinks.createSetupLink();
+  assert.equal(await fixture.setupLinks.isGood(token), true);
   const chief = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  await house.administration.create(UNASKED, chief);
-  assert.equal(await house.setupLinks.isGood(token), false);
-  await assert.rejects(house.setupLinks.setUp(UNASKED, token, fields), code('invalid_link'));
+  await fixture.administration.create(UNASKED, chief);
+  assert.equal(await fixture.setupLinks.isGood(token), false);
+  await assert.rejects(fixture.setupLinks.setUp(UNASKED, token, fields), code('invalid_link'));
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { AppError, isAppError } from '../platform/errors.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { Idempotency } from './idempotency.ts';
 import { IdempotencyStore } from './idempotency-store.ts';
 import { NOBODY, type Principal } from './principal.ts';
@@ -9,16 +9,16 @@ import { NOBODY, type Principal } from './principal.ts';
 /** Of the contract. */
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 
 /** As after a restart: only what is stored is known. */
 const open = (maxKept = 1000) => {
-  const store = new IdempotencyStore(house.metadata);
-  return new Idempotency({ ...house, store, maxKept, ownKeyState: async () => null });
+  const store = new IdempotencyStore(fixture.metadata);
+  return new Idempotency({ ...fixture, store, maxKept, ownKeyState: async () => null });
 };
 const caller: Principal = { ...NOBODY, accountId: 1, via: 'key', credentialId: 'key-1' };
 const name = (key: string) => ({ caller, address: '127.0.0.1', route: 'createBucket', key });
@@ -44,7 +44,7 @@ test('the first answer is replayed, also after a restart', async () => {
 
 test('what was asked is not to be read in what is stored', async () => {
   await first('sealed', 'the fingerprint');
-  const rows = house.metadata.all<Record<string, unknown>>('SELECT * FROM idempotency');
+  const rows = fixture.metadata.all<Record<string, unknown>>('SELECT * FROM idempotency');
   const texts = rows.flatMap((row) =>
     Object.values(row).map((value) =>
       value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value,
@@ -86,11 +86,11 @@ test('the record is stored with the effect or not at all', async () => {
   const attempt = await open().begin(name('d'));
   attempt.bindRequest('print');
   const failing = { sql: 'UPDATE accounts SET plan = plan WHERE id = -1', params: [], expectChanges: 1 };
-  await assert.rejects(house.metadata.commit([...attempt.record(ANSWER), failing]));
+  await assert.rejects(fixture.metadata.commit([...attempt.record(ANSWER), failing]));
   attempt.end();
   const again = await open().begin(name('d'));
   assert.equal(again.bindRequest('print'), undefined);
-  await house.metadata.commit(again.record(ANSWER));
+  await fixture.metadata.commit(again.record(ANSWER));
   // Recorded with the effect: there is nothing left to store.
   await again.complete({ status: 500, body: 'other' });
   again.end();
@@ -102,36 +102,36 @@ test('the record is stored with the effect or not at all', async () => {
 test('answers may hold secrets and are stored sealed', async () => {
   await first('e');
   const sql = 'SELECT sealed_body AS body FROM idempotency WHERE key = ?';
-  const row = await house.metadata.get<{ body: Uint8Array }>(sql, 'e');
+  const row = await fixture.metadata.get<{ body: Uint8Array }>(sql, 'e');
   assert.ok(row && !Buffer.from(row.body).includes('clk_x'));
 });
 
 test('after 24 hours the key is free again, swept or not', async () => {
   await first('f');
-  house.clock.advance(IDEMPOTENCY_TTL_MS - 1);
+  fixture.clock.advance(IDEMPOTENCY_TTL_MS - 1);
   const early = await open().begin(name('f'));
   assert.ok(early.bindRequest('print'));
   early.end();
-  house.clock.advance(1);
+  fixture.clock.advance(1);
   const late = await open().begin(name('f'));
   assert.equal(late.bindRequest('another'), undefined);
   await late.complete(ANSWER);
   late.end();
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   await open().sweep();
-  const rows = await house.metadata.all<{ key: string }>('SELECT key FROM idempotency');
+  const rows = await fixture.metadata.all<{ key: string }>('SELECT key FROM idempotency');
   assert.deepEqual(rows, [{ key: 'f' }]);
 });
 
 test('a key whose stored answer cannot be read is not blocked for ever', async () => {
   await first('g');
   const idempotency = new Idempotency({
-    ...house,
-    store: new IdempotencyStore(house.metadata),
+    ...fixture,
+    store: new IdempotencyStore(fixture.metadata),
     maxKept: 1000,
     ownKeyState: async () => null,
     sealer: {
-      ...house.sealer,
+      ...fixture.sealer,
       unseal: () => {
         throw new AppError('data_corrupted', 'damaged');
       },
@@ -149,13 +149,13 @@ test("an account's oldest answers go when it has too many, and nobody else's", a
     attempt.bindRequest('print');
     await attempt.complete(ANSWER);
     attempt.end();
-    house.clock.advance(1);
+    fixture.clock.advance(1);
   };
   const other = { ...caller, accountId: 2, credentialId: 'key-9' };
   for (let i = 0; i < 3; i++) await keep(other, `other-${i}`);
   for (let i = 0; i < 20; i++) await keep({ ...caller, credentialId: `key-${i % 3}` }, `many-${i}`);
   const keysOf = (accountId: number) =>
-    house.metadata.all<{ key: string }>(
+    fixture.metadata.all<{ key: string }>(
       'SELECT key FROM idempotency WHERE account_id = ? ORDER BY created_at',
       accountId,
     );

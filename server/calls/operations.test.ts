@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { Operations } from './operations.ts';
 import { OperationsStore } from './operations-store.ts';
 import { NOBODY, type Principal } from './principal.ts';
@@ -14,25 +14,25 @@ const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
 const REFUSAL = { status: 409, body: '{"code":"bucket_exists"}' };
 const NOW = { ms: 0, signal: new AbortController().signal };
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 let ann: Principal;
 let bob: Principal;
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
   [ann, bob] = (await Promise.all(['ann', 'bob'].map(principal))) as [Principal, Principal];
 });
-after(() => house.close());
+after(() => fixture.close());
 
 async function principal(username: string): Promise<Principal> {
   const account = { username, email: `${username}@x.org`, password: 'correct horse' };
-  const { id } = await house.accounts.register(UNASKED, account);
+  const { id } = await fixture.accounts.register(UNASKED, account);
   return { ...NOBODY, accountId: id, via: 'key', scopes: ['*'], credentialId: username };
 }
 
 const lost: string[] = [];
 /** As after a restart: only what is stored is known. */
 const open = (maxKept = 1000) => {
-  const { metadata, sealer, clock } = house;
+  const { metadata, sealer, clock } = fixture;
   const onLost = (operationId: string) => void lost.push(operationId);
   const isOwner = async ({ credentialId }: Principal) => /^(ann|bob)$/.test(credentialId);
   const store = new OperationsStore(metadata);
@@ -56,12 +56,12 @@ test('is running, then ended with its answer, also after a restart', async () =>
   assert.deepEqual(await operations.find(ann, id, NOW), {
     operationId: id,
     name: 'createBucket',
-    createdAt: house.clock.now(),
+    createdAt: fixture.clock.now(),
     endedAt: null,
     state: 'running',
     answer: null,
   });
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   work.resolve(ANSWER);
   await done;
   for (const each of [operations, open()]) {
@@ -81,7 +81,7 @@ test('the answer is in the commit with the effect, and a later end does not chan
   const pending = await operations.begin(ann, 'createBucket', none);
   const { operationId } = pending.operation;
   await pending.run(async () => {
-    await house.metadata.commit(pending.record(ANSWER));
+    await fixture.metadata.commit(pending.record(ANSWER));
     assert.equal((await open().find(ann, operationId, NOW)).state, 'ended');
     return REFUSAL;
   });
@@ -92,7 +92,7 @@ test('of a commit that was refused the record is worth nothing', async () => {
   const operations = open();
   const pending = await operations.begin(ann, 'createBucket', none);
   await pending.run(async () => {
-    await assert.rejects(house.metadata.commit([...pending.record(ANSWER), badStatement]));
+    await assert.rejects(fixture.metadata.commit([...pending.record(ANSWER), badStatement]));
     return REFUSAL;
   });
   assert.deepEqual((await operations.find(ann, pending.operation.operationId, NOW)).answer, REFUSAL);
@@ -172,7 +172,7 @@ test('nothing of the answer is to be read in what is stored', async () => {
   const { work, done } = await running(open());
   work.resolve(ANSWER);
   await done;
-  const rows = house.metadata.all<Record<string, unknown>>('SELECT * FROM operations');
+  const rows = fixture.metadata.all<Record<string, unknown>>('SELECT * FROM operations');
   const bytes = rows.map(({ sealed_body }) => Buffer.from((sealed_body as Uint8Array | null) ?? []));
   assert.ok(bytes.length > 0);
   assert.ok(!Buffer.concat(bytes).includes('clk_x'));
@@ -183,10 +183,10 @@ test('is forgotten after 24 h', async () => {
   const { id, work, done } = await running(operations);
   work.resolve(ANSWER);
   await done;
-  house.clock.advance(DAY_MS - 1);
+  fixture.clock.advance(DAY_MS - 1);
   await operations.sweep();
   assert.equal((await operations.find(ann, id, NOW)).state, 'ended');
-  house.clock.advance(1);
+  fixture.clock.advance(1);
   await operations.sweep();
   await assert.rejects(operations.find(ann, id, NOW), { code: 'operation_not_found' });
 });
@@ -195,13 +195,13 @@ test("an account's oldest operations go when it has too many, but none that runs
   const operations = open(3);
   const early = await running(operations, bob);
   for (let i = 0; i < 10; i++) {
-    house.clock.advance(1);
+    fixture.clock.advance(1);
     const { work, done } = await running(operations, bob);
     work.resolve(ANSWER);
     await done;
   }
   const count = 'SELECT count(*) AS count FROM operations WHERE account_id = ? AND ended_at IS NOT NULL';
-  const row = await house.metadata.get<{ count: number }>(count, bob.accountId);
+  const row = await fixture.metadata.get<{ count: number }>(count, bob.accountId);
   assert.equal(row?.count, 3);
   assert.equal((await operations.find(bob, early.id, NOW)).state, 'running');
   early.work.resolve(ANSWER);

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Call } from '../calls/principal.ts';
-import { type DatabaseCloud, openDatabaseHouse } from '../testing/database-house.ts';
+import { type DatabaseCloud, openDatabaseFixture } from '../testing/database-fixture.ts';
 
 const MIB = 2 ** 20;
 
 async function open(t: TestContext) {
-  const house = await openDatabaseHouse();
-  t.after(() => house.close());
-  const cloud = await house.open();
-  return { house, cloud, ada: await house.newCall('ada') };
+  const fixture = await openDatabaseFixture();
+  t.after(() => fixture.close());
+  const cloud = await fixture.open();
+  return { fixture, cloud, ada: await fixture.newCall('ada') };
 }
 
 /** A database of at most 2 MiB, with so many in it. */
@@ -31,8 +31,8 @@ const stateOf = async ({ databases }: DatabaseCloud, { principal }: Call, id: st
 };
 
 test('databases are closed for want of credits, and come back as their size says', async (t) => {
-  const { house, cloud, ada } = await open(t);
-  const bob = await house.newCall('bob');
+  const { fixture, cloud, ada } = await open(t);
+  const bob = await fixture.newCall('bob');
   const [full, empty] = [await newDatabase(cloud, ada, 3), await newDatabase(cloud, ada)];
   const others = await newDatabase(cloud, bob);
   await cloud.sampler.tick();
@@ -42,8 +42,8 @@ test('databases are closed for want of credits, and come back as their size says
   await stop();
   for (const id of [full, empty]) {
     assert.equal(await stateOf(cloud, ada, id), 'suspended credits_exhausted');
-    const row = await house.store.find(id);
-    assert.equal(house.disk.databases.get(row?.engine_database ?? '')?.access, 'none');
+    const row = await fixture.store.find(id);
+    assert.equal(fixture.disk.databases.get(row?.engine_database ?? '')?.access, 'none');
   }
   assert.equal(await stateOf(cloud, bob, others), 'ready');
   await cloud.sampler.tick();
@@ -58,7 +58,7 @@ test('databases are closed for want of credits, and come back as their size says
 });
 
 test('while the engine is away they are suspended in the rows, and closed when it is back', async (t) => {
-  const { house, cloud, ada } = await open(t);
+  const { fixture, cloud, ada } = await open(t);
   const id = await newDatabase(cloud, ada);
   cloud.scripted.isAway = true;
   await cloud.accountStops.stop(ada.principal.accountId, 'account_suspended');
@@ -66,12 +66,12 @@ test('while the engine is away they are suspended in the rows, and closed when i
   assert.match(cloud.reports.join(), /could not be changed with its account/);
   cloud.scripted.isAway = false;
   await cloud.supervisor.check();
-  const row = await house.store.find(id);
-  assert.equal(house.disk.databases.get(row?.engine_database ?? '')?.access, 'none');
+  const row = await fixture.store.find(id);
+  assert.equal(fixture.disk.databases.get(row?.engine_database ?? '')?.access, 'none');
 });
 
 test('those of a closed account go for good, the deleted ones with their last dumps', async (t) => {
-  const { house, cloud, ada } = await open(t);
+  const { fixture, cloud, ada } = await open(t);
   const [live, kept] = [await newDatabase(cloud, ada), await newDatabase(cloud, ada)];
   await cloud.removal.remove(ada, kept);
   await cloud.supervisor.reconcile(kept);
@@ -79,16 +79,16 @@ test('those of a closed account go for good, the deleted ones with their last du
   await cloud.accountStops.stop(ada.principal.accountId, 'account_closed');
   for (const id of [live, kept]) {
     await cloud.supervisor.reconcile(id);
-    assert.equal(await house.store.find(id), undefined);
+    assert.equal(await fixture.store.find(id), undefined);
   }
   assert.deepEqual(await cloud.kept.list(), []);
-  assert.equal(house.disk.databases.size, 0);
-  assert.equal(await house.counted(ada), 0);
+  assert.equal(fixture.disk.databases.size, 0);
+  assert.equal(await fixture.counted(ada), 0);
   assert.deepEqual(cloud.told.slice(2), ['database.deleted', 'database.deleted']);
 });
 
 test('the end of an account ends long work on its databases', async (t) => {
-  const { house, cloud, ada } = await open(t);
+  const { fixture, cloud, ada } = await open(t);
   const id = await newDatabase(cloud, ada);
   const forking = Promise.withResolvers<void>();
   cloud.scripted.script('fork', (signal) => {
@@ -103,7 +103,7 @@ test('the end of an account ends long work on its databases', async (t) => {
   await cloud.accountStops.stop(ada.principal.accountId, 'account_closed');
   await refused;
   await cloud.supervisor.reconcile(id);
-  assert.equal(house.disk.databases.size, 0);
+  assert.equal(fixture.disk.databases.size, 0);
 });
 
 test('one over its limit is read-only until there is some room again', async (t) => {
@@ -123,11 +123,11 @@ test('one over its limit is read-only until there is some room again', async (t)
 });
 
 test('metrics have a history of when it was used, and nulls where the engine does not tell', async (t) => {
-  const { house, cloud, ada } = await open(t);
+  const { fixture, cloud, ada } = await open(t);
   const id = await newDatabase(cloud, ada, 1);
   await cloud.sampler.tick();
   for (let i = 0; i < 3; i++) {
-    house.clock.advance(5000);
+    fixture.clock.advance(5000);
     await cloud.sampler.tick();
   }
   const read = (range = {}) => cloud.metrics.read(ada.principal, id, range);
@@ -135,7 +135,7 @@ test('metrics have a history of when it was used, and nulls where the engine doe
   assert.deepEqual([size_bytes, statements], [MIB, null]);
   assert.equal(history?.length, 2, 'while it was used, and once more');
   assert.equal((await read()).history, undefined);
-  house.clock.advance(600_000);
+  fixture.clock.advance(600_000);
   await cloud.sampler.tick();
   const coarse = await read({ from: '2025-12-31 00:00:00', step: 86_400 });
   assert.equal(coarse.history?.at(-1)?.size_bytes, MIB);

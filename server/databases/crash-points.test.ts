@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import type { Call } from '../calls/principal.ts';
 import {
   type DatabaseCloud,
-  type DatabaseHouse,
-  openDatabaseHouse,
+  type DatabaseFixture,
+  openDatabaseFixture,
   TEST_DATABASE_GRACE_MS,
   TEST_KEEP_MS,
-} from '../testing/database-house.ts';
+} from '../testing/database-fixture.ts';
 import { Fuse } from '../testing/fuse.ts';
 
 const ROWS = ['one', 'two'];
@@ -18,7 +18,7 @@ const DUMP = `scripted dump\n${LOADED.join('\n')}`;
 const HOUR_MS = 3_600_000;
 
 interface Scene {
-  readonly house: DatabaseHouse;
+  readonly fixture: DatabaseFixture;
   readonly cloud: DatabaseCloud;
   readonly ann: Call;
   /** Of the database that was made before; empty: there is none. */
@@ -53,8 +53,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   delete: { before: 'made', act: remove, steps: 16 },
   'end of a deletion': {
     before: 'dropped',
-    act: async ({ house, cloud }) => {
-      house.clock.advance(TEST_KEEP_MS + HOUR_MS);
+    act: async ({ fixture, cloud }) => {
+      fixture.clock.advance(TEST_KEEP_MS + HOUR_MS);
       await cloud.supervisor.check();
     },
     steps: 4,
@@ -84,77 +84,81 @@ async function write(cloud: DatabaseCloud, ann: Call, id: string): Promise<void>
 }
 
 /** What a driver reads with the credentials that the API gives. */
-async function read({ house, cloud, ann }: Omit<Scene, 'id'>, id: string): Promise<readonly string[]> {
+async function read({ fixture, cloud, ann }: Omit<Scene, 'id'>, id: string): Promise<readonly string[]> {
   const { connection } = await cloud.databases.credentials(ann.principal, id);
-  return house.disk.read(connection.database, connection.password ?? '');
+  return fixture.disk.read(connection.database, connection.password ?? '');
 }
 
 /** What must be so once everything was looked after, whatever was cut off. */
 async function assertClean(scene: Omit<Scene, 'id'>, where: string): Promise<void> {
-  const { house, cloud, ann } = scene;
-  const live = await house.store.listOf(ann.principal.accountId, false, { after: 0, limit: 100 });
-  const kept = await house.store.listOf(ann.principal.accountId, true, { after: 0, limit: 100 });
+  const { fixture, cloud, ann } = scene;
+  const live = await fixture.store.listOf(ann.principal.accountId, false, { after: 0, limit: 100 });
+  const kept = await fixture.store.listOf(ann.principal.accountId, true, { after: 0, limit: 100 });
   for (const row of [...live, ...kept]) assert.equal(row.applied, row.generation, `${where}: settled`);
-  const held = [...house.disk.databases.keys()].sort();
+  const held = [...fixture.disk.databases.keys()].sort();
   assert.deepEqual(held, live.map((row) => row.engine_database).sort(), `${where}: the engine's side`);
-  const keptIds = await house.store.withKeptDump();
+  const keptIds = await fixture.store.withKeptDump();
   assert.deepEqual([...keptIds].sort(), kept.map((row) => row.database_id).sort(), `${where}: kept dumps`);
   assert.deepEqual([...(await cloud.kept.list())].sort(), [...keptIds].sort(), `${where}: their files`);
   for (const row of live) {
     assert.equal(row.state, 'ready', where);
     const rows = (await read(scene, row.database_id)).join();
     assert.ok([ROWS.join(), LOADED.join()].includes(rows) || row.name === 'shop', `${where}: ${rows}`);
-    assert.equal(house.disk.databases.get(row.engine_database)?.sizeLimitBytes, row.size_limit_bytes, where);
+    assert.equal(
+      fixture.disk.databases.get(row.engine_database)?.sizeLimitBytes,
+      row.size_limit_bytes,
+      where,
+    );
   }
-  assert.equal(await house.counted(ann), live.length, `${where}: the quota`);
-  const open = await house.metadata.all<{ id: string }>(
+  assert.equal(await fixture.counted(ann), live.length, `${where}: the quota`);
+  const open = await fixture.metadata.all<{ id: string }>(
     `SELECT resource_id AS id FROM usage_lines WHERE meter = 'database.storage' AND is_closed = 0`,
   );
   const metered = open.map(({ id }) => id).sort();
   assert.deepEqual(metered, live.map((row) => row.database_id).sort(), `${where}: meters`);
 }
 
-async function restart(house: DatabaseHouse): Promise<DatabaseCloud> {
-  const cloud = await house.open();
+async function restart(fixture: DatabaseFixture): Promise<DatabaseCloud> {
+  const cloud = await fixture.open();
   await cloud.supervisor.recover();
-  const creating = await house.store.listCreating();
+  const creating = await fixture.store.listCreating();
   assert.deepEqual(creating, [], 'no creation is left before anybody asks');
   await cloud.supervisor.check();
   await cloud.supervisor.sweepOrphans();
-  house.clock.advance(TEST_DATABASE_GRACE_MS);
+  fixture.clock.advance(TEST_DATABASE_GRACE_MS);
   await cloud.supervisor.sweepOrphans();
   return cloud;
 }
 
-async function prepare(house: DatabaseHouse, ann: Call, before: Action['before']): Promise<string> {
+async function prepare(fixture: DatabaseFixture, ann: Call, before: Action['before']): Promise<string> {
   if (before === undefined) return '';
   const full = () => assert.fail('no room');
-  const cloud = await house.open(
+  const cloud = await fixture.open(
     before === 'undumped' ? { assertRoom: (bytes) => void (bytes && full()) } : {},
   );
   const { database_id: id } = await cloud.creation.create(ann, { name: 'shop' });
   await write(cloud, ann, id);
-  if (before !== 'made') await remove({ house, cloud, ann, id });
+  if (before !== 'made') await remove({ fixture, cloud, ann, id });
   return id;
 }
 
 /** Runs the action with a kill at that step, then starts again. False: the action had fewer steps. */
 async function killAt(name: string, step: number): Promise<boolean> {
-  const house = await openDatabaseHouse();
+  const fixture = await openDatabaseFixture();
   const fuse = new Fuse();
   const where = `${name}, killed at step ${step}`;
   const { before, act } = ACTIONS[name] ?? assert.fail(name);
   try {
-    const ann = await house.newCall('ann');
-    const id = await prepare(house, ann, before);
-    const cloud = await house.open({
+    const ann = await fixture.newCall('ann');
+    const id = await prepare(fixture, ann, before);
+    const cloud = await fixture.open({
       wrapMetadata: (metadata) => fuse.metadata(metadata),
       wrapEngine: (engine) =>
         fuse.calls(engine, ['prepare', 'provision', 'rotate', 'restrict', 'dump', 'load', 'fork', 'drop']),
       wrapKept: (kept) => fuse.calls(kept, ['keep', 'read', 'remove']),
     });
     fuse.left = step;
-    const failure = await act({ house, cloud, ann, id }).then(
+    const failure = await act({ fixture, cloud, ann, id }).then(
       () => undefined,
       (error: unknown) => error,
     );
@@ -163,31 +167,31 @@ async function killAt(name: string, step: number): Promise<boolean> {
       assert.equal(failure, undefined, where);
       return false;
     }
-    const after = await restart(house);
-    await assertClean({ house, cloud: after, ann }, where);
+    const after = await restart(fixture);
+    await assertClean({ fixture, cloud: after, ann }, where);
     assert.deepEqual(after.reports, [], where);
-    await assertKeptWhole({ house, cloud: after, ann, id }, where);
+    await assertKeptWhole({ fixture, cloud: after, ann, id }, where);
     return true;
   } finally {
-    await house.close();
+    await fixture.close();
   }
 }
 
 /** What was in the database before is in it still, in its last dump, or replaced as a whole. */
-async function assertKeptWhole({ house, cloud, ann, id }: Scene, where: string): Promise<void> {
-  const row = id === '' ? undefined : await house.store.find(id);
+async function assertKeptWhole({ fixture, cloud, ann, id }: Scene, where: string): Promise<void> {
+  const row = id === '' ? undefined : await fixture.store.find(id);
   if (row?.state === 'deleting') await cloud.removal.undelete(ann, id, {});
   if (row !== undefined) {
-    const rows = await read({ house, cloud, ann }, id);
+    const rows = await read({ fixture, cloud, ann }, id);
     const expected = where.startsWith('load') && rows.length === 1 ? LOADED : ROWS;
     assert.deepEqual(rows, expected, `${where}: no row is lost`);
     await cloud.databases.change(ann, id, { name: 'old' });
   }
   // The name can be had again, and what has it is empty.
-  const taken = await house.store.hasName(ann.principal.accountId, 'shop');
+  const taken = await fixture.store.hasName(ann.principal.accountId, 'shop');
   if (taken) return;
   const { database_id: again } = await cloud.creation.create(ann, { name: 'shop' });
-  assert.deepEqual(await read({ house, cloud, ann }, again), [], `${where}: a new one is empty`);
+  assert.deepEqual(await read({ fixture, cloud, ann }, again), [], `${where}: a new one is empty`);
 }
 
 for (const [name, { steps }] of Object.entries(ACTIONS)) {

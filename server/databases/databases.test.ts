@@ -3,43 +3,47 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { AppError } from '../platform/errors.ts';
-import { type DatabaseHouse, TEST_DATABASE_GRACE_MS, withDatabaseHouse } from '../testing/database-house.ts';
+import {
+  type DatabaseFixture,
+  TEST_DATABASE_GRACE_MS,
+  withDatabaseFixture,
+} from '../testing/database-fixture.ts';
 
-const rowsOf = (house: DatabaseHouse, accountId: number) =>
-  house.store.listOf(accountId, false, { after: 0, limit: 100 });
+const rowsOf = (fixture: DatabaseFixture, accountId: number) =>
+  fixture.store.listOf(accountId, false, { after: 0, limit: 100 });
 
 describe('creating', () => {
   test('50 at once at a limit of 5: exactly 5', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
-      await house.limit(ann, 5);
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
+      await fixture.limit(ann, 5);
       const requests = Array.from({ length: 50 }, (_, i) => cloud.creation.create(ann, { name: `d${i}` }));
       const codes = (await Promise.allSettled(requests)).map((one) =>
         one.status === 'fulfilled' ? 'made' : (one.reason as AppError).code,
       );
       assert.equal(codes.filter((code) => code === 'made').length, 5);
       assert.equal(codes.filter((code) => code === 'quota_exceeded').length, 45);
-      assert.deepEqual([house.disk.databases.size, await house.counted(ann)], [5, 5]);
+      assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [5, 5]);
     }));
 
   test('20 at once of one name: exactly one', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const requests = Array.from({ length: 20 }, () => cloud.creation.create(ann, { name: 'shop' }));
       const codes = (await Promise.allSettled(requests)).map((one) =>
         one.status === 'fulfilled' ? 'made' : (one.reason as AppError).code,
       );
       assert.equal(codes.filter((code) => code === 'made').length, 1);
       assert.equal(codes.filter((code) => code === 'database_exists').length, 19);
-      assert.equal(await house.counted(ann), 1);
+      assert.equal(await fixture.counted(ann), 1);
     }));
 
   test('leaves nothing when a step of the engine fails, also when it cannot clean up yet', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       cloud.scripted.script('drop', () => Promise.reject(new Error('cannot drop')));
       let isProvisioned = false;
       cloud.scripted.script('provision', async () => {
@@ -48,22 +52,22 @@ describe('creating', () => {
       });
       await assert.rejects(cloud.creation.create(ann, { name: 'shop' }), { code: 'out_of_space' });
       assert.ok(isProvisioned);
-      assert.deepEqual(await rowsOf(house, ann.principal.accountId), []);
-      assert.equal(await house.counted(ann), 0);
+      assert.deepEqual(await rowsOf(fixture, ann.principal.accountId), []);
+      assert.equal(await fixture.counted(ann), 0);
       cloud.scripted.script('drop');
       cloud.scripted.script('provision');
       await cloud.creation.create(ann, { name: 'shop' });
       await cloud.supervisor.check();
-      const { count } = (await house.metadata.get<{ count: number }>(
+      const { count } = (await fixture.metadata.get<{ count: number }>(
         'SELECT count(*) AS count FROM databases',
       )) ?? { count: -1 };
       assert.equal(count, 1, 'the row of the failed one is gone');
     }));
 
   test('is not undone by the look-over while it is under way', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       let looked: Promise<void> | undefined;
       cloud.scripted.script('prepare', async () => {
         looked = cloud.supervisor.check();
@@ -72,13 +76,13 @@ describe('creating', () => {
       await looked;
       await cloud.supervisor.check();
       assert.equal(state, 'ready');
-      assert.equal((await rowsOf(house, ann.principal.accountId))[0]?.state, 'ready');
+      assert.equal((await rowsOf(fixture, ann.principal.accountId))[0]?.state, 'ready');
     }));
 
   test('as a copy: of the same engine, not smaller, of the caller alone', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const [ann, bob] = [await house.newCall('ann'), await house.newCall('bob')];
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const [ann, bob] = [await fixture.newCall('ann'), await fixture.newCall('bob')];
       const { database_id } = await cloud.creation.create(ann, { name: 'shop', size_limit_mb: 7 });
       const from = { database_id };
       const copy = await cloud.creation.create(ann, { name: 'copy', from });
@@ -95,9 +99,9 @@ describe('creating', () => {
 
 describe('an engine that is away', () => {
   test('takes a rotation when it is back; the row has the new password at once', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const { database_id: id, connection } = await cloud.creation.create(ann, { name: 'shop' });
       cloud.scripted.isAway = true;
       await assert.rejects(cloud.databases.rotate(ann, id), (error: AppError) => {
@@ -109,18 +113,18 @@ describe('an engine that is away', () => {
       assert.notEqual(next.password, connection.password);
       await cloud.supervisor.check();
       cloud.scripted.isAway = false;
-      const restarted = await house.open();
+      const restarted = await fixture.open();
       await restarted.supervisor.check();
-      assert.deepEqual(house.disk.read(next.database, next.password ?? ''), []);
-      assert.throws(() => house.disk.read(next.database, connection.password ?? ''), /not let in/);
+      assert.deepEqual(fixture.disk.read(next.database, next.password ?? ''), []);
+      assert.throws(() => fixture.disk.read(next.database, connection.password ?? ''), /not let in/);
       const after = await restarted.databases.credentials(ann.principal, id);
       assert.equal(after.connection.password, next.password);
     }));
 
   test('does not hold up a change of name, limit or protection', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const { database_id: id } = await cloud.creation.create(ann, { name: 'shop' });
       cloud.scripted.isAway = true;
       const changed = await cloud.databases.change(ann, id, { name: 'store', size_limit_mb: 5 });
@@ -128,34 +132,34 @@ describe('an engine that is away', () => {
       cloud.scripted.isAway = false;
       await cloud.supervisor.check();
       assert.deepEqual(
-        [...house.disk.databases.values()].map((one) => one.sizeLimitBytes),
+        [...fixture.disk.databases.values()].map((one) => one.sizeLimitBytes),
         [5 * 2 ** 20],
       );
     }));
 
   test('lets a database be deleted', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const { database_id: id } = await cloud.creation.create(ann, { name: 'shop' });
       cloud.scripted.isAway = true;
       assert.equal((await cloud.removal.remove(ann, id)).state, 'deleting');
       await cloud.turns.idle();
       cloud.scripted.isAway = false;
       await cloud.supervisor.check();
-      assert.equal(house.disk.databases.size, 0);
+      assert.equal(fixture.disk.databases.size, 0);
     }));
 });
 
 test('a database that its engine cannot open again and again is in error until it can', () =>
-  withDatabaseHouse(async (house) => {
-    const cloud = await house.open();
-    const ann = await house.newCall('ann');
+  withDatabaseFixture(async (fixture) => {
+    const cloud = await fixture.open();
+    const ann = await fixture.newCall('ann');
     const { database_id: id } = await cloud.creation.create(ann, { name: 'shop' });
     cloud.scripted.script('restrict', () => Promise.reject(new Error('the file is damaged')));
     await cloud.databases.change(ann, id, { size_limit_mb: 5 });
     const state = async () => {
-      house.clock.advance(3_600_000);
+      fixture.clock.advance(3_600_000);
       await cloud.supervisor.check();
       return (await cloud.databases.describe(ann.principal, id)).state;
     };
@@ -168,7 +172,7 @@ test('a database that its engine cannot open again and again is in error until i
     assert.equal(await state(), 'ready');
     assert.equal((await cloud.databases.describe(ann.principal, id)).state_reason, null);
     assert.deepEqual(
-      [...house.disk.databases.values()].map((one) => one.sizeLimitBytes),
+      [...fixture.disk.databases.values()].map((one) => one.sizeLimitBytes),
       [5 * 2 ** 20],
     );
   }));
@@ -177,9 +181,9 @@ describe('a load', () => {
   const signal = new AbortController().signal;
 
   test('that is no dump, or larger than the database may be, leaves what was there', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const { database_id: id, connection } = await cloud.creation.create(ann, {
         name: 'shop',
         size_limit_mb: 1,
@@ -190,13 +194,13 @@ describe('a load', () => {
       await assert.rejects(load('nonsense'), { code: 'load_failed' });
       const large = `scripted dump\n${'x'.repeat(2 ** 20)}`;
       await assert.rejects(load(large), { code: 'payload_too_large', message: /1 MB/ });
-      assert.deepEqual(house.disk.read(connection.database, connection.password ?? ''), ['one']);
+      assert.deepEqual(fixture.disk.read(connection.database, connection.password ?? ''), ['one']);
     }));
 
   test('ends when its caller leaves', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const { database_id: id } = await cloud.creation.create(ann, { name: 'shop' });
       const caller = new AbortController();
       const dump = Readable.from([Buffer.from('scripted dump\none')]);
@@ -208,25 +212,25 @@ describe('a load', () => {
 });
 
 test('what no row knows is removed from the engine after a while', () =>
-  withDatabaseHouse(async (house) => {
-    const cloud = await house.open();
-    const ann = await house.newCall('ann');
+  withDatabaseFixture(async (fixture) => {
+    const cloud = await fixture.open();
+    const ann = await fixture.newCall('ann');
     await cloud.creation.create(ann, { name: 'shop' });
     const held = { password: 'x', access: 'full', sizeLimitBytes: 1, rows: [] } as const;
-    house.disk.databases.set('d_stray', { ...held });
+    fixture.disk.databases.set('d_stray', { ...held });
     await cloud.kept.keep('db-stray', Readable.from([Buffer.from('x')]));
     await cloud.supervisor.sweepOrphans();
-    assert.equal(house.disk.databases.size, 2);
-    house.clock.advance(TEST_DATABASE_GRACE_MS);
+    assert.equal(fixture.disk.databases.size, 2);
+    fixture.clock.advance(TEST_DATABASE_GRACE_MS);
     await cloud.supervisor.sweepOrphans();
-    assert.deepEqual([house.disk.databases.size, (await cloud.kept.list()).length], [1, 0]);
-    assert.ok(!house.disk.databases.has('d_stray'));
+    assert.deepEqual([fixture.disk.databases.size, (await cloud.kept.list()).length], [1, 0]);
+    assert.ok(!fixture.disk.databases.has('d_stray'));
   }));
 
 test('closing ends long work and waits for it', () =>
-  withDatabaseHouse(async (house) => {
-    const cloud = await house.open();
-    const ann = await house.newCall('ann');
+  withDatabaseFixture(async (fixture) => {
+    const cloud = await fixture.open();
+    const ann = await fixture.newCall('ann');
     const { database_id } = await cloud.creation.create(ann, { name: 'shop' });
     const forking = Promise.withResolvers<void>();
     cloud.scripted.script('fork', (signal) => {
@@ -240,5 +244,5 @@ test('closing ends long work and waits for it', () =>
     await forking.promise;
     await cloud.turns.close();
     await refused;
-    assert.equal((await rowsOf(house, ann.principal.accountId)).length, 1);
+    assert.equal((await rowsOf(fixture, ann.principal.accountId)).length, 1);
   }));

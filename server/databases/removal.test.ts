@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import type { Call } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
-import { type DatabaseCloud, TEST_KEEP_MS, withDatabaseHouse } from '../testing/database-house.ts';
+import { type DatabaseCloud, TEST_KEEP_MS, withDatabaseFixture } from '../testing/database-fixture.ts';
 
 const DUMP = 'scripted dump\nloaded';
 
@@ -29,9 +29,9 @@ function stuck(cloud: DatabaseCloud, method: 'load' | 'fork' | 'dump'): Promise<
 
 describe('a deleted database', () => {
   test('is listed apart until its time is up, then it is gone for good', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const deleted = await cloud.removal.remove(ann, id);
       assert.equal(deleted.state, 'deleting');
@@ -48,7 +48,7 @@ describe('a deleted database', () => {
       };
       assert.deepEqual([await names(false), await names(true)], [[], ['shop']]);
       await cloud.turns.idle();
-      house.clock.advance(TEST_KEEP_MS + 1);
+      fixture.clock.advance(TEST_KEEP_MS + 1);
       await assert.rejects(cloud.removal.undelete(ann, id, {}), { code: 'database_not_found' });
       await cloud.supervisor.check();
       assert.deepEqual([await names(false), await names(true)], [[], []]);
@@ -56,42 +56,42 @@ describe('a deleted database', () => {
     }));
 
   test('is not kept where the operator chose so', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open({ keepMs: 0 });
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open({ keepMs: 0 });
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       assert.equal((await cloud.removal.remove(ann, id)).deletes_at, null);
       await cloud.turns.idle();
-      assert.equal(await house.store.find(id), undefined);
-      assert.equal(house.disk.databases.size, 0);
+      assert.equal(await fixture.store.find(id), undefined);
+      assert.equal(fixture.disk.databases.size, 0);
     }));
 
   test('stays in its engine, closed, while there is no room for its dump', () =>
-    withDatabaseHouse(async (house) => {
+    withDatabaseFixture(async (fixture) => {
       let isFull = true;
       const assertRoom = (bytes: number) => {
         if (isFull && bytes > 0) throw new AppError('out_of_space', 'full');
       };
-      const cloud = await house.open({ assertRoom });
-      const ann = await house.newCall('ann');
+      const cloud = await fixture.open({ assertRoom });
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       await cloud.removal.remove(ann, id);
       await cloud.turns.idle();
       assert.deepEqual(
-        [...house.disk.databases.values()].map(({ access }) => access),
+        [...fixture.disk.databases.values()].map(({ access }) => access),
         ['none'],
       );
       assert.equal(cloud.reports.length, 1, 'the operator is told');
       isFull = false;
       await cloud.supervisor.check();
-      assert.equal(house.disk.databases.size, 0);
+      assert.equal(fixture.disk.databases.size, 0);
       assert.deepEqual(await cloud.kept.list(), [id]);
     }));
 
   test('comes back under another name when its own was given again', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const { connection } = await cloud.databases.credentials(ann.principal, id);
       await cloud.removal.remove(ann, id);
@@ -104,36 +104,36 @@ describe('a deleted database', () => {
       });
       const back = await cloud.removal.undelete(ann, id, { name: 'shop-old' });
       assert.deepEqual([back.name, back.state, back.deletes_at], ['shop-old', 'ready', null]);
-      assert.deepEqual(house.disk.read(connection.database, connection.password ?? ''), ['one']);
+      assert.deepEqual(fixture.disk.read(connection.database, connection.password ?? ''), ['one']);
       assert.deepEqual(await cloud.kept.list(), []);
       await assert.rejects(cloud.removal.undelete(ann, other, {}), { code: 'database_not_found' });
     }));
 
   test('needs its place in the quota to come back', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       await cloud.removal.remove(ann, id);
-      await house.limit(ann, 1);
+      await fixture.limit(ann, 1);
       const other = await make(cloud, ann, 'other');
       await assert.rejects(cloud.removal.undelete(ann, id, {}), { code: 'quota_exceeded' });
       await cloud.removal.remove(ann, other);
       await cloud.removal.undelete(ann, id, {});
-      assert.equal(await house.counted(ann), 1);
+      assert.equal(await fixture.counted(ann), 1);
     }));
 
   test('is brought back while its dump is still being made', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const dumping = stuck(cloud, 'dump');
       await cloud.removal.remove(ann, id);
       await dumping;
       assert.equal((await cloud.removal.undelete(ann, id, {})).state, 'ready');
       assert.deepEqual(
-        [...house.disk.databases.values()].map(({ access }) => access),
+        [...fixture.disk.databases.values()].map(({ access }) => access),
         ['full'],
       );
       assert.deepEqual(cloud.reports, []);
@@ -142,9 +142,9 @@ describe('a deleted database', () => {
 
 describe('a deletion', () => {
   test('ends a load under way', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const loading = stuck(cloud, 'load');
       const dump = Readable.from([Buffer.from(DUMP)]);
@@ -156,9 +156,9 @@ describe('a deletion', () => {
     }));
 
   test('ends a copy that is being made of it, of which nothing is left', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const forking = stuck(cloud, 'fork');
       const copy = cloud.creation.create(ann, { name: 'copy', from: { database_id: id } });
@@ -167,30 +167,30 @@ describe('a deletion', () => {
       await cloud.removal.remove(ann, id);
       await refused;
       await cloud.turns.idle();
-      assert.deepEqual([house.disk.databases.size, await house.counted(ann)], [0, 0]);
+      assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [0, 0]);
     }));
 
   test('of a copy still being made undoes it', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const forking = stuck(cloud, 'fork');
       const copy = cloud.creation.create(ann, { name: 'copy', from: { database_id: id } });
       const refused = assert.rejects(copy, { code: 'database_not_ready' });
       await forking;
-      const [, creating] = await house.store.listOf(ann.principal.accountId, false, { after: 0, limit: 9 });
+      const [, creating] = await fixture.store.listOf(ann.principal.accountId, false, { after: 0, limit: 9 });
       assert.equal(creating?.state, 'creating');
       const { state } = await cloud.removal.remove(ann, creating?.database_id ?? '');
       assert.equal(state, 'deleting');
       await refused;
-      assert.deepEqual([house.disk.databases.size, await house.counted(ann)], [1, 1]);
+      assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [1, 1]);
     }));
 
   test('is refused while the database is protected', () =>
-    withDatabaseHouse(async (house) => {
-      const cloud = await house.open();
-      const ann = await house.newCall('ann');
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       await cloud.databases.change(ann, id, { delete_protection: true });
       await assert.rejects(cloud.removal.remove(ann, id), { code: 'delete_protected' });

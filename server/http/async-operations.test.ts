@@ -11,13 +11,13 @@ import { UNASKED } from '../metadata/change.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
-import { type AccountHouse, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { eventually } from '../testing/eventually.ts';
 import { createEdge } from './edge.ts';
 import { operationRoutes } from './operation-routes.ts';
 import { defineRoute } from './route.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 let app: ReturnType<typeof createEdge>;
 let key = '';
 /** What the one route does next. */
@@ -25,8 +25,8 @@ let work: (address: () => string) => Promise<object>;
 const addresses: string[] = [];
 
 before(async () => {
-  house = await openAccountHouse();
-  const { metadata, sealer, clock, authenticator, apiKeys } = house;
+  fixture = await openAccountFixture();
+  const { metadata, sealer, clock, authenticator, apiKeys } = fixture;
   const isOwner = apiKeys.ownsAccount.bind(apiKeys);
   const ownKeyState = apiKeys.ownKeyState.bind(apiKeys);
   const base = { metadata, sealer, clock, maxKept: 1000 };
@@ -63,11 +63,11 @@ before(async () => {
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const account = { username: 'ann', email: 'ann@x.org', password: 'correct horse' };
-  key = (await house.accounts.register(UNASKED, account)).api_key ?? '';
+  key = (await fixture.accounts.register(UNASKED, account)).api_key ?? '';
 });
 after(async () => {
   await app.close();
-  await house.close();
+  await fixture.close();
 });
 
 async function ask(headers: Record<string, string>) {

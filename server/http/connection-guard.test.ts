@@ -13,7 +13,7 @@ import { sendContent } from './send-content.ts';
 const SLOW_SECONDS = 30;
 const HEAD = 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n';
 
-interface House {
+interface Fixture {
   readonly clock: FakeClock;
   readonly guard: ConnectionGuard;
   readonly port: number;
@@ -22,7 +22,7 @@ interface House {
 }
 
 /** The guard on `server`, with a clock and a timer that obey. */
-async function guarded(t: TestContext, server: Server, room: Partial<RoomDeps> = {}): Promise<House> {
+async function guarded(t: TestContext, server: Server, room: Partial<RoomDeps> = {}): Promise<Fixture> {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = new FakeClock();
   const none = { maxConnections: 5000, maxPerAddress: 5000, trustedProxies: [] };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError, type ErrorCode, isAppError } from '../platform/errors.ts';
-import { openAccountHouse } from '../testing/account-house.ts';
+import { openAccountFixture } from '../testing/account-fixture.ts';
 import type { Metadata } from './metadata.ts';
 import { ReserveCommits } from './reserve-commits.ts';
 
@@ -20,7 +20,7 @@ async function withFailures(
     stored: () => Promise<number>;
   }) => Promise<void>,
 ): Promise<void> {
-  const { metadata, close } = await openAccountHouse();
+  const { metadata, close } = await openAccountFixture();
   let left = failures;
   let asked = 0;
   const failing: Metadata = {

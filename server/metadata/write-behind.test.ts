@@ -2,40 +2,40 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
 import { Changes } from './change.ts';
 import type { Metadata } from './metadata.ts';
 import { WriteBehind } from './write-behind.ts';
 
 const BUCKET = 'touched';
-let house: StorageHouse;
+let fixture: StorageFixture;
 let owner: Principal;
 before(async () => {
-  house = await openStorageHouse();
-  owner = await house.newPrincipal('owner');
-  await house.buckets.create(by(owner), { name: BUCKET });
+  fixture = await openStorageFixture();
+  owner = await fixture.newPrincipal('owner');
+  await fixture.buckets.create(by(owner), { name: BUCKET });
 });
-after(() => house.close());
+after(() => fixture.close());
 
 async function put(name: string): Promise<{ id: string; row: number }> {
-  const { object_id: id } = await house.put(owner, BUCKET, { name, bytes: Buffer.from('x') });
-  return { id, row: (await house.store.findById(id))?.current ?? 0 };
+  const { object_id: id } = await fixture.put(owner, BUCKET, { name, bytes: Buffer.from('x') });
+  return { id, row: (await fixture.store.findById(id))?.current ?? 0 };
 }
 
 async function shown(name: string): Promise<string | null | undefined> {
   const query = { prefix: name, versions: false, limit: 1 };
-  return (await house.listing.page(owner, BUCKET, query)).entries[0]?.last_accessed;
+  return (await fixture.listing.page(owner, BUCKET, query)).entries[0]?.last_accessed;
 }
 
 async function stored(row: number): Promise<number | null | undefined> {
   const sql = 'SELECT last_accessed AS at FROM versions WHERE id = ?';
-  return (await house.metadata.get<{ at: number | null }>(sql, row))?.at;
+  return (await fixture.metadata.get<{ at: number | null }>(sql, row))?.at;
 }
 
 /** Commits fail while `broken` says so. */
 function breakable(): { metadata: Metadata; broken: boolean } {
-  const { metadata } = house;
+  const { metadata } = fixture;
   const failing = {
     broken: false,
     metadata: {
@@ -54,30 +54,30 @@ function breakable(): { metadata: Metadata; broken: boolean } {
 test('a download shows in the next listing, before it is written and after', async () => {
   const { id, row } = await put('a');
   assert.equal(await shown('a'), null);
-  house.accessTimes.note(row, house.clock.now());
+  fixture.accessTimes.note(row, fixture.clock.now());
   assert.equal(await shown('a'), '2026-01-01 00:00:00');
   assert.equal(
-    (await house.objectInspector.describe(owner, id, { limit: 1 })).details.last_accessed,
+    (await fixture.objectInspector.describe(owner, id, { limit: 1 })).details.last_accessed,
     '2026-01-01 00:00:00',
   );
   assert.equal(await stored(row), null);
-  await house.accessTimes.flush();
-  assert.equal(await stored(row), house.clock.now());
-  assert.equal(house.accessTimes.latest(row), undefined);
+  await fixture.accessTimes.flush();
+  assert.equal(await stored(row), fixture.clock.now());
+  assert.equal(fixture.accessTimes.latest(row), undefined);
   assert.equal(await shown('a'), '2026-01-01 00:00:00');
 });
 
 test('while it is written the time still shows, and a later one wins', async () => {
   const { row } = await put('b');
-  house.accessTimes.note(row, house.clock.now());
-  const first = house.clock.now();
-  const writing = house.accessTimes.flush();
-  assert.equal(house.accessTimes.latest(row), first);
-  house.clock.advance(1000);
-  house.accessTimes.note(row, house.clock.now());
+  fixture.accessTimes.note(row, fixture.clock.now());
+  const first = fixture.clock.now();
+  const writing = fixture.accessTimes.flush();
+  assert.equal(fixture.accessTimes.latest(row), first);
+  fixture.clock.advance(1000);
+  fixture.accessTimes.note(row, fixture.clock.now());
   await writing;
-  assert.equal(house.accessTimes.latest(row), first + 1000);
-  await house.accessTimes.flush();
+  assert.equal(fixture.accessTimes.latest(row), first + 1000);
+  await fixture.accessTimes.flush();
   assert.equal(await stored(row), first + 1000);
 });
 
@@ -86,25 +86,25 @@ test('what could not be written is kept for the next time', async () => {
   const failing = breakable();
   const times = new WriteBehind<number, number>({
     changes: new Changes(failing),
-    statementOf: (version, at) => house.store.setLastAccessed(version, at),
+    statementOf: (version, at) => fixture.store.setLastAccessed(version, at),
   });
-  times.note(row, house.clock.now());
+  times.note(row, fixture.clock.now());
   failing.broken = true;
   await assert.rejects(times.flush());
-  assert.equal(times.latest(row), house.clock.now());
+  assert.equal(times.latest(row), fixture.clock.now());
   failing.broken = false;
   await times.flush();
-  assert.equal(await stored(row), house.clock.now());
+  assert.equal(await stored(row), fixture.clock.now());
 });
 
 test('more than fit into one commit are all written; a deleted object is no obstacle', async () => {
   const gone = await put('gone');
-  await house.objects.remove(by(owner), gone.id);
+  await fixture.objects.remove(by(owner), gone.id);
   const names = Array.from({ length: 1101 }, (_, i) => `many/${i}`);
   const rows = (await Promise.all(names.map(put))).map(({ row }) => row);
-  for (const row of [gone.row, ...rows]) house.accessTimes.note(row, house.clock.now());
-  await house.accessTimes.flush();
-  for (const row of rows) assert.equal(await stored(row), house.clock.now());
+  for (const row of [gone.row, ...rows]) fixture.accessTimes.note(row, fixture.clock.now());
+  await fixture.accessTimes.flush();
+  for (const row of rows) assert.equal(await stored(row), fixture.clock.now());
 });
 
 test('amounts are added up, also those that come while a flush fails', async () => {
@@ -112,7 +112,7 @@ test('amounts are added up, also those that come while a flush fails', async () 
   const failing = breakable();
   const sums = new WriteBehind<number, number>({
     changes: new Changes(failing),
-    statementOf: (version, amount) => house.store.setLastAccessed(version, amount),
+    statementOf: (version, amount) => fixture.store.setLastAccessed(version, amount),
     join: (earlier, later) => earlier + later,
   });
   for (const amount of [1, 2]) sums.note(row, amount);

@@ -3,28 +3,28 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
 import type { BucketEntry } from './schema.ts';
 
-let house: StorageHouse;
+let fixture: StorageFixture;
 let owner: Principal;
 before(async () => {
-  house = await openStorageHouse();
-  owner = await house.newPrincipal('owner');
+  fixture = await openStorageFixture();
+  owner = await fixture.newPrincipal('owner');
 });
-after(() => house.close());
+after(() => fixture.close());
 
 async function fill(bucket: string, names: Iterable<string>): Promise<void> {
-  await house.buckets.create(by(owner), { name: bucket });
-  for (const name of names) await house.put(owner, bucket, { name, bytes: Buffer.alloc(1) });
+  await fixture.buckets.create(by(owner), { name: bucket });
+  for (const name of names) await fixture.put(owner, bucket, { name, bytes: Buffer.alloc(1) });
 }
 
 async function paged(bucket: string, query: { prefix: string; search?: string }, limit: number) {
   const seen: BucketEntry[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < 1000; page++) {
-    const { entries, next } = await house.browsing.page(owner, bucket, { ...query, limit, cursor });
+    const { entries, next } = await fixture.browsing.page(owner, bucket, { ...query, limit, cursor });
     assert.ok(entries.length <= limit);
     seen.push(...entries);
     if (next === null) return seen.map(({ name }) => name);
@@ -77,7 +77,7 @@ test('a folder with many names is passed over', async () => {
 
 test('entries say what they are', async () => {
   await fill('kinds', ['docs/a.txt', 'b.txt']);
-  const { entries } = await house.browsing.page(owner, 'kinds', { prefix: '', limit: 10 });
+  const { entries } = await fixture.browsing.page(owner, 'kinds', { prefix: '', limit: 10 });
   assert.deepEqual(
     entries.map(({ kind, name, object }) => [kind, name, object?.size]),
     [
@@ -90,11 +90,11 @@ test('entries say what they are', async () => {
 test('a cursor of somebody else is refused, and so is the bucket of another account', async () => {
   await fill('own', ['a']);
   const page = { prefix: '', limit: 1 };
-  await assert.rejects(house.browsing.page(owner, 'own', { ...page, cursor: 'x' }), (error) =>
+  await assert.rejects(fixture.browsing.page(owner, 'own', { ...page, cursor: 'x' }), (error) =>
     isAppError(error, 'invalid_cursor'),
   );
-  const other = await house.newPrincipal('other');
-  await assert.rejects(house.browsing.page(other, 'own', page), (error) =>
+  const other = await fixture.newPrincipal('other');
+  await assert.rejects(fixture.browsing.page(other, 'own', page), (error) =>
     isAppError(error, 'bucket_not_found'),
   );
 });

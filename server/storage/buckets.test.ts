@@ -3,18 +3,18 @@ import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { type ErrorCode, isAppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
 
-let house: StorageHouse;
+let fixture: StorageFixture;
 let owner: Principal;
 let stranger: Principal;
 before(async () => {
-  house = await openStorageHouse();
-  owner = await house.newPrincipal('owner');
-  stranger = await house.newPrincipal('stranger');
+  fixture = await openStorageFixture();
+  owner = await fixture.newPrincipal('owner');
+  stranger = await fixture.newPrincipal('stranger');
 });
-after(() => house.close());
+after(() => fixture.close());
 
 const refuses = (attempt: () => Promise<unknown>, code: ErrorCode) =>
   assert.rejects(attempt, (error) => isAppError(error, code));
@@ -22,41 +22,41 @@ const refuses = (attempt: () => Promise<unknown>, code: ErrorCode) =>
 test('the record of the answer is part of the commit: refused together, stored together', async () => {
   const sql = 'INSERT INTO settings (name, value) VALUES (?, ?)';
   const record = (answer: unknown) => [{ sql, params: ['record', JSON.stringify(answer)] }];
-  await house.buckets.create(by(owner), { name: 'recorded' });
+  await fixture.buckets.create(by(owner), { name: 'recorded' });
   const call = { principal: owner, record };
-  const changed = await house.buckets.change(call, 'recorded', { versioning: true });
-  const stored = await house.metadata.get("SELECT value FROM settings WHERE name = 'record'");
+  const changed = await fixture.buckets.change(call, 'recorded', { versioning: true });
+  const stored = await fixture.metadata.get("SELECT value FROM settings WHERE name = 'record'");
   assert.deepEqual(stored, { value: JSON.stringify(changed) });
-  await assert.rejects(house.buckets.change(call, 'recorded', { versioning: false }), CommitRejected);
-  await assert.rejects(house.buckets.removeEmpty(call, 'recorded'), CommitRejected);
-  assert.deepEqual(await house.buckets.describe(owner, 'recorded'), changed);
+  await assert.rejects(fixture.buckets.change(call, 'recorded', { versioning: false }), CommitRejected);
+  await assert.rejects(fixture.buckets.removeEmpty(call, 'recorded'), CommitRejected);
+  assert.deepEqual(await fixture.buckets.describe(owner, 'recorded'), changed);
 });
 
 test('a bucket has what was asked for, and defaults otherwise', async () => {
   const empty = { object_count: 0, size: 0, size_formatted: '0.00 B', version_count: 0, total_size: 0 };
   const created_at = '2026-01-01 00:00:00';
   const plain = { name: 'plain', region: 'us-east-1', versioning: false, encryption: false };
-  assert.deepEqual(await house.buckets.create(by(owner), { name: 'plain' }), {
+  assert.deepEqual(await fixture.buckets.create(by(owner), { name: 'plain' }), {
     ...plain,
     ...empty,
     created_at,
   });
   const special = { name: 'special', region: 'eu-1', versioning: true, encryption: true };
-  const made = await house.buckets.create(by(owner), special);
+  const made = await fixture.buckets.create(by(owner), special);
   assert.deepEqual(made, { ...special, ...empty, created_at });
-  assert.deepEqual(await house.buckets.describe(owner, 'special'), made);
+  assert.deepEqual(await fixture.buckets.describe(owner, 'special'), made);
 });
 
 test('a name is unique per account, and refused when it breaks the rules', async () => {
-  await house.buckets.create(by(owner), { name: 'mine' });
-  await refuses(() => house.buckets.create(by(owner), { name: 'mine' }), 'bucket_exists');
-  await house.buckets.create(by(stranger), { name: 'mine' });
-  await refuses(() => house.buckets.create(by(owner), { name: 'Mine' }), 'invalid_bucket_name');
+  await fixture.buckets.create(by(owner), { name: 'mine' });
+  await refuses(() => fixture.buckets.create(by(owner), { name: 'mine' }), 'bucket_exists');
+  await fixture.buckets.create(by(stranger), { name: 'mine' });
+  await refuses(() => fixture.buckets.create(by(owner), { name: 'Mine' }), 'invalid_bucket_name');
 });
 
 test('of creations at once exactly one succeeds', async () => {
   const results = await Promise.allSettled(
-    Array.from({ length: 8 }, () => house.buckets.create(by(owner), { name: 'race' })),
+    Array.from({ length: 8 }, () => fixture.buckets.create(by(owner), { name: 'race' })),
   );
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1);
   for (const result of results) {
@@ -65,61 +65,64 @@ test('of creations at once exactly one succeeds', async () => {
 });
 
 test("another account's bucket is as good as none", async () => {
-  await house.buckets.create(by(owner), { name: 'hidden' });
-  await refuses(() => house.buckets.describe(stranger, 'hidden'), 'bucket_not_found');
-  await refuses(() => house.buckets.change(by(stranger), 'hidden', { versioning: true }), 'bucket_not_found');
-  await refuses(() => house.buckets.removeEmpty(by(stranger), 'hidden'), 'bucket_not_found');
-  await refuses(() => house.objects.beginUpload(stranger, 'hidden'), 'bucket_not_found');
+  await fixture.buckets.create(by(owner), { name: 'hidden' });
+  await refuses(() => fixture.buckets.describe(stranger, 'hidden'), 'bucket_not_found');
+  await refuses(
+    () => fixture.buckets.change(by(stranger), 'hidden', { versioning: true }),
+    'bucket_not_found',
+  );
+  await refuses(() => fixture.buckets.removeEmpty(by(stranger), 'hidden'), 'bucket_not_found');
+  await refuses(() => fixture.objects.beginUpload(stranger, 'hidden'), 'bucket_not_found');
 });
 
 test('settings change one by one', async () => {
-  await house.buckets.create(by(owner), { name: 'settings', encryption: true });
-  const on = await house.buckets.change(by(owner), 'settings', { versioning: true });
+  await fixture.buckets.create(by(owner), { name: 'settings', encryption: true });
+  const on = await fixture.buckets.change(by(owner), 'settings', { versioning: true });
   assert.deepEqual([on.versioning, on.encryption], [true, true]);
-  const off = await house.buckets.change(by(owner), 'settings', { encryption: false });
+  const off = await fixture.buckets.change(by(owner), 'settings', { encryption: false });
   assert.deepEqual([off.versioning, off.encryption], [true, false]);
-  assert.deepEqual(await house.buckets.change(by(owner), 'settings', {}), off);
+  assert.deepEqual(await fixture.buckets.change(by(owner), 'settings', {}), off);
 });
 
 test('settings changed at the same time are all kept, and of a bucket that goes it is said', async () => {
   for (let round = 0; round < 20; round++) {
     const name = `both-${round}`;
-    await house.buckets.create(by(owner), { name });
+    await fixture.buckets.create(by(owner), { name });
     await Promise.all([
-      house.buckets.change(by(owner), name, { versioning: true }),
-      house.buckets.change(by(owner), name, { encryption: true }),
+      fixture.buckets.change(by(owner), name, { versioning: true }),
+      fixture.buckets.change(by(owner), name, { encryption: true }),
     ]);
-    const { versioning, encryption } = await house.buckets.describe(owner, name);
+    const { versioning, encryption } = await fixture.buckets.describe(owner, name);
     assert.deepEqual([versioning, encryption], [true, true]);
-    const removal = house.buckets.removeEmpty(by(owner), name);
-    await refuses(() => house.buckets.change(by(owner), name, { versioning: false }), 'bucket_not_found');
+    const removal = fixture.buckets.removeEmpty(by(owner), name);
+    await refuses(() => fixture.buckets.change(by(owner), name, { versioning: false }), 'bucket_not_found');
     await removal;
   }
 });
 
 test('a bucket is only removed when nothing at all is in it', async () => {
-  await house.buckets.create(by(owner), { name: 'full', versioning: true });
-  const { object_id, version_id } = await house.put(owner, 'full', { name: 'x', bytes: Buffer.from('x') });
-  await refuses(() => house.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
-  const marker = await house.objects.remove(by(owner), object_id);
-  await house.objects.remove(by(owner), object_id, version_id);
-  await refuses(() => house.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
-  await house.objects.remove(by(owner), object_id, marker.version_id ?? '');
-  assert.equal((await house.buckets.removeEmpty(by(owner), 'full')).name, 'full');
-  await refuses(() => house.buckets.describe(owner, 'full'), 'bucket_not_found');
+  await fixture.buckets.create(by(owner), { name: 'full', versioning: true });
+  const { object_id, version_id } = await fixture.put(owner, 'full', { name: 'x', bytes: Buffer.from('x') });
+  await refuses(() => fixture.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
+  const marker = await fixture.objects.remove(by(owner), object_id);
+  await fixture.objects.remove(by(owner), object_id, version_id);
+  await refuses(() => fixture.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
+  await fixture.objects.remove(by(owner), object_id, marker.version_id ?? '');
+  assert.equal((await fixture.buckets.removeEmpty(by(owner), 'full')).name, 'full');
+  await refuses(() => fixture.buckets.describe(owner, 'full'), 'bucket_not_found');
 });
 
 /** As the list shows it. */
 const nameOf = (listed: object): string => JSON.parse(JSON.stringify(listed)).name;
 
 test('the list is oldest first, and pages of any size give the same', async () => {
-  const lister = await house.newPrincipal('lister');
+  const lister = await fixture.newPrincipal('lister');
   const names = ['zz1', 'aa1', 'mm1', 'bb1', 'cc1'];
-  for (const name of names) await house.buckets.create(by(lister), { name });
+  for (const name of names) await fixture.buckets.create(by(lister), { name });
   for (let limit = 1; limit <= 6; limit++) {
     const seen: string[] = [];
     for (let after = 0; ; ) {
-      const page = await Array.fromAsync(house.buckets.list(lister, after, limit));
+      const page = await Array.fromAsync(fixture.buckets.list(lister, after, limit));
       assert.ok(page.length <= limit);
       seen.push(...page.map(nameOf));
       const last = page.at(-1);
@@ -131,26 +134,26 @@ test('the list is oldest first, and pages of any size give the same', async () =
 });
 
 test('a limited key sees its buckets only and changes none', async () => {
-  await house.buckets.create(by(owner), { name: 'shown' });
-  await house.buckets.create(by(owner), { name: 'unseen' });
+  await fixture.buckets.create(by(owner), { name: 'shown' });
+  await fixture.buckets.create(by(owner), { name: 'unseen' });
   const limited = { ...owner, bucketLimits: [{ bucket: 'shown', prefix: 'a/' }] };
-  const listed = await Array.fromAsync(house.buckets.list(limited, 0, 1000));
+  const listed = await Array.fromAsync(fixture.buckets.list(limited, 0, 1000));
   assert.deepEqual(listed.map(nameOf), ['shown']);
-  await refuses(() => house.buckets.describe(limited, 'unseen'), 'bucket_not_found');
-  await refuses(() => house.buckets.create(by(limited), { name: 'new-one' }), 'scope_required');
-  await refuses(() => house.buckets.change(by(limited), 'shown', {}), 'scope_required');
-  await refuses(() => house.buckets.removeEmpty(by(limited), 'shown'), 'scope_required');
+  await refuses(() => fixture.buckets.describe(limited, 'unseen'), 'bucket_not_found');
+  await refuses(() => fixture.buckets.create(by(limited), { name: 'new-one' }), 'scope_required');
+  await refuses(() => fixture.buckets.change(by(limited), 'shown', {}), 'scope_required');
+  await refuses(() => fixture.buckets.removeEmpty(by(limited), 'shown'), 'scope_required');
 });
 
 test('without credits nothing is created or stored, but all is read and deleted', async () => {
-  const poor = await house.newPrincipal('poor');
-  await house.buckets.create(by(poor), { name: 'old' });
-  const { object_id } = await house.put(poor, 'old', { name: 'x', bytes: Buffer.from('x') });
+  const poor = await fixture.newPrincipal('poor');
+  await fixture.buckets.create(by(poor), { name: 'old' });
+  const { object_id } = await fixture.put(poor, 'old', { name: 'x', bytes: Buffer.from('x') });
   const sql = 'UPDATE accounts SET credits_micro = 0 WHERE id = ?';
-  await house.metadata.commit([{ sql, params: [poor.accountId] }]);
-  await refuses(() => house.buckets.create(by(poor), { name: 'new' }), 'insufficient_credits');
-  await refuses(() => house.objects.beginUpload(poor, 'old'), 'insufficient_credits');
-  assert.equal((await house.contents.find(poor, object_id)).sizeBytes, 1);
-  await house.objects.remove(by(poor), object_id);
-  await house.buckets.removeEmpty(by(poor), 'old');
+  await fixture.metadata.commit([{ sql, params: [poor.accountId] }]);
+  await refuses(() => fixture.buckets.create(by(poor), { name: 'new' }), 'insufficient_credits');
+  await refuses(() => fixture.objects.beginUpload(poor, 'old'), 'insufficient_credits');
+  assert.equal((await fixture.contents.find(poor, object_id)).sizeBytes, 1);
+  await fixture.objects.remove(by(poor), object_id);
+  await fixture.buckets.removeEmpty(by(poor), 'old');
 });

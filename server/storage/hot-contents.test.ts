@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
 import type { Content } from './contents.ts';
 import { HotContents } from './hot-contents.ts';
 
@@ -12,14 +12,14 @@ const LIMIT = 16 * MIB;
 /** Counted for an entry besides its bytes. */
 const ENTRY = 1024;
 
-let house: StorageHouse;
+let fixture: StorageFixture;
 let owner: Principal;
 let versioned = 0;
 before(async () => {
-  house = await openStorageHouse();
-  owner = await house.newPrincipal('owner');
+  fixture = await openStorageFixture();
+  owner = await fixture.newPrincipal('owner');
 });
-after(() => house.close());
+after(() => fixture.close());
 
 const contentOf = (bytes: number): Content => ({ inline: Buffer.alloc(bytes) }) as unknown as Content;
 
@@ -32,13 +32,13 @@ function keep(hot: HotContents, objectId: string, bytes = 100): Content {
 
 async function newBucket(settings: { versioning?: boolean; encryption?: boolean } = {}): Promise<string> {
   const name = `hot-${++versioned}`;
-  await house.buckets.create(by(owner), { name, ...settings });
+  await fixture.buckets.create(by(owner), { name, ...settings });
   return name;
 }
 
 const put = (bucket: string, text: string) =>
-  house.put(owner, bucket, { name: 'a', bytes: Buffer.from(text) });
-const find = (id: string) => house.contents.find(owner, id);
+  fixture.put(owner, bucket, { name: 'a', bytes: Buffer.from(text) });
+const find = (id: string) => fixture.contents.find(owner, id);
 const textOf = ({ inline }: Content) => Buffer.from(inline ?? []).toString('utf8');
 const gone = (error: unknown) => isAppError(error, 'object_not_found');
 
@@ -109,10 +109,10 @@ test('encrypted bytes and those in files are not kept in the clear', async () =>
 test('someone else is not served from memory', async () => {
   const { object_id } = await put(await newBucket(), 'mine');
   await find(object_id);
-  const stranger = await house.newPrincipal('stranger');
-  await assert.rejects(house.contents.find(stranger, object_id), gone);
+  const stranger = await fixture.newPrincipal('stranger');
+  await assert.rejects(fixture.contents.find(stranger, object_id), gone);
   const limited = { ...owner, bucketLimits: [{ bucket: 'another', prefix: '' }] };
-  await assert.rejects(house.contents.find(limited, object_id), gone);
+  await assert.rejects(fixture.contents.find(limited, object_id), gone);
 });
 
 for (const versioning of [false, true]) {
@@ -144,13 +144,13 @@ for (const versioning of [false, true]) {
     const bucket = await newBucket({ versioning });
     const { object_id, version_id } = await put(bucket, 'before');
     assert.equal(textOf(await find(object_id)), 'before');
-    await house.objects.remove(by(owner), object_id);
+    await fixture.objects.remove(by(owner), object_id);
     await assert.rejects(find(object_id), gone);
     const again = await put(bucket, 'after');
     assert.equal(textOf(await find(again.object_id)), 'after');
     if (!versioning) return;
-    await house.objects.remove(by(owner), object_id, again.version_id);
+    await fixture.objects.remove(by(owner), object_id, again.version_id);
     await assert.rejects(find(object_id), gone);
-    assert.equal(textOf(await house.contents.find(owner, object_id, version_id)), 'before');
+    assert.equal(textOf(await fixture.contents.find(owner, object_id, version_id)), 'before');
   });
 }

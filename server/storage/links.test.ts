@@ -5,10 +5,10 @@ import type { Principal } from '../calls/principal.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
-import { type AccountHouse, by, openAccountHouse } from '../testing/account-house.ts';
+import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 import { type LinkQuery, Links, type LinkTarget } from './links.ts';
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 let links: Links;
 /** The account's own key, and a session of it. */
 let owner: Principal;
@@ -18,20 +18,20 @@ let versionId: string;
 const password = 'correct horse';
 
 before(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
   links = newLinks();
   const fields = { username: 'ada', email: 'ada@example.org', password };
-  const { api_key } = await house.accounts.register(UNASKED, fields);
-  owner = await house.authenticator.authenticate({ apiKey: api_key ?? '' });
-  const { token } = await house.sessions.login(UNASKED, { name: 'ada', password, address: '::1' });
-  session = await house.authenticator.authenticate({ sessionToken: token });
-  objectId = newId('obj', house.clock);
-  versionId = newId('ver', house.clock);
+  const { api_key } = await fixture.accounts.register(UNASKED, fields);
+  owner = await fixture.authenticator.authenticate({ apiKey: api_key ?? '' });
+  const { token } = await fixture.sessions.login(UNASKED, { name: 'ada', password, address: '::1' });
+  session = await fixture.authenticator.authenticate({ sessionToken: token });
+  objectId = newId('obj', fixture.clock);
+  versionId = newId('ver', fixture.clock);
 });
-after(() => house.close());
+after(() => fixture.close());
 
 function newLinks(): Links {
-  const { apiKeys, authenticator, clock } = house;
+  const { apiKeys, authenticator, clock } = fixture;
   const keys = {
     currentId: (accountId: number) => apiKeys.currentId(accountId),
     holderOf: (keyId: string) => authenticator.holderOf(keyId),
@@ -43,8 +43,8 @@ function newLinks(): Links {
 async function newKey(expiresIn?: number): Promise<Principal> {
   const ends = expiresIn === undefined ? {} : { expires_in: expiresIn };
   const body = { name: 'k', scopes: ['storage:read' as const], ...ends };
-  const { api_key } = await house.accessKeys.create(by(owner), body);
-  return await house.authenticator.authenticate({ apiKey: api_key });
+  const { api_key } = await fixture.accessKeys.create(by(owner), body);
+  return await fixture.authenticator.authenticate({ apiKey: api_key });
 }
 
 const isRefused = (error: unknown) => isAppError(error, 'invalid_link');
@@ -72,12 +72,12 @@ function read(query: string): LinkQuery {
 test('a link works for its object until its last second', async () => {
   for (const target of [{ objectId }, { objectId, versionId }] satisfies LinkTarget[]) {
     const { query, expiresAt } = await links.sign(owner, target, 60);
-    assert.equal(expiresAt, house.clock.now() + 60_000);
+    assert.equal(expiresAt, fixture.clock.now() + 60_000);
     const { holder, secondsLeft } = await links.check(objectId, read(query));
     assert.deepEqual([holder.accountId, secondsLeft], [owner.accountId, 60]);
-    house.clock.advance(59_999);
+    fixture.clock.advance(59_999);
     assert.equal((await links.check(objectId, read(query))).secondsLeft, 1);
-    house.clock.advance(1);
+    fixture.clock.advance(1);
     await assert.rejects(links.check(objectId, read(query)), /expired/);
   }
 });
@@ -87,7 +87,7 @@ test('a link of another object, version, key, expiry or cloud is refused', async
   const { version_id: _, ...withoutVersion } = given;
   const changed: LinkQuery[] = [
     withoutVersion,
-    { ...given, version_id: newId('ver', house.clock) },
+    { ...given, version_id: newId('ver', fixture.clock) },
     { ...given, key_id: (await newKey()).credentialId },
     { ...given, key_id: undefined },
     { ...given, expires: (given.expires ?? 0) + 1 },
@@ -104,7 +104,7 @@ test('a link of another object, version, key, expiry or cloud is refused', async
     { ...given, signature: 'é'.repeat(43) },
   ];
   for (const query of changed) await refuses(objectId, query);
-  await refuses(newId('obj', house.clock), given);
+  await refuses(newId('obj', fixture.clock), given);
   await refuses(objectId, given, newLinks());
   const whole = read((await links.sign(owner, { objectId }, 60)).query);
   await refuses(objectId, { ...whole, version_id: versionId });
@@ -130,10 +130,10 @@ test('a link ends with the key it was made with', async () => {
   const { query, expiresAt } = await links.sign(brief, { objectId }, 3600);
   assert.equal(expiresAt, brief.keyExpiresAt);
   const sooner = await links.sign(brief, { objectId }, 60);
-  assert.equal(sooner.expiresAt, house.clock.now() + 60_000);
-  house.clock.advance(99_000);
+  assert.equal(sooner.expiresAt, fixture.clock.now() + 60_000);
+  fixture.clock.advance(99_000);
   assert.equal((await links.check(objectId, read(query))).secondsLeft, 1);
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   await refuses(objectId, read(query));
 });
 
@@ -142,7 +142,7 @@ test('revoking a key ends its links at once, and no others', async () => {
   const sign = async (by: Principal) => read((await links.sign(by, { objectId }, 3600)).query);
   const [first, second] = [await sign(one), await sign(two)];
   for (const query of [first, second]) await links.check(objectId, query);
-  await house.accessKeys.revoke(by(owner), one.credentialId);
+  await fixture.accessKeys.revoke(by(owner), one.credentialId);
   await assert.rejects(links.check(objectId, first), /key .* has ended/);
   await links.check(objectId, second);
 });
@@ -152,14 +152,14 @@ test('who replaces the own key ends its links and those of sessions; an overlap 
   const byKey = await sign(owner);
   const bySession = await sign(session);
   const other = await sign(await newKey());
-  await house.apiKeys.rotate(by(session), 600);
+  await fixture.apiKeys.rotate(by(session), 600);
   const later = await sign(session);
-  house.clock.advance(599_000);
+  fixture.clock.advance(599_000);
   for (const query of [byKey, bySession]) await links.check(objectId, query);
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   for (const query of [byKey, bySession]) await refuses(objectId, query);
   await links.check(objectId, later);
-  await house.apiKeys.rotate(by(session), 0);
+  await fixture.apiKeys.rotate(by(session), 0);
   await refuses(objectId, later);
   await links.check(objectId, other);
 });
@@ -168,10 +168,10 @@ test('a link is looked up in memory the second time, and counts as use of its ke
   const key = await newKey();
   const query = read((await links.sign(key, { objectId }, 3600)).query);
   const { holder } = await links.check(objectId, query);
-  assert.equal(house.authenticator.holderOf(key.credentialId), holder, 'no promise: nothing was read');
-  house.clock.advance(1000);
+  assert.equal(fixture.authenticator.holderOf(key.credentialId), holder, 'no promise: nothing was read');
+  fixture.clock.advance(1000);
   await links.check(objectId, query);
-  await house.authenticator.flush();
-  const row = await house.store.keyById(key.credentialId);
-  assert.equal(row?.last_used_at, house.clock.now());
+  await fixture.authenticator.flush();
+  const row = await fixture.store.keyById(key.credentialId);
+  assert.equal(row?.last_used_at, fixture.clock.now());
 });

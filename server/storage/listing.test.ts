@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
 import { type ErrorCode, isAppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
 import type { ListingQuery } from './listing.ts';
 import type { ObjectEntry } from './schema.ts';
 
@@ -13,23 +13,23 @@ const NAMES = ['a', 'a/', 'a/b', 'a/c', 'ab', 'b', 'A', '~', 'é', '｡', '😀'
 const BUCKET = 'listed';
 const NOT_VERSIONED = { prefix: '', versions: false };
 
-let house: StorageHouse;
+let fixture: StorageFixture;
 let owner: Principal;
 before(async () => {
-  house = await openStorageHouse();
-  owner = await house.newPrincipal('owner');
-  await house.buckets.create(by(owner), { name: BUCKET, versioning: true });
+  fixture = await openStorageFixture();
+  owner = await fixture.newPrincipal('owner');
+  await fixture.buckets.create(by(owner), { name: BUCKET, versioning: true });
   for (const [at, name] of NAMES.entries()) {
-    for (let i = 0; i <= at % 3; i++) await house.put(owner, BUCKET, { name, bytes: Buffer.alloc(at + i) });
+    for (let i = 0; i <= at % 3; i++) await fixture.put(owner, BUCKET, { name, bytes: Buffer.alloc(at + i) });
   }
   // Behind a marker: seen with versions only.
-  const { object_id } = await house.put(owner, BUCKET, { name: 'gone', bytes: Buffer.alloc(1) });
-  await house.objects.remove(by(owner), object_id);
+  const { object_id } = await fixture.put(owner, BUCKET, { name: 'gone', bytes: Buffer.alloc(1) });
+  await fixture.objects.remove(by(owner), object_id);
 });
-after(() => house.close());
+after(() => fixture.close());
 
 async function all(query: ListingQuery, principal = owner): Promise<ObjectEntry[]> {
-  const texts = await Array.fromAsync(house.listing.stream(principal, BUCKET, query));
+  const texts = await Array.fromAsync(fixture.listing.stream(principal, BUCKET, query));
   return texts.map((text) => JSON.parse(text));
 }
 
@@ -39,7 +39,7 @@ async function paged(query: ListingQuery, limits: readonly number[]): Promise<Ob
   for (let page = 0; page < 1000; page++) {
     const limit = limits[page % limits.length] ?? 1;
     const where = cursor === undefined ? {} : { cursor };
-    const { entries, next } = await house.listing.page(owner, BUCKET, { ...query, limit, ...where });
+    const { entries, next } = await fixture.listing.page(owner, BUCKET, { ...query, limit, ...where });
     assert.ok(entries.length <= limit);
     assert.ok(next === null || entries.length === limit, 'only the last page is short');
     seen.push(...entries);
@@ -98,13 +98,13 @@ test('pages of any sizes, with any prefix, add up to the whole list', async () =
 
 test('a cursor goes on after its entry though that is deleted, and shows what is new behind it', async () => {
   const name = 'moving';
-  await house.buckets.create(by(owner), { name });
-  for (const key of ['a', 'b', 'c']) await house.put(owner, name, { name: key, bytes: Buffer.alloc(1) });
-  const first = await house.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2 });
-  await house.objects.remove(by(owner), first.entries[1]?.id ?? '');
-  await house.put(owner, name, { name: 'bb', bytes: Buffer.alloc(1) });
+  await fixture.buckets.create(by(owner), { name });
+  for (const key of ['a', 'b', 'c']) await fixture.put(owner, name, { name: key, bytes: Buffer.alloc(1) });
+  const first = await fixture.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2 });
+  await fixture.objects.remove(by(owner), first.entries[1]?.id ?? '');
+  await fixture.put(owner, name, { name: 'bb', bytes: Buffer.alloc(1) });
   const cursor = first.next ?? '';
-  const second = await house.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2, cursor });
+  const second = await fixture.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2, cursor });
   assert.deepEqual(
     second.entries.map((entry) => entry.name),
     ['bb', 'c'],
@@ -125,16 +125,16 @@ test('what is no cursor is refused', async () => {
   ];
   for (const cursor of [...bad, encode(['a', 1, '1']), encode(['a', 1e300, 1])]) {
     const query = { ...NOT_VERSIONED, limit: 1, cursor };
-    await refuses(() => house.listing.page(owner, BUCKET, query), 'invalid_cursor');
+    await refuses(() => fixture.listing.page(owner, BUCKET, query), 'invalid_cursor');
   }
 });
 
 test('a forged cursor shows nothing of another bucket, account or prefix', async () => {
-  const stranger = await house.newPrincipal('stranger');
-  await house.buckets.create(by(stranger), { name: 'theirs' });
-  const secret = await house.put(stranger, 'theirs', { name: 'secret', bytes: Buffer.from('x') });
-  const foreign = await house.store.findById(secret.object_id);
-  const own = (await house.store.target((await house.buckets.find(owner, BUCKET)).id, 'b'))?.object;
+  const stranger = await fixture.newPrincipal('stranger');
+  await fixture.buckets.create(by(stranger), { name: 'theirs' });
+  const secret = await fixture.put(stranger, 'theirs', { name: 'secret', bytes: Buffer.from('x') });
+  const foreign = await fixture.store.findById(secret.object_id);
+  const own = (await fixture.store.target((await fixture.buckets.find(owner, BUCKET)).id, 'b'))?.object;
   const limited = { ...owner, bucketLimits: [{ bucket: BUCKET, prefix: 'a/' }] };
   const cases = [
     { principal: owner, prefix: '', object: foreign?.id },
@@ -145,7 +145,7 @@ test('a forged cursor shows nothing of another bucket, account or prefix', async
     const forged = JSON.stringify(['~~', object, Number.MAX_SAFE_INTEGER]);
     const cursor = Buffer.from(forged).toString('base64url');
     const query = { prefix, versions: true, limit: 1000, cursor };
-    const { entries } = await house.listing.page(principal, BUCKET, query);
+    const { entries } = await fixture.listing.page(principal, BUCKET, query);
     const shown = entries.filter(({ name }) => name === 'secret' || !name.startsWith(prefix));
     assert.deepEqual(shown, []);
   }
@@ -163,10 +163,10 @@ test('a limited key lists below its prefix only', async () => {
 
 test('a stream goes on over many reads of the database', async () => {
   const name = 'long-list';
-  await house.buckets.create(by(owner), { name });
+  await fixture.buckets.create(by(owner), { name });
   const keys = Array.from({ length: 2001 }, (_, i) => `k${String(i).padStart(5, '0')}`);
-  await Promise.all(keys.map((key) => house.put(owner, name, { name: key, bytes: Buffer.alloc(1) })));
-  const texts = await Array.fromAsync(house.listing.stream(owner, name, NOT_VERSIONED));
+  await Promise.all(keys.map((key) => fixture.put(owner, name, { name: key, bytes: Buffer.alloc(1) })));
+  const texts = await Array.fromAsync(fixture.listing.stream(owner, name, NOT_VERSIONED));
   assert.deepEqual(
     texts.map((text) => JSON.parse(text).name),
     keys,

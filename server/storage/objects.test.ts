@@ -4,18 +4,18 @@ import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openStorageHouse, type StorageHouse, TEST_GRACE_MS } from '../testing/storage-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openStorageFixture, type StorageFixture, TEST_GRACE_MS } from '../testing/storage-fixture.ts';
 import type { ObjectEntry, Uploaded } from './schema.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
 
-let house: StorageHouse;
+let fixture: StorageFixture;
 let owner: Principal;
 before(async () => {
-  house = await openStorageHouse();
-  owner = await house.newPrincipal('owner');
+  fixture = await openStorageFixture();
+  owner = await fixture.newPrincipal('owner');
 });
-after(() => house.close());
+after(() => fixture.close());
 
 /** What the rules say a bucket holds: the top of a name is live unless it is a marker. */
 interface ModelVersion {
@@ -58,7 +58,7 @@ const top = (versions: readonly ModelVersion[]) => versions.at(-1);
 const isLive = (versions: readonly ModelVersion[]) => typeof top(versions)?.size === 'number';
 
 async function put(model: Model, { name, size = 0 }: Step): Promise<void> {
-  const answer = await house.put(owner, model.bucket, { name, bytes: Buffer.alloc(size, name) });
+  const answer = await fixture.put(owner, model.bucket, { name, bytes: Buffer.alloc(size, name) });
   const object = model.objects.get(name) ?? { id: answer.object_id, versions: [] };
   assert.equal(answer.object_id, object.id, 'a name keeps its id');
   assert.equal(answer.size, size);
@@ -71,12 +71,12 @@ async function remove(model: Model, { name }: Step): Promise<void> {
   const object = model.objects.get(name);
   const id = object?.id ?? 'obj-00000000000000000000000000';
   if (!object || !isLive(object.versions)) {
-    await assert.rejects(house.objects.remove(by(owner), id), (error) =>
+    await assert.rejects(fixture.objects.remove(by(owner), id), (error) =>
       isAppError(error, 'object_not_found'),
     );
     return;
   }
-  const answer = await house.objects.remove(by(owner), id);
+  const answer = await fixture.objects.remove(by(owner), id);
   if (!model.versioning) drop(model, object.versions.pop() as ModelVersion);
   const marks = model.versioning || object.versions.length > 0;
   assert.equal(answer.is_delete_marker, marks);
@@ -90,7 +90,7 @@ async function removeVersion(model: Model, { name, pick = 0 }: Step): Promise<vo
   const version = object?.versions[pick];
   if (!object) return;
   const id = version?.id ?? 'ver-00000000000000000000000000';
-  const removal = house.objects.remove(by(owner), object.id, id);
+  const removal = fixture.objects.remove(by(owner), object.id, id);
   if (!version) {
     await assert.rejects(removal, (error) => isAppError(error, 'version_not_found'));
     return;
@@ -106,7 +106,7 @@ async function restore(model: Model, { name, pick = 0 }: Step): Promise<void> {
   const version = object?.versions[pick];
   if (!object) return;
   const versionId = version?.id ?? 'ver-00000000000000000000000000';
-  const restoring = house.objects.restore(by(owner), { objectId: object.id, versionId });
+  const restoring = fixture.objects.restore(by(owner), { objectId: object.id, versionId });
   if (!version || version.size === null) {
     await assert.rejects(restoring, (error) => isAppError(error, 'version_not_found'));
     return;
@@ -124,7 +124,7 @@ async function restore(model: Model, { name, pick = 0 }: Step): Promise<void> {
 
 async function toggle(model: Model): Promise<void> {
   model.versioning = !model.versioning;
-  await house.buckets.change(by(owner), model.bucket, { versioning: model.versioning });
+  await fixture.buckets.change(by(owner), model.bucket, { versioning: model.versioning });
 }
 
 const STEPS: Readonly<Record<string, (model: Model, step: Step) => Promise<void>>> = {
@@ -140,7 +140,7 @@ const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 
 async function list(bucket: string, versions: boolean): Promise<ObjectEntry[]> {
   const entries: ObjectEntry[] = [];
-  for await (const text of house.listing.stream(owner, bucket, { prefix: '', versions })) {
+  for await (const text of fixture.listing.stream(owner, bucket, { prefix: '', versions })) {
     entries.push(JSON.parse(text));
   }
   return entries;
@@ -171,13 +171,13 @@ async function assertCounters(model: Model): Promise<void> {
   );
   const stored = all.flatMap(({ size }) => (size === null ? [] : [size]));
   const sum = (sizes: number[]) => sizes.reduce((total, size) => total + size, 0);
-  const bucket = await house.buckets.describe(owner, model.bucket);
+  const bucket = await fixture.buckets.describe(owner, model.bucket);
   const { object_count, size, version_count, total_size } = bucket;
   assert.deepEqual(
     { object_count, size, version_count, total_size },
     { object_count: live.length, size: sum(live), version_count: stored.length, total_size: sum(stored) },
   );
-  const totals = await house.metadata.get<{ counted: number; kept: number }>(
+  const totals = await fixture.metadata.get<{ counted: number; kept: number }>(
     `SELECT sum(b.total_bytes) AS counted, a.storage_bytes AS kept FROM accounts a JOIN buckets b ON b.account_id = a.id`,
   );
   assert.equal(totals?.kept, totals?.counted, 'the account is charged for what its buckets hold');
@@ -185,16 +185,16 @@ async function assertCounters(model: Model): Promise<void> {
 
 /** Every version has its blob, every blob its version; what was dropped is gone or waits to go. */
 async function assertBlobs(garbageSoFar: number): Promise<void> {
-  const wrong = await house.metadata.all(
+  const wrong = await fixture.metadata.all(
     `SELECT b.id FROM blobs b WHERE b.refs <> (SELECT count(*) FROM versions v WHERE v.blob = b.id)
      UNION ALL SELECT v.id FROM versions v WHERE v.blob IS NOT NULL AND v.blob NOT IN (SELECT id FROM blobs)
      UNION ALL SELECT b.id FROM blobs b WHERE b.refs = 0 AND b.name IS NULL
      UNION ALL SELECT b.id FROM blobs b WHERE (b.refs = 0) <> (b.id IN (SELECT blob FROM blob_garbage))`,
   );
   assert.deepEqual(wrong, []);
-  const garbage = await house.metadata.all<{ not_before: number }>('SELECT not_before FROM blob_garbage');
+  const garbage = await fixture.metadata.all<{ not_before: number }>('SELECT not_before FROM blob_garbage');
   assert.equal(garbage.length, garbageSoFar);
-  for (const { not_before } of garbage) assert.equal(not_before, house.clock.now() + TEST_GRACE_MS);
+  for (const { not_before } of garbage) assert.equal(not_before, fixture.clock.now() + TEST_GRACE_MS);
 }
 
 test('whatever is put, deleted and switched, listings, counters and blobs are what the rules say', async () => {
@@ -203,7 +203,7 @@ test('whatever is put, deleted and switched, listings, counters and blobs are wh
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.boolean(), async (steps, versioning) => {
       const model: Model = { bucket: `bucket-${runs++}`, versioning, objects: new Map(), garbage: 0 };
-      await house.buckets.create(by(owner), { name: model.bucket, versioning });
+      await fixture.buckets.create(by(owner), { name: model.bucket, versioning });
       for (const each of steps) {
         await STEPS[each.kind]?.(model, each);
         await assertListings(model);
@@ -218,11 +218,11 @@ test('whatever is put, deleted and switched, listings, counters and blobs are wh
 
 test('every acknowledged version of 32 uploads at once is there once, the last on top', async () => {
   const bucket = 'many-at-once';
-  await house.buckets.create(by(owner), { name: bucket, versioning: true });
+  await fixture.buckets.create(by(owner), { name: bucket, versioning: true });
   const keys = ['k1', 'k2'];
   const uploads = await Promise.all(
     Array.from({ length: 32 }, (_, i) =>
-      house.put(owner, bucket, { name: keys[i % 2] ?? '', bytes: Buffer.from(`content ${i}`) }),
+      fixture.put(owner, bucket, { name: keys[i % 2] ?? '', bytes: Buffer.from(`content ${i}`) }),
     ),
   );
   const entries = await list(bucket, true);
@@ -237,41 +237,41 @@ test('every acknowledged version of 32 uploads at once is there once, the last o
 });
 
 test('an upload into a bucket that was deleted meanwhile stores nothing', async () => {
-  await house.buckets.create(by(owner), { name: 'short-lived' });
-  const { bucket, upload } = await house.objects.beginUpload(owner, 'short-lived');
+  await fixture.buckets.create(by(owner), { name: 'short-lived' });
+  const { bucket, upload } = await fixture.objects.beginUpload(owner, 'short-lived');
   await upload.write(Buffer.from('x'));
   const received = await upload.finish();
-  await house.buckets.removeEmpty(by(owner), 'short-lived');
-  await house.buckets.create(by(owner), { name: 'short-lived' });
+  await fixture.buckets.removeEmpty(by(owner), 'short-lived');
+  await fixture.buckets.create(by(owner), { name: 'short-lived' });
   const naming = { name: 'x', mimeType: 'text/plain', metadata: null };
-  const publishing = house.objects.publish(UNASKED, { bucket, received, naming });
+  const publishing = fixture.objects.publish(UNASKED, { bucket, received, naming });
   await assert.rejects(publishing, (error) => isAppError(error, 'bucket_not_found'));
   assert.deepEqual(await list('short-lived', true), []);
 });
 
 test("another account's object is as good as none, and a key's limits hold", async () => {
-  await house.buckets.create(by(owner), { name: 'private' });
-  const { object_id: id, version_id: version }: Uploaded = await house.put(owner, 'private', {
+  await fixture.buckets.create(by(owner), { name: 'private' });
+  const { object_id: id, version_id: version }: Uploaded = await fixture.put(owner, 'private', {
     name: 'docs/a',
     bytes: Buffer.from('x'),
   });
-  const stranger = await house.newPrincipal('stranger');
+  const stranger = await fixture.newPrincipal('stranger');
   const limited = { ...owner, bucketLimits: [{ bucket: 'private', prefix: 'pictures/' }] };
   for (const principal of [stranger, limited]) {
     for (const attempt of [
-      () => house.objects.remove(by(principal), id),
-      () => house.objects.remove(by(principal), id, version),
-      () => house.objectInspector.describe(principal, id, { limit: 1 }),
-      () => house.contents.find(principal, id),
-      () => house.contents.find(principal, id, version),
-      () => house.contents.find(principal, id, 'ver-none'),
+      () => fixture.objects.remove(by(principal), id),
+      () => fixture.objects.remove(by(principal), id, version),
+      () => fixture.objectInspector.describe(principal, id, { limit: 1 }),
+      () => fixture.contents.find(principal, id),
+      () => fixture.contents.find(principal, id, version),
+      () => fixture.contents.find(principal, id, 'ver-none'),
     ]) {
       await assert.rejects(attempt, (error) => isAppError(error, 'object_not_found'));
     }
   }
-  const { bucket, upload } = await house.objects.beginUpload(limited, 'private');
+  const { bucket, upload } = await fixture.objects.beginUpload(limited, 'private');
   await upload.end();
-  const check = (named: string) => () => house.objects.assertMayWrite(limited, bucket, named);
+  const check = (named: string) => () => fixture.objects.assertMayWrite(limited, bucket, named);
   assert.doesNotThrow(check('pictures/x'));
   assert.throws(check('docs/a'), (error) => isAppError(error, 'scope_required'));
   assert.throws(check('pictures/\0'), (error) => isAppError(error, 'invalid_object_name'));

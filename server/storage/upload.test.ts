@@ -3,20 +3,20 @@ import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
-import { openStorageHouse, type StorageHouse } from '../testing/storage-house.ts';
+import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
 import type { BlobStore, BlobWriter } from './blobs.ts';
 import { INLINE_MAX_BYTES, openInline, type ReceivedBytes, Upload, type UploadDeps } from './upload.ts';
 
-let house: StorageHouse;
+let fixture: StorageFixture;
 before(async () => {
-  house = await openStorageHouse();
+  fixture = await openStorageFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 
 /** "Wraps" a data key by showing it, so that the test may use it. */
 const open = (deps: Partial<UploadDeps> = {}) =>
   new Upload({
-    blobs: house.blobs,
+    blobs: fixture.blobs,
     wrapKey: (key) => Buffer.from(key),
     assertRoom: () => {},
     encrypt: false,
@@ -45,13 +45,13 @@ async function bytesOf({ blob, sizeBytes }: ReceivedBytes): Promise<Buffer> {
     seen.push(Buffer.from(chunk));
     return undefined;
   };
-  await house.blobs.read(ref, { start: 0, end: sizeBytes }, { sink });
+  await fixture.blobs.read(ref, { start: 0, end: sizeBytes }, { sink });
   return Buffer.concat(seen);
 }
 
 async function storedNames(): Promise<string[]> {
   const names: string[] = [];
-  for await (const { name } of house.blobs.list()) names.push(name);
+  for await (const { name } of fixture.blobs.list()) names.push(name);
   return names;
 }
 
@@ -148,7 +148,7 @@ test('an upload aborted while its file is being made leaves nothing behind and n
   const writers: BlobWriter[] = [];
   const create = async (options: Parameters<BlobStore['create']>[0]) => {
     await made.promise;
-    writers.push(await house.blobs.create(options));
+    writers.push(await fixture.blobs.create(options));
     return writers[0] as BlobWriter;
   };
   const upload = open({ blobs: { create } });
@@ -156,7 +156,7 @@ test('an upload aborted while its file is being made leaves nothing behind and n
   const aborting = upload.end();
   made.resolve();
   await Promise.all([writing, aborting]);
-  assert.equal(house.blobs.isBeingWritten(writers[0]?.name ?? 'none'), false);
+  assert.equal(fixture.blobs.isBeingWritten(writers[0]?.name ?? 'none'), false);
   assert.deepEqual(await storedNames(), before);
 });
 

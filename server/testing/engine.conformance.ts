@@ -33,7 +33,7 @@ export interface NotesClient {
   close(): Promise<void>;
 }
 
-export interface EngineHouse {
+export interface EngineFixture {
   readonly engine: Engine;
   connect(database: EngineDatabase, password: string): Promise<NotesClient>;
   /** Ends, with SIGKILL, the process that has the database open. */
@@ -51,30 +51,30 @@ export interface EngineHouse {
 }
 
 interface Given {
-  readonly house: EngineHouse;
+  readonly fixture: EngineFixture;
   readonly database: EngineDatabase;
   readonly password: string;
   readonly client: NotesClient;
 }
 
 /** Registers the tests. `open` is called once. */
-export function testEngine(name: string, open: () => Promise<EngineHouse>): void {
+export function testEngine(name: string, open: () => Promise<EngineFixture>): void {
   describe(`${name} as Engine`, () => {
-    let house: EngineHouse;
+    let fixture: EngineFixture;
     before(async () => {
-      house = await open();
-      await house.engine.prepare();
+      fixture = await open();
+      await fixture.engine.prepare();
     });
-    after(() => house.close());
+    after(() => fixture.close());
 
     /** A new database with an empty table of notes. */
     const given = async (sizeLimitBytes = 64 * MIB): Promise<Given> => {
       const database = newDatabase({ sizeLimitBytes });
       const password = randomBase62(24);
-      await house.engine.provision(database, password);
-      const client = await house.connect(database, password);
+      await fixture.engine.provision(database, password);
+      const client = await fixture.connect(database, password);
       await client.prepare();
-      return { house, database, password, client };
+      return { fixture, database, password, client };
     };
     testLife(given);
     testUse(given);
@@ -89,8 +89,8 @@ type Give = (sizeLimitBytes?: number) => Promise<Given>;
 
 function testLife(given: Give): void {
   test('every step done twice leaves what doing it once leaves', async () => {
-    const { house, database, password, client } = await given();
-    const { engine } = house;
+    const { fixture, database, password, client } = await given();
+    const { engine } = fixture;
     await client.add('kept');
     await engine.prepare();
     await engine.provision(database, password);
@@ -99,7 +99,7 @@ function testLife(given: Give): void {
       await engine.rotate(database, next);
       await engine.restrict(database, 'full');
     }
-    const again = await house.connect(database, next);
+    const again = await fixture.connect(database, next);
     assert.deepEqual(await again.notes(), ['kept']);
     assert.ok((await engine.list()).includes(database.database));
     for (let time = 0; time < 2; time++) await engine.drop(database.database);
@@ -107,11 +107,11 @@ function testLife(given: Give): void {
   });
 
   test('a dropped database that is made again is empty', async () => {
-    const { house, database, client } = await given();
+    const { fixture, database, client } = await given();
     await client.add('old');
-    await house.engine.drop(database.database);
-    await house.engine.provision(database, 'new');
-    const again = await house.connect(database, 'new');
+    await fixture.engine.drop(database.database);
+    await fixture.engine.provision(database, 'new');
+    const again = await fixture.connect(database, 'new');
     await again.prepare();
     assert.deepEqual(await again.notes(), []);
   });
@@ -120,14 +120,14 @@ function testLife(given: Give): void {
     const [one, other] = [await given(), await given()];
     await one.client.add('mine');
     assert.deepEqual(await other.client.notes(), []);
-    await one.house.engine.drop(other.database.database);
+    await one.fixture.engine.drop(other.database.database);
     assert.deepEqual(await one.client.notes(), ['mine']);
   });
 }
 
 function testUse(given: Give): void {
   test('every acknowledged note is there after a crash under writers, and none twice', async () => {
-    const { house, database, password, client } = await given();
+    const { fixture, database, password, client } = await given();
     await client.add('first');
     const acknowledged: string[] = ['first'];
     let isOver = false;
@@ -143,7 +143,7 @@ function testUse(given: Give): void {
     const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer));
     for (let crashes = 1; crashes <= 3; crashes++) {
       await eventually(() => acknowledged.length > crashes * 40);
-      await house.crash(database);
+      await fixture.crash(database);
     }
     isOver = true;
     await Promise.all(writers);
@@ -154,7 +154,7 @@ function testUse(given: Give): void {
         () => false,
       ),
     );
-    const notes = await (await house.connect(database, password)).notes();
+    const notes = await (await fixture.connect(database, password)).notes();
     assert.equal(new Set(notes).size, notes.length);
     const there = new Set(notes);
     assert.deepEqual(
@@ -164,46 +164,46 @@ function testUse(given: Give): void {
   });
 
   test('it measures what there is, and says which databases were used', async () => {
-    const { house, database, client } = await given();
+    const { fixture, database, client } = await given();
     // Some look at it from time to time only.
-    const isActive = () => house.engine.takeActive().includes(database.databaseId);
+    const isActive = () => fixture.engine.takeActive().includes(database.databaseId);
     await eventually(() => !isActive());
     await client.add('x'.repeat(MIB));
     await eventually(isActive);
     await eventually(() => !isActive());
-    await eventually(async () => (await house.engine.measure(database)).sizeBytes > MIB);
+    await eventually(async () => (await fixture.engine.measure(database)).sizeBytes > MIB);
   });
 }
 
 function testLimits(given: Give): void {
   test('read only takes no growth, but deletes, and full takes it again', async () => {
-    const { house, database, client } = await given();
+    const { fixture, database, client } = await given();
     await client.add('before');
-    for (let time = 0; time < 2; time++) await house.engine.restrict(database, 'read_only');
+    for (let time = 0; time < 2; time++) await fixture.engine.restrict(database, 'read_only');
     await assert.rejects(client.add('x'.repeat(MIB)));
     assert.deepEqual(await client.notes(), ['before']);
     await client.clear();
-    await house.engine.restrict(database, 'full');
+    await fixture.engine.restrict(database, 'full');
     await client.add('after');
     assert.deepEqual(await client.notes(), ['after']);
   });
 
   test('no access ends what is open, and lets nobody in', async () => {
-    const { house, database, password, client } = await given();
+    const { fixture, database, password, client } = await given();
     await client.add('kept');
-    for (let time = 0; time < 2; time++) await house.engine.restrict(database, 'none');
+    for (let time = 0; time < 2; time++) await fixture.engine.restrict(database, 'none');
     await assert.rejects(client.notes());
-    await house.engine.restrict(database, 'full');
-    assert.deepEqual(await (await house.connect(database, password)).notes(), ['kept']);
+    await fixture.engine.restrict(database, 'full');
+    assert.deepEqual(await (await fixture.connect(database, password)).notes(), ['kept']);
   });
 
   test('beyond its size limit nothing is written, what is there stays, and a higher limit helps', async (t) => {
-    const { house, database, client } = await given(2 * MIB);
-    if (!house.holdsSize) return t.skip('this engine measures');
+    const { fixture, database, client } = await given(2 * MIB);
+    if (!fixture.holdsSize) return t.skip('this engine measures');
     await client.add('small');
     await assert.rejects(client.add('x'.repeat(3 * MIB)));
     assert.deepEqual(await client.notes(), ['small']);
-    await house.engine.restrict({ ...database, sizeLimitBytes: 16 * MIB }, 'full');
+    await fixture.engine.restrict({ ...database, sizeLimitBytes: 16 * MIB }, 'full');
     await client.add('x'.repeat(3 * MIB));
     assert.equal((await client.notes()).length, 2);
   });
@@ -222,9 +222,9 @@ const query = (statement: Query['statement'], more: Partial<Query> = {}): Query 
 
 function testQueries(given: Give): void {
   test('a query gives columns and rows, up to its bounds', async () => {
-    const { house, database } = await given();
-    const { count } = house.statements;
-    const ask = (more?: Partial<Query>) => house.engine.query(database, query(count(10), more));
+    const { fixture, database } = await given();
+    const { count } = fixture.statements;
+    const ask = (more?: Partial<Query>) => fixture.engine.query(database, query(count(10), more));
     const whole = await ask();
     assert.deepEqual(
       whole.columns.map(({ name }) => name),
@@ -243,27 +243,27 @@ function testQueries(given: Give): void {
   });
 
   test('only a query that may write writes', async () => {
-    const { house, database, client } = await given();
-    const { addNote } = house.statements;
-    await assert.rejects(house.engine.query(database, query(addNote)), QueryFailed);
+    const { fixture, database, client } = await given();
+    const { addNote } = fixture.statements;
+    await assert.rejects(fixture.engine.query(database, query(addNote)), QueryFailed);
     assert.deepEqual(await client.notes(), []);
-    const { affected } = await house.engine.query(database, query(addNote, { readOnly: false }));
+    const { affected } = await fixture.engine.query(database, query(addNote, { readOnly: false }));
     assert.equal(affected, 1);
     assert.equal((await client.notes()).length, 1);
   });
 
   test('a wrong statement gives the own error of the engine', async () => {
-    const { house, database } = await given();
+    const { fixture, database } = await given();
     await assert.rejects(
-      house.engine.query(database, query(house.statements.wrong)),
+      fixture.engine.query(database, query(fixture.statements.wrong)),
       (error) => error instanceof QueryFailed && error.engineCode !== '' && error.message !== '',
     );
   });
 
   test('its tables are described', async () => {
-    const { house, database, client } = await given();
+    const { fixture, database, client } = await given();
     await client.add('one');
-    const tables = await house.engine.tables(database, NOBODY_LEAVES);
+    const tables = await fixture.engine.tables(database, NOBODY_LEAVES);
     assert.deepEqual(
       tables.map(({ name }) => name),
       ['notes'],
@@ -273,15 +273,15 @@ function testQueries(given: Give): void {
 
 function testBounds(given: Give): void {
   test('a query that does not end is stopped, by its time or when its caller leaves; a neighbour goes on', async () => {
-    const [{ house, database, client }, other] = [await given(), await given()];
-    const { endless } = house.statements;
+    const [{ fixture, database, client }, other] = [await given(), await given()];
+    const { endless } = fixture.statements;
     await client.add('kept');
     const caller = new AbortController();
-    const late = house.engine.query(database, query(endless, { timeoutMs: 700 }));
+    const late = fixture.engine.query(database, query(endless, { timeoutMs: 700 }));
     const isOver = assert.rejects(late, { code: 'query_timeout' });
     for (let i = 0; i < 10; i++) await other.client.add(String(i));
     await isOver;
-    const left = house.engine.query(database, query(endless, { signal: caller.signal }));
+    const left = fixture.engine.query(database, query(endless, { signal: caller.signal }));
     const isLeft = assert.rejects(left);
     for (let i = 10; i < 20; i++) await other.client.add(String(i));
     caller.abort();
@@ -292,9 +292,9 @@ function testBounds(given: Give): void {
 }
 
 function testCopies(given: Give): void {
-  const dumpOf = async ({ house, database }: Given) => {
-    const [format = ''] = house.engine.dumpFormats;
-    return buffer((await house.engine.dump(database, format, NOBODY_LEAVES)).stream);
+  const dumpOf = async ({ fixture, database }: Given) => {
+    const [format = ''] = fixture.engine.dumpFormats;
+    return buffer((await fixture.engine.dump(database, format, NOBODY_LEAVES)).stream);
   };
 
   test('a dump taken while others write is as of one moment, and can be loaded', async () => {
@@ -313,7 +313,7 @@ function testCopies(given: Give): void {
     isOver = true;
     await Promise.all(writers);
     for (let time = 0; time < 2; time++) {
-      await target.house.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
+      await target.fixture.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
     }
     const { length } = await target.client.notes();
     assert.ok(length >= least && length <= most, `${least} <= ${length} <= ${most}`);
@@ -323,10 +323,10 @@ function testCopies(given: Give): void {
   test('a database that nobody may use is dumped and stays closed', async () => {
     const [closed, target] = [await given(), await given()];
     await closed.client.add('kept');
-    await closed.house.engine.restrict(closed.database, 'none');
+    await closed.fixture.engine.restrict(closed.database, 'none');
     const dump = await dumpOf(closed);
     await assert.rejects(closed.client.add('refused'));
-    await target.house.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
+    await target.fixture.engine.load(target.database, Readable.from([dump]), NOBODY_LEAVES);
     assert.deepEqual(await target.client.notes(), ['kept']);
   });
 
@@ -337,7 +337,7 @@ function testCopies(given: Give): void {
     const bad = [Buffer.alloc(0), Buffer.from('no dump at all\n'), dump.subarray(0, dump.length / 2)];
     for (const bytes of bad) {
       await assert.rejects(
-        there.house.engine.load(there.database, Readable.from([bytes]), NOBODY_LEAVES),
+        there.fixture.engine.load(there.database, Readable.from([bytes]), NOBODY_LEAVES),
         LoadFailed,
       );
     }
@@ -347,14 +347,14 @@ function testCopies(given: Give): void {
         throw new Error('the caller left');
       })(),
     );
-    await assert.rejects(there.house.engine.load(there.database, broken, NOBODY_LEAVES));
+    await assert.rejects(there.fixture.engine.load(there.database, broken, NOBODY_LEAVES));
     assert.deepEqual(await there.client.notes(), ['kept']);
   });
 
   test('a fork has what its source has, and neither sees what the other does from then on', async () => {
     const [source, fork] = [await given(), await given()];
     await source.client.add('both');
-    await source.house.engine.fork(source.database, fork.database, NOBODY_LEAVES);
+    await source.fixture.engine.fork(source.database, fork.database, NOBODY_LEAVES);
     await source.client.add('source');
     await fork.client.add('fork');
     assert.deepEqual(await source.client.notes(), ['both', 'source']);

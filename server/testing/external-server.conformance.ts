@@ -19,7 +19,7 @@ const NOBODY_LEAVES = new AbortController().signal;
 const BOUNDS = { params: [], maxRows: 10, maxBytes: 1000, timeoutMs: 5000, signal: NOBODY_LEAVES };
 const unavailable = (error: unknown) => isAppError(error, 'engine_unavailable');
 
-export interface ExternalHouse {
+export interface ExternalFixture {
   readonly engine: Engine & { readonly pid: number | null };
   readonly folder: string;
   readonly alarms: Map<string, string>;
@@ -39,9 +39,9 @@ export interface ExternalKind {
   readonly server: () => Promise<OperatorServer>;
   /** Makes users with that password: `maker` may do what is needed, `chief` all, `weak` nothing. */
   readonly users: (password: string) => readonly string[];
-  readonly house: (address: ServerAddress) => ExternalHouse;
+  readonly fixture: (address: ServerAddress) => ExternalFixture;
   readonly connect: (
-    engine: ExternalHouse['engine'],
+    engine: ExternalFixture['engine'],
     database: EngineDatabase,
     password: string,
   ) => Promise<ExternalSession>;
@@ -72,9 +72,9 @@ export function testExternalServer(
     after(() => server?.close());
     const cloud: Cloud = (t, user = 'maker', password = PASSWORD) => {
       const external = serverAddress(kind.setting, server.url(user, password), kind.defaultPort);
-      const house = kind.house(external);
-      t.after(() => house.close());
-      return house;
+      const fixture = kind.fixture(external);
+      t.after(() => fixture.close());
+      return fixture;
     };
     testNeeds(kind, cloud, () => server);
     testWords(kind, cloud, () => server);
@@ -87,7 +87,7 @@ type Cloud = (
   t: { after(work: () => Promise<void>): void },
   user?: string,
   password?: string,
-) => ExternalHouse;
+) => ExternalFixture;
 
 function testNeeds(kind: ExternalKind, cloud: Cloud, server: () => OperatorServer): void {
   test('it is said whose it is and what cannot be had; drivers connect to it itself', async (t) => {
@@ -152,20 +152,20 @@ function testWords(kind: ExternalKind, cloud: Cloud, server: () => OperatorServe
     const wrong = cloud(t, 'maker', 'not-the-right-one');
     const weak = cloud(t, 'weak');
     const url = `${kind.name.toLowerCase()}://u:${PASSWORD}@127.0.0.1:1/x`;
-    const closed = kind.house(serverAddress(kind.setting, url, kind.defaultPort));
+    const closed = kind.fixture(serverAddress(kind.setting, url, kind.defaultPort));
     t.after(() => closed.close());
     const expected = [
       [wrong, /refuses the user/, new RegExp(`correct user and password in ${kind.setting}`)],
       [weak, ...kind.lacks],
       [closed, /127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED/, /start it, or correct/],
     ] as const;
-    for (const [house, why, fix] of expected) {
-      const readiness = await house.engine.readiness();
+    for (const [fixture, why, fix] of expected) {
+      const readiness = await fixture.engine.readiness();
       assert.deepEqual([readiness.available, readiness.source], [false, 'external']);
       assert.match(`${readiness.reason}`, why);
       assert.match(`${readiness.fix}`, fix);
-      await assert.rejects(house.engine.provision(newDatabase(), SECRET), unavailable);
-      const said = JSON.stringify([readiness, [...house.alarms]]);
+      await assert.rejects(fixture.engine.provision(newDatabase(), SECRET), unavailable);
+      const said = JSON.stringify([readiness, [...fixture.alarms]]);
       assert.ok(!said.includes(PASSWORD) && !said.includes('not-the-right-one'), said);
     }
   });

@@ -8,7 +8,7 @@ import { isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { eventually } from './eventually.ts';
 
-export interface HypervisorHouse {
+export interface HypervisorFixture {
   /** Over the same place every time, as after a restart of Cloudlet. */
   open(): Hypervisor;
   /**
@@ -42,14 +42,14 @@ async function consoleOf(hypervisor: Hypervisor, vmId: string): Promise<GuestCon
 }
 
 /** Registers the tests. */
-export function testHypervisor(driver: string, build: () => Promise<HypervisorHouse>): void {
+export function testHypervisor(driver: string, build: () => Promise<HypervisorFixture>): void {
   describe(`${driver} as Hypervisor`, () => {
-    let house: HypervisorHouse;
+    let fixture: HypervisorFixture;
     let hypervisor: Hypervisor;
     const ends: GuestEnd[] = [];
     before(async () => {
-      house = await build();
-      hypervisor = house.open();
+      fixture = await build();
+      hypervisor = fixture.open();
       hypervisor.onEnd((end) => ends.push(end));
     });
     after(async () => {
@@ -58,25 +58,25 @@ export function testHypervisor(driver: string, build: () => Promise<HypervisorHo
         await hypervisor.discard(vmId);
       }
       await hypervisor.close();
-      await house.remove();
+      await fixture.remove();
     });
-    testLife({ hypervisor: () => hypervisor, house: () => house, ends });
-    testUse({ hypervisor: () => hypervisor, house: () => house, ends });
-    testRestart({ hypervisor: () => hypervisor, house: () => house, ends });
-    testUnwatched({ hypervisor: () => hypervisor, house: () => house, ends });
-    testImages({ hypervisor: () => hypervisor, house: () => house, ends });
+    testLife({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
+    testUse({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
+    testRestart({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
+    testUnwatched({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
+    testImages({ hypervisor: () => hypervisor, fixture: () => fixture, ends });
   });
 }
 
 interface Subject {
   readonly hypervisor: () => Hypervisor;
-  readonly house: () => HypervisorHouse;
+  readonly fixture: () => HypervisorFixture;
   readonly ends: readonly GuestEnd[];
 }
 
-function testLife({ hypervisor, house, ends }: Subject): void {
+function testLife({ hypervisor, fixture, ends }: Subject): void {
   test('a guest is prepared, started, seen, stopped, started again and discarded', async () => {
-    const spec = house().newSpec();
+    const spec = fixture().newSpec();
     const { vmId } = spec;
     const gone = { vmId, running: false, handle: null, runningSince: null, end: null };
     assert.deepEqual(await hypervisor().inspect(vmId), gone);
@@ -115,7 +115,7 @@ function testLife({ hypervisor, house, ends }: Subject): void {
   });
 
   test('two starts at once give one guest, and one more changes nothing', async () => {
-    const spec = house().newSpec();
+    const spec = fixture().newSpec();
     const [a, b] = await Promise.all([hypervisor().start(spec), hypervisor().start(spec)]);
     assert.deepEqual(a, b);
     const fact = await hypervisor().inspect(spec.vmId);
@@ -126,7 +126,7 @@ function testLife({ hypervisor, house, ends }: Subject): void {
   });
 
   test('a guest that powers itself off is reported, once, with the run it was', async () => {
-    const spec = house().newSpec();
+    const spec = fixture().newSpec();
     const { handle } = await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
     const seen = await consoleOf(hypervisor(), spec.vmId);
@@ -142,19 +142,19 @@ function testLife({ hypervisor, house, ends }: Subject): void {
     assert.equal(await hypervisor().openConsole(spec.vmId), null);
   });
 
-  testDeaf(hypervisor, house);
+  testDeaf(hypervisor, fixture);
 }
 
-function testDeaf(hypervisor: () => Hypervisor, house: () => HypervisorHouse): void {
+function testDeaf(hypervisor: () => Hypervisor, fixture: () => HypervisorFixture): void {
   test('a guest that does not listen is stopped all the same', async () => {
-    const spec = house().newSpec('deaf');
+    const spec = fixture().newSpec('deaf');
     await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
     assert.equal(await hypervisor().stop(spec.vmId, { graceMs: 3500 }), 'quit');
   });
 
   test('an abort ends the grace of a guest that does not listen', async () => {
-    const spec = house().newSpec('deaf');
+    const spec = fixture().newSpec('deaf');
     await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
     const abort = new AbortController();
@@ -166,9 +166,9 @@ function testDeaf(hypervisor: () => Hypervisor, house: () => HypervisorHouse): v
   });
 }
 
-function testUse({ hypervisor, house }: Subject): void {
+function testUse({ hypervisor, fixture }: Subject): void {
   test('the console goes both ways, and its log stays over a stop', async () => {
-    const spec = house().newSpec();
+    const spec = fixture().newSpec();
     await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
     const seen = await consoleOf(hypervisor(), spec.vmId);
@@ -188,7 +188,7 @@ function testUse({ hypervisor, house }: Subject): void {
   });
 
   test('readings are true or null, and counters grow', async () => {
-    const spec = house().newSpec();
+    const spec = fixture().newSpec();
     await hypervisor().start(spec);
     await booted(hypervisor(), spec.vmId);
     const first = await hypervisor().sample(spec.vmId);
@@ -206,7 +206,7 @@ function testUse({ hypervisor, house }: Subject): void {
   });
 
   test('every guest that runs has its own places on this host', async () => {
-    const specs = [house().newSpec(), house().newSpec()];
+    const specs = [fixture().newSpec(), fixture().newSpec()];
     const places = new Set<string>();
     for (const spec of specs) {
       await hypervisor().start(spec);
@@ -235,15 +235,15 @@ function testUse({ hypervisor, house }: Subject): void {
   });
 }
 
-function testRestart({ hypervisor, house }: Subject): void {
+function testRestart({ hypervisor, fixture }: Subject): void {
   test('a new hypervisor over the same place finds the guest, watches it and can stop it', async () => {
     if (!hypervisor().capabilities.survivesRestart) return;
-    const spec = house().newSpec();
-    const first = house().open();
+    const spec = fixture().newSpec();
+    const first = fixture().open();
     const { handle } = await first.start(spec);
     await booted(first, spec.vmId);
     await first.close();
-    const second = house().open();
+    const second = fixture().open();
     const ends: GuestEnd[] = [];
     second.onEnd((end) => ends.push(end));
     const facts = await second.list();
@@ -258,17 +258,17 @@ function testRestart({ hypervisor, house }: Subject): void {
     assert.deepEqual([end.cause, end.handle], ['guest_shutdown', handle]);
     await second.start(spec);
     await second.close();
-    const third = house().open();
+    const third = fixture().open();
     assert.equal(await third.stop(spec.vmId, { graceMs: 0 }), 'quit');
     assert.equal((await third.inspect(spec.vmId)).running, false);
     await third.close();
   });
 }
 
-function testUnwatched({ house }: Subject): void {
+function testUnwatched({ fixture }: Subject): void {
   test('how and when a guest ended is known also when nobody watched', async () => {
-    const spec = house().newSpec();
-    const first = house().open();
+    const spec = fixture().newSpec();
+    const first = fixture().open();
     const isDoneHere = !first.capabilities.survivesRestart;
     if (isDoneHere) return first.close();
     const { handle } = await first.start(spec);
@@ -277,7 +277,7 @@ function testUnwatched({ house }: Subject): void {
     await seen.write(Buffer.from('q'));
     await first.close();
     const began = systemClock.now() - CLOCK_STEP_MS;
-    const second = house().open();
+    const second = fixture().open();
     const fact = await eventually(async () => {
       const now = await second.inspect(spec.vmId);
       return now.running ? null : now;
@@ -304,9 +304,9 @@ async function stage(hypervisor: Hypervisor, imageId: string, bytes: Buffer): Pr
   await staged.close();
 }
 
-function testImages({ hypervisor, house }: Subject): void {
+function testImages({ hypervisor, fixture }: Subject): void {
   test('an image is taken in and started from, and its guest outlives it', async () => {
-    const bytes = house().imageBytes();
+    const bytes = fixture().imageBytes();
     const imageId = newId('img', systemClock);
     await stage(hypervisor(), imageId, Buffer.from('what was staged before is gone'));
     await stage(hypervisor(), imageId, bytes);
@@ -315,7 +315,7 @@ function testImages({ hypervisor, house }: Subject): void {
     assert.deepEqual([found.format, found.virtualBytes], ['raw', bytes.length]);
     assert.ok(found.sizeBytes > 0);
     const image = { imageId, boot: 'disk', format: 'qcow2' } as const;
-    const specs = [house().newSpec(), house().newSpec()].map((spec) => ({ ...spec, image }));
+    const specs = [fixture().newSpec(), fixture().newSpec()].map((spec) => ({ ...spec, image }));
     for (const spec of specs) {
       await hypervisor().start(spec);
       await booted(hypervisor(), spec.vmId);
@@ -331,7 +331,7 @@ function testImages({ hypervisor, house }: Subject): void {
   });
 
   test('an image that is none, or too large, is refused and leaves nothing', async () => {
-    const bytes = house().imageBytes();
+    const bytes = fixture().imageBytes();
     const refused = [
       { bytes: Buffer.from('no image'), maxVirtualBytes: MAX_IMAGE_BYTES },
       { bytes: Buffer.alloc(0), maxVirtualBytes: MAX_IMAGE_BYTES },
@@ -349,7 +349,7 @@ function testImages({ hypervisor, house }: Subject): void {
 
   test('an import that nobody waits for any more ends, and leaves nothing', async () => {
     const imageId = newId('img', systemClock);
-    await stage(hypervisor(), imageId, house().imageBytes());
+    await stage(hypervisor(), imageId, fixture().imageBytes());
     const reason = new Error('enough');
     const options = { ...importing, signal: AbortSignal.abort(reason) };
     await assert.rejects(hypervisor().importImage(imageId, options), reason);

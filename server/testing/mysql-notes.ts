@@ -2,10 +2,10 @@
 import { createPool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import type { EngineDatabase } from '../databases/engine.ts';
 import type { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
-import type { EngineHouse, NotesClient } from './engine.conformance.ts';
+import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 
 /** `crash`, `close`: of the server; clients are closed before. */
-export function mysqlEngineHouse({
+export function mysqlEngineFixture({
   engine,
   crash,
   close,
@@ -13,7 +13,7 @@ export function mysqlEngineHouse({
   readonly engine: MysqlEngine;
   readonly crash: () => Promise<void>;
   readonly close: () => Promise<void>;
-}): EngineHouse {
+}): EngineFixture {
   const clients: NotesClient[] = [];
   return {
     engine,

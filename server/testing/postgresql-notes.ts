@@ -2,10 +2,10 @@
 import { Pool } from 'pg';
 import type { EngineDatabase } from '../databases/engine.ts';
 import type { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
-import type { EngineHouse, NotesClient } from './engine.conformance.ts';
+import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 
 /** `crash`, `close`: of the server; clients are closed before. */
-export function postgresqlEngineHouse({
+export function postgresqlEngineFixture({
   engine,
   crash,
   close,
@@ -13,7 +13,7 @@ export function postgresqlEngineHouse({
   readonly engine: PostgresqlEngine;
   readonly crash: () => Promise<void>;
   readonly close: () => Promise<void>;
-}): EngineHouse {
+}): EngineFixture {
   const clients: NotesClient[] = [];
   return {
     engine,

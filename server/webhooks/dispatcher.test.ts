@@ -3,26 +3,26 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { isGenuine, type Received, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
 import { eventStatements } from './events.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-let house: WebhookHouse;
-let cloud: ReturnType<WebhookHouse['open']>;
+let fixture: WebhookFixture;
+let cloud: ReturnType<WebhookFixture['open']>;
 let receiver: WebhookReceiver;
 let ann: Principal;
 let accounts = 0;
 before(async () => {
-  house = await openWebhookHouse();
+  fixture = await openWebhookFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 beforeEach(async () => {
   receiver = await WebhookReceiver.open();
-  ann = await house.newPrincipal(`ann${++accounts}`);
-  cloud = house.open();
+  ann = await fixture.newPrincipal(`ann${++accounts}`);
+  cloud = fixture.open();
   cloud.dispatcher.start();
 });
 afterEach(async () => {
@@ -35,16 +35,16 @@ const newWebhook = (url = receiver.url, events?: ['*'] | ['credits.low']) =>
 const numbers = (all: readonly Received[] = receiver.received) =>
   all.map(({ body }) => JSON.parse(body).data.number as number);
 const passed = async (ms: number) => {
-  house.clock.advance(ms);
+  fixture.clock.advance(ms);
   await cloud.dispatcher.settled();
 };
 
 test('an event of the commit arrives once, signed, in order, at those who wanted it', async () => {
   const { id, secret } = await newWebhook();
   await newWebhook(`${receiver.url}/low`, ['credits.low']);
-  const first = await house.emit(ann);
-  const second = await house.emit(ann, 'credits.low');
-  const third = await house.emit(ann);
+  const first = await fixture.emit(ann);
+  const second = await fixture.emit(ann, 'credits.low');
+  const third = await fixture.emit(ann);
   await cloud.dispatcher.settled();
   await passed(1000);
   const [all, low] = [/hook$/, /low$/].map((path) => receiver.received.filter((one) => path.test(one.path)));
@@ -62,11 +62,11 @@ test('an event of the commit arrives once, signed, in order, at those who wanted
 });
 
 test('an event of a commit that is rejected never was; without a webhook none is kept', async () => {
-  await house.emit(ann);
+  await fixture.emit(ann);
   await newWebhook();
-  const event = { accountId: ann.accountId, type: 'vm.failed', data: {}, at: house.clock.now() } as const;
+  const event = { accountId: ann.accountId, type: 'vm.failed', data: {}, at: fixture.clock.now() } as const;
   const refused = { sql: 'UPDATE accounts SET id = id WHERE id = -1', params: [], expectChanges: 1 };
-  await assert.rejects(house.metadata.commit([...eventStatements(event), refused]));
+  await assert.rejects(fixture.metadata.commit([...eventStatements(event), refused]));
   await cloud.dispatcher.settled();
   assert.equal(receiver.received.length, 0);
 });
@@ -74,7 +74,7 @@ test('an event of a commit that is rejected never was; without a webhook none is
 test('a failure is tried again on schedule, under the same id and with a new timestamp, and then ends', async () => {
   const { id, secret } = await newWebhook();
   receiver.reply = () => ({ status: 500, body: 'out of order' });
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
   const steps = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
   for (const [i, seconds] of steps.entries()) {
@@ -98,8 +98,8 @@ test('a failure is tried again on schedule, under the same id and with a new tim
 
 test('one event that fails holds up no other, and a success later ends its retries', async () => {
   await newWebhook();
-  const bad = await house.emit(ann);
-  const good = await house.emit(ann);
+  const bad = await fixture.emit(ann);
+  const good = await fixture.emit(ann);
   let isRepaired = false;
   receiver.reply = ({ body }) => ({
     status: JSON.parse(body).data.number === bad && !isRepaired ? 503 : 200,
@@ -117,7 +117,7 @@ test('a webhook that does not answer holds up no other', async () => {
   slow.reply = () => 'hang';
   for (let i = 0; i < 3; i++) await newWebhook(slow.url);
   await newWebhook();
-  for (let i = 0; i < 5; i++) await house.emit(ann);
+  for (let i = 0; i < 5; i++) await fixture.emit(ann);
   cloud.dispatcher.wake();
   await receiver.reached(5);
   assert.equal(slow.received.length, 3, 'one attempt at a time each');
@@ -129,16 +129,16 @@ test('one account takes at most 4 of 16 places', async () => {
   const slow = await WebhookReceiver.open();
   slow.reply = () => 'hang';
   for (let i = 0; i < 6; i++) await newWebhook(`${slow.url}/ann`);
-  await house.emit(ann);
+  await fixture.emit(ann);
   const others = [];
   for (let i = 0; i < 4; i++) {
-    const other = await house.newPrincipal(`other${accounts}-${i}`);
+    const other = await fixture.newPrincipal(`other${accounts}-${i}`);
     for (let k = 0; k < 4; k++) await cloud.webhooks.create(by(other), { url: slow.url });
     others.push(other);
   }
   cloud.dispatcher.wake();
   await slow.reached(4);
-  for (const other of others) await house.emit(other);
+  for (const other of others) await fixture.emit(other);
   cloud.dispatcher.wake();
   await slow.reached(16);
   await new Promise((resolve) => setTimeout(resolve, 200));
@@ -151,9 +151,9 @@ test('one account takes at most 4 of 16 places', async () => {
 test('Retry-After is waited for, by other events of the webhook as well', async () => {
   await newWebhook();
   receiver.reply = () => ({ status: 429, headers: { 'retry-after': '600' } });
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
-  await house.emit(ann);
+  await fixture.emit(ann);
   await passed(590_000);
   assert.equal(receiver.received.length, 1);
   receiver.reply = () => ({ status: 200 });
@@ -165,9 +165,9 @@ test('410 disables at once; what waits and what comes is kept as failed and can 
   const { id } = await newWebhook();
   receiver.reply = () => ({ status: 410 });
   const since = '2026-01-01T00:00:00Z';
-  const lost = [await house.emit(ann), await house.emit(ann)];
+  const lost = [await fixture.emit(ann), await fixture.emit(ann)];
   await cloud.dispatcher.settled();
-  lost.push(await house.emit(ann));
+  lost.push(await fixture.emit(ann));
   await passed(DAY_MS);
   assert.equal(receiver.received.length, 1);
   const { enabled, disabled_reason } = await cloud.webhooks.describe(ann, id);
@@ -197,16 +197,16 @@ test('five days of nothing but failures disable; one success in between does not
   const { id } = await newWebhook();
   receiver.reply = () => ({ status: 500 });
   for (let day = 0; day < 4; day++) {
-    await house.emit(ann);
+    await fixture.emit(ann);
     await passed(DAY_MS);
   }
   receiver.reply = () => ({ status: 200 });
-  await house.emit(ann);
+  await fixture.emit(ann);
   await passed(1000);
   assert.equal((await cloud.webhooks.describe(ann, id)).failing_since, null);
   receiver.reply = () => ({ status: 500 });
   for (let day = 0; day < 5; day++) {
-    await house.emit(ann);
+    await fixture.emit(ann);
     await cloud.dispatcher.settled();
     assert.equal((await cloud.webhooks.describe(ann, id)).enabled, true, `day ${day}`);
     await passed(DAY_MS);
@@ -224,9 +224,9 @@ test('an address that may not be reached, and one where nobody is, are named in 
   const other = await newWebhook(nowhere.url);
   nowhere.close();
   await cloud.dispatcher.close();
-  cloud = house.open({ allowed: [] });
+  cloud = fixture.open({ allowed: [] });
   cloud.dispatcher.start();
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
   assert.equal(receiver.received.length, 0);
   const [refused] = await cloud.log(ann, id);
@@ -234,7 +234,7 @@ test('an address that may not be reached, and one where nobody is, are named in 
   assert.match(refused?.attempts[0]?.error ?? '', /^127\.0\.0\.1 is not an address .* outside this host$/);
   assert.equal(refused?.state, 'pending');
   await cloud.dispatcher.close();
-  cloud = house.open();
+  cloud = fixture.open();
   cloud.dispatcher.start();
   await passed(6000);
   const [failed] = await cloud.log(ann, other.id);
@@ -244,7 +244,7 @@ test('an address that may not be reached, and one where nobody is, are named in 
 test('a redirect is not followed; of a long answer the beginning is kept', async () => {
   const { id } = await newWebhook();
   receiver.reply = () => ({ status: 302, headers: { location: '/elsewhere' } });
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
   receiver.reply = () => ({ status: 200, body: `\0ü${'ü'.repeat(200_000)}` });
   await passed(6000);
@@ -264,15 +264,15 @@ test('a redirect is not followed; of a long answer the beginning is kept', async
 
 test('a start goes on where a kill ended: an attempt without its commit is repeated under its id', async () => {
   const { id } = await newWebhook();
-  await house.emit(ann);
+  await fixture.emit(ann);
   receiver.reply = () => 'hang';
   cloud.dispatcher.wake();
   await receiver.reached(1);
   await cloud.dispatcher.close();
   assert.deepEqual(cloud.reports, []);
-  const unsent = await house.emit(ann);
+  const unsent = await fixture.emit(ann);
   receiver.reply = () => ({ status: 200 });
-  cloud = house.open();
+  cloud = fixture.open();
   cloud.dispatcher.start();
   await cloud.dispatcher.settled();
   const [first, second, third] = receiver.received;
@@ -284,7 +284,7 @@ test('a start goes on where a kill ended: an attempt without its commit is repea
 test('a result that cannot be stored is no reason to send the same again at once', async () => {
   await cloud.dispatcher.close();
   let isFull = false;
-  cloud = house.open({
+  cloud = fixture.open({
     wrapMetadata: (metadata) => ({
       get: (sql, ...params) => metadata.get(sql, ...params),
       all: (sql, ...params) => metadata.all(sql, ...params),
@@ -298,7 +298,7 @@ test('a result that cannot be stored is no reason to send the same again at once
   cloud.dispatcher.start();
   const { id } = await newWebhook();
   isFull = true;
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
   await passed(59_000);
   assert.equal(receiver.received.length, 1);
@@ -312,18 +312,18 @@ test('a result that cannot be stored is no reason to send the same again at once
 test('a wall clock that is set back by a month delays nothing by more than its schedule', async () => {
   await newWebhook();
   receiver.reply = () => ({ status: 500 });
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
-  house.clock.jump(-30 * DAY_MS);
+  fixture.clock.jump(-30 * DAY_MS);
   await passed(1000);
   assert.equal(receiver.received.length, 2);
-  house.clock.jump(30 * DAY_MS);
+  fixture.clock.jump(30 * DAY_MS);
 });
 
 test('a deleted webhook gets no more, nor does one of a closed account', async () => {
   const { id } = await newWebhook();
   await newWebhook(`${receiver.url}/kept`);
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.webhooks.remove(by(ann), id);
   await cloud.dispatcher.settled();
   assert.deepEqual(
@@ -331,11 +331,11 @@ test('a deleted webhook gets no more, nor does one of a closed account', async (
     ['/hook/kept'],
   );
   receiver.reply = () => ({ status: 500 });
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
   const closing = 'UPDATE accounts SET closed_at = 1 WHERE id = ?';
-  await house.metadata.commit([{ sql: closing, params: [ann.accountId] }]);
-  await house.emit(ann);
+  await fixture.metadata.commit([{ sql: closing, params: [ann.accountId] }]);
+  await fixture.emit(ann);
   await passed(DAY_MS);
   assert.equal(receiver.received.length, 2);
 });

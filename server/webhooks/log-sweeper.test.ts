@@ -2,27 +2,27 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../calls/principal.ts';
-import { by } from '../testing/account-house.ts';
-import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** As the house has it. */
+/** As the fixture has it. */
 const KEPT = 10;
 
-let house: WebhookHouse;
-let cloud: ReturnType<WebhookHouse['open']>;
+let fixture: WebhookFixture;
+let cloud: ReturnType<WebhookFixture['open']>;
 let receiver: WebhookReceiver;
 let ann: Principal;
 let webhookId: string;
 let accounts = 0;
 before(async () => {
-  house = await openWebhookHouse();
+  fixture = await openWebhookFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 beforeEach(async () => {
   receiver = await WebhookReceiver.open();
-  ann = await house.newPrincipal(`ann${++accounts}`);
-  cloud = house.open();
+  ann = await fixture.newPrincipal(`ann${++accounts}`);
+  cloud = fixture.open();
   cloud.dispatcher.start();
   webhookId = (await cloud.webhooks.create(by(ann), { url: receiver.url })).id;
 });
@@ -32,29 +32,29 @@ afterEach(async () => {
 });
 
 const send = async () => {
-  await house.emit(ann);
+  await fixture.emit(ann);
   await cloud.dispatcher.settled();
 };
 const eventsKept = async () => {
   const sql = 'SELECT count(*) AS n FROM webhook_events WHERE account_id = ?';
-  return (await house.metadata.get<{ n: number }>(sql, ann.accountId))?.n;
+  return (await fixture.metadata.get<{ n: number }>(sql, ann.accountId))?.n;
 };
 
 test('after 30 days an event, its deliveries and attempts are gone, unless it still waits', async () => {
   await send();
-  house.clock.advance(29 * DAY_MS);
+  fixture.clock.advance(29 * DAY_MS);
   await send();
   await cloud.sweeper.sweep();
   assert.equal((await cloud.log(ann, webhookId)).length, 2);
-  house.clock.advance(2 * DAY_MS);
+  fixture.clock.advance(2 * DAY_MS);
   await cloud.sweeper.sweep();
   assert.equal((await cloud.log(ann, webhookId)).length, 1);
   assert.equal(await eventsKept(), 1);
-  assert.deepEqual(await house.metadata.get('SELECT count(*) AS n FROM webhook_attempts'), { n: 1 });
+  assert.deepEqual(await fixture.metadata.get('SELECT count(*) AS n FROM webhook_attempts'), { n: 1 });
   receiver.reply = () => ({ status: 500 });
   await send();
   await cloud.dispatcher.close();
-  house.clock.advance(40 * DAY_MS);
+  fixture.clock.advance(40 * DAY_MS);
   await cloud.sweeper.sweep();
   const left = await cloud.log(ann, webhookId);
   assert.deepEqual(
@@ -81,7 +81,7 @@ test('of many replays the newest attempts are kept', async () => {
   const { id: deliveryId } = await cloud.deliveries.test(by(ann), webhookId);
   await cloud.dispatcher.settled();
   for (let i = 0; i < 55; i++) {
-    house.clock.advance(1000);
+    fixture.clock.advance(1000);
     await cloud.deliveries.replay(by(ann), { webhookId, deliveryId });
     await cloud.dispatcher.settled();
   }
@@ -89,7 +89,7 @@ test('of many replays the newest attempts are kept', async () => {
   assert.equal(delivery?.attempts.length, 50);
   assert.equal(
     delivery?.attempts.at(-1)?.at,
-    new Date(house.clock.now()).toISOString().slice(0, 19).replace('T', ' '),
+    new Date(fixture.clock.now()).toISOString().slice(0, 19).replace('T', ' '),
   );
 });
 
@@ -101,8 +101,8 @@ test('what belonged to a closed account goes, events that nobody wanted as well'
   assert.equal((await cloud.log(ann, webhookId)).length, 1);
   assert.equal(await eventsKept(), 1);
   const closing = 'UPDATE accounts SET closed_at = 1 WHERE id = ?';
-  await house.metadata.commit([{ sql: closing, params: [ann.accountId] }]);
+  await fixture.metadata.commit([{ sql: closing, params: [ann.accountId] }]);
   await cloud.sweeper.sweep();
   const left = 'SELECT count(*) AS n FROM webhooks w JOIN accounts a ON a.id = w.account_id WHERE a.id = ?';
-  assert.deepEqual(await house.metadata.get(left, ann.accountId), { n: 0 });
+  assert.deepEqual(await fixture.metadata.get(left, ann.accountId), { n: 0 });
 });

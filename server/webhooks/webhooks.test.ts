@@ -3,23 +3,23 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { isGenuine, WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../calls/principal.ts';
 import { type ErrorCode, isAppError } from '../platform/errors.ts';
-import { by } from '../testing/account-house.ts';
-import { openWebhookHouse, type WebhookHouse } from '../testing/webhook-house.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
 import { MAX_WEBHOOKS } from './webhooks.ts';
 
 const URL = 'https://example.org/hook';
 
-let house: WebhookHouse;
-let cloud: ReturnType<WebhookHouse['open']>;
+let fixture: WebhookFixture;
+let cloud: ReturnType<WebhookFixture['open']>;
 let ann: Principal;
 let accounts = 0;
 before(async () => {
-  house = await openWebhookHouse();
+  fixture = await openWebhookFixture();
 });
-after(() => house.close());
+after(() => fixture.close());
 beforeEach(async () => {
-  ann = await house.newPrincipal(`ann${++accounts}`);
-  cloud = house.open();
+  ann = await fixture.newPrincipal(`ann${++accounts}`);
+  cloud = fixture.open();
 });
 afterEach(() => cloud.dispatcher.close());
 
@@ -30,7 +30,7 @@ test('a webhook is made, read, changed and removed; its secret is sealed and sho
   assert.deepEqual(made.events, ['*']);
   assert.deepEqual(await cloud.webhooks.describe(ann, made.id), made);
   assert.equal((await cloud.webhooks.secret(ann, made.id)).secret, secret);
-  const row = await house.metadata.get<{ text: string }>(
+  const row = await fixture.metadata.get<{ text: string }>(
     'SELECT hex(sealed_secret) AS text FROM webhooks WHERE webhook_id = ?',
     made.id,
   );
@@ -78,14 +78,14 @@ test('30 at once: as many as an account may have, and one more when one is gone'
   }
   await cloud.webhooks.remove(by(ann), made[0]?.value.id ?? '');
   await cloud.webhooks.create(by(ann), { url: URL });
-  const other = await house.newPrincipal(`other${accounts}`);
+  const other = await fixture.newPrincipal(`other${accounts}`);
   await cloud.webhooks.create(by(other), { url: URL });
 });
 
 test("another account's webhook and delivery are not there", async () => {
   const { id } = await cloud.webhooks.create(by(ann), { url: URL });
   const { id: deliveryId } = await cloud.deliveries.test(by(ann), id);
-  const eve = await house.newPrincipal(`eve${accounts}`);
+  const eve = await fixture.newPrincipal(`eve${accounts}`);
   const own = await cloud.webhooks.create(by(eve), { url: URL });
   const missing = code('webhook_not_found');
   for (const other of [id, 'whk-0', '', own.id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))]) {
@@ -123,14 +123,14 @@ test('after a rotation both secrets sign until the old one is over, and then it 
     const both = await send();
     assert.equal(both.signature.split(' ').length, 2);
     for (const secret of [first, rotated.secret]) assert.ok(await isGenuine(secret, both));
-    house.clock.advance(overlapMs);
+    fixture.clock.advance(overlapMs);
     const after = await send();
     assert.equal(after.signature.split(' ').length, 1);
     assert.ok(!(await isGenuine(first, after)) && (await isGenuine(rotated.secret, after)));
     assert.equal((await cloud.webhooks.secret(ann, id)).previous_secret, null);
     await cloud.sweeper.sweep();
     const count = 'SELECT count(*) AS n FROM webhooks WHERE sealed_old_secret IS NOT NULL';
-    assert.deepEqual(await house.metadata.get(count), { n: 0 });
+    assert.deepEqual(await fixture.metadata.get(count), { n: 0 });
     const now = await cloud.webhooks.rotateSecret(by(ann), id, 0);
     assert.equal(now.previous_secret, null);
     assert.equal((await send()).signature.split(' ').length, 1);

@@ -15,7 +15,7 @@ before(async () => {
   if (!skip) ada = await openJourney('/databases');
 });
 after(async () => {
-  if (!skip) await ada?.house.close();
+  if (!skip) await ada?.fixture.close();
 });
 
 const tab = (name: string) => ada.page.getByRole('tab', { name }).click();
@@ -127,7 +127,7 @@ step('it is forked, its password changed, and after its deletion it is brought b
   await page.getByRole('button', { name: 'Make the copy' }).click();
   await page.getByRole('heading', { level: 1, name: `${before.name}-copy` }).waitFor();
 
-  await page.goto(`${ada.house.cloud.api}/databases/${before.database_id}?tab=manage`);
+  await page.goto(`${ada.fixture.cloud.api}/databases/${before.database_id}?tab=manage`);
   await page.getByRole('button', { name: 'Delete database' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete database' }).click();
   await page.getByText('Deleted, and still kept').waitFor();
@@ -136,20 +136,20 @@ step('it is forked, its password changed, and after its deletion it is brought b
   await page.getByRole('link', { name: before.name, exact: true }).waitFor();
   const { rows } = await run(user, path, 'SELECT count(*) FROM people');
   assert.deepEqual(rows, [[2]]);
-  assert.deepEqual(ada.house.complaints, []);
+  assert.deepEqual(ada.fixture.complaints, []);
 });
 
 step('each engine that is there is queried; one that is not says why', async () => {
   const { page, user } = ada;
   for (const { engine, available, reason } of await user.expect(200, '/api/database-engines')) {
     if (!available) {
-      await page.goto(`${ada.house.cloud.api}/databases/new`);
+      await page.goto(`${ada.fixture.cloud.api}/databases/new`);
       await page.getByText(reason).waitFor();
       continue;
     }
     const json = { name: `all-${engine}`, engine };
     const { database_id: id } = await user.expect(201, '/api/databases', { json });
-    await page.goto(`${ada.house.cloud.api}/databases/${id}?tab=query`);
+    await page.goto(`${ada.fixture.cloud.api}/databases/${id}?tab=query`);
     if (engine === 'mongodb') {
       const command = { insert: 'people', documents: [{ name: MARKUP }] };
       await user.expect(200, `/api/databases/${id}/query`, { json: { command, read_only: false } });

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { ConsoleHouse, seriousFaults } from './console-kit.ts';
+import { ConsoleFixture, seriousFaults } from './console-kit.ts';
 
 /** ms; guests and servers start meanwhile, on machines that have other work. */
 const PATIENCE_MS = 90_000;
 
 export interface Traveller {
-  readonly house: ConsoleHouse;
+  readonly fixture: ConsoleFixture;
   readonly page: Page;
   /** The API, with the key of who is signed in. */
   readonly user: CheckedClient;
@@ -17,12 +17,12 @@ export interface Traveller {
 
 /** A cloud, a browser, and somebody who is signed up and looks at `path`. */
 export async function openJourney(path: string): Promise<Traveller> {
-  const house = await ConsoleHouse.open();
-  const page = await house.signedUp('ada', path);
+  const fixture = await ConsoleFixture.open();
+  const page = await fixture.signedUp('ada', path);
   page.setDefaultTimeout(PATIENCE_MS);
-  const account = await page.request.get(`${house.cloud.api}/api/account`);
+  const account = await page.request.get(`${fixture.cloud.api}/api/account`);
   const { api_key } = (await account.json()) as { api_key: string };
-  return { house, page, user: await CheckedClient.open(house.cloud.api, api_key) };
+  return { fixture, page, user: await CheckedClient.open(fixture.cloud.api, api_key) };
 }
 
 /** Steps that go on where the one before ended; none is tried after one that failed. */

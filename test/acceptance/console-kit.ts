@@ -19,7 +19,7 @@ export function assertConsoleBuilt(): void {
 export const PASSWORD = 'correct horse battery';
 
 /** A cloud, a browser, and what the browser complained of. */
-export class ConsoleHouse {
+export class ConsoleFixture {
   readonly cloud: CloudProcess;
   readonly browser: Browser;
   /** Blocked by the policy, thrown, or asked of another host. */
@@ -30,9 +30,9 @@ export class ConsoleHouse {
     this.browser = browser;
   }
 
-  static async open(options: Parameters<typeof CloudProcess.start>[0] = {}): Promise<ConsoleHouse> {
+  static async open(options: Parameters<typeof CloudProcess.start>[0] = {}): Promise<ConsoleFixture> {
     assertConsoleBuilt();
-    return new ConsoleHouse(await CloudProcess.start(options), await launchBrowser());
+    return new ConsoleFixture(await CloudProcess.start(options), await launchBrowser());
   }
 
   async close(): Promise<void> {

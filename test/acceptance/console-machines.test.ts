@@ -17,7 +17,7 @@ before(async () => {
 after(async () => {
   if (skip || ada === undefined) return;
   await removeAll(ada.user);
-  await ada.house.close();
+  await ada.fixture.close();
 });
 
 /** What the terminal shows, without the ends of its lines. */
@@ -87,12 +87,12 @@ step('its facts, log and charts are shown, and markup in names is text', async (
     return false;
   });
   await assertAccessible(page, 'the charts');
-  assert.deepEqual(ada.house.complaints, []);
+  assert.deepEqual(ada.fixture.complaints, []);
 });
 
 step('it is found with the palette, stopped, and deleted', async () => {
   const { page, user } = ada;
-  await page.goto(`${ada.house.cloud.api}/machines`);
+  await page.goto(`${ada.fixture.cloud.api}/machines`);
   await page.getByText('running').waitFor();
   await assertAccessible(page, 'the list of machines');
   await page.keyboard.press('Control+k');

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { noBrowser } from './browser-kit.ts';
-import { ConsoleHouse, PASSWORD, seriousFaults } from './console-kit.ts';
+import { ConsoleFixture, PASSWORD, seriousFaults } from './console-kit.ts';
 
 const skip = noBrowser;
 const PATIENCE_MS = 120_000;
@@ -16,31 +16,31 @@ const PAGES = [
   ),
 ];
 
-let house: ConsoleHouse;
+let fixture: ConsoleFixture;
 let page: Page;
 let user: CheckedClient;
 let username = '';
 before(async () => {
   if (skip) return;
-  house = await ConsoleHouse.open();
-  const admin = await CheckedClient.open(house.cloud.api, ADMIN_KEY);
+  fixture = await ConsoleFixture.open();
+  const admin = await CheckedClient.open(fixture.cloud.api, ADMIN_KEY);
   const chief = { username: 'chief', email: 'chief@example.org', password: PASSWORD, is_admin: true };
   await admin.expect(201, '/api/admin/accounts', { json: chief });
-  const anyone = await CheckedClient.open(house.cloud.api);
+  const anyone = await CheckedClient.open(fixture.cloud.api);
   const guest = await anyone.register();
   username = guest.username;
   user = anyone.as(guest.api_key);
-  page = await house.newPage();
+  page = await fixture.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
-  await page.goto(`${house.cloud.api}/sign-in`);
+  await page.goto(`${fixture.cloud.api}/sign-in`);
   await page.getByLabel('User name').fill('chief');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('navigation', { name: 'Main' }).waitFor();
 });
-after(() => house?.close());
+after(() => fixture?.close());
 
-const open = (path: string) => page.goto(house.cloud.api + path);
+const open = (path: string) => page.goto(fixture.cloud.api + path);
 const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
 
 test('credits that are given stand in the ledger of the account', { skip }, async () => {
@@ -96,10 +96,10 @@ test('a recovery point is taken and verified, and its key is proved to be kept',
 });
 
 test('whoever is no administrator is shown no such page, and refused at its address', { skip }, async () => {
-  const plain = await house.signedUp('plain', '/billing');
+  const plain = await fixture.signedUp('plain', '/billing');
   await plain.getByText('10.00', { exact: true }).waitFor();
   assert.equal(await plain.getByRole('link', { name: 'Administration' }).count(), 0);
-  await plain.goto(`${house.cloud.api}/administration?tab=accounts`);
+  await plain.goto(`${fixture.cloud.api}/administration?tab=accounts`);
   await plain.getByRole('alert').waitFor();
   assert.equal(await plain.getByText('chief@example.org').count(), 0);
   await plain.close();
@@ -119,5 +119,5 @@ for (const colorScheme of ['light', 'dark'] as const) {
 }
 
 test('no page complained, and none asked another host', { skip }, () => {
-  assert.deepEqual(house.complaints, []);
+  assert.deepEqual(fixture.complaints, []);
 });

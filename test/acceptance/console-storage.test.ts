@@ -6,16 +6,16 @@ import { Client } from '../harness/client.ts';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { ConsoleHouse, dropFiles, PASSWORD, seriousFaults } from './console-kit.ts';
+import { ConsoleFixture, dropFiles, PASSWORD, seriousFaults } from './console-kit.ts';
 
 const skip = noBrowser;
 const HOSTILE = '<img src=x onerror="document.title=`ran`"><b>bold.txt';
 
-let house: ConsoleHouse;
+let fixture: ConsoleFixture;
 before(async () => {
-  if (!skip) house = await ConsoleHouse.open({ env: { CLOUDLET_ADMIN_KEY: '' } });
+  if (!skip) fixture = await ConsoleFixture.open({ env: { CLOUDLET_ADMIN_KEY: '' } });
 });
-after(() => house?.close());
+after(() => fixture?.close());
 
 const uploaded = (page: Page, count: number) =>
   page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
@@ -24,12 +24,12 @@ const row = (page: Page, name: string) => page.getByRole('link', { name, exact: 
 /** The API as the person that is signed in. */
 async function clientOf(page: Page): Promise<Client> {
   const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
-  return new Client(house.cloud.api, String(key));
+  return new Client(fixture.cloud.api, String(key));
 }
 
 test('from the set-up link to a shared file: drop, version, restore, link', { skip }, async () => {
-  const page = await house.newPage();
-  await page.goto(await makeSetupLink(house.cloud.dataDir));
+  const page = await fixture.newPage();
+  await page.goto(await makeSetupLink(fixture.cloud.dataDir));
   await page.fill('#username', 'chief');
   await page.fill('#email', 'chief@example.org');
   await page.fill('#password', PASSWORD);
@@ -58,13 +58,13 @@ test('from the set-up link to a shared file: drop, version, restore, link', { sk
   const answer = await fetch(link);
   assert.deepEqual([answer.status, await answer.text()], [200, 'the first words']);
 
-  await page.goto(house.cloud.api);
+  await page.goto(fixture.cloud.api);
   await page.getByText('1 of 5 done').waitFor();
   await page.close();
 });
 
 test('folders, search, deep links and deleting with undo', { skip }, async () => {
-  const page = await house.signedUp('folders', '/storage');
+  const page = await fixture.signedUp('folders', '/storage');
   await dropFiles(page, { 'top.txt': 'a', 'year/2026/may.txt': 'b', 'year/2025/june.txt': 'c' });
   await uploaded(page, 3);
   await row(page, 'year').click();
@@ -78,7 +78,7 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
   await row(page, 'year/2025/june.txt').waitFor();
   await page.goBack();
 
-  await page.goto(`${house.cloud.api}/storage/uploads`);
+  await page.goto(`${fixture.cloud.api}/storage/uploads`);
   await page.getByLabel('Choose top.txt').check();
   await page.getByRole('button', { name: 'Delete' }).click();
   await row(page, 'top.txt').waitFor({ state: 'detached' });
@@ -88,7 +88,7 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
 });
 
 test('names and content with markup are text', { skip }, async () => {
-  const page = await house.signedUp('hostile', '/storage');
+  const page = await fixture.signedUp('hostile', '/storage');
   await dropFiles(page, { [HOSTILE]: '<script>document.title="ran"</script>' });
   await uploaded(page, 1);
   await row(page, HOSTILE).click();
@@ -100,7 +100,7 @@ test('names and content with markup are text', { skip }, async () => {
 });
 
 test('an upload that fails says why and is sent again, also after leaving the page', { skip }, async () => {
-  const page = await house.signedUp('unlucky', '/storage');
+  const page = await fixture.signedUp('unlucky', '/storage');
   await page.route('**/upload', (route) => route.abort('connectionreset'));
   await dropFiles(page, { 'big.bin': 'x'.repeat(100_000) });
   await page.getByText('1 failed').waitFor();
@@ -114,7 +114,7 @@ test('an upload that fails says why and is sent again, also after leaving the pa
 });
 
 test('a cancelled upload stores nothing, and 300 files at once all arrive', { skip }, async () => {
-  const page = await house.signedUp('busy', '/storage');
+  const page = await fixture.signedUp('busy', '/storage');
   const client = await clientOf(page);
   await page.route('**/upload', () => {});
   await dropFiles(page, { 'huge.bin': 'x'.repeat(10_000), 'also.bin': 'y' });
@@ -132,7 +132,7 @@ test('a cancelled upload stores nothing, and 300 files at once all arrive', { sk
 });
 
 test('a session that ended leads to the sign-in page and back', { skip }, async () => {
-  const page = await house.signedUp('forgetful', '/storage');
+  const page = await fixture.signedUp('forgetful', '/storage');
   await page.context().clearCookies();
   await page.getByRole('link', { name: 'Account' }).click();
   await page.getByText('Your session ended').waitFor();
@@ -144,7 +144,7 @@ test('a session that ended leads to the sign-in page and back', { skip }, async 
 });
 
 test('a refusal is shown with its reason, at its field', { skip }, async () => {
-  const page = await house.signedUp('curious', '/storage?create=true');
+  const page = await fixture.signedUp('curious', '/storage?create=true');
   const form = page.getByRole('dialog');
   await form.getByLabel('Name').fill('No Bucket');
   await form.getByRole('button', { name: 'Create bucket' }).click();
@@ -156,14 +156,14 @@ test('a refusal is shown with its reason, at its field', { skip }, async () => {
 });
 
 test('a folder of 700 objects keeps few rows in the page', { skip }, async () => {
-  const page = await house.signedUp('collector', '/storage');
+  const page = await fixture.signedUp('collector', '/storage');
   const client = await clientOf(page);
   await client.call('/api/buckets', { json: { name: 'many' } });
   const names = Array.from({ length: 700 }, (_, i) => `file-${String(i).padStart(4, '0')}`);
   for (let at = 0; at < names.length; at += 100) {
     await Promise.all(names.slice(at, at + 100).map((name) => client.upload('many', name, 'x')));
   }
-  await page.goto(`${house.cloud.api}/storage/many`);
+  await page.goto(`${fixture.cloud.api}/storage/many`);
   await row(page, 'file-0000').waitFor();
   await eventually('the last row is there', async () => {
     await page.evaluate('window.scrollTo(0, document.body.scrollHeight)');
@@ -175,7 +175,7 @@ test('a folder of 700 objects keeps few rows in the page', { skip }, async () =>
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`no serious accessibility fault in ${colorScheme}`, { skip }, async () => {
-    const page = await house.signedUp(`reader-${colorScheme}`, '/storage');
+    const page = await fixture.signedUp(`reader-${colorScheme}`, '/storage');
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await dropFiles(page, { 'notes.txt': 'words' });
     await uploaded(page, 1);
@@ -198,7 +198,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       ['/sign-in', 'Welcome back'],
       ['/sign-up', 'free credits'],
     ] as const) {
-      await page.goto(house.cloud.api + path);
+      await page.goto(fixture.cloud.api + path);
       await page.getByText(words).first().waitFor();
       await check(path);
     }
@@ -208,5 +208,5 @@ for (const colorScheme of ['light', 'dark'] as const) {
 }
 
 test('the browser had nothing to complain of, and asked no other host', { skip }, () => {
-  assert.deepEqual(house.complaints, []);
+  assert.deepEqual(fixture.complaints, []);
 });

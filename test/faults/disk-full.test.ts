@@ -17,7 +17,7 @@ const env = { CLOUDLET_RATE_REQUESTS: '1000000', CLOUDLET_SWEEP_GRACE_SECONDS: '
 const buckets: readonly TestBucket[] = [{ name: 'plain', versioning: false, encryption: false }];
 const skip = noLoopDisk();
 
-interface House {
+interface Fixture {
   readonly disk: LoopDisk;
   readonly cloud: CloudProcess;
   readonly client: Client;
@@ -26,7 +26,7 @@ interface House {
   readonly load: Load;
 }
 
-async function open(t: TestContext): Promise<House> {
+async function open(t: TestContext): Promise<Fixture> {
   const disk = new LoopDisk(DISK_BYTES);
   const dataDir = `${disk.mountPoint}/data`;
   let running: CloudProcess | undefined;
@@ -46,7 +46,7 @@ async function open(t: TestContext): Promise<House> {
 }
 
 /** Uploads until one is refused, `clients` at a time. Returns what was refused. */
-async function fill({ load, oracle }: House, size: number, clients: number): Promise<Write[]> {
+async function fill({ load, oracle }: Fixture, size: number, clients: number): Promise<Write[]> {
   const refused: Write[] = [];
   const lane = async () => {
     while (refused.length === 0) {
@@ -59,7 +59,7 @@ async function fill({ load, oracle }: House, size: number, clients: number): Pro
 }
 
 /** Everything but uploads works, and what was refused is not there. */
-async function assertUsable({ client, checker, cloud }: House, refused: readonly Write[]): Promise<void> {
+async function assertUsable({ client, checker, cloud }: Fixture, refused: readonly Write[]): Promise<void> {
   await checker.check(client, { buckets, allBytes: true });
   const { body: listed } = await client.call('/api/buckets/plain/files');
   const names = new Set(listed.map(({ name }: { name: string }) => name));
@@ -75,7 +75,7 @@ async function assertUsable({ client, checker, cloud }: House, refused: readonly
 }
 
 /** At most `most`: how many rows a full disk holds depends on how much of the log was written back. */
-async function remove({ client, oracle }: House, most: number): Promise<void> {
+async function remove({ client, oracle }: Fixture, most: number): Promise<void> {
   const { body: listed } = await client.call('/api/buckets/plain/files');
   const count = Math.min(most, listed.length);
   assert.ok(count >= 4, `only ${listed.length} objects are there`);
@@ -93,50 +93,52 @@ for (const { what, size, clients, taken } of [
   { what: 'small inline uploads', size: 16_000, clients: 16, taken: DISK_BYTES / 2 },
 ]) {
   test(`a disk filled by ${what} answers 507, serves and deletes, and recovers`, { skip }, async (t) => {
-    const house = await open(t);
-    writeFileSync(`${house.disk.mountPoint}/taken`, Buffer.alloc(taken));
-    const refused = await fill(house, size, clients);
-    assert.deepEqual([...house.load.answers.keys()].sort(), [200, 507]);
-    const { status, components } = (await house.client.call('/api/system/status')).body;
+    const fixture = await open(t);
+    writeFileSync(`${fixture.disk.mountPoint}/taken`, Buffer.alloc(taken));
+    const refused = await fill(fixture, size, clients);
+    assert.deepEqual([...fixture.load.answers.keys()].sort(), [200, 507]);
+    const { status, components } = (await fixture.client.call('/api/system/status')).body;
     assert.deepEqual([status, components.storage.status], ['degraded', 'degraded']);
     assert.match(components.storage.problem, /uploads .* refused/);
-    await assertUsable(house, refused);
-    await remove(house, Math.ceil((20 * MIB) / size));
+    await assertUsable(fixture, refused);
+    await remove(fixture, Math.ceil((20 * MIB) / size));
     await eventually('uploads work again', async () => {
       return (
-        (await house.load.put('plain', `again/${house.oracle.writes.length}`, 40_000)).outcome === 'acked'
+        (await fixture.load.put('plain', `again/${fixture.oracle.writes.length}`, 40_000)).outcome === 'acked'
       );
     });
     await eventually('the status is ok again', async () => {
-      return (await house.client.call('/api/system/status')).body.status === 'ok';
+      return (await fixture.client.call('/api/system/status')).body.status === 'ok';
     });
-    await house.checker.check(house.client, { buckets, allBytes: true });
+    await fixture.checker.check(fixture.client, { buckets, allBytes: true });
   });
 }
 
 test('a disk filled to the last byte by others serves and deletes, and recovers', { skip }, async (t) => {
-  const house = await open(t);
-  for (let i = 0; i < 20; i++) await house.load.put('plain', `small/${i}`, 1000 + i * 3000);
-  const filler = `${house.disk.mountPoint}/filler`;
+  const fixture = await open(t);
+  for (let i = 0; i < 20; i++) await fixture.load.put('plain', `small/${i}`, 1000 + i * 3000);
+  const filler = `${fixture.disk.mountPoint}/filler`;
   assert.throws(() => {
     execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k', 'conv=fsync'], { stdio: 'pipe' });
   }, /No space left/);
   const refused: Write[] = [];
   // An upload let in on the last look at the disk, half a second ago, may still find room in the log.
   await eventually('a small upload is refused', async () => {
-    const write = await house.load.put('plain', `late/${house.oracle.writes.length}`, 100);
+    const write = await fixture.load.put('plain', `late/${fixture.oracle.writes.length}`, 100);
     if (write.outcome !== 'acked') refused.push(write);
     return refused.length > 0;
   });
-  refused.push(await house.load.put('plain', 'late/large', 3 * MIB));
-  assert.equal(house.load.answers.get(507), 2);
-  await remove(house, 5);
-  await assertUsable(house, refused);
+  refused.push(await fixture.load.put('plain', 'late/large', 3 * MIB));
+  assert.equal(fixture.load.answers.get(507), 2);
+  await remove(fixture, 5);
+  await assertUsable(fixture, refused);
   rmSync(filler);
   await eventually('uploads work again', async () => {
-    return (await house.load.put('plain', `again/${house.oracle.writes.length}`, 40_000)).outcome === 'acked';
+    return (
+      (await fixture.load.put('plain', `again/${fixture.oracle.writes.length}`, 40_000)).outcome === 'acked'
+    );
   });
-  await house.checker.check(house.client, { buckets, allBytes: true });
+  await fixture.checker.check(fixture.client, { buckets, allBytes: true });
 });
 
 test('a start on a nearly full disk ends with one clear line', { skip }, async (t) => {

@@ -19,13 +19,13 @@ const DISK_BYTES = 640 * MIB;
 const env = { CLOUDLET_VM_POOL: POOL.replace(/\/22$/, '/29') };
 const skip = noLoopDisk();
 
-interface House {
+interface Fixture {
   readonly disk: LoopDisk;
   readonly cloud: CloudProcess;
   readonly client: Client;
 }
 
-async function open(t: TestContext): Promise<House> {
+async function open(t: TestContext): Promise<Fixture> {
   const disk = new LoopDisk(DISK_BYTES);
   let running: CloudProcess | undefined;
   t.after(async () => {
@@ -51,7 +51,7 @@ function isRemoved(disk: LoopDisk): boolean {
 }
 
 /** Takes all that is free, in blocks that hold nothing. Returns what gives it back. */
-function fill({ disk }: House): () => void {
+function fill({ disk }: Fixture): () => void {
   const path = join(disk.mountPoint, 'filler');
   // What the file system needs to note the blocks makes the first try too large.
   for (let spare = 0; ; spare += 64) {
@@ -73,21 +73,21 @@ function fill({ disk }: House): () => void {
   }
 }
 
-const folders = ({ cloud }: House) =>
+const folders = ({ cloud }: Fixture) =>
   readdirSync(join(cloud.dataDir, 'vms')).filter((name) => /vm-/.test(name));
 
 test('a machine that the disk has no room for is refused, and nothing of it is left', { skip }, async (t) => {
-  const house = await open(t);
-  const { client } = house;
+  const fixture = await open(t);
+  const { client } = fixture;
   const first = await client.call('/api/vms', { json: NEW_VM });
   assert.equal(first.status, 201);
-  const empty = fill(house);
+  const empty = fill(fixture);
   for (let i = 0; i < 20; i++) {
     const { status, body } = await client.call('/api/vms', { json: NEW_VM });
     assert.deepEqual([status, body.code], [507, 'out_of_space'], JSON.stringify(body));
   }
   assert.deepEqual((await client.call('/api/vms')).body, [first.body]);
-  assert.deepEqual(folders(house), [first.body.vm_id]);
+  assert.deepEqual(folders(fixture), [first.body.vm_id]);
   empty();
   await eventually('there is room again', async () => {
     return (await client.call('/api/vms', { json: NEW_VM })).status === 201;
@@ -99,8 +99,8 @@ test('a machine that the disk has no room for is refused, and nothing of it is l
 test('a guest that writes on a full disk waits, loses nothing and goes on when there is room', {
   skip: skip || cannotRunGuests(),
 }, async (t) => {
-  const house = await open(t);
-  const { client } = house;
+  const fixture = await open(t);
+  const { client } = fixture;
   const script = [
     '#!/bin/sh',
     'echo writing soon >/dev/console',
@@ -115,7 +115,7 @@ test('a guest that writes on a full disk waits, loses nothing and goes on when t
   const post = async (what: string) => (await client.call(`${path}/${what}`, { method: 'POST' })).body;
   assert.equal((await post('start')).state, 'running');
   await eventually('it runs', async () => (await log()).includes('writing soon'));
-  const empty = fill(house);
+  const empty = fill(fixture);
   const [pid] = guestPids(vm.vm_id);
   const lookedAt = async () => {
     const { state, state_reason } = (await client.call(path)).body;
@@ -146,8 +146,8 @@ for (const [which, then] of WRITERS.slice(0, rounds(0, WRITERS.length))) {
   test(`a guest ${which} does not take what is kept for stops and deletions`, {
     skip: skip || cannotRunGuests(),
   }, async (t) => {
-    const house = await open(t);
-    const { client, cloud } = house;
+    const fixture = await open(t);
+    const { client, cloud } = fixture;
     const script = [
       '#!/bin/sh',
       'one() { dd if=/dev/urandom of="work-$((n = n + 1))" bs=1M count=4 "$@"; }',
@@ -160,7 +160,7 @@ for (const [which, then] of WRITERS.slice(0, rounds(0, WRITERS.length))) {
     await eventually('it writes', async () => {
       return String((await client.call(`${path}/log`)).body).includes('writing on');
     });
-    const empty = fill(house);
+    const empty = fill(fixture);
     // In which the reserve is given back to commits of ours, and every guest above wrote; nothing tells.
     await sleep(40_000);
     assert.equal(existsSync(join(cloud.dataDir, 'reserve')), false, cloud.output);

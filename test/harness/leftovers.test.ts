@@ -12,7 +12,7 @@ const MODULE = fileURLToPath(new URL('./leftovers.ts', import.meta.url));
 const skip = existsSync('/proc/self/cwd') ? false : 'needs /proc';
 
 /** A server and, in its data directory, a guest; neither ends by itself. */
-class House {
+class Fixture {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-leftovers-'));
   readonly inside = join(this.dataDir, 'vms/guest');
   readonly server: ChildProcess;
@@ -61,21 +61,21 @@ test('a run that ends, fails or is told to end leaves nothing behind', { skip },
     [WAIT, 'SIGTERM'],
     [WAIT, 'SIGINT'],
   ] as const) {
-    const house = new House();
-    t.after(() => house.remove());
-    const run = await house.run(rest);
+    const fixture = new Fixture();
+    t.after(() => fixture.remove());
+    const run = await fixture.run(rest);
     const over = run.exitCode === null && run.signalCode === null ? once(run, 'exit') : undefined;
     if (signal !== null) run.kill(signal);
     await over;
-    await house.gone();
+    await fixture.gone();
   }
 });
 
 test('after a run that was killed the next one cleans up, and leaves alone what lives', {
   skip,
 }, async (t) => {
-  const [dead, alive, next] = [new House(), new House(), new House()];
-  for (const house of [dead, alive, next]) t.after(() => house.remove());
+  const [dead, alive, next] = [new Fixture(), new Fixture(), new Fixture()];
+  for (const fixture of [dead, alive, next]) t.after(() => fixture.remove());
   const killed = await dead.run(WAIT);
   const living = await alive.run(WAIT);
   t.after(() => living.kill('SIGKILL'));

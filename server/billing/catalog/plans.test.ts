@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UNASKED } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
-import { openBillingHouse } from '../../testing/billing-house.ts';
+import { openBillingFixture } from '../../testing/billing-fixture.ts';
 import { PlanStore, QuotaStore } from './catalog-store.ts';
 import { Monthly, Plans } from './plans.ts';
 import { Quotas } from './quotas.ts';
@@ -11,23 +11,23 @@ const DAY = 24 * 3_600_000;
 const code = (expected: string) => (error: unknown) => isAppError(error) && error.code === expected;
 
 async function openPlans() {
-  const house = await openBillingHouse({ creditsMicro: 0n });
-  const store = new PlanStore(house.metadata);
+  const fixture = await openBillingFixture({ creditsMicro: 0n });
+  const store = new PlanStore(fixture.metadata);
   const nudged: number[] = [];
-  const deps = { ...house, store, creditsAdded: (id: number) => nudged.push(id) };
+  const deps = { ...fixture, store, creditsAdded: (id: number) => nudged.push(id) };
   /** Nothing in memory is left, as after a kill. */
   const newMonthly = () => new Monthly(deps);
   const monthly = newMonthly();
-  const quotas = new Quotas({ store: new QuotaStore(house.metadata) });
-  const plans = new Plans({ ...house, store, quotas, monthly });
-  const credits = async (id = 1) => Number((await house.row(id)).credits_micro) / 1e6;
-  return { ...house, store, monthly, newMonthly, plans, nudged, credits };
+  const quotas = new Quotas({ store: new QuotaStore(fixture.metadata) });
+  const plans = new Plans({ ...fixture, store, quotas, monthly });
+  const credits = async (id = 1) => Number((await fixture.row(id)).credits_micro) / 1e6;
+  return { ...fixture, store, monthly, newMonthly, plans, nudged, credits };
 }
 
 test('monthly credits come once a calendar month, whatever is killed or repeated', async (t) => {
-  const house = await openPlans();
-  t.after(house.close);
-  const { plans, monthly, newMonthly, clock, credits, nudged } = house;
+  const fixture = await openPlans();
+  t.after(fixture.close);
+  const { plans, monthly, newMonthly, clock, credits, nudged } = fixture;
   assert.equal(await monthly.tick(), 0);
   await plans.change(UNASKED, 'free', { monthly_credits: 2.5 });
   assert.equal(await monthly.tick(), 1);
@@ -35,7 +35,7 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
   assert.equal(await credits(), 2.5);
   assert.deepEqual(nudged, [1]);
   // A new account gets its own at the next tick.
-  const second = await house.addAccount(0n);
+  const second = await fixture.addAccount(0n);
   await monthly.tick();
   assert.deepEqual([await credits(), await credits(second)], [2.5, 2.5]);
   clock.advance(30 * DAY);
@@ -50,22 +50,22 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
   clock.jump(5 * DAY);
   await monthly.tick();
   assert.deepEqual([await credits(), await credits(second)], [5, 5]);
-  assert.equal((await house.ledger.verify()).problem, null);
+  assert.equal((await fixture.ledger.verify()).problem, null);
 });
 
 test('as many as share a month are given in pages', async (t) => {
-  const house = await openPlans();
-  t.after(house.close);
-  await house.plans.change(UNASKED, 'free', { monthly_credits: 1 });
-  for (let i = 0; i < 450; i++) await house.addAccount(0n);
-  assert.equal(await house.monthly.tick(), 451);
-  assert.equal(await house.newMonthly().tick(), 0);
+  const fixture = await openPlans();
+  t.after(fixture.close);
+  await fixture.plans.change(UNASKED, 'free', { monthly_credits: 1 });
+  for (let i = 0; i < 450; i++) await fixture.addAccount(0n);
+  assert.equal(await fixture.monthly.tick(), 451);
+  assert.equal(await fixture.newMonthly().tick(), 0);
 });
 
 test('assigning a plan gives its credits at once, and each plan once a month', async (t) => {
-  const house = await openPlans();
-  t.after(house.close);
-  const { plans, credits } = house;
+  const fixture = await openPlans();
+  t.after(fixture.close);
+  const { plans, credits } = fixture;
   await plans.create(UNASKED, { name: 'pro', monthly_credits: 7, quotas: { vms: 3 } });
   await plans.create(UNASKED, { name: 'max', monthly_credits: 11 });
   const terms = await plans.setTerms(UNASKED, 1, { plan: 'pro', quotas: { buckets: 2 } });
@@ -89,27 +89,27 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
 });
 
 test('what was used before a change of plan is charged by the plan of before', async (t) => {
-  const house = await openPlans();
-  t.after(house.close);
-  const { plans, usage, metadata, clock, grant, credits } = house;
+  const fixture = await openPlans();
+  t.after(fixture.close);
+  const { plans, usage, metadata, clock, grant, credits } = fixture;
   await grant(1, 10_000_000n);
   await plans.create(UNASKED, { name: 'gift' });
   const gift = { meter: 'vm.time', variant: 'p3.2xlarge', plan: 'gift', price_nano: 0 } as const;
-  await metadata.commit([house.priceStore.set({ ...gift, effective_from: 0 })]);
-  await house.prices.load();
+  await metadata.commit([fixture.priceStore.set({ ...gift, effective_from: 0 })]);
+  await fixture.prices.load();
   const vm = { vm_id: 'vm-1', account_id: 1, name: 'a', instance_type: 'p3.2xlarge', disk_gb: 0 };
   await metadata.commit([...usage.vmCreated(vm), ...usage.vmStarted(vm, clock.now())]);
   clock.advance(3_600_000);
   await plans.setTerms(UNASKED, 1, { plan: 'gift' });
   clock.advance(3_600_000);
-  await house.rating.rateUsage(1);
+  await fixture.rating.rateUsage(1);
   assert.equal(await credits(), 6.94);
 });
 
 test('plans are made, changed and deleted, but none that somebody has', async (t) => {
-  const house = await openPlans();
-  t.after(house.close);
-  const { plans } = house;
+  const fixture = await openPlans();
+  t.after(fixture.close);
+  const { plans } = fixture;
   const quotas = { vms: 5, buckets: null, nonsense: 3 };
   const made = await plans.create(UNASKED, { name: 'pro', monthly_credits: 1.5, quotas });
   assert.deepEqual(made.quotas, { vms: 5, buckets: null });
@@ -129,6 +129,6 @@ test('plans are made, changed and deleted, but none that somebody has', async (t
   await plans.remove(UNASKED, 'pro');
   await assert.rejects(plans.remove(UNASKED, 'pro'), code('plan_not_found'));
   await assert.rejects(plans.change(UNASKED, 'pro', {}), code('plan_not_found'));
-  const [assigned] = await house.metadata.commit([house.store.assign(1, 'pro')]);
+  const [assigned] = await fixture.metadata.commit([fixture.store.assign(1, 'pro')]);
   assert.equal(assigned?.changes, 0);
 });

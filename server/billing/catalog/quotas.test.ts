@@ -3,18 +3,18 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CommitRejected, type Statement } from '../../metadata/metadata.ts';
 import { isAppError } from '../../platform/errors.ts';
-import { openBillingHouse } from '../../testing/billing-house.ts';
+import { openBillingFixture } from '../../testing/billing-fixture.ts';
 import { QuotaStore } from './catalog-store.ts';
 import { type Limits, Quotas } from './quotas.ts';
 
 async function openQuotas() {
-  const house = await openBillingHouse();
-  const quotas = new Quotas({ store: new QuotaStore(house.metadata) });
+  const fixture = await openBillingFixture();
+  const quotas = new Quotas({ store: new QuotaStore(fixture.metadata) });
   const setPlan = (limits: Limits) =>
-    house.metadata.commit([
+    fixture.metadata.commit([
       { sql: "UPDATE plans SET quotas = ? WHERE name = 'free'", params: [JSON.stringify(limits)] },
     ]);
-  const setOwn = (limits: Limits) => house.metadata.commit([quotas.setOwn(1, limits)]);
+  const setOwn = (limits: Limits) => fixture.metadata.commit([quotas.setOwn(1, limits)]);
   /** As the domains do it: claims anew when somebody was faster. */
   const take = async (
     claim: () => Promise<readonly Statement[]>,
@@ -22,7 +22,7 @@ async function openQuotas() {
   ): Promise<boolean> => {
     for (;;) {
       try {
-        await house.metadata.commit([...first, ...(await claim())]);
+        await fixture.metadata.commit([...first, ...(await claim())]);
         return true;
       } catch (error) {
         if (error instanceof CommitRejected) continue;
@@ -41,15 +41,15 @@ async function openQuotas() {
     assert.ok(found);
     return Object.fromEntries(Object.entries(found.quotas).map(([quota, use]) => [quota, use.used]));
   };
-  return { ...house, quotas, setPlan, setOwn, take, store, used };
+  return { ...fixture, quotas, setPlan, setOwn, take, store, used };
 }
 
 const VM = { account_id: 1, vcpus: 2 };
 
 test('50 at once at a limit of 5: exactly 5', async (t) => {
-  const house = await openQuotas();
-  t.after(house.close);
-  const { quotas, setPlan, take } = house;
+  const fixture = await openQuotas();
+  t.after(fixture.close);
+  const { quotas, setPlan, take } = fixture;
   await setPlan({ vms: 5, buckets: 5, databases: 5 });
   const many = (claim: () => Promise<readonly Statement[]>) =>
     Promise.all(Array.from({ length: 50 }, () => take(claim)));
@@ -61,13 +61,13 @@ test('50 at once at a limit of 5: exactly 5', async (t) => {
     const made = await many(claim);
     assert.equal(made.filter(Boolean).length, 5);
   }
-  assert.deepEqual(await house.used(), { vms: 5, vcpus: 10, storage_bytes: 0, buckets: 5, databases: 5 });
+  assert.deepEqual(await fixture.used(), { vms: 5, vcpus: 10, storage_bytes: 0, buckets: 5, databases: 5 });
 });
 
 test('the commit refuses what another commit took since it was asked', async (t) => {
-  const house = await openQuotas();
-  t.after(house.close);
-  const { quotas, setPlan, metadata } = house;
+  const fixture = await openQuotas();
+  t.after(fixture.close);
+  const { quotas, setPlan, metadata } = fixture;
   await setPlan({ vms: 1, vcpus: 2, buckets: 1, storage_bytes: 100 });
   for (const claim of [() => quotas.claimVm(VM), () => quotas.claimBucket(1)]) {
     const [one, other] = [await claim(), await claim()];
@@ -81,9 +81,9 @@ test('the commit refuses what another commit took since it was asked', async (t)
 });
 
 test('a refusal names quota, limit, use and request', async (t) => {
-  const house = await openQuotas();
-  t.after(house.close);
-  const { quotas, setPlan, take } = house;
+  const fixture = await openQuotas();
+  t.after(fixture.close);
+  const { quotas, setPlan, take } = fixture;
   await setPlan({ vms: 3, vcpus: 3 });
   assert.ok(await take(() => quotas.claimVm(VM)));
   await assert.rejects(quotas.claimVm(VM), (error: unknown) => {
@@ -92,14 +92,14 @@ test('a refusal names quota, limit, use and request', async (t) => {
     return true;
   });
   // What is given back can be taken again.
-  await house.metadata.commit(quotas.releaseVm(VM));
+  await fixture.metadata.commit(quotas.releaseVm(VM));
   assert.ok(await take(() => quotas.claimVm({ ...VM, vcpus: 3 })));
 });
 
 test("an account's own limits go before its plan's, null takes one away, and less than is used keeps it", async (t) => {
-  const house = await openQuotas();
-  t.after(house.close);
-  const { quotas, setPlan, setOwn, take } = house;
+  const fixture = await openQuotas();
+  t.after(fixture.close);
+  const { quotas, setPlan, setOwn, take } = fixture;
   const bucket = () => take(() => quotas.claimBucket(1));
   assert.ok(await bucket(), 'nothing is limited at first');
   await setPlan({ buckets: 1 });
@@ -110,24 +110,24 @@ test("an account's own limits go before its plan's, null takes one away, and les
   assert.ok(await bucket());
   await setOwn({ buckets: 0 });
   assert.equal(await bucket(), false);
-  await house.metadata.commit(quotas.releaseBucket(1));
+  await fixture.metadata.commit(quotas.releaseBucket(1));
   assert.deepEqual((await quotas.termsOf(1))?.quotas.buckets, { limit: 0, used: 2 });
   assert.equal(await quotas.termsOf(99), undefined);
 });
 
 test('any mix of bytes at once keeps to the limit, and every refusal was right when it was given', async (t) => {
-  const house = await openQuotas();
-  t.after(house.close);
-  await house.setPlan({ storage_bytes: 1000 });
+  const fixture = await openQuotas();
+  t.after(fixture.close);
+  await fixture.setPlan({ storage_bytes: 1000 });
   const sizes = fc.array(fc.integer({ min: 1, max: 600 }), { minLength: 1, maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(sizes, async (wanted) => {
-      const kept = await Promise.all(wanted.map(house.store));
+      const kept = await Promise.all(wanted.map(fixture.store));
       const sum = wanted.reduce((total, size, i) => total + (kept[i] ? size : 0), 0);
-      assert.equal((await house.used()).storage_bytes, sum);
+      assert.equal((await fixture.used()).storage_bytes, sum);
       assert.ok(sum <= 1000);
       for (const [i, size] of wanted.entries()) assert.ok(kept[i] || sum + size > 1000);
-      await house.metadata.commit([{ sql: 'UPDATE accounts SET storage_bytes = 0', params: [] }]);
+      await fixture.metadata.commit([{ sql: 'UPDATE accounts SET storage_bytes = 0', params: [] }]);
     }),
     { numRuns: 40 },
   );

@@ -1,10 +1,10 @@
 /** Accounts that an administrator suspends, or that are closed. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GRACE, HOUR, openCreditStates, PRICE, SECOND } from '../../testing/credit-state-house.ts';
+import { GRACE, HOUR, openCreditStates, PRICE, SECOND } from '../../testing/credit-state-fixture.ts';
 
 /** Administrators suspend and resume account 1, as the commits and the nudges of accounts do it. */
-function administration({ metadata, store, nudge }: SuspendedHouse) {
+function administration({ metadata, store, nudge }: SuspendedFixture) {
   const setActive = (active: number) => ({
     sql: 'UPDATE accounts SET is_active = ? WHERE id = 1',
     params: [active],
@@ -20,13 +20,13 @@ function administration({ metadata, store, nudge }: SuspendedHouse) {
     },
   };
 }
-type SuspendedHouse = Pick<Awaited<ReturnType<typeof openCreditStates>>, 'metadata' | 'store' | 'nudge'>;
+type SuspendedFixture = Pick<Awaited<ReturnType<typeof openCreditStates>>, 'metadata' | 'store' | 'nudge'>;
 
 test('a suspension by an administrator stops what runs at once, and its end starts it again', async (t) => {
-  const house = await openCreditStates(1000n * PRICE);
-  t.after(house.close);
-  const { machines, added, tick, state } = house;
-  const { suspend, resume } = administration(house);
+  const fixture = await openCreditStates(1000n * PRICE);
+  t.after(fixture.close);
+  const { machines, added, tick, state } = fixture;
+  const { suspend, resume } = administration(fixture);
   for (const id of ['vm-1', 'vm-2']) {
     await machines.create(id);
     await machines.start(id);
@@ -35,7 +35,7 @@ test('a suspension by an administrator stops what runs at once, and its end star
   await suspend();
   assert.deepEqual([machines.running.size, machines.stops], [0, ['account_suspended']]);
   assert.equal(await state(), 'ok', 'which is another thing than its credits');
-  assert.equal(Number((await house.row()).held_micro), 0);
+  assert.equal(Number((await fixture.row()).held_micro), 0);
   await added(PRICE);
   await tick();
   assert.deepEqual([machines.running.size, machines.resumes], [0, 0]);
@@ -46,10 +46,10 @@ test('a suspension by an administrator stops what runs at once, and its end star
 });
 
 test('a kill after a suspension or its end changes nothing: the next start goes on', async (t) => {
-  const house = await openCreditStates(1000n * PRICE);
-  t.after(house.close);
-  const { machines, serveAnew } = house;
-  const { suspend, resume } = administration({ ...house, nudge: async () => {} });
+  const fixture = await openCreditStates(1000n * PRICE);
+  t.after(fixture.close);
+  const { machines, serveAnew } = fixture;
+  const { suspend, resume } = administration({ ...fixture, nudge: async () => {} });
   await machines.create('vm-1');
   await machines.start('vm-1');
   await suspend();
@@ -63,10 +63,10 @@ test('a kill after a suspension or its end changes nothing: the next start goes 
 });
 
 test('who is resumed without credits waits for them', async (t) => {
-  const house = await openCreditStates(2n * PRICE);
-  t.after(house.close);
-  const { machines, clock, tick, state, added } = house;
-  const { suspend, resume } = administration(house);
+  const fixture = await openCreditStates(2n * PRICE);
+  t.after(fixture.close);
+  const { machines, clock, tick, state, added } = fixture;
+  const { suspend, resume } = administration(fixture);
   await machines.create('vm-1');
   await machines.start('vm-1');
   clock.advance(HOUR + SECOND);
@@ -75,7 +75,7 @@ test('who is resumed without credits waits for them', async (t) => {
   // Nothing of it runs any more, so that the grace is over, and nothing is left.
   await suspend();
   await tick();
-  await house.spendAll();
+  await fixture.spendAll();
   assert.equal(await state(), 'ok');
   await resume();
   await tick();
@@ -86,10 +86,10 @@ test('who is resumed without credits waits for them', async (t) => {
 
 test('who is suspended for want of credits and by an administrator needs both to end', async (t) => {
   for (const order of ['credits first', 'resumed first'] as const) {
-    const house = await openCreditStates(PRICE);
-    t.after(house.close);
-    const { machines, clock, tick, state, added } = house;
-    const { suspend, resume } = administration(house);
+    const fixture = await openCreditStates(PRICE);
+    t.after(fixture.close);
+    const { machines, clock, tick, state, added } = fixture;
+    const { suspend, resume } = administration(fixture);
     await machines.create('vm-1');
     await machines.start('vm-1');
     await tick();
@@ -109,9 +109,9 @@ test('who is suspended for want of credits and by an administrator needs both to
 });
 
 test('a closed account is looked at as long as it has a machine, and no longer', async (t) => {
-  const house = await openCreditStates(1000n * PRICE);
-  t.after(house.close);
-  const { machines, tick, metadata } = house;
+  const fixture = await openCreditStates(1000n * PRICE);
+  t.after(fixture.close);
+  const { machines, tick, metadata } = fixture;
   await machines.create('vm-1');
   await tick();
   assert.deepEqual(machines.stops, []);
@@ -122,15 +122,15 @@ test('a closed account is looked at as long as it has a machine, and no longer',
 });
 
 test('the machines of a closed account are stopped, and no credits start them again', async (t) => {
-  const house = await openCreditStates(1000n * PRICE);
-  t.after(house.close);
-  const { machines, tick, added, metadata } = house;
+  const fixture = await openCreditStates(1000n * PRICE);
+  t.after(fixture.close);
+  const { machines, tick, added, metadata } = fixture;
   await machines.create('vm-1');
   await machines.start('vm-1');
   await metadata.commit([{ sql: 'UPDATE accounts SET closed_at = 1, is_active = 0', params: [] }]);
   await tick();
   assert.deepEqual([[...machines.running], machines.stops[0]], [[], 'account_closed']);
-  assert.equal((await house.row()).held_micro, 0);
+  assert.equal((await fixture.row()).held_micro, 0);
   await added(PRICE);
   await tick();
   assert.deepEqual([...machines.running], []);

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UNASKED } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
-import { openAccountHouse } from '../../testing/account-house.ts';
+import { openAccountFixture } from '../../testing/account-fixture.ts';
 import { Credit } from './credit.ts';
 import { CreditStore } from './credit-store.ts';
 
 test('an account pays while a micro-credit is left; an unknown one never, nor one that ran out', async () => {
-  const house = await openAccountHouse();
+  const fixture = await openAccountFixture();
   try {
     const fields = { username: 'payer', email: 'payer@example.org', password: 'correct horse' };
-    const { id } = await house.accounts.register(UNASKED, fields);
-    const credit = new Credit({ store: new CreditStore(house.metadata) });
+    const { id } = await fixture.accounts.register(UNASKED, fields);
+    const credit = new Credit({ store: new CreditStore(fixture.metadata) });
     const set = (micro: number | bigint) =>
-      house.metadata.commit([
+      fixture.metadata.commit([
         { sql: 'UPDATE accounts SET credits_micro = ? WHERE id = ?', params: [micro, id] },
       ]);
     for (const micro of [10_000_000, 1, 2n ** 60n]) {
@@ -35,7 +35,7 @@ test('an account pays while a micro-credit is left; an unknown one never, nor on
     await set(5_000_000);
     await credit.assertCredit(id, 5_000_001n);
     for (const state of ['ok', 'low', 'critical', 'grace', 'suspended']) {
-      await house.metadata.commit([
+      await fixture.metadata.commit([
         { sql: 'UPDATE billing_accounts SET state = ? WHERE account_id = ?', params: [state, id] },
       ]);
       if (state === 'grace' || state === 'suspended')
@@ -43,6 +43,6 @@ test('an account pays while a micro-credit is left; an unknown one never, nor on
       else await credit.assertCredit(id);
     }
   } finally {
-    await house.close();
+    await fixture.close();
   }
 });

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import { Alarms } from '../../platform/alarms.ts';
 import { isAppError } from '../../platform/errors.ts';
-import { openBillingHouse } from '../../testing/billing-house.ts';
+import { openBillingFixture } from '../../testing/billing-fixture.ts';
 import { Checks } from './checks.ts';
 import { LedgerWalk } from './checks-walk.ts';
 import { CheckStore } from './ledger-store.ts';
@@ -12,23 +12,23 @@ import { CheckStore } from './ledger-store.ts';
 const VM = { vm_id: 'vm-1', account_id: 1, name: 'web', instance_type: 't2.micro', disk_gb: 30 };
 
 async function open(t: TestContext) {
-  const house = await openBillingHouse();
-  t.after(house.close);
-  const alarms = new Alarms(house.clock);
+  const fixture = await openBillingFixture();
+  t.after(fixture.close);
+  const alarms = new Alarms(fixture.clock);
   const settled: number[] = [];
   const unchargeable = new Set<number>();
   const checks = new Checks({
     alarms,
-    clock: house.clock,
-    store: new CheckStore(house.metadata),
+    clock: fixture.clock,
+    store: new CheckStore(fixture.metadata),
     rateUsage: async (accountId) => {
       if (unchargeable.has(accountId)) throw new Error('cannot be charged');
       settled.push(accountId);
-      await house.rating.rateUsage(accountId);
+      await fixture.rating.rateUsage(accountId);
     },
     onError: (error) => assert.match(String(error), /cannot be charged/),
   });
-  const { metadata } = house;
+  const { metadata } = fixture;
   const run = async (sql: string, ...params: (string | number)[]) => {
     await metadata.commit([{ sql, params }]);
   };
@@ -63,19 +63,19 @@ async function open(t: TestContext) {
         startedAt === null ? 'NULL' : String(startedAt),
       ),
     );
-  return { house, checks, alarms, settled, unchargeable, run, runs, tamper, verify };
+  return { fixture, checks, alarms, settled, unchargeable, run, runs, tamper, verify };
 }
 
 test('use, ratings, holds and grants keep everything sound', async (t) => {
-  const { house, checks, alarms, runs, verify } = await open(t);
-  const { clock, metadata, usage, holds, rating } = house;
+  const { fixture, checks, alarms, runs, verify } = await open(t);
+  const { clock, metadata, usage, holds, rating } = fixture;
   assert.equal(await verify(), null);
   await metadata.commit(usage.vmCreated(VM));
   await runs(clock.now());
   await metadata.commit([...(await holds.place(VM)), ...usage.vmStarted(VM, clock.now())]);
   for (let hour = 0; hour < 3; hour++) {
     clock.advance(3_600_000);
-    await Promise.all([rating.rateUsage(1), house.grant(1, 5n), checks.check()]);
+    await Promise.all([rating.rateUsage(1), fixture.grant(1, 5n), checks.check()]);
   }
   await checks.check();
   assert.deepEqual(alarms.list(), []);
@@ -109,8 +109,8 @@ const BREAKS: readonly (readonly [string, RegExp])[] = [
 
 test('whatever is broken raises the alarm within a minute, and stops spending until it is mended', async (t) => {
   for (const [sql, words] of BREAKS) {
-    const { house, checks, alarms, tamper, verify } = await open(t);
-    await house.grant(1, 4n);
+    const { fixture, checks, alarms, tamper, verify } = await open(t);
+    await fixture.grant(1, 4n);
     assert.equal(await verify(), null, sql);
     await tamper(sql);
     await checks.check();
@@ -133,8 +133,8 @@ test('whatever is broken raises the alarm within a minute, and stops spending un
 });
 
 test('an old row that is changed is found by the whole walk', async (t) => {
-  const { house, checks, alarms, tamper, verify } = await open(t);
-  for (let i = 0; i < 20; i++) await house.grant(1, 4n);
+  const { fixture, checks, alarms, tamper, verify } = await open(t);
+  for (let i = 0; i < 20; i++) await fixture.grant(1, 4n);
   assert.equal(await verify(), null);
   await tamper(`UPDATE ledger_transfers SET reference = 'other' WHERE seq = 5`);
   await checks.check();
@@ -149,8 +149,8 @@ test('an old row that is changed is found by the whole walk', async (t) => {
 });
 
 test('a head that was noted finds transfers cut off the end, and a wrong note stops nothing', async (t) => {
-  const { house, checks, alarms, tamper, verify } = await open(t);
-  await house.grant(1, 4n);
+  const { fixture, checks, alarms, tamper, verify } = await open(t);
+  await fixture.grant(1, 4n);
   await verify();
   const { head } = checks.verification();
   const anchored = async (seq: bigint, hash: string) => {
@@ -170,8 +170,8 @@ test('a head that was noted finds transfers cut off the end, and a wrong note st
 });
 
 test('a machine that runs is metered, one that does not is not, and both are rated', async (t) => {
-  const { house, checks, alarms, settled, unchargeable, runs } = await open(t);
-  const { clock, metadata, usage } = house;
+  const { fixture, checks, alarms, settled, unchargeable, runs } = await open(t);
+  const { clock, metadata, usage } = fixture;
   await runs(clock.now());
   await checks.check();
   assert.match(alarms.list()[0]?.detail ?? '', /the machine vm-1 runs and is not metered/);
@@ -194,8 +194,8 @@ test('a machine that runs is metered, one that does not is not, and both are rat
 });
 
 test('a walk ends when it is told to, as at the end of Cloudlet', async (t) => {
-  const { house } = await open(t);
+  const { fixture } = await open(t);
   const signal = AbortSignal.abort(new Error('told to'));
-  const walk = new LedgerWalk({ store: new CheckStore(house.metadata), signal });
+  const walk = new LedgerWalk({ store: new CheckStore(fixture.metadata), signal });
   await assert.rejects(walk.wholeProblem(), /told to/);
 });

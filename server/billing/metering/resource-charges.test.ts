@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
-import { type BillingHouse, openBillingHouse } from '../../testing/billing-house.ts';
+import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
 import { QuotaStore } from '../catalog/catalog-store.ts';
 import { Quotas } from '../catalog/quotas.ts';
 import { ReportStore } from '../ledger/ledger-store.ts';
@@ -9,16 +9,16 @@ import { DatabaseCharges } from './resource-charges.ts';
 
 const GIB = 2 ** 30;
 const HOUR_MS = 3_600_000;
-/** Of the house, nano-credits for a GB-hour. */
+/** Nano-credits for a GB-hour, as the fixture has it. */
 const PRICE = 50_003;
 const SHOP = { database_id: 'db-1', account_id: 1, name: 'shop', engine: 'sqlite' };
 
-let house: BillingHouse;
+let fixture: BillingFixture;
 let charges: DatabaseCharges;
 
 beforeEach(async () => {
-  house = await openBillingHouse();
-  const { usage, prices, clock, metadata } = house;
+  fixture = await openBillingFixture();
+  const { usage, prices, clock, metadata } = fixture;
   const quotas = new Quotas({ store: new QuotaStore(metadata) });
   charges = new DatabaseCharges({
     usage,
@@ -28,11 +28,11 @@ beforeEach(async () => {
     assertCredit: async () => {},
   });
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 /** What the account's databases cost up to now, in micro-credits, and the GB-hours of it. */
 async function items() {
-  const { metadata, clock, rating } = house;
+  const { metadata, clock, rating } = fixture;
   const rateUsage = (accountId: number) => rating.rateUsage(accountId);
   const reports = new Reports({ store: new ReportStore(metadata), clock, rateUsage });
   const { items: list } = await reports.usage(1, { from: 0, to: clock.now() + HOUR_MS });
@@ -43,7 +43,7 @@ async function items() {
 }
 
 test('the bytes of a database are charged for the time that they were there', async () => {
-  const { metadata, clock } = house;
+  const { metadata, clock } = fixture;
   await metadata.commit(await charges.created(SHOP));
   clock.advance(HOUR_MS);
   await metadata.commit(charges.opened(SHOP, GIB));
@@ -53,12 +53,12 @@ test('the bytes of a database are charged for the time that they were there', as
   await metadata.commit(charges.resized(SHOP, 0));
   clock.advance(5 * HOUR_MS);
   assert.deepEqual(await items(), [{ of: 'database db-1 shop', used: 'database.storage 5 GB-hour' }]);
-  const taken = 10_000_000n - BigInt((await house.row()).credits_micro);
+  const taken = 10_000_000n - BigInt((await fixture.row()).credits_micro);
   assert.equal(taken, BigInt(Math.floor((5 * PRICE) / 1000)));
 });
 
 test('a deleted database is not charged any more, and one that is had back is charged again', async () => {
-  const { metadata, clock } = house;
+  const { metadata, clock } = fixture;
   await metadata.commit(await charges.created(SHOP));
   await metadata.commit(charges.opened(SHOP, 2 * GIB));
   clock.advance(HOUR_MS);
@@ -74,7 +74,7 @@ test('a deleted database is not charged any more, and one that is had back is ch
 });
 
 test('a report has the name that a database was given last', async () => {
-  const { metadata, clock } = house;
+  const { metadata, clock } = fixture;
   await metadata.commit(charges.opened(SHOP, GIB));
   clock.advance(HOUR_MS);
   await items();

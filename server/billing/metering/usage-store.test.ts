@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openBillingHouse } from '../../testing/billing-house.ts';
+import { openBillingFixture } from '../../testing/billing-fixture.ts';
 import { randomFrom } from '../../testing/random.ts';
 import { METERS, ticksOf } from './meters.ts';
 import { UsageStore } from './usage-store.ts';
@@ -8,7 +8,7 @@ import { UsageStore } from './usage-store.ts';
 const METER = 'storage';
 
 test('changes of one moment add up the same in one batch as one after the other', async (t) => {
-  const { metadata, close } = await openBillingHouse();
+  const { metadata, close } = await openBillingFixture();
   t.after(close);
   const store = new UsageStore(metadata);
   const lines = ['together', 'single'];
@@ -48,9 +48,9 @@ test('changes of one moment add up the same in one batch as one after the other'
 });
 
 test('the lines of an account come in pages, and the event loop turns between them', async (t) => {
-  const house = await openBillingHouse();
-  t.after(house.close);
-  const { metadata, usageStore, steady } = house;
+  const fixture = await openBillingFixture();
+  t.after(fixture.close);
+  const { metadata, usageStore, steady } = fixture;
   const now = ticksOf(METERS.storage, steady.now());
   const line = { meter: 'storage', accountId: 1, name: 'b', variant: '', level: 1, now } as const;
   const ids = Array.from({ length: 600 }, (_, i) => `${i}`);

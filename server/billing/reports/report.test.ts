@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type BillingHouse, openBillingHouse } from '../../testing/billing-house.ts';
+import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import { ReportStore } from '../ledger/ledger-store.ts';
 import { estimate } from './estimate.ts';
@@ -20,11 +20,11 @@ function micro(figure: Figure): bigint {
 
 const sum = (figures: readonly Figure[]) => figures.reduce((total, figure) => total + micro(figure), 0n);
 
-function open(house: BillingHouse) {
-  const store = new ReportStore(house.metadata);
-  const rateUsage = (accountId: number, notSince: number) => house.rating.rateUsage(accountId, notSince);
-  const reports = new Reports({ store, clock: house.clock, rateUsage });
-  const everything = () => readPeriod({ from: '2026-01-01', to: '2027-01-01' }, house.clock.now());
+function open(fixture: BillingFixture) {
+  const store = new ReportStore(fixture.metadata);
+  const rateUsage = (accountId: number, notSince: number) => fixture.rating.rateUsage(accountId, notSince);
+  const reports = new Reports({ store, clock: fixture.clock, rateUsage });
+  const everything = () => readPeriod({ from: '2026-01-01', to: '2027-01-01' }, fixture.clock.now());
   const usage = () => reports.usage(1, everything());
   return { store, reports, usage, rateUsage, everything, ledger: new LedgerReports({ store }) };
 }
@@ -61,14 +61,14 @@ const STEP = fc.record({
 test('granted − used = balance, items = days = total, and all of it is in the ledger', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { minLength: 5, maxLength: 20 }), async (steps) => {
-      const house = await openBillingHouse({ creditsMicro: 50_000n });
-      const { clock, metadata, usage, rating, holds } = house;
-      const { usage: report, ledger, store, everything } = open(house);
+      const fixture = await openBillingFixture({ creditsMicro: 50_000n });
+      const { clock, metadata, usage, rating, holds } = fixture;
+      const { usage: report, ledger, store, everything } = open(fixture);
       let runsSince: number | null = null;
       const check = async () => {
         const { credits, total_cost, items, daily } = await report();
         assert.equal(micro(credits.granted) - micro(credits.used), micro(credits.balance));
-        const row = await house.row();
+        const row = await fixture.row();
         assert.equal(micro(credits.balance), BigInt(row.credits_micro) + BigInt(row.held_micro));
         const total = micro(total_cost);
         assert.equal(sum(items.map(({ cost }) => cost)), total);
@@ -106,8 +106,8 @@ test('granted − used = balance, items = days = total, and all of it is in the 
           if (what === 'put') await metadata.commit([usage.bucketChanged(BUCKET.id, amount)]);
           if (what === 'send') await metadata.commit([usage.bucketSent(BUCKET.id, amount)]);
           if (what === 'settle') await rating.rateUsage(1);
-          if (what === 'grant') await house.grant(1, BigInt(amount));
-          if (what === 'take' && BigInt((await house.row()).credits_micro) > 10n) {
+          if (what === 'grant') await fixture.grant(1, BigInt(amount));
+          if (what === 'take' && BigInt((await fixture.row()).credits_micro) > 10n) {
             const sides = { debit: 'account:1', credit: 'system:grants', amountMicro: 10n };
             const rest = { code: 'admin_withdrawal', reference: 'test', at: clock.now() };
             await metadata.commit(transferStatements({ id: `take-${clock.now()}`, ...sides, ...rest }));
@@ -116,7 +116,7 @@ test('granted − used = balance, items = days = total, and all of it is in the 
         }
         await check();
       } finally {
-        await house.close();
+        await fixture.close();
       }
     }),
     { numRuns: 8 },
@@ -124,10 +124,10 @@ test('granted − used = balance, items = days = total, and all of it is in the 
 });
 
 test('a report has the open window, days without use, and a bucket by its name', async (t) => {
-  const house = await openBillingHouse();
-  t.after(house.close);
-  const { clock, metadata, usage } = house;
-  const { reports } = open(house);
+  const fixture = await openBillingFixture();
+  t.after(fixture.close);
+  const { clock, metadata, usage } = fixture;
+  const { reports } = open(fixture);
   await metadata.commit([...usage.vmCreated({ ...VM, disk_gb: 0 }), ...usage.bucketCreated(BUCKET)]);
   await metadata.commit([...usage.vmStarted(VM, clock.now()), usage.bucketSent(BUCKET.id, 2 ** 30)]);
   clock.advance(90_000);
@@ -173,9 +173,9 @@ test('a report has the open window, days without use, and a bucket by its name',
 });
 
 test('days that are over are read in turns of the event loop of their own', async (t) => {
-  const house = await openBillingHouse();
-  t.after(house.close);
-  const { reports, store } = open(house);
+  const fixture = await openBillingFixture();
+  t.after(fixture.close);
+  const { reports, store } = open(fixture);
   let turn = 0;
   let counting = setImmediate(function count() {
     turn++;
@@ -188,17 +188,17 @@ test('days that are over are read in turns of the event loop of their own', asyn
     turns.push(turn);
     return usedOf(accountId, period);
   };
-  house.clock.advance(3 * 24 * 3_600_000);
-  await reports.usage(1, readPeriod({}, house.clock.now()));
+  fixture.clock.advance(3 * 24 * 3_600_000);
+  await reports.usage(1, readPeriod({}, fixture.clock.now()));
   assert.equal(turns.length, 4);
   assert.equal(new Set(turns).size, 4);
 });
 
 test('a month of much storage is beyond 64 bits and still exact', async (t) => {
-  const house = await openBillingHouse({ creditsMicro: 2n ** 53n });
-  t.after(house.close);
-  const { clock, metadata, usage, rating } = house;
-  const { usage: report } = open(house);
+  const fixture = await openBillingFixture({ creditsMicro: 2n ** 53n });
+  t.after(fixture.close);
+  const { clock, metadata, usage, rating } = fixture;
+  const { usage: report } = open(fixture);
   await metadata.commit(usage.bucketCreated(BUCKET));
   await metadata.commit([usage.bucketChanged(BUCKET.id, 2 ** 50)]);
   for (let hour = 0; hour < 48; hour++) {
@@ -210,10 +210,10 @@ test('a month of much storage is beyond 64 bits and still exact', async (t) => {
 });
 
 test('an estimate tells what runs now and how long it can', async (t) => {
-  const house = await openBillingHouse({ creditsMicro: 11_600n * 48n });
-  t.after(house.close);
-  const { metadata, usage, clock, prices, accounts, usageStore } = house;
-  const { rateUsage } = open(house);
+  const fixture = await openBillingFixture({ creditsMicro: 11_600n * 48n });
+  t.after(fixture.close);
+  const { metadata, usage, clock, prices, accounts, usageStore } = fixture;
+  const { rateUsage } = open(fixture);
   const ask = () => estimate({ accounts, usage: usageStore, prices, clock, rateUsage }, 1);
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
   assert.deepEqual([(await ask()).days_left, (await ask()).items], [null, []]);

@@ -11,29 +11,29 @@ import type { Metadata } from '../../metadata/metadata.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import {
   type Compute,
-  type ComputeHouse,
+  type ComputeFixture,
   type ComputeOptions,
-  openComputeHouse,
-} from '../../testing/compute-house.ts';
+  openComputeFixture,
+} from '../../testing/compute-fixture.ts';
 import { eventually } from '../../testing/eventually.ts';
 import type { Hypervisor, ImportOptions } from '../hypervisor.ts';
 
-/** Larger than house's limit is what its assertRoom says, not its bytes. */
+/** Larger than the fixture's limit by what assertRoom is told, not by its bytes. */
 const BYTES = Buffer.alloc(300_000, 7);
 
 describe('imports of images', () => {
   let folder: string;
-  let house: ComputeHouse;
+  let fixture: ComputeFixture;
   let compute: Compute;
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'cloudlet-imports-'));
     writeFileSync(join(folder, 'a'), BYTES);
-    house = await openComputeHouse();
-    compute = await house.open({ imageFolders: [folder] });
+    fixture = await openComputeFixture();
+    compute = await fixture.open({ imageFolders: [folder] });
   });
   afterEach(async () => {
     await compute.imports.close();
-    await house.close();
+    await fixture.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -49,7 +49,7 @@ describe('imports of images', () => {
       return image.state === 'importing' ? null : image;
     });
   const reopen = async (options: ComputeOptions = {}) => {
-    compute = await house.open({ imageFolders: [folder], ...options });
+    compute = await fixture.open({ imageFolders: [folder], ...options });
   };
   /** Holds every import where it is until the returned function is called. */
   function hold(from = compute): () => void {
@@ -73,12 +73,12 @@ describe('imports of images', () => {
     await reopen({ wrapHypervisor });
     const release = hold();
     const [first, second] = [await add(), await add()];
-    await eventually(() => house.engine.stagedImages.get(second.image_id) === BYTES.length);
+    await eventually(() => fixture.engine.stagedImages.get(second.image_id) === BYTES.length);
     assert.deepEqual(begun, [first.image_id]);
     assert.equal((await find(second.image_id)).state, 'importing');
     release();
     assert.equal((await settled(second.image_id)).state, 'ready');
-    assert.deepEqual([...house.engine.images], [first.image_id, second.image_id]);
+    assert.deepEqual([...fixture.engine.images], [first.image_id, second.image_id]);
     assert.equal((await find(first.image_id)).size, BYTES.length);
   });
 
@@ -120,7 +120,7 @@ describe('imports of images', () => {
     release();
     assert.equal((await settled(first.image_id)).state, 'ready');
     await compute.imports.close();
-    assert.deepEqual([...house.engine.images], [first.image_id]);
+    assert.deepEqual([...fixture.engine.images], [first.image_id]);
   });
 
   test('a stop ends what is under way and what waits: failed, nothing left, nothing new begun', async () => {
@@ -143,12 +143,12 @@ describe('imports of images', () => {
     await settled(ready.image_id);
     hold();
     const broken = await add();
-    await eventually(() => house.engine.stagedImages.has(broken.image_id));
+    await eventually(() => fixture.engine.stagedImages.has(broken.image_id));
     const upload = await compute.imports.beginUpload();
     await upload.write(BYTES);
     const killed = compute;
     await reopen();
-    assert.equal((await house.engine.stagedImages).size, 2);
+    assert.equal((await fixture.engine.stagedImages).size, 2);
     const going = await compute.imports.beginUpload();
     await compute.imports.start();
     assert.deepEqual(await compute.scripted.listImages(), [ready.image_id, going.imageId]);
@@ -168,9 +168,9 @@ describe('imports of images', () => {
         return isEnd ? new Promise(() => {}) : metadata.commit(statements);
       },
     });
-    const dying = await house.open({ imageFolders: [folder], wrapMetadata });
+    const dying = await fixture.open({ imageFolders: [folder], wrapMetadata });
     const image = await add(dying);
-    await eventually(() => house.engine.images.has(image.image_id));
+    await eventually(() => fixture.engine.images.has(image.image_id));
     await compute.imports.start();
     assert.equal((await find(image.image_id)).state, 'failed');
     assert.deepEqual(await compute.scripted.listImages(), []);
@@ -205,7 +205,7 @@ describe('imports of images', () => {
     await reopen({ assertRoom });
     const release = hold();
     const image = await add();
-    await eventually(() => house.engine.stagedImages.get(image.image_id) === BYTES.length);
+    await eventually(() => fixture.engine.stagedImages.get(image.image_id) === BYTES.length);
     isFull = true;
     // The scripted engine looks at the signal when it is let go; the look at the disk comes each second.
     await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -215,7 +215,7 @@ describe('imports of images', () => {
   });
 
   test('an image that a machine is being made of cannot go, and none is made of one that went', async () => {
-    const owner = await house.newCall('owner');
+    const owner = await fixture.newCall('owner');
     const request = (image: string) => ({ name: 'm', instance_type: 't2.micro', image });
     const image = await add();
     const notReady = compute.machines.create(owner, request(image.image_id));
@@ -227,7 +227,7 @@ describe('imports of images', () => {
     });
     const late = compute.machines.create(owner, request(image.image_id));
     await assert.rejects(late, (error) => isAppError(error, 'image_not_found'));
-    assert.equal(house.engine.guests.size, 0);
+    assert.equal(fixture.engine.guests.size, 0);
     compute.scripted.script('prepare');
 
     const other = await add();
@@ -236,6 +236,6 @@ describe('imports of images', () => {
     await assert.rejects(compute.imports.delete(UNASKED, other.image_id), (error) =>
       isAppError(error, 'image_in_use'),
     );
-    assert.ok(house.engine.images.has(other.image_id));
+    assert.ok(fixture.engine.images.has(other.image_id));
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Call } from '../../calls/principal.ts';
 import { AppError } from '../../platform/errors.ts';
-import { type Compute, openComputeHouse } from '../../testing/compute-house.ts';
+import { type Compute, openComputeFixture } from '../../testing/compute-fixture.ts';
 
 const WISH = { name: 'web', instance_type: 't2.micro' };
 
@@ -11,9 +11,9 @@ async function newVm(compute: Compute, who: Call): Promise<string> {
 }
 
 async function open(t: TestContext) {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  return { house, compute: await house.open(), ada: await house.newCall('ada') };
+  const fixture = await openComputeFixture();
+  t.after(() => fixture.close());
+  return { fixture, compute: await fixture.open(), ada: await fixture.newCall('ada') };
 }
 
 /** A machine that runs, whose stop is stored and no more. The row as it was before. */
@@ -26,8 +26,8 @@ async function cutOffStop(compute: Compute, who: Call, code: string) {
 }
 
 test('what runs is stopped for want of credits, and only that is started again', async (t) => {
-  const { house, compute, ada } = await open(t);
-  const bob = await house.newCall('bob');
+  const { fixture, compute, ada } = await open(t);
+  const bob = await fixture.newCall('bob');
   const [running, stopped, others] = [
     await newVm(compute, ada),
     await newVm(compute, ada),
@@ -38,37 +38,37 @@ test('what runs is stopped for want of credits, and only that is started again',
   await compute.power.stop(ada, stopped);
   await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
   await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
-  const states = () => house.reasons([running, stopped, others]);
+  const states = () => fixture.reasons([running, stopped, others]);
   assert.deepEqual(await states(), ['stopped credits_exhausted', 'stopped shut_down', 'running null']);
   assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 0 });
   assert.deepEqual(await states(), ['running null', 'stopped shut_down', 'running null']);
 });
 
 test('what there are no credits for yet goes on waiting', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   await compute.power.start(ada, vmId);
   await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
-  await house.spendAll();
+  await fixture.spendAll();
   assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 1 });
-  assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
+  assert.equal((await fixture.store.find(vmId))?.reason_code, 'credits_exhausted');
   assert.match(compute.reports.join(), /could not be started again.*insufficient_credits|credits/);
 });
 
 test('a stop for want of credits that a crash cut off is still known as one', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const { vm_id: vmId } = await cutOffStop(compute, ada, 'credits_exhausted');
-  const restarted = await house.open();
+  const restarted = await fixture.open();
   await restarted.reconciler.reconcile(vmId, { isSure: true });
-  assert.equal((await house.store.find(vmId))?.reason_code, 'credits_exhausted');
+  assert.equal((await fixture.store.find(vmId))?.reason_code, 'credits_exhausted');
   assert.deepEqual(await restarted.accountStops.resume(ada.principal.accountId), { waiting: 0 });
-  assert.equal((await house.store.find(vmId))?.state, 'running');
+  assert.equal((await fixture.store.find(vmId))?.state, 'running');
 });
 
 test('a stop that goes on while its account is resumed is waited for, and its machine started again', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const { vm_id: vmId } = await cutOffStop(compute, ada, 'account_suspended');
-  const restarted = await house.open();
+  const restarted = await fixture.open();
   const engineStops = Promise.withResolvers<void>();
   const mayStop = Promise.withResolvers<void>();
   restarted.scripted.script('stop', () => {
@@ -81,28 +81,28 @@ test('a stop that goes on while its account is resumed is waited for, and its ma
   mayStop.resolve();
   assert.deepEqual(await resumed, { waiting: 0 });
   await reconciling;
-  assert.deepEqual(await house.reasons([vmId]), ['running null']);
+  assert.deepEqual(await fixture.reasons([vmId]), ['running null']);
   assert.deepEqual(restarted.reports, []);
 });
 
 test('a stop that nobody goes on with is finished before its machine is started again', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const { vm_id: vmId, handle } = await cutOffStop(compute, ada, 'account_suspended');
-  const restarted = await house.open();
+  const restarted = await fixture.open();
   assert.deepEqual(await restarted.accountStops.resume(ada.principal.accountId), { waiting: 0 });
-  assert.deepEqual(await house.reasons([vmId]), ['running null']);
-  assert.notEqual((await house.store.find(vmId))?.handle, handle, 'another run');
+  assert.deepEqual(await fixture.reasons([vmId]), ['running null']);
+  assert.notEqual((await fixture.store.find(vmId))?.handle, handle, 'another run');
 });
 
 test('what its owner started while its account was being resumed is left alone', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const { vm_id: vmId } = await cutOffStop(compute, ada, 'account_suspended');
-  const restarted = await house.open();
+  const restarted = await fixture.open();
   const mayGoOn = Promise.withResolvers<void>();
   const find = () => restarted.machines.findFor(ada.principal, vmId);
   const started = restarted.actions.run({ vmId, action: 'start', find }, async () => {
     await mayGoOn.promise;
-    await house.metadata.commit([
+    await fixture.metadata.commit([
       { sql: "UPDATE vms SET state = 'running', desired_state = 'running', reason_code = NULL", params: [] },
     ]);
     return find();
@@ -111,22 +111,22 @@ test('what its owner started while its account was being resumed is left alone',
   mayGoOn.resolve();
   await started;
   assert.deepEqual(await resumed, { waiting: 0 });
-  assert.deepEqual(await house.reasons([vmId]), ['running null']);
-  assert.equal(house.engine.starts.length, 1, 'the first one');
+  assert.deepEqual(await fixture.reasons([vmId]), ['running null']);
+  assert.equal(fixture.engine.starts.length, 1, 'the first one');
 });
 
 test('what was stopped with its account is started again with what credits stopped, and nothing else', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const ids: string[] = [];
   for (let i = 0; i < 5; i++) ids.push(await newVm(compute, ada));
   const [broke = '', owned = '', suspended = '', touched = '', never = ''] = ids;
-  const states = () => house.reasons(ids);
+  const states = () => fixture.reasons(ids);
   await compute.power.start(ada, broke);
   await compute.accountStops.stop(ada.principal.accountId, 'credits_exhausted');
   for (const vmId of [owned, suspended, touched]) await compute.power.start(ada, vmId);
   await compute.power.stop(ada, owned);
   await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
-  assert.equal((await house.store.find(never))?.state, 'created');
+  assert.equal((await fixture.store.find(never))?.state, 'created');
   await compute.power.start(ada, touched);
   await compute.power.stop(ada, touched);
   assert.deepEqual(await states(), [
@@ -141,7 +141,7 @@ test('what was stopped with its account is started again with what credits stopp
 });
 
 test('a start that is under way when its account is suspended is stopped as soon as it is done', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   const engineStarts = Promise.withResolvers<void>();
   const mayStart = Promise.withResolvers<void>();
@@ -151,22 +151,22 @@ test('a start that is under way when its account is suspended is stopped as soon
   });
   const start = compute.power.start(ada, vmId);
   await engineStarts.promise;
-  await house.suspend(ada.principal.accountId);
+  await fixture.suspend(ada.principal.accountId);
   const stop = compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   mayStart.resolve();
   assert.equal((await start).state, 'running');
   await stop;
-  assert.deepEqual(await house.reasons([vmId]), ['stopped account_suspended']);
+  assert.deepEqual(await fixture.reasons([vmId]), ['stopped account_suspended']);
   assert.deepEqual(compute.reports, []);
 });
 
 test('nobody starts a machine of an account that is suspended or closed', async (t) => {
-  const house = await openComputeHouse();
-  t.after(() => house.close());
-  const ada = await house.newCall('ada');
+  const fixture = await openComputeFixture();
+  t.after(() => fixture.close());
+  const ada = await fixture.newCall('ada');
   let suspend = async () => {};
   // The last moment: between the question whether the start may be and its commit.
-  const compute = await house.open({
+  const compute = await fixture.open({
     wrapMetadata: (metadata) => ({
       get: (...given) => metadata.get(...given),
       all: (...given) => metadata.all(...given),
@@ -179,41 +179,41 @@ test('nobody starts a machine of an account that is suspended or closed', async 
   });
   const vmId = await newVm(compute, ada);
   const refused = { name: 'AppError', code: 'account_suspended' };
-  suspend = () => house.suspend(ada.principal.accountId);
+  suspend = () => fixture.suspend(ada.principal.accountId);
   await assert.rejects(compute.power.start(ada, vmId), refused);
-  assert.deepEqual(await house.reasons([vmId]), ['created null']);
+  assert.deepEqual(await fixture.reasons([vmId]), ['created null']);
   suspend = async () => {};
   await assert.rejects(compute.power.start(ada, vmId), refused);
   // A start that a kill cut off, and that nothing has looked after yet.
   const setState = (state: string) =>
-    house.metadata.commit([{ sql: 'UPDATE vms SET state = ?', params: [state] }]);
+    fixture.metadata.commit([{ sql: 'UPDATE vms SET state = ?', params: [state] }]);
   await setState('starting');
   await assert.rejects(compute.power.start(ada, vmId), refused);
   await setState('created');
-  await house.metadata.commit([{ sql: 'UPDATE accounts SET closed_at = 1, is_active = 0', params: [] }]);
+  await fixture.metadata.commit([{ sql: 'UPDATE accounts SET closed_at = 1, is_active = 0', params: [] }]);
   await assert.rejects(compute.power.start(ada, vmId), refused);
-  assert.equal(house.engine.starts.length, 0);
-  assert.deepEqual(await house.reasons([vmId]), ['created null']);
+  assert.equal(fixture.engine.starts.length, 0);
+  assert.deepEqual(await fixture.reasons([vmId]), ['created null']);
 });
 
 test('a guest that could not be stopped is stopped the next time', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const vmId = await newVm(compute, ada);
   await compute.power.start(ada, vmId);
   compute.scripted.script('stop', async () => {
     throw new AppError('engine_unavailable', 'as scripted');
   });
   await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
-  assert.equal((await house.store.find(vmId))?.state, 'error');
+  assert.equal((await fixture.store.find(vmId))?.state, 'error');
   assert.match(compute.reports.join(), /could not be stopped \(account_suspended\)/);
   compute.scripted.script('stop');
   await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
-  assert.deepEqual(await house.reasons([vmId]), ['stopped account_suspended']);
+  assert.deepEqual(await fixture.reasons([vmId]), ['stopped account_suspended']);
 });
 
 test('the machines of a closed account are deleted, whatever they were, and their addresses are free', async (t) => {
-  const { house, compute, ada } = await open(t);
-  const bob = await house.newCall('bob');
+  const { fixture, compute, ada } = await open(t);
+  const bob = await fixture.newCall('bob');
   const others = await newVm(compute, bob);
   const [fresh, running, stopped] = [
     await newVm(compute, ada),
@@ -222,34 +222,34 @@ test('the machines of a closed account are deleted, whatever they were, and thei
   ];
   for (const vmId of [running, stopped]) await compute.power.start(ada, vmId);
   await compute.power.stop(ada, stopped);
-  house.clock.advance(5000);
+  fixture.clock.advance(5000);
   await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
   await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
-  assert.deepEqual(await house.store.listOf(ada.principal.accountId, 0, 10), []);
-  assert.deepEqual([...house.engine.guests.keys()], [others]);
-  assert.equal((await house.store.addresses()).length, 1);
-  const events = async (vmId: string) => (await house.usage(vmId)).map(({ event }) => event);
+  assert.deepEqual(await fixture.store.listOf(ada.principal.accountId, 0, 10), []);
+  assert.deepEqual([...fixture.engine.guests.keys()], [others]);
+  assert.equal((await fixture.store.addresses()).length, 1);
+  const events = async (vmId: string) => (await fixture.usage(vmId)).map(({ event }) => event);
   assert.deepEqual(await events(fresh), ['created', 'deleted']);
   assert.deepEqual(await events(running), ['created', 'started', 'stopped', 'deleted']);
   assert.deepEqual(compute.reports, []);
 });
 
 test('a machine of a closed account that cannot be deleted is deleted when it can', async (t) => {
-  const { house, compute, ada } = await open(t);
+  const { fixture, compute, ada } = await open(t);
   const [first, second] = [await newVm(compute, ada), await newVm(compute, ada)];
   await compute.power.start(ada, first);
   compute.scripted.script('stop', async () => {
     throw new AppError('engine_unavailable', 'gone');
   });
   await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
-  const left = await house.store.listOf(ada.principal.accountId, 0, 10);
+  const left = await fixture.store.listOf(ada.principal.accountId, 0, 10);
   assert.deepEqual(
     left.map(({ vm_id }) => vm_id),
     [first],
   );
   assert.match(compute.reports.join(), /could not be deleted/);
-  assert.equal(await house.store.find(second), undefined);
+  assert.equal(await fixture.store.find(second), undefined);
   compute.scripted.script('stop');
   await compute.accountStops.stop(ada.principal.accountId, 'account_closed');
-  assert.equal(await house.store.find(first), undefined);
+  assert.equal(await fixture.store.find(first), undefined);
 });

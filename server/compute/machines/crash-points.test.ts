@@ -5,10 +5,10 @@ import type { Call } from '../../calls/principal.ts';
 import type { Metadata } from '../../metadata/metadata.ts';
 import {
   type Compute,
-  type ComputeHouse,
-  openComputeHouse,
+  type ComputeFixture,
+  openComputeFixture,
   TEST_ORPHAN_GRACE_MS,
-} from '../../testing/compute-house.ts';
+} from '../../testing/compute-fixture.ts';
 import { Fuse, Killed } from '../../testing/fuse.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 
@@ -44,12 +44,12 @@ async function create(cloud: Compute, ann: Call): Promise<string> {
 }
 
 /** What must be so once everything was looked after, whatever was cut off. */
-async function assertClean(house: ComputeHouse, cloud: Compute, where: string): Promise<void> {
-  const rows = await house.store.list(0, 1000);
-  const running = house.engine.running().sort();
+async function assertClean(fixture: ComputeFixture, cloud: Compute, where: string): Promise<void> {
+  const rows = await fixture.store.list(0, 1000);
+  const running = fixture.engine.running().sort();
   const shouldRun = rows.filter(({ state }) => state === 'running').map(({ vm_id }) => vm_id);
   assert.deepEqual(running, shouldRun.sort(), `${where}: guests that run are those whose rows say so`);
-  const disks = [...house.engine.guests.keys()].sort();
+  const disks = [...fixture.engine.guests.keys()].sort();
   assert.deepEqual(
     disks,
     rows.map(({ vm_id }) => vm_id).sort(),
@@ -62,53 +62,53 @@ async function assertClean(house: ComputeHouse, cloud: Compute, where: string): 
     const isRunning = row.state === 'running';
     assert.equal(place?.exposure.address, isRunning ? row.address : undefined, `${where}: ingress`);
     assert.equal(place?.isRunning, isRunning || undefined, `${where}: ingress runs`);
-    assert.equal(row.handle, house.engine.guests.get(row.vm_id)?.run?.handle ?? null, `${where}: handle`);
+    assert.equal(row.handle, fixture.engine.guests.get(row.vm_id)?.run?.handle ?? null, `${where}: handle`);
   }
   assert.equal(cloud.ingress.places.size, shouldRun.length, `${where}: ingresses`);
-  await assertUsage(house, where);
+  await assertUsage(fixture, where);
   // The pool of two addresses has lost none: what is not a machine's can still be given.
-  for (let free = 2 - rows.length; free > 0; free--) await create(cloud, await callOf(house));
+  for (let free = 2 - rows.length; free > 0; free--) await create(cloud, await callOf(fixture));
 }
 
 /** Each machine's events in an order that can be billed. */
-async function assertUsage(house: ComputeHouse, where: string): Promise<void> {
-  const rows = await house.metadata.all<{ vm_id: string; event: string }>(
+async function assertUsage(fixture: ComputeFixture, where: string): Promise<void> {
+  const rows = await fixture.metadata.all<{ vm_id: string; event: string }>(
     'SELECT vm_id, event FROM vm_usage ORDER BY id',
   );
   const events = Map.groupBy(rows, ({ vm_id }) => vm_id);
   for (const [vmId, list] of events) {
-    const row = await house.store.find(vmId);
+    const row = await fixture.store.find(vmId);
     const text = list.map(({ event }) => event).join(' ');
     const end = row === undefined ? ' deleted' : row.state === 'running' ? ' started' : '';
     assert.match(text, new RegExp(`^created(?: started stopped)*${end}$`), `${where}: ${text}`);
   }
 }
 
-const calls = new WeakMap<ComputeHouse, Call>();
-async function callOf(house: ComputeHouse): Promise<Call> {
-  const call = calls.get(house) ?? (await house.newCall('ann'));
-  calls.set(house, call);
+const calls = new WeakMap<ComputeFixture, Call>();
+async function callOf(fixture: ComputeFixture): Promise<Call> {
+  const call = calls.get(fixture) ?? (await fixture.newCall('ann'));
+  calls.set(fixture, call);
   return call;
 }
 
-async function restart(house: ComputeHouse): Promise<Compute> {
-  const cloud = await house.open({ pool: '10.0.0.0/30' });
+async function restart(fixture: ComputeFixture): Promise<Compute> {
+  const cloud = await fixture.open({ pool: '10.0.0.0/30' });
   cloud.supervisor.start();
   await cloud.supervisor.recovered();
   await cloud.supervisor.sweepOrphans();
-  house.clock.advance(TEST_ORPHAN_GRACE_MS);
+  fixture.clock.advance(TEST_ORPHAN_GRACE_MS);
   await cloud.supervisor.sweepOrphans();
   return cloud;
 }
 
 /** Runs the action with a kill at that step, then starts again. False: the action had fewer steps. */
 async function killAt(name: string, step: number): Promise<boolean> {
-  const house = await openComputeHouse();
+  const fixture = await openComputeFixture();
   const fuse = new Fuse();
   const where = `${name}, killed at step ${step}`;
   try {
-    const ann = await callOf(house);
-    const cloud = await house.open({ pool: '10.0.0.0/30', ...wrappers(fuse) });
+    const ann = await callOf(fixture);
+    const cloud = await fixture.open({ pool: '10.0.0.0/30', ...wrappers(fuse) });
     const { prepare = [], act } = ACTIONS[name] ?? assert.fail(name);
     const vmId = prepare.includes('create') ? await create(cloud, ann) : '';
     if (prepare.includes('start')) await cloud.power.start(ann, vmId);
@@ -120,12 +120,12 @@ async function killAt(name: string, step: number): Promise<boolean> {
     );
     await cloud.actions.idle();
     if (outcome === 'done') return false;
-    const after = await restart(house);
-    await assertClean(house, after, where);
+    const after = await restart(fixture);
+    await assertClean(fixture, after, where);
     assert.deepEqual(after.reports, [], where);
     return true;
   } finally {
-    await house.close();
+    await fixture.close();
   }
 }
 

@@ -3,19 +3,19 @@ import { after, before, test } from 'node:test';
 import type { Call } from '../../calls/principal.ts';
 import { CommitOutcomeUnknown, type Metadata } from '../../metadata/metadata.ts';
 import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
-import { type Compute, type ComputeHouse, openComputeHouse } from '../../testing/compute-house.ts';
+import { type Compute, type ComputeFixture, openComputeFixture } from '../../testing/compute-fixture.ts';
 
-let house: ComputeHouse;
+let fixture: ComputeFixture;
 let cloud: Compute;
 let ann: Call;
 let bob: Call;
 before(async () => {
-  house = await openComputeHouse();
-  cloud = await house.open();
-  ann = await house.newCall('ann');
-  bob = await house.newCall('bob');
+  fixture = await openComputeFixture();
+  cloud = await fixture.open();
+  ann = await fixture.newCall('ann');
+  bob = await fixture.newCall('bob');
 });
-after(() => house.close());
+after(() => fixture.close());
 
 const list = ({ principal }: Call, limit: number) =>
   cloud.machines.list(principal.accountId, { after: 0, limit });
@@ -57,7 +57,7 @@ test('a new machine says all of itself, has a disk, an address of its own, and u
     uptime_seconds: 0,
   });
   assert.deepEqual(await cloud.machines.describe(ann.principal, vm_id), vm);
-  const spec = house.engine.guests.get(vm_id)?.spec;
+  const spec = fixture.engine.guests.get(vm_id)?.spec;
   assert.deepEqual(
     { hostname: spec?.hostname, memory: spec?.memoryMb, disk: spec?.diskGb, image: spec?.image },
     {
@@ -69,12 +69,12 @@ test('a new machine says all of itself, has a disk, an address of its own, and u
   );
   assert.match(spec?.network.mac ?? '', /^52:54:00(?::[0-9a-f]{2}){3}$/);
   assert.ok(!cloud.ingress.places.has(vm_id), 'what does not run costs no listener');
-  assert.deepEqual(await house.usage(vm_id), [{ event: 'created', at: house.clock.now() }]);
+  assert.deepEqual(await fixture.usage(vm_id), [{ event: 'created', at: fixture.clock.now() }]);
   assert.ok(created_at);
 });
 
 test('whether it may go out is what holds now: nobody goes out when the operator says so', async () => {
-  const open = await house.open({ outbound: true });
+  const open = await fixture.open({ outbound: true });
   const { vm_id, outbound } = await open.machines.create(ann, NEW);
   assert.equal(outbound, true);
   assert.equal((await cloud.machines.describe(ann.principal, vm_id)).outbound, false);
@@ -82,7 +82,7 @@ test('whether it may go out is what holds now: nobody goes out when the operator
 });
 
 test('100 at once: 100 addresses', async () => {
-  await house.unlimit(bob.principal.accountId);
+  await fixture.unlimit(bob.principal.accountId);
   const made = await Promise.all(Array.from({ length: 100 }, () => cloud.machines.create(bob, NEW)));
   assert.equal(new Set(made.map(({ ip_address }) => ip_address)).size, 100);
   const listed: string[] = [];
@@ -104,8 +104,8 @@ test("another account's machine is not there", async () => {
 });
 
 test('what is refused leaves nothing behind: no disk, no row, no address', async () => {
-  const small = await house.open({ pool: '10.9.9.0/30' });
-  const disks = house.engine.guests.size;
+  const small = await fixture.open({ pool: '10.9.9.0/30' });
+  const disks = fixture.engine.guests.size;
   await assert.rejects(small.machines.create(ann, { ...NEW, image: 'img-none' }), code('image_not_found'));
   small.scripted.script('prepare', async () => {
     throw new AppError('out_of_space', 'The disk is full');
@@ -117,7 +117,7 @@ test('what is refused leaves nothing behind: no disk, no row, no address', async
   const made = [await small.machines.create(ann, NEW), await small.machines.create(ann, NEW)];
   assert.deepEqual(made.map(({ ip_address }) => ip_address).sort(), ['10.9.9.1', '10.9.9.2']);
   await assert.rejects(small.machines.create(ann, NEW), code('no_free_address'));
-  assert.equal(house.engine.guests.size, disks + 2);
+  assert.equal(fixture.engine.guests.size, disks + 2);
 });
 
 test('a commit that failed for sure takes the disk and the address back; one in doubt leaves them', async () => {
@@ -131,21 +131,21 @@ test('a commit that failed for sure takes the disk and the address back; one in 
     },
     close: () => metadata.close(),
   });
-  const failing = await house.open({ pool: '10.9.8.0/30', wrapMetadata });
-  const disks = house.engine.guests.size;
+  const failing = await fixture.open({ pool: '10.9.8.0/30', wrapMetadata });
+  const disks = fixture.engine.guests.size;
   for (let i = 0; i < 3; i++) {
     failure = new AppError('overloaded', 'as scripted');
     await assert.rejects(failing.machines.create(ann, NEW), code('overloaded'));
   }
-  assert.equal(house.engine.guests.size, disks);
+  assert.equal(fixture.engine.guests.size, disks);
   failure = new CommitOutcomeUnknown('as scripted');
   await assert.rejects(failing.machines.create(ann, NEW), code('read_only'));
-  assert.equal(house.engine.guests.size, disks + 1);
+  assert.equal(fixture.engine.guests.size, disks + 1);
 });
 
 test('an address that turns out to be taken: the machine gets another', async () => {
   const pool = '10.9.7.0/29';
-  const [one, two] = [await house.open({ pool }), await house.open({ pool })];
+  const [one, two] = [await fixture.open({ pool }), await fixture.open({ pool })];
   const first = await one.machines.create(ann, NEW);
   const second = await two.machines.create(ann, NEW);
   assert.deepEqual([first.ip_address, second.ip_address], ['10.9.7.1', '10.9.7.2']);
@@ -153,7 +153,7 @@ test('an address that turns out to be taken: the machine gets another', async ()
 });
 
 test('without credits nothing is created', async () => {
-  const poor = await openComputeHouse();
+  const poor = await openComputeFixture();
   const { machines } = await poor.open();
   const eve = await poor.newCall('eve');
   await poor.spendAll();

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import type { Call } from '../../calls/principal.ts';
 import { AppError, type ErrorCode, isAppError } from '../../platform/errors.ts';
-import { type Compute, type ComputeHouse, openComputeHouse } from '../../testing/compute-house.ts';
+import { type Compute, type ComputeFixture, openComputeFixture } from '../../testing/compute-fixture.ts';
 
-let house: ComputeHouse;
+let fixture: ComputeFixture;
 let cloud: Compute;
 let ann: Call;
 let vmId: string;
 before(async () => {
-  house = await openComputeHouse();
-  ann = await house.newCall('ann');
+  fixture = await openComputeFixture();
+  ann = await fixture.newCall('ann');
 });
-after(() => house.close());
+after(() => fixture.close());
 beforeEach(async () => {
-  cloud = await house.open();
+  cloud = await fixture.open();
   cloud.supervisor.start();
   await cloud.supervisor.recovered();
   vmId = (await cloud.machines.create(ann, { name: 'web', instance_type: 't2.micro' })).vm_id;
@@ -22,8 +22,8 @@ beforeEach(async () => {
 
 const code = (wanted: ErrorCode) => (error: unknown) => isAppError(error, wanted);
 const read = () => cloud.machines.describe(ann.principal, vmId);
-const events = async () => (await house.usage(vmId)).map(({ event }) => event);
-const starts = () => house.engine.starts.filter((id) => id === vmId).length;
+const events = async () => (await fixture.usage(vmId)).map(({ event }) => event);
+const starts = () => fixture.engine.starts.filter((id) => id === vmId).length;
 
 async function reached(state: string): Promise<void> {
   while ((await read()).state !== state) await new Promise((resolve) => setImmediate(resolve));
@@ -42,15 +42,15 @@ function gate() {
 
 test('start, a sign of life, stop: states, times, ingress and usage go together', async () => {
   const running = await cloud.power.start(ann, vmId);
-  const t0 = house.clock.now();
+  const t0 = fixture.clock.now();
   assert.equal(running.state, 'running');
   assert.deepEqual([running.accel, running.accel_reason], ['scripted', 'a test']);
   const place = cloud.ingress.places.get(vmId);
   assert.equal(place?.isRunning, true);
-  house.clock.advance(5000);
+  fixture.clock.advance(5000);
   place?.exposure.onSignOfLife();
   while ((await read()).ready_at === null) await new Promise((resolve) => setTimeout(resolve, 5));
-  house.clock.advance(5000);
+  fixture.clock.advance(5000);
   place?.exposure.onSignOfLife();
   const alive = await read();
   assert.equal(alive.uptime_seconds, 10);
@@ -60,7 +60,7 @@ test('start, a sign of life, stop: states, times, ingress and usage go together'
   assert.equal(stopped.state_reason?.code, 'shut_down');
   assert.deepEqual([stopped.started_at, stopped.ready_at, stopped.uptime_seconds], [null, null, 0]);
   assert.equal(cloud.ingress.places.has(vmId), false);
-  assert.deepEqual((await house.usage(vmId)).slice(1), [
+  assert.deepEqual((await fixture.usage(vmId)).slice(1), [
     { event: 'started', at: t0 },
     { event: 'stopped', at: t0 + 10_000 },
   ]);
@@ -167,12 +167,12 @@ test('a guest that ends by itself: stopped or error, at the time it ended', asyn
   ] as const) {
     await cloud.power.start(ann, vmId);
     const end = cloud.scripted.end(vmId, cause, false);
-    house.clock.advance(4000);
+    fixture.clock.advance(4000);
     cloud.scripted.report(end);
     await cloud.actions.idle();
     const vm = await read();
     assert.deepEqual([vm.state, vm.state_reason?.code], [state, cause]);
-    assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at: end.at });
+    assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at: end.at });
     assert.equal(cloud.ingress.places.has(vmId), false);
   }
 });
@@ -194,7 +194,7 @@ test('a guest that ends before its start is stored is not left as running', asyn
   await entered;
   open();
   // The engine has started it, and the commit that says so, which needs another turn, is still to come.
-  while (!house.engine.running().includes(vmId)) await Promise.resolve();
+  while (!fixture.engine.running().includes(vmId)) await Promise.resolve();
   cloud.scripted.end(vmId, 'crashed');
   await starting;
   await cloud.actions.idle();
@@ -203,7 +203,7 @@ test('a guest that ends before its start is stored is not left as running', asyn
 });
 
 test('without credits nothing is started, but stopped and deleted', async () => {
-  const poor = await openComputeHouse();
+  const poor = await openComputeFixture();
   const { machines, power, removal } = await poor.open();
   const eve = await poor.newCall('eve');
   const { vm_id } = await machines.create(eve, { name: 'x', instance_type: 't2.micro' });
@@ -225,10 +225,10 @@ test('a machine is deleted only when it is stopped; then it is gone, and its add
   assert.deepEqual(gone[1], gone[0]);
   await assert.rejects(read(), code('vm_not_found'));
   await assert.rejects(cloud.power.start(ann, vmId), code('vm_not_found'));
-  assert.equal(house.engine.guests.has(vmId), false);
+  assert.equal(fixture.engine.guests.has(vmId), false);
   assert.equal(cloud.ingress.places.has(vmId), false);
   assert.deepEqual(await events(), ['created', 'started', 'stopped', 'deleted']);
-  assert.ok(!(await house.store.addresses()).includes(ip_address ?? ''));
+  assert.ok(!(await fixture.store.addresses()).includes(ip_address ?? ''));
 });
 
 test('a deletion whose disk cannot be removed is finished when it is asked for again', async () => {

@@ -5,24 +5,24 @@ import { AppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
 import {
   type Compute,
-  type ComputeHouse,
+  type ComputeFixture,
   type ComputeOptions,
-  openComputeHouse,
+  openComputeFixture,
   TEST_ORPHAN_GRACE_MS,
-} from '../../testing/compute-house.ts';
+} from '../../testing/compute-fixture.ts';
 import { type ReconcileStep, reconcileStep } from './reconcile.ts';
 import { VM_STATES } from './transitions.ts';
 
-let house: ComputeHouse;
+let fixture: ComputeFixture;
 let ann: Call;
 before(async () => {
-  house = await openComputeHouse();
-  ann = await house.newCall('ann');
+  fixture = await openComputeFixture();
+  ann = await fixture.newCall('ann');
 });
-after(() => house.close());
+after(() => fixture.close());
 
 async function restart(options: ComputeOptions = {}): Promise<Compute> {
-  const cloud = await house.open(options);
+  const cloud = await fixture.open(options);
   cloud.supervisor.start();
   await cloud.supervisor.recovered();
   return cloud;
@@ -38,7 +38,7 @@ const read = async (cloud: Compute, vmId: string) => {
   const { state, state_reason } = await cloud.machines.describe(ann.principal, vmId);
   return [state, state_reason?.code];
 };
-const events = async (vmId: string) => (await house.usage(vmId)).map(({ event }) => event);
+const events = async (vmId: string) => (await fixture.usage(vmId)).map(({ event }) => event);
 
 test('the table: what is done for every state, with and without a guest', () => {
   const expected: Readonly<Record<string, readonly [runs: ReconcileStep, gone: ReconcileStep]>> = {
@@ -57,10 +57,10 @@ test('the table: what is done for every state, with and without a guest', () => 
 
 test('a guest that ran on is adopted: same run, same usage, its address answers, its end is noticed', async () => {
   const vmId = await newRunning(await restart());
-  const starts = house.engine.starts.length;
+  const starts = fixture.engine.starts.length;
   const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
-  assert.equal(house.engine.starts.length, starts);
+  assert.equal(fixture.engine.starts.length, starts);
   assert.ok(cloud.scripted.adopted.includes(vmId));
   assert.equal(cloud.ingress.places.get(vmId)?.isRunning, true);
   cloud.scripted.end(vmId, 'guest_shutdown');
@@ -76,12 +76,12 @@ test('what ended while nobody watched is counted to its end, with the reason', a
   ] as const) {
     const first = await restart();
     const vmId = await newRunning(first);
-    house.clock.advance(7000);
+    fixture.clock.advance(7000);
     const { at } = first.scripted.end(vmId, cause, false);
-    house.clock.advance(60_000);
+    fixture.clock.advance(60_000);
     const cloud = await restart();
     assert.deepEqual(await read(cloud, vmId), [state, cause]);
-    assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at });
+    assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at });
     assert.equal(cloud.ingress.places.has(vmId), false);
   }
 });
@@ -91,16 +91,16 @@ test('a stop that was cut off after the guest was gone is counted to its end, an
     const first = await restart();
     const vmId = await newRunning(first);
     const stopping = "UPDATE vms SET state = 'stopping', desired_state = 'stopped' WHERE vm_id = ?";
-    await house.metadata.commit([{ sql: stopping, params: [vmId] }]);
-    house.clock.advance(7000);
+    await fixture.metadata.commit([{ sql: stopping, params: [vmId] }]);
+    fixture.clock.advance(7000);
     const { at, message } = first.scripted.end(vmId, cause, false);
-    house.clock.advance(60_000);
+    fixture.clock.advance(60_000);
     const cloud = await restart();
     assert.deepEqual(await read(cloud, vmId), ['stopped', cause]);
     const said = (await cloud.machines.describe(ann.principal, vmId)).state_reason?.message;
     const unseen = 'It shut down before its stop was completed, while Cloudlet was not running';
     assert.equal(said, cause === 'crashed' ? message : unseen);
-    assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at });
+    assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at });
   }
 });
 
@@ -108,32 +108,32 @@ test('how an earlier run ended says nothing of the present one', async () => {
   const first = await restart();
   const vmId = await newRunning(first);
   const { at } = first.scripted.end(vmId, 'guest_shutdown', false);
-  await house.metadata.commit([
+  await fixture.metadata.commit([
     { sql: "UPDATE vms SET handle = 'a later run' WHERE vm_id = ?", params: [vmId] },
   ]);
-  house.clock.advance(60_000);
+  fixture.clock.advance(60_000);
   const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['error', 'crashed']);
-  assert.ok(((await house.usage(vmId)).at(-1)?.at ?? 0) <= at, 'nobody saw it run any longer');
+  assert.ok(((await fixture.usage(vmId)).at(-1)?.at ?? 0) <= at, 'nobody saw it run any longer');
 });
 
 test('one of whose end nobody knows is in error, and only what was seen of it is counted', async () => {
   const first = await restart();
   const vmId = await newRunning(first);
-  const startedAt = house.clock.now();
-  const row = await house.store.find(vmId);
-  house.clock.advance(60_000);
-  await house.metadata.commit([
+  const startedAt = fixture.clock.now();
+  const row = await fixture.store.find(vmId);
+  fixture.clock.advance(60_000);
+  await fixture.metadata.commit([
     {
       sql: 'INSERT INTO vm_samples (vm, step_seconds, at) VALUES (?, 5, ?)',
       params: [row?.id ?? 0, startedAt + 42_000],
     },
   ]);
   first.scripted.end(vmId, 'crashed', false);
-  house.engine.forgetEnds();
+  fixture.engine.forgetEnds();
   const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['error', 'crashed']);
-  assert.deepEqual((await house.usage(vmId)).at(-1), { event: 'stopped', at: startedAt + 42_000 });
+  assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at: startedAt + 42_000 });
   assert.equal(cloud.ingress.places.has(vmId), false);
 });
 
@@ -141,19 +141,19 @@ test('after a restart of the host, what ran is started again, and what was stopp
   const first = await restart();
   const [vmId, stopped] = [await newRunning(first), await newRunning(first)];
   await first.power.stop(ann, stopped);
-  house.engine.losePower();
-  house.clock.advance(90_000);
+  fixture.engine.losePower();
+  fixture.clock.advance(90_000);
   const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
   assert.deepEqual(await read(cloud, stopped), ['stopped', 'shut_down']);
-  assert.deepEqual(house.engine.running().includes(stopped), false);
+  assert.deepEqual(fixture.engine.running().includes(stopped), false);
   assert.deepEqual(await events(vmId), ['created', 'started', 'stopped', 'started']);
   assert.equal(cloud.ingress.places.get(vmId)?.isRunning, true);
 });
 
 test('an engine whose guests die with us: they are started again', async () => {
   const vmId = await newRunning(await restart());
-  house.engine.losePower();
+  fixture.engine.losePower();
   const cloud = await restart({ survivesRestart: false });
   assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
 });
@@ -165,24 +165,24 @@ test('nothing of a suspended account is started by a restart of the host, or as 
   await first.power.stop(ann, begun);
   for (const id of [begun, left]) {
     const sql = "UPDATE vms SET state = 'starting', desired_state = 'running' WHERE vm_id = ?";
-    await house.metadata.commit([{ sql, params: [id] }]);
+    await fixture.metadata.commit([{ sql, params: [id] }]);
   }
-  await house.suspend(ann.principal.accountId);
-  house.engine.losePower(vmId);
-  const { length } = house.engine.starts;
+  await fixture.suspend(ann.principal.accountId);
+  fixture.engine.losePower(vmId);
+  const { length } = fixture.engine.starts;
   const cloud = await restart();
   const ids = [vmId, begun, left];
-  assert.deepEqual(await house.reasons(ids), Array(3).fill('stopped account_suspended'));
+  assert.deepEqual(await fixture.reasons(ids), Array(3).fill('stopped account_suspended'));
   assert.deepEqual(
-    house.engine.running().filter((id) => ids.includes(id)),
+    fixture.engine.running().filter((id) => ids.includes(id)),
     [],
   );
-  assert.equal(house.engine.starts.length, length);
+  assert.equal(fixture.engine.starts.length, length);
   assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
   assert.equal(cloud.ingress.places.has(vmId), false);
-  await house.suspend(ann.principal.accountId, null);
+  await fixture.suspend(ann.principal.accountId, null);
   assert.deepEqual(await cloud.accountStops.resume(ann.principal.accountId), { waiting: 0 });
-  assert.deepEqual(await house.reasons(ids), Array(3).fill('running null'));
+  assert.deepEqual(await fixture.reasons(ids), Array(3).fill('running null'));
 });
 
 test('a guest that is found gone while we run is noted the second time only', async () => {
@@ -199,34 +199,34 @@ test('a guest that is found gone while we run is noted the second time only', as
 test('a guest that runs though its machine is stopped is ended', async () => {
   const first = await restart();
   const vmId = await newRunning(first);
-  const spec = house.engine.guests.get(vmId)?.spec;
+  const spec = fixture.engine.guests.get(vmId)?.spec;
   await first.power.stop(ann, vmId);
   assert.ok(spec);
   await first.scripted.start(spec);
   const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['stopped', 'shut_down']);
-  assert.ok(!house.engine.running().includes(vmId));
+  assert.ok(!fixture.engine.running().includes(vmId));
 });
 
 test('guests without a row go, but not before their time, and nothing that is not ours', async () => {
   const cloud = await restart();
   const kept = await newRunning(cloud);
-  const [some] = house.engine.guests.values();
+  const [some] = fixture.engine.guests.values();
   assert.ok(some);
-  const orphan = newId('vm', house.clock);
+  const orphan = newId('vm', fixture.clock);
   for (const vmId of [orphan, 'other-guest']) {
     await cloud.scripted.start({ ...some.spec, vmId });
   }
   await cloud.supervisor.sweepOrphans();
-  house.clock.advance(TEST_ORPHAN_GRACE_MS - 1);
+  fixture.clock.advance(TEST_ORPHAN_GRACE_MS - 1);
   await cloud.supervisor.sweepOrphans();
-  assert.ok(house.engine.guests.has(orphan));
-  house.clock.advance(1);
+  assert.ok(fixture.engine.guests.has(orphan));
+  fixture.clock.advance(1);
   await cloud.supervisor.sweepOrphans();
-  assert.ok(!house.engine.guests.has(orphan));
-  assert.ok(house.engine.guests.has('other-guest'));
-  assert.ok(house.engine.running().includes(kept));
-  house.engine.guests.delete('other-guest');
+  assert.ok(!fixture.engine.guests.has(orphan));
+  assert.ok(fixture.engine.guests.has('other-guest'));
+  assert.ok(fixture.engine.running().includes(kept));
+  fixture.engine.guests.delete('other-guest');
 });
 
 test('a machine that is being created is no orphan, however long its disk takes', async () => {
@@ -244,16 +244,16 @@ test('a machine that is being created is no orphan, however long its disk takes'
   const creating = cloud.machines.create(ann, { name: 'slow', instance_type: 't2.micro' });
   await new Promise((resolve) => setTimeout(resolve, 20));
   await cloud.supervisor.sweepOrphans();
-  house.clock.advance(TEST_ORPHAN_GRACE_MS * 2);
+  fixture.clock.advance(TEST_ORPHAN_GRACE_MS * 2);
   await cloud.supervisor.sweepOrphans();
   open();
   const { vm_id } = await creating;
-  assert.ok(house.engine.guests.has(vm_id));
+  assert.ok(fixture.engine.guests.has(vm_id));
 });
 
 test('an engine that cannot even list its guests is reported, and machines are adopted once it can', async () => {
   const vmId = await newRunning(await restart());
-  const cloud = await house.open();
+  const cloud = await fixture.open();
   for (const method of ['list', 'inspect'] as const) {
     cloud.scripted.script(method, async () => {
       throw new AppError('engine_unavailable', 'gone');

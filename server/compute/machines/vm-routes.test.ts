@@ -5,26 +5,26 @@ import { Idempotency } from '../../calls/idempotency.ts';
 import { IdempotencyStore } from '../../calls/idempotency-store.ts';
 import { createEdge } from '../../http/edge.ts';
 import { Meters } from '../../platform/prometheus.ts';
-import { testSealer } from '../../testing/account-house.ts';
-import { type Compute, type ComputeHouse, openComputeHouse } from '../../testing/compute-house.ts';
+import { testSealer } from '../../testing/account-fixture.ts';
+import { type Compute, type ComputeFixture, openComputeFixture } from '../../testing/compute-fixture.ts';
 import { imageRoutes } from '../images/image-routes.ts';
 import { vmRoutes } from './vm-routes.ts';
 
-let house: ComputeHouse;
+let fixture: ComputeFixture;
 let cloud: Compute;
 let app: ReturnType<typeof createEdge>;
 let key: string;
 before(async () => {
-  house = await openComputeHouse();
-  cloud = await house.open();
-  const { metadata, clock } = house;
+  fixture = await openComputeFixture();
+  cloud = await fixture.open();
+  const { metadata, clock } = fixture;
   const store = new IdempotencyStore(metadata);
   const kept = { metadata, store, maxKept: 1000, ownKeyState: async () => null };
   app = createEdge({
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),
-    accounts: house.authenticator,
+    accounts: fixture.authenticator,
     idempotency: new Idempotency({ ...kept, sealer: testSealer(), clock }),
     operations: undefined as never, // no request of these tests prefers to be answered early
     control: new WeakSet(),
@@ -34,11 +34,11 @@ before(async () => {
     trustedProxies: [],
     routes: [...vmRoutes(cloud), ...imageRoutes(cloud)],
   });
-  key = await house.newKey('ann');
+  key = await fixture.newKey('ann');
 });
 after(async () => {
   await app.close();
-  await house.close();
+  await fixture.close();
 });
 
 async function call(line: string, body?: unknown, headers: Record<string, string> = {}) {
@@ -104,7 +104,7 @@ test('bad input is refused with the field, and nothing is made', async () => {
     [{ ...NEW, ports: [80.5] }, 'ports.0'],
     [{ ...NEW, ports: Array(17).fill(81) }, 'ports'],
   ];
-  const rows = (await house.store.list(0, 1000)).length;
+  const rows = (await fixture.store.list(0, 1000)).length;
   for (const [body, field] of cases) {
     const answer = await call('POST /api/vms', body);
     assert.equal(answer.status, 400, field);
@@ -115,11 +115,11 @@ test('bad input is refused with the field, and nothing is made', async () => {
   }
   const image = await call('POST /api/vms', { ...NEW, image: 'img-x' });
   assert.deepEqual([image.status, image.body.code], [404, 'image_not_found']);
-  assert.equal((await house.store.list(0, 1000)).length, rows);
+  assert.equal((await fixture.store.list(0, 1000)).length, rows);
 });
 
 test('pages, and cursors and queries that are none', async () => {
-  const other = await house.newKey('pager');
+  const other = await fixture.newKey('pager');
   const ids = new Set<string>();
   for (let i = 0; i < 5; i++) ids.add((await call('POST /api/vms', NEW, { 'x-api-key': other })).body.vm_id);
   let url = '/api/vms?limit=2';
@@ -168,9 +168,9 @@ test('that its state forbids it now is not kept under an Idempotency-Key; what w
   const vm = `/api/vms/${vm_id}`;
   const headers = { 'idempotency-key': 'later' };
   const write = async (state: 'stopping' | 'created') => {
-    const row = await house.store.find(vm_id);
+    const row = await fixture.store.find(vm_id);
     assert.ok(row);
-    await house.metadata.commit([house.store.update({ ...row, state, generation: row.generation + 1 })]);
+    await fixture.metadata.commit([fixture.store.update({ ...row, state, generation: row.generation + 1 })]);
   };
   await write('stopping');
   const early = await call(`POST ${vm}/start`, undefined, headers);

@@ -6,7 +6,7 @@ import { SamplesStore } from '../../metadata/samples-store.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { Meters } from '../../platform/prometheus.ts';
-import { type AccountHouse, openAccountHouse } from '../../testing/account-house.ts';
+import { type AccountFixture, openAccountFixture } from '../../testing/account-fixture.ts';
 import type { GuestSample } from '../hypervisor.ts';
 import { type MeasuredVm, Metrics } from './metrics.ts';
 import { Sampler, VM_SAMPLES } from './sampler.ts';
@@ -25,7 +25,7 @@ const SAMPLE: GuestSample = {
   networkTxBytes: null,
 };
 
-let house: AccountHouse;
+let fixture: AccountFixture;
 let accountId: number;
 let vms: MeasuredVm[];
 /** What the engine says of each guest; missing: it hangs. */
@@ -36,20 +36,20 @@ let sampler: Sampler;
 let metrics: Metrics;
 
 beforeEach(async () => {
-  house = await openAccountHouse();
+  fixture = await openAccountFixture();
   const fields = { username: 'owner', email: 'o@example.org', password: 'correct horse' };
-  accountId = (await house.accounts.register(UNASKED, fields)).id;
+  accountId = (await fixture.accounts.register(UNASKED, fields)).id;
   vms = [];
   asked.length = 0;
   engine.clear();
   Object.assign(traffic, { inBytes: 0, outBytes: 0 });
   restart();
 });
-afterEach(() => house.close());
+afterEach(() => fixture.close());
 
 /** As a new process, which remembers only what is stored. */
 function restart(): void {
-  const { metadata, clock } = house;
+  const { metadata, clock } = fixture;
   const store = new SamplesStore(metadata, VM_SAMPLES);
   sampler = new Sampler({
     metadata,
@@ -71,8 +71,8 @@ function restart(): void {
 }
 
 async function addVm(name: string, vcpus = 2): Promise<string> {
-  const now = house.clock.now();
-  await house.metadata.commit([
+  const now = fixture.clock.now();
+  await fixture.metadata.commit([
     {
       sql: `INSERT INTO vms (vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
               price_micro, image_id, ssh_keys, ports, outbound, uuid, mac, state, desired_state,
@@ -82,7 +82,7 @@ async function addVm(name: string, vcpus = 2): Promise<string> {
       params: [name, accountId, vcpus, name, name, now, now],
     },
   ]);
-  const row = await house.metadata.get<{ id: number }>('SELECT id FROM vms WHERE vm_id = ?', name);
+  const row = await fixture.metadata.get<{ id: number }>('SELECT id FROM vms WHERE vm_id = ?', name);
   const shape = { vcpus, memory_mb: 1024, account_id: accountId, state: 'running', started_at: now } as const;
   vms.push({ id: row?.id ?? 0, vm_id: name, ...shape });
   engine.set(name, SAMPLE);
@@ -95,7 +95,7 @@ function change(vmId: string, changes: Partial<MeasuredVm>): void {
 
 /** Five seconds later, of which each of its processors worked `busyMs`. */
 async function step(vmId: string, cpuMs: number): Promise<void> {
-  house.clock.advance(5000);
+  fixture.clock.advance(5000);
   engine.set(vmId, { ...SAMPLE, cpuMs, diskReadBytes: cpuMs });
   await sampler.tick();
 }
@@ -104,7 +104,7 @@ const read = (vmId: string, range = {}) => metrics.read(NOBODY, vmId, range);
 
 async function countRows(stepSeconds: number): Promise<number> {
   const sql = 'SELECT count(*) AS n FROM vm_samples WHERE step_seconds = ?';
-  return (await house.metadata.get<{ n: number }>(sql, stepSeconds))?.n ?? -1;
+  return (await fixture.metadata.get<{ n: number }>(sql, stepSeconds))?.n ?? -1;
 }
 
 test('the share of the processors comes from what they worked between two readings', async () => {
@@ -118,11 +118,11 @@ test('the share of the processors comes from what they worked between two readin
   assert.equal(shown.disk_read_bytes, 6000);
   assert.equal(shown.uptime_seconds, 10);
   assert.equal(shown.history, undefined);
-  assert.equal(shown.timestamp, formatTime(house.clock.now()));
+  assert.equal(shown.timestamp, formatTime(fixture.clock.now()));
   await step(vm, 60_000);
   assert.equal((await read(vm)).cpu_percent, 100);
   // The wall clock jumps; what was worked in five monotonic seconds stays what it was.
-  house.clock.jump(3_600_000);
+  fixture.clock.jump(3_600_000);
   await step(vm, 62_500);
   assert.equal((await read(vm)).cpu_percent, 25);
 });
@@ -130,24 +130,24 @@ test('the share of the processors comes from what they worked between two readin
 test('the first share of a run is that since its start', async () => {
   const vm = await addVm('vm-a');
   engine.set(vm, { ...SAMPLE, cpuMs: 30 });
-  house.clock.advance(20);
+  fixture.clock.advance(20);
   assert.equal((await read(vm)).cpu_percent, null, 'the kernel counts in ticks of 10 ms');
   restart();
-  house.clock.advance(280);
+  fixture.clock.advance(280);
   engine.set(vm, { ...SAMPLE, cpuMs: 150 });
   assert.equal((await read(vm)).cpu_percent, 25);
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   assert.equal((await read(vm)).cpu_percent, 25, 'until the next tick');
   assert.equal(asked.length, 2);
 });
 
 test('a run whose beginning Cloudlet did not see has a share one second after the first reading', async () => {
   const vm = await addVm('vm-a');
-  house.clock.advance(3_600_000);
+  fixture.clock.advance(3_600_000);
   engine.set(vm, { ...SAMPLE, cpuMs: 1_000_000 });
   await sampler.tick();
   assert.equal((await read(vm)).cpu_percent, null);
-  house.clock.advance(1000);
+  fixture.clock.advance(1000);
   engine.set(vm, { ...SAMPLE, cpuMs: 1_001_000 });
   assert.equal((await read(vm)).cpu_percent, 50);
 });
@@ -158,8 +158,8 @@ test('the counters and the share of a run do not go on in the next', async () =>
   await step(vm, 1000);
   change(vm, { state: 'stopped' });
   await sampler.tick();
-  house.clock.advance(1);
-  change(vm, { state: 'running', started_at: house.clock.now() });
+  fixture.clock.advance(1);
+  change(vm, { state: 'running', started_at: fixture.clock.now() });
   traffic.inBytes = 60;
   await step(vm, 2000);
   const shown = await read(vm);
@@ -208,7 +208,7 @@ test('old figures are not shown as of now', async () => {
   const vm = await addVm('vm-a');
   await step(vm, 1000);
   engine.set(vm, null);
-  house.clock.advance(15_000);
+  fixture.clock.advance(15_000);
   assert.equal((await read(vm)).disk_read_bytes, null);
 });
 
@@ -229,12 +229,12 @@ test('a sample that hangs holds up no other, and is not asked for again', async 
 test('all machines of a tick are one commit, and one deleted meanwhile spoils it for nobody', async () => {
   await addVm('vm-a');
   const vm = await addVm('vm-b');
-  await house.metadata.commit([{ sql: 'DELETE FROM vms WHERE vm_id = ?', params: ['vm-a'] }]);
-  const { commit } = house.metadata;
+  await fixture.metadata.commit([{ sql: 'DELETE FROM vms WHERE vm_id = ?', params: ['vm-a'] }]);
+  const { commit } = fixture.metadata;
   let commits = 0;
-  house.metadata.commit = (statements) => {
+  fixture.metadata.commit = (statements) => {
     commits++;
-    return commit.call(house.metadata, statements);
+    return commit.call(fixture.metadata, statements);
   };
   await step(vm, 1000);
   assert.equal(commits, 1);
@@ -243,12 +243,12 @@ test('all machines of a tick are one commit, and one deleted meanwhile spoils it
 
 test('readings become coarse ones, and are pruned after an hour and a month', async () => {
   const vm = await addVm('vm-a', 1);
-  const start = formatTime(house.clock.now());
+  const start = formatTime(fixture.clock.now());
   // Working a tenth of the time for five minutes, then half of it.
   for (let i = 1; i <= 60; i++) await step(vm, i * 500);
   for (let i = 1; i <= 61; i++) await step(vm, 30_000 + i * 2500);
   assert.equal(await countRows(300), 2);
-  house.clock.advance(2 * 3_600_000);
+  fixture.clock.advance(2 * 3_600_000);
   await step(vm, 500_000);
   assert.equal(await countRows(5), 1);
   const history = (await read(vm, { from: start })).history ?? [];
@@ -262,7 +262,7 @@ test('readings become coarse ones, and are pruned after an hour and a month', as
   );
   assert.equal(history[0]?.disk_read_bytes, 59 * 500);
   assert.equal(history[0]?.memory_percent, 25);
-  house.clock.advance(31 * 24 * 3_600_000);
+  fixture.clock.advance(31 * 24 * 3_600_000);
   await step(vm, 500_000);
   const left = (await read(vm, { from: start, step: 86_400 })).history ?? [];
   assert.equal(left.length, 1);

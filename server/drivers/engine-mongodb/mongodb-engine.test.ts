@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { type EngineHouse, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
+import { type EngineFixture, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { openMongodb } from '../../testing/mongodb-house.ts';
+import { openMongodb } from '../../testing/mongodb-fixture.ts';
 import { ExternalMongodb } from './external/external-engine.ts';
 import { externalMongodb } from './external/operator-mongodb.ts';
 
@@ -22,19 +22,19 @@ const STATEMENTS = {
   wrong: { find: 'notes', filter: { $nothing: 1 } },
 };
 
-async function open(): Promise<EngineHouse> {
-  const house = openMongodb();
-  const { engine } = house;
+async function open(): Promise<EngineFixture> {
+  const fixture = openMongodb();
+  const { engine } = fixture;
   return {
     engine,
     connect: async (database, password) => {
       const { uri } = await engine.endpoint(database);
-      return clientOf(await house.connect(uri(password)));
+      return clientOf(await fixture.connect(uri(password)));
     },
     crash: async (database) => {
       process.kill(await eventually(() => engine.processOf(database)), 'SIGKILL');
     },
-    close: () => house.close(),
+    close: () => fixture.close(),
     holdsSize: true,
     statements: {
       ...STATEMENTS,
@@ -70,7 +70,7 @@ function clientOf(client: MongoClient): NotesClient {
 /** A server answers a regular expression like that with an error, but multiplies for as long as it may. */
 const MULTIPLY = [{ $addFields: { a: { $range: [0, 1000] } } }, { $unwind: '$a' }];
 
-async function openServer(mongodbUrl: string): Promise<EngineHouse> {
+async function openServer(mongodbUrl: string): Promise<EngineFixture> {
   const address = externalMongodb({ mongodbUrl });
   if (address === null) throw new Error('TEST_MONGODB_ADMIN_URL is empty');
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-mongodb-'));

@@ -1,19 +1,19 @@
 /** A MariaDB that is the operator's, as an engine, through the users' driver. */
 import { test } from 'node:test';
-import { type EngineHouse, testEngine } from '../../testing/engine.conformance.ts';
-import { mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
-import { mysqlEngineHouse } from '../../testing/mysql-notes.ts';
+import { type EngineFixture, testEngine } from '../../testing/engine.conformance.ts';
+import { mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
+import { mysqlEngineFixture } from '../../testing/mysql-notes.ts';
 import { grantsOf, operatorMysql } from '../../testing/operator-mysql.ts';
 import { serverAddress } from '../managed-server/server-url.ts';
 
 /** With the rights that Cloudlet asks for, and no more; its settings are those that it comes with. */
-async function open(): Promise<EngineHouse> {
+async function open(): Promise<EngineFixture> {
   const server = await operatorMysql();
   for (const sql of ["CREATE USER maker@'%' IDENTIFIED BY 'p:/@ word'", ...grantsOf("maker@'%'")])
     await server.run(sql);
   const address = serverAddress('CLOUDLET_MYSQL_URL', server.url('maker', 'p:/@ word'), 3306);
-  const { engine, close } = mysqlHouse(0, { external: address });
-  return mysqlEngineHouse({
+  const { engine, close } = mysqlFixture(0, { external: address });
+  return mysqlEngineFixture({
     engine,
     crash: () => server.crash(),
     close: async () => {

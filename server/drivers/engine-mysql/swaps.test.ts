@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { RowDataPacket } from 'mysql2/promise';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { randomName } from '../../platform/ids.ts';
-import { connectMysql, type MysqlHouse, mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
+import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type Admin, databases } from './admin-store.ts';
@@ -39,17 +39,17 @@ const programsOf = (time: number) =>
   );
 
 describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => {
-  let house: MysqlHouse;
+  let fixture: MysqlFixture;
   let links: MysqlLinks;
   let database: EngineDatabase;
   let name: string;
   before(async () => {
-    house = mysqlHouse();
-    await house.engine.prepare();
+    fixture = mysqlFixture();
+    await fixture.engine.prepare();
     database = newDatabase();
     name = database.database;
-    await house.engine.provision(database, SECRET);
-    const server = join(house.folder, 'server');
+    await fixture.engine.provision(database, SECRET);
+    const server = join(fixture.folder, 'server');
     const places = { home: join(server, 'home'), keeper: join(server, 'keeper') };
     links = new MysqlLinks({
       administrator: { user: store.ADMIN, database: 'mysql', password: () => links.passwordOf(store.ADMIN) },
@@ -61,7 +61,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
   });
   after(async () => {
     links.close();
-    await house.close();
+    await fixture.close();
   });
 
   /** Of a Cloudlet that is killed after that many statements. */
@@ -79,7 +79,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
         },
       });
     return new Swaps({
-      folder: join(house.folder, 'loads'),
+      folder: join(fixture.folder, 'loads'),
       links: {
         asAdmin: (work) => links.asAdmin((admin) => work(mortal(admin))),
         putBackPassword: (user) => links.putBackPassword(user),
@@ -115,7 +115,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
   }
 
   async function assertWholeOf(time: number): Promise<void> {
-    const client = await connectMysql(house.engine, database, SECRET);
+    const client = await connectMysql(fixture.engine, database, SECRET);
     const all = async (sql: string) => Object.values((await client.query<RowDataPacket[]>(sql))[0]);
     const tables = (await all("SHOW FULL TABLES WHERE Table_type = 'BASE TABLE'")).map((row) =>
       String(Object.values(row)[0]),
@@ -156,7 +156,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     const { swap } = await loaded(1);
     const programs = programsOf(1);
     await assert.rejects(swapsOf(25).run(swap, programs), /killed/);
-    const next = house.reopen();
+    const next = fixture.reopen();
     await next.prepare();
     await assertWholeOf(1);
     const kept = await links.asAdmin(databases);
@@ -164,14 +164,14 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
       kept.filter((one) => one.startsWith('t_')),
       [],
     );
-    assert.deepEqual(readdirSync(join(house.folder, 'loads')), []);
+    assert.deepEqual(readdirSync(join(fixture.folder, 'loads')), []);
   });
 
   test('programs that cannot be made are told of, and the tables are there', async () => {
     const { swap } = await loaded(2);
     const run = swapsOf(MOST).run(swap, Buffer.from('CREATE VIEW v AS SELECT * FROM missing'));
     await assert.rejects(run, (error) => error instanceof LoadFailed && /not all views/.test(error.message));
-    const client = await connectMysql(house.engine, database, SECRET);
+    const client = await connectMysql(fixture.engine, database, SECRET);
     await client.query('SELECT * FROM of_2');
     client.destroy();
   });
@@ -179,9 +179,9 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
   test('of a database that is dropped nothing is finished', async () => {
     const { swap, fresh } = await loaded(3);
     await assert.rejects(swapsOf(10).run(swap, programsOf(3)), /killed/);
-    await house.engine.drop(name);
-    assert.ok(!existsSync(join(house.folder, 'loads', `${fresh}.swap`)));
-    const next = house.reopen();
+    await fixture.engine.drop(name);
+    assert.ok(!existsSync(join(fixture.folder, 'loads', `${fresh}.swap`)));
+    const next = fixture.reopen();
     await next.prepare();
     assert.deepEqual(await next.list(), []);
   });

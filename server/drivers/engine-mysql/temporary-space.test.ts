@@ -3,28 +3,28 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { EngineDatabase } from '../../databases/engine.ts';
-import { connectMysql, type MysqlHouse, mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
+import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const INTERRUPTED = 1317;
 
 describe('temporary files of MariaDB', { skip: noMysql }, () => {
-  let house: MysqlHouse;
+  let fixture: MysqlFixture;
   let hostile: EngineDatabase;
   let neighbour: EngineDatabase;
   before(async () => {
-    house = mysqlHouse();
-    await house.engine.prepare();
+    fixture = mysqlFixture();
+    await fixture.engine.prepare();
     hostile = newDatabase({ limits: { connections: 5, statementMs: 600_000 } });
     neighbour = newDatabase({ limits: { connections: 5, statementMs: 600_000 } });
-    for (const database of [hostile, neighbour]) await house.engine.provision(database, SECRET);
+    for (const database of [hostile, neighbour]) await fixture.engine.provision(database, SECRET);
   });
-  after(() => house.close());
+  after(() => fixture.close());
 
   /** Whether the server has a /tmp of its own. */
   const hasOwn = () =>
-    /^cloudlet \/ tmpfs /m.test(readFileSync(`/proc/${house.engine.pid}/mounts`, 'latin1'));
+    /^cloudlet \/ tmpfs /m.test(readFileSync(`/proc/${fixture.engine.pid}/mounts`, 'latin1'));
 
   test('a bomb of a sort, of a temporary table and of a recursion die, while a neighbour sorts', async (t) => {
     if (!hasOwn()) return t.skip('here it is on the disk, which is watched as a whole');
@@ -35,14 +35,14 @@ describe('temporary files of MariaDB', { skip: noMysql }, () => {
     ];
     let left = bombs.length;
     const dying = bombs.map(async (statement) => {
-      const session = await connectMysql(house.engine, hostile, SECRET);
+      const session = await connectMysql(fixture.engine, hostile, SECRET);
       await assert.rejects(session.query(statement), { errno: INTERRUPTED }, statement);
       left--;
       // The session itself goes on.
       await session.query('SELECT 1');
       session.destroy();
     });
-    const session = await connectMysql(house.engine, neighbour, SECRET);
+    const session = await connectMysql(fixture.engine, neighbour, SECRET);
     const some = "SELECT COUNT(*) FROM (SELECT DISTINCT CONCAT(seq, REPEAT('y', 8000)) FROM seq_1_to_3000) t";
     const sorting = (async () => {
       do await session.query(some);
@@ -50,7 +50,10 @@ describe('temporary files of MariaDB', { skip: noMysql }, () => {
     })();
     await Promise.all([...dying, sorting]);
     session.destroy();
-    assert.match(await house.engine.log(hostile, 10_000), /its temporary files took the room of all others/);
-    assert.equal(await house.engine.log(neighbour, 10_000).then((log) => log.includes('temporary')), false);
+    assert.match(
+      await fixture.engine.log(hostile, 10_000),
+      /its temporary files took the room of all others/,
+    );
+    assert.equal(await fixture.engine.log(neighbour, 10_000).then((log) => log.includes('temporary')), false);
   });
 });

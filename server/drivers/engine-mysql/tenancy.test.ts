@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { type EngineDatabase, LoadFailed, QueryFailed } from '../../databases/engine.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { connectMysql, type MysqlHouse, mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
+import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
@@ -14,24 +14,24 @@ const STAYS = new AbortController().signal;
 const REFUSED = [1044, 1045, 1142, 1227, 1290, 1370, 1356, 1698];
 
 describe('a tenant of MariaDB', { skip: noMysql }, () => {
-  let house: MysqlHouse;
+  let fixture: MysqlFixture;
   let own: EngineDatabase;
   let other: EngineDatabase;
   let client: Connection;
   before(async () => {
-    house = mysqlHouse();
-    await house.engine.prepare();
+    fixture = mysqlFixture();
+    await fixture.engine.prepare();
     [own, other] = [newDatabase(), newDatabase()];
-    for (const database of [own, other]) await house.engine.provision(database, SECRET);
-    client = await connectMysql(house.engine, own, SECRET);
+    for (const database of [own, other]) await fixture.engine.provision(database, SECRET);
+    client = await connectMysql(fixture.engine, own, SECRET);
   });
   after(async () => {
     client?.destroy();
-    await house.close();
+    await fixture.close();
   });
 
   const connectTo = (database: string, username: string, password = SECRET) =>
-    connectMysql(house.engine, { ...own, database, username }, password);
+    connectMysql(fixture.engine, { ...own, database, username }, password);
   const refuses = (statement: string, numbers = REFUSED, on = client) =>
     assert.rejects(
       on.query(statement),
@@ -100,30 +100,30 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
 
   test('has so many connections (D3), and loses its own password with its sessions when it is rotated', async () => {
     const database = newDatabase({ limits: { connections: 3, statementMs: 10_000 } });
-    await house.engine.provision(database, SECRET);
-    await house.engine.restrict(database, 'full');
-    const open = await Promise.all([1, 2, 3].map(() => connectMysql(house.engine, database, SECRET)));
-    await assert.rejects(connectMysql(house.engine, database, SECRET), { errno: 1226 });
+    await fixture.engine.provision(database, SECRET);
+    await fixture.engine.restrict(database, 'full');
+    const open = await Promise.all([1, 2, 3].map(() => connectMysql(fixture.engine, database, SECRET)));
+    await assert.rejects(connectMysql(fixture.engine, database, SECRET), { errno: 1226 });
     await open[0]?.query("SET PASSWORD = PASSWORD('own')");
-    await house.engine.rotate(database, 'next');
+    await fixture.engine.rotate(database, 'next');
     for (const one of open) await assert.rejects(one.query('SELECT 1'));
     for (const old of ['own', SECRET])
-      await assert.rejects(connectMysql(house.engine, database, old), { errno: 1045 });
-    const session = await connectMysql(house.engine, database, 'next');
-    await house.engine.drop(database.database);
+      await assert.rejects(connectMysql(fixture.engine, database, old), { errno: 1045 });
+    const session = await connectMysql(fixture.engine, database, 'next');
+    await fixture.engine.drop(database.database);
     await assert.rejects(session.query('SELECT 1'));
   });
 
   test('a runaway that lifted its own limit dies at it, while a neighbour goes on (D3)', async () => {
     const database = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
-    await house.engine.provision(database, SECRET);
+    await fixture.engine.provision(database, SECRET);
     const endless = 'SELECT COUNT(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b';
     const recursion =
       'WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT 1 - n FROM t) SELECT COUNT(*) FROM t';
     const loop = 'BEGIN NOT ATOMIC LOOP SET @a = 1; END LOOP; END';
     const runaways = ['SELECT SLEEP(10000)', endless, loop, recursion];
     const ended = runaways.map(async (statement) => {
-      const session = await connectMysql(house.engine, database, SECRET);
+      const session = await connectMysql(fixture.engine, database, SECRET);
       await session.query('SET SESSION max_statement_time = 0, max_recursive_iterations = 4294967295');
       await assert.rejects(session.query(statement), statement);
     });
@@ -142,22 +142,22 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
 
   test('who drops all of the own database has an empty one again', async () => {
     const database = newDatabase();
-    await house.engine.provision(database, SECRET);
-    const session = await connectMysql(house.engine, database, SECRET);
+    await fixture.engine.provision(database, SECRET);
+    const session = await connectMysql(fixture.engine, database, SECRET);
     await session.query('CREATE TABLE t (a int)');
     await session.query(`DROP DATABASE ${database.database}`);
-    const again = await eventually(() => connectMysql(house.engine, database, SECRET).catch(() => null));
+    const again = await eventually(() => connectMysql(fixture.engine, database, SECRET).catch(() => null));
     assert.deepEqual(await rowsOf('SHOW TABLES', again), []);
     await again.query('CREATE TABLE t (a int)');
-    await house.engine.drop(database.database);
-    assert.ok(!(await house.engine.list()).includes(database.database));
+    await fixture.engine.drop(database.database);
+    assert.ok(!(await fixture.engine.list()).includes(database.database));
     for (const one of [session, again]) one.destroy();
   });
 
   test('while the disk is nearly full nobody writes', async () => {
     const neighbour = await connectTo(other.database, other.username);
     await neighbour.query('CREATE TABLE low (a int)');
-    house.isDiskLow = true;
+    fixture.isDiskLow = true;
     const writes = () =>
       neighbour.query('INSERT INTO low VALUES (1)').then(
         () => null,
@@ -165,15 +165,15 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
       );
     assert.equal(await eventually(writes), 1290);
     await rowsOf('SELECT * FROM low', neighbour);
-    house.isDiskLow = false;
+    fixture.isDiskLow = false;
     await eventually(async () => (await writes()) === null);
     neighbour.destroy();
   });
 
   test('a query that only reads writes by no way round', async () => {
     const database = newDatabase();
-    await house.engine.provision(database, SECRET);
-    const session = await connectMysql(house.engine, database, SECRET);
+    await fixture.engine.provision(database, SECRET);
+    const session = await connectMysql(fixture.engine, database, SECRET);
     await session.query('CREATE TABLE t (a int)');
     await session.query('CREATE PROCEDURE p() BEGIN COMMIT; INSERT INTO t VALUES (1); END');
     await session.query('CREATE FUNCTION f() RETURNS int BEGIN INSERT INTO t VALUES (2); RETURN 1; END');
@@ -190,7 +190,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
       'SELECT 1; INSERT INTO t VALUES (6)',
     ];
     for (const statement of statements)
-      await assert.rejects(house.engine.query(database, { statement, ...more }), QueryFailed, statement);
+      await assert.rejects(fixture.engine.query(database, { statement, ...more }), QueryFailed, statement);
     assert.deepEqual(await rowsOf('SELECT * FROM t', session), []);
     session.destroy();
   });
@@ -213,7 +213,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
       "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE kept;\n",
     ];
     for (const dump of dumps) {
-      const load = house.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
+      const load = fixture.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
       await assert.rejects(load, LoadFailed, dump);
     }
     assert.equal((await rowsOf('SELECT COUNT(*) AS n FROM kept'))[0]?.n, 1);
@@ -221,8 +221,8 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
 
   test('a fork under writers has views, triggers, routines and keys, and they work', async () => {
     const [from, to] = [newDatabase(), newDatabase()];
-    for (const database of [from, to]) await house.engine.provision(database, SECRET);
-    const session = await connectMysql(house.engine, from, SECRET);
+    for (const database of [from, to]) await fixture.engine.provision(database, SECRET);
+    const session = await connectMysql(fixture.engine, from, SECRET);
     const statements = [
       'CREATE TABLE p (id int PRIMARY KEY, t text)',
       'CREATE TABLE c (id int PRIMARY KEY, p int, FOREIGN KEY (p) REFERENCES p (id))',
@@ -237,10 +237,10 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     const writing = (async () => {
       for (let i = 2; !isOver; i++) await session.query('INSERT INTO p VALUES (?, ?)', [i, 'x']);
     })();
-    await house.engine.fork(from, to, STAYS);
+    await fixture.engine.fork(from, to, STAYS);
     isOver = true;
     await writing;
-    const copy = await connectMysql(house.engine, to, SECRET);
+    const copy = await connectMysql(fixture.engine, to, SECRET);
     const [kept] = await rowsOf('SELECT t FROM v WHERE id = 1', copy);
     assert.equal(kept?.t, 'a;\nCREATE DEFINER=`x`@`y` VIEW');
     await copy.query('CALL pr()');
@@ -248,7 +248,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     assert.equal((await rowsOf('SELECT fu() AS n', copy))[0]?.n, 1);
     assert.match((await rowsOf('SHOW CREATE PROCEDURE pr', copy))[0]?.['Create Procedure'], /INSERT INTO c/);
     await refuses('INSERT INTO c VALUES (2, 1000000)', [1452], copy);
-    const dump = await buffer((await house.engine.dump(to, 'sql', STAYS)).stream);
+    const dump = await buffer((await fixture.engine.dump(to, 'sql', STAYS)).stream);
     assert.doesNotMatch(dump.toString(), /sandbox mode|DEFINER=`[uw]_|`d_/);
     for (const one of [session, copy]) one.destroy();
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { systemClock } from '../../platform/clock.ts';
-import { mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
+import { mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { makeAuthority } from '../managed-server/certificates.ts';
 import { ServerTls } from '../managed-server/server-tls.ts';
@@ -19,12 +19,12 @@ test('MariaDB beyond loopback serves verified connections, and no plain one', {
 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
   const tls = new ServerTls({ host: HOST, certFile: '', keyFile: '', folder, clock: systemClock });
-  const house = mysqlHouse(undefined, { tls });
+  const fixture = mysqlFixture(undefined, { tls });
   t.after(async () => {
-    await house.close();
+    await fixture.close();
     rmSync(folder, { recursive: true });
   });
-  const { engine } = house;
+  const { engine } = fixture;
   const database = newDatabase();
   await engine.provision(database, SECRET);
   const { host, ca, uri, ...rest } = await engine.endpoint(database);

@@ -10,7 +10,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noUsers, testUidBase } from '../../testing/own-ground.ts';
-import { connect, newDatabase, noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
+import { connect, newDatabase, noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { settleUpgrade, upgradeData } from './data-directory.ts';
@@ -21,38 +21,38 @@ const DAYS_8 = 8 * 86_400_000;
 
 /** A server that was ended properly, with a database that has rows, and what is needed to upgrade it. */
 async function given(t: { after(work: () => Promise<void>): void }) {
-  const house = postgresqlHouse();
-  t.after(() => house.close());
+  const fixture = postgresqlFixture();
+  t.after(() => fixture.close());
   const database = newDatabase();
-  await house.engine.provision(database, SECRET);
-  const client = await connect(house.engine, database, SECRET);
+  await fixture.engine.provision(database, SECRET);
+  const client = await connect(fixture.engine, database, SECRET);
   await client.query('CREATE TABLE t AS SELECT generate_series(1, 1000) AS a');
   await client.query("CREATE EXTENSION pg_trgm; CREATE SCHEMA more; COMMENT ON TABLE t IS 'kept'");
-  await house.engine.close();
+  await fixture.engine.close();
   const hasUsers = noUsers === null;
   const processes = new HostProcesses({ clock: systemClock, group: 'cloudlet-postgresql-test', hasUsers });
-  const home = join(house.folder, 'server', 'home');
-  const keeper = join(house.folder, 'server', 'keeper');
+  const home = join(fixture.folder, 'server', 'home');
+  const keeper = join(fixture.folder, 'server', 'keeper');
   const uid = hasUsers ? testUidBase() : null;
   const places = { home, keeper, seen: await processes.pathOf(home) };
   const passwordOf = (role: string) => rolePassword(readServerSecret({ keeper }), role);
   const programs = await findPrograms(null);
   if (!('bin' in programs)) throw new Error(programs.reason);
-  const rows = async (engine = house.reopen()) => {
+  const rows = async (engine = fixture.reopen()) => {
     await engine.prepare();
     const session = await connect(engine, database, SECRET);
     const { rows: found } = await session.query('SELECT count(*)::int AS n FROM t');
     await session.end();
     return found[0]?.n;
   };
-  return { house, database, programs, rows, places, making: { processes, uid, places, passwordOf } };
+  return { fixture, database, programs, rows, places, making: { processes, uid, places, passwordOf } };
 }
 
 describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
   test('keeps everything: rows, rights, passwords, limits; the old data stay a week', async (t) => {
-    const { house, database, programs, rows, places, making } = await given(t);
+    const { fixture, database, programs, rows, places, making } = await given(t);
     await upgradeData(making, { from: programs, to: programs });
-    const engine = house.reopen();
+    const engine = fixture.reopen();
     assert.equal(await rows(engine), 1000);
     assert.deepEqual(await engine.list(), [database.database]);
     await assert.rejects(connect(engine, database, 'wrong'), { code: '28P01' });
@@ -88,9 +88,9 @@ describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
   });
 
   test('where the data are gone no new ones are made', async (t) => {
-    const { house, places } = await given(t);
+    const { fixture, places } = await given(t);
     fs.renameSync(join(places.home, 'data'), join(places.home, 'elsewhere'));
-    const engine = house.reopen();
+    const engine = fixture.reopen();
     await assert.rejects(engine.prepare(), (error) => isAppError(error, 'engine_unavailable'));
     assert.match(`${(await engine.readiness()).reason}`, /data of PostgreSQL are gone/);
     assert.ok(!fs.existsSync(join(places.home, 'data')));

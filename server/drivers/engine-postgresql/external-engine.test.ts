@@ -1,18 +1,18 @@
 /** A server of PostgreSQL that is the operator's, as an engine, through the users' driver. */
 import { test } from 'node:test';
-import { type EngineHouse, testEngine } from '../../testing/engine.conformance.ts';
+import { type EngineFixture, testEngine } from '../../testing/engine.conformance.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
-import { noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
-import { postgresqlEngineHouse } from '../../testing/postgresql-notes.ts';
+import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import { postgresqlEngineFixture } from '../../testing/postgresql-notes.ts';
 import { serverAddress } from '../managed-server/server-url.ts';
 
 /** With the rights that Cloudlet asks for, and no more. */
-async function open(): Promise<EngineHouse> {
+async function open(): Promise<EngineFixture> {
   const server = await operatorPostgresql();
   await server.run("CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD 'p:/@ word'");
   const address = serverAddress('CLOUDLET_POSTGRESQL_URL', server.url('maker', 'p:/@ word'), 5432);
-  const { engine, close } = postgresqlHouse(0, { external: address });
-  return postgresqlEngineHouse({
+  const { engine, close } = postgresqlFixture(0, { external: address });
+  return postgresqlEngineFixture({
     engine,
     crash: () => server.crash(),
     close: async () => {

@@ -8,30 +8,30 @@ import {
   connect,
   newDatabase,
   noPostgresql,
-  type PostgresqlHouse,
-  postgresqlHouse,
-} from '../../testing/postgresql-house.ts';
+  type PostgresqlFixture,
+  postgresqlFixture,
+} from '../../testing/postgresql-fixture.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 
 describe("the log of a tenant's database in PostgreSQL", { skip: noPostgresql }, () => {
-  let house: PostgresqlHouse;
+  let fixture: PostgresqlFixture;
   let own: EngineDatabase;
   let other: EngineDatabase;
   let client: Client;
   before(async () => {
-    house = postgresqlHouse();
-    await house.engine.prepare();
+    fixture = postgresqlFixture();
+    await fixture.engine.prepare();
     [own, other] = [newDatabase(), newDatabase()];
-    for (const database of [own, other]) await house.engine.provision(database, SECRET);
-    client = await connect(house.engine, own, SECRET);
+    for (const database of [own, other]) await fixture.engine.provision(database, SECRET);
+    client = await connect(fixture.engine, own, SECRET);
   });
   after(async () => {
     await client?.end();
-    await house.close();
+    await fixture.close();
   });
 
-  const logOf = (database: EngineDatabase) => house.engine.log(database, 100_000);
+  const logOf = (database: EngineDatabase) => fixture.engine.log(database, 100_000);
   const fails = (statement: string) => assert.rejects(client.query(statement), statement);
   const untilTold = (database: EngineDatabase, pattern: RegExp) =>
     eventually(async () => pattern.test(await logOf(database)));
@@ -41,8 +41,8 @@ describe("the log of a tenant's database in PostgreSQL", { skip: noPostgresql },
     await fails("DO $$ BEGIN RAISE EXCEPTION 'one' USING DETAIL = 'two', HINT = 'three'; END $$");
     await client.query('SELECT pg_sleep(2.5) AS slowly');
     const short = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
-    await house.engine.provision(short, SECRET);
-    const session = await connect(house.engine, short, SECRET);
+    await fixture.engine.provision(short, SECRET);
+    const session = await connect(fixture.engine, short, SECRET);
     await assert.rejects(session.query('SET statement_timeout = 0; SELECT pg_sleep(10000)'));
     await untilTold(own, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ERROR 22012: division by zero$/m);
     await untilTold(own, /ERROR P0001: one\n\tDETAIL: two\n\tHINT: three\n/);
@@ -55,11 +55,11 @@ describe("the log of a tenant's database in PostgreSQL", { skip: noPostgresql },
     await fails(`DO $$ BEGIN RAISE EXCEPTION E'mine\\n${line}'; END $$`);
     // Names that somebody says who is not logged in.
     const as = (database: string, username: string) =>
-      assert.rejects(connect(house.engine, { ...own, database, username }, SECRET));
+      assert.rejects(connect(fixture.engine, { ...own, database, username }, SECRET));
     await as(`x%0A${encodeURIComponent(line)}`, own.username);
     await as(`%0A2026-01-01 00:00:00.000 UTC [1] ${other.database}`, own.username);
     await as(other.database, own.username);
-    await assert.rejects(connect(house.engine, other, 'wrong'));
+    await assert.rejects(connect(fixture.engine, other, 'wrong'));
     await untilTold(own, /ERROR P0001: mine\n\t2026-01-01/);
     await untilTold(other, /FATAL 28P01: password authentication failed for user "u_/);
     const log = await logOf(other);
@@ -69,7 +69,7 @@ describe("the log of a tenant's database in PostgreSQL", { skip: noPostgresql },
 
   test('it has a size, and goes with its database', async () => {
     const { length } = Buffer.from(await logOf(own));
-    const end = await house.engine.log(own, 200);
+    const end = await fixture.engine.log(own, 200);
     assert.ok(Buffer.byteLength(end) <= 200 && length > 200);
     assert.ok((await logOf(own)).endsWith(end));
     assert.match(end, /^(?:\d{4}-|\t)/);
@@ -85,11 +85,11 @@ describe("the log of a tenant's database in PostgreSQL", { skip: noPostgresql },
     await fails(`SELECT 'the last one'::int`);
     await untilTold(own, /the last one|… and \d+ more/);
     const gone = newDatabase();
-    await house.engine.provision(gone, SECRET);
-    const session = await connect(house.engine, gone, SECRET);
+    await fixture.engine.provision(gone, SECRET);
+    const session = await connect(fixture.engine, gone, SECRET);
     await assert.rejects(session.query('SELECT 1 / 0'));
     await untilTold(gone, /division/);
-    await house.engine.drop(gone.database);
+    await fixture.engine.drop(gone.database);
     assert.equal(await logOf(gone), '');
   });
 });

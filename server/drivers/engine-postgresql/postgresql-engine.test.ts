@@ -1,16 +1,16 @@
 /** PostgreSQL as an engine, through the users' driver. */
 import { test } from 'node:test';
-import { type EngineHouse, testEngine } from '../../testing/engine.conformance.ts';
+import { type EngineFixture, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
-import { postgresqlEngineHouse } from '../../testing/postgresql-notes.ts';
+import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import { postgresqlEngineFixture } from '../../testing/postgresql-notes.ts';
 
-async function open(): Promise<EngineHouse> {
-  const { engine, close } = postgresqlHouse();
+async function open(): Promise<EngineFixture> {
+  const { engine, close } = postgresqlFixture();
   const crash = async () => {
     process.kill(await eventually(() => engine.pid), 'SIGKILL');
   };
-  return postgresqlEngineHouse({ engine, crash, close });
+  return postgresqlEngineFixture({ engine, crash, close });
 }
 
 if (noPostgresql === false) testEngine('postgresql', open);

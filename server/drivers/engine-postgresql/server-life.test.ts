@@ -9,34 +9,34 @@ import {
   connect,
   newDatabase,
   noPostgresql,
-  type PostgresqlHouse,
-  postgresqlHouse,
-} from '../../testing/postgresql-house.ts';
+  type PostgresqlFixture,
+  postgresqlFixture,
+} from '../../testing/postgresql-fixture.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const ADDRESS_MARK = 'cloudlet';
 
 /** With a database that has a row. */
 async function used(t: { after(work: () => Promise<void>): void }) {
-  const house = postgresqlHouse();
-  t.after(() => house.close());
+  const fixture = postgresqlFixture();
+  t.after(() => fixture.close());
   const database = newDatabase();
-  await house.engine.prepare();
-  await house.engine.provision(database, SECRET);
-  const client = await connect(house.engine, database, SECRET);
+  await fixture.engine.prepare();
+  await fixture.engine.provision(database, SECRET);
+  const client = await connect(fixture.engine, database, SECRET);
   await client.query('CREATE TABLE t AS SELECT 1 AS a');
-  return { house, database, client };
+  return { fixture, database, client };
 }
 
-function pathOf({ folder }: PostgresqlHouse, ...names: string[]): string {
+function pathOf({ folder }: PostgresqlFixture, ...names: string[]): string {
   return join(folder, 'server', ...names);
 }
 
 describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
   test('a new start of Cloudlet adopts it; what is asked of both at once goes well', async (t) => {
-    const { house, database, client } = await used(t);
-    const { pid } = house.engine;
-    const next = house.reopen();
+    const { fixture, database, client } = await used(t);
+    const { pid } = fixture.engine;
+    const next = fixture.reopen();
     next.wake();
     await Promise.all([next.prepare(), next.prepare()]);
     assert.equal(next.pid, pid);
@@ -46,8 +46,8 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
   });
 
   test('sessions come back when one of its processes, or all of it, is killed', async (t) => {
-    const { house, database } = await used(t);
-    const before = house.engine.pid;
+    const { fixture, database } = await used(t);
+    const before = fixture.engine.pid;
     // The kernel ends children with the first process; a backend is found by its parent.
     const backends = () =>
       fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(name) === before);
@@ -55,58 +55,58 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     process.kill(Number(victim), 'SIGKILL');
     /** As a program reads that connects again. */
     const read = async () => {
-      const session = await connect(house.engine, database, SECRET);
+      const session = await connect(fixture.engine, database, SECRET);
       return (await session.query('SELECT a FROM t')).rows;
     };
     const rowsAgain = () => eventually(() => read().catch(() => null));
     assert.deepEqual(await rowsAgain(), [{ a: 1 }]);
-    assert.equal(house.engine.pid, before);
+    assert.equal(fixture.engine.pid, before);
     process.kill(before as number, 'SIGKILL');
-    await eventually(() => house.engine.pid !== before);
+    await eventually(() => fixture.engine.pid !== before);
     assert.deepEqual(await rowsAgain(), [{ a: 1 }]);
-    assert.deepEqual([...house.alarms.keys()], []);
+    assert.deepEqual([...fixture.alarms.keys()], []);
   });
 
   test('data of a major version whose programs are not here are left alone, and it is said', async (t) => {
-    const { house } = await used(t);
-    await house.engine.close();
-    const version = pathOf(house, 'home', 'data', 'PG_VERSION');
+    const { fixture } = await used(t);
+    await fixture.engine.close();
+    const version = pathOf(fixture, 'home', 'data', 'PG_VERSION');
     const right = fs.readFileSync(version, 'utf8');
     fs.writeFileSync(version, '12\n');
-    const before = fs.readdirSync(pathOf(house, 'home')).sort();
-    const next = house.reopen();
+    const before = fs.readdirSync(pathOf(fixture, 'home')).sort();
+    const next = fixture.reopen();
     const { available, reason, fix } = await next.readiness();
     assert.deepEqual(
       [available, /PostgreSQL 12/.test(`${reason}`), /12/.test(`${fix}`)],
       [false, true, true],
     );
     await assert.rejects(next.prepare(), (error) => isAppError(error, 'engine_unavailable'));
-    assert.deepEqual(fs.readdirSync(pathOf(house, 'home')).sort(), before);
+    assert.deepEqual(fs.readdirSync(pathOf(fixture, 'home')).sort(), before);
     fs.writeFileSync(version, right);
     await next.prepare();
     assert.equal((await next.list()).length, 1);
   });
 
   test('data that were only half made are made anew', async (t) => {
-    const house = postgresqlHouse();
-    t.after(() => house.close());
-    const half = pathOf(house, 'home', 'data.new');
+    const fixture = postgresqlFixture();
+    t.after(() => fixture.close());
+    const half = pathOf(fixture, 'home', 'data.new');
     fs.mkdirSync(half, { recursive: true });
     fs.writeFileSync(join(half, 'PG_VERSION'), '15\n');
-    await house.engine.prepare();
+    await fixture.engine.prepare();
     assert.ok(!fs.existsSync(half));
-    assert.deepEqual(await house.engine.list(), []);
+    assert.deepEqual(await fixture.engine.list(), []);
   });
 
   test('while the disk is nearly full nothing is written, reads go on, and it recovers', async (t) => {
-    const { house, database, client } = await used(t);
-    house.disk.isLow = true;
+    const { fixture, database, client } = await used(t);
+    fixture.disk.isLow = true;
     await eventually(async () => {
       const { rows } = await client.query('SHOW default_transaction_read_only');
       return rows[0]?.default_transaction_read_only === 'on';
     });
     await assert.rejects(client.query('INSERT INTO t VALUES (2)'), { code: '25006' });
-    const stubborn = await connect(house.engine, database, SECRET);
+    const stubborn = await connect(fixture.engine, database, SECRET);
     await stubborn.query('BEGIN READ WRITE; INSERT INTO t VALUES (3)');
     await eventually(() =>
       stubborn.query('SELECT 1').then(
@@ -116,8 +116,8 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     );
     assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
     const full = (error: unknown) => isAppError(error, 'out_of_space');
-    await assert.rejects(house.engine.provision(newDatabase(), SECRET), full);
-    house.disk.isLow = false;
+    await assert.rejects(fixture.engine.provision(newDatabase(), SECRET), full);
+    fixture.disk.isLow = false;
     await eventually(() =>
       client.query('INSERT INTO t VALUES (4)').then(
         () => true,
@@ -127,12 +127,12 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
   });
 
   test('no password is in its log or its files', async (t) => {
-    const { house, database } = await used(t);
-    await house.engine.rotate(database, 'another-password-of-it');
-    await assert.rejects(connect(house.engine, database, 'a-wrong-password-of-it'));
-    await house.engine.close();
+    const { fixture, database } = await used(t);
+    await fixture.engine.rotate(database, 'another-password-of-it');
+    await assert.rejects(connect(fixture.engine, database, 'a-wrong-password-of-it'));
+    await fixture.engine.close();
     const files = fs
-      .readdirSync(house.folder, { recursive: true, withFileTypes: true })
+      .readdirSync(fixture.folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name));
     const found = files.filter((path) => {

@@ -9,32 +9,32 @@ import {
   connect,
   newDatabase,
   noPostgresql,
-  type PostgresqlHouse,
-  postgresqlHouse,
-} from '../../testing/postgresql-house.ts';
+  type PostgresqlFixture,
+  postgresqlFixture,
+} from '../../testing/postgresql-fixture.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const STAYS = new AbortController().signal;
 
 describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
-  let house: PostgresqlHouse;
+  let fixture: PostgresqlFixture;
   let own: EngineDatabase;
   let other: EngineDatabase;
   let client: Client;
   before(async () => {
-    house = postgresqlHouse();
-    await house.engine.prepare();
+    fixture = postgresqlFixture();
+    await fixture.engine.prepare();
     [own, other] = [newDatabase(), newDatabase()];
-    for (const database of [own, other]) await house.engine.provision(database, SECRET);
-    client = await connect(house.engine, own, SECRET);
+    for (const database of [own, other]) await fixture.engine.provision(database, SECRET);
+    client = await connect(fixture.engine, own, SECRET);
   });
   after(async () => {
     await client?.end();
-    await house.close();
+    await fixture.close();
   });
 
   const connectTo = (database: string, username: string, password = SECRET) =>
-    connect(house.engine, { ...own, database, username }, password);
+    connect(fixture.engine, { ...own, database, username }, password);
   const refuses = (statement: string, code: string, on = client) =>
     assert.rejects(on.query(statement), { code }, statement);
 
@@ -66,7 +66,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
   });
 
   test('creates the extensions that are on offer, and no others', async () => {
-    const { extensions = [] } = await house.engine.readiness();
+    const { extensions = [] } = await fixture.engine.readiness();
     for (const name of ['citext', 'hstore', 'pg_trgm', 'pgcrypto'])
       assert.ok(extensions.includes(name), name);
     const { rows } = await client.query(
@@ -85,8 +85,8 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
 
   test('has so many connections, and raises no limit (D3)', async () => {
     const more: Client[] = [];
-    for (let i = 1; i < own.limits.connections; i++) more.push(await connect(house.engine, own, SECRET));
-    await assert.rejects(connect(house.engine, own, SECRET), { code: '53300' });
+    for (let i = 1; i < own.limits.connections; i++) more.push(await connect(fixture.engine, own, SECRET));
+    await assert.rejects(connect(fixture.engine, own, SECRET), { code: '53300' });
     for (const one of more) await one.end();
     await client.query('SET ROLE NONE');
     await refuses(`ALTER ROLE ${own.username} CONNECTION LIMIT 100`, '42501');
@@ -132,7 +132,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
   });
 
   test('sees of others no more than opaque names (D4)', async () => {
-    const neighbour = await connect(house.engine, other, SECRET);
+    const neighbour = await connect(fixture.engine, other, SECRET);
     await neighbour.query("SELECT 'secret of a neighbour'");
     const { rows } = await client.query(
       'SELECT query FROM pg_stat_activity WHERE datname <> current_database()',
@@ -146,37 +146,37 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
 
   test('who changes his own password loses it, with his sessions, when it is rotated', async () => {
     const database = newDatabase();
-    await house.engine.provision(database, SECRET);
-    const session = await connect(house.engine, database, SECRET);
+    await fixture.engine.provision(database, SECRET);
+    const session = await connect(fixture.engine, database, SECRET);
     await session.query(`SET ROLE NONE; ALTER ROLE ${database.username} PASSWORD 'own'`);
-    await house.engine.rotate(database, 'next');
+    await fixture.engine.rotate(database, 'next');
     await assert.rejects(session.query('SELECT 1'));
-    await assert.rejects(connect(house.engine, database, 'own'), { code: '28P01' });
-    await (await connect(house.engine, database, 'next')).end();
+    await assert.rejects(connect(fixture.engine, database, 'own'), { code: '28P01' });
+    await (await connect(fixture.engine, database, 'next')).end();
     const query = { params: [], readOnly: false, maxRows: 1, maxBytes: 1000, timeoutMs: 5000, signal: STAYS };
     const local = database.database.replace('d_', 'q_');
     const change = `DO $$ BEGIN SET ROLE NONE; ALTER ROLE ${local} PASSWORD 'own'; END $$`;
-    await house.engine.query(database, { statement: change, ...query });
-    await assert.rejects(connect(house.engine, { ...database, username: local }, 'own'), { code: /^28/ });
-    assert.deepEqual((await house.engine.query(database, { statement: 'SELECT 1', ...query })).rows, [[1]]);
-    await house.engine.query(database, { statement: change, ...query });
-    await house.engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), STAYS);
+    await fixture.engine.query(database, { statement: change, ...query });
+    await assert.rejects(connect(fixture.engine, { ...database, username: local }, 'own'), { code: /^28/ });
+    assert.deepEqual((await fixture.engine.query(database, { statement: 'SELECT 1', ...query })).rows, [[1]]);
+    await fixture.engine.query(database, { statement: change, ...query });
+    await fixture.engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), STAYS);
   });
 
   test('a runaway that lifted its own limits dies at them, while a neighbour goes on (D3)', async () => {
     const database = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
-    await house.engine.provision(database, SECRET);
+    await fixture.engine.provision(database, SECRET);
     const runaways = [
       'SELECT pg_sleep(10000)',
       'SELECT count(*) FROM generate_series(1, 1e12::bigint)',
       'DO $$ BEGIN LOOP END LOOP; END $$',
     ];
     const ended = runaways.map(async (statement) => {
-      const session = await connect(house.engine, database, SECRET);
+      const session = await connect(fixture.engine, database, SECRET);
       await session.query('SET statement_timeout = 0');
       await assert.rejects(session.query(statement), { code: '57P01' });
     });
-    const neighbour = await connect(house.engine, other, SECRET);
+    const neighbour = await connect(fixture.engine, other, SECRET);
     let answers = 0;
     let isOver = false;
     const going = (async () => {
@@ -204,7 +204,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     const wide = "SELECT repeat('x', 8000) AS x UNION ALL SELECT t.x FROM t, generate_series(1, 2)";
     await refuses(`WITH RECURSIVE t AS (${wide}) SELECT count(*) FROM t`, '53400');
     const narrow = 'SELECT 1 AS n UNION ALL SELECT n FROM t';
-    const session = await connect(house.engine, own, SECRET);
+    const session = await connect(fixture.engine, own, SECRET);
     await session.query("SET statement_timeout = '1s'");
     await refuses(`WITH RECURSIVE t AS (${narrow}) SELECT count(*) FROM t`, '57014', session);
     await session.end();
@@ -227,7 +227,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
 
   test('read only, it is shut out where it goes on to grow, and let in when it has shrunk', async () => {
     const database = newDatabase({ sizeLimitBytes: 2 ** 20 });
-    const { engine } = house;
+    const { engine } = fixture;
     await engine.provision(database, SECRET);
     const session = await connect(engine, database, SECRET);
     const grow = 'INSERT INTO big SELECT repeat(md5(g::text), 30) FROM generate_series(1, 1000) g';
@@ -268,7 +268,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
       'CREATE EXTENSION dblink;',
     ];
     for (const dump of dumps) {
-      const load = house.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
+      const load = fixture.engine.load(own, Readable.from([Buffer.from(dump)]), STAYS);
       await assert.rejects(load, LoadFailed, dump);
     }
     assert.equal((await client.query('SELECT count(*) FROM kept')).rows[0]?.count, '1');
@@ -278,8 +278,8 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
 
   test('a dump tells of everything: policies of rows, large objects, views, functions, and is loaded whole', async () => {
     const [from, to] = [newDatabase(), newDatabase()];
-    for (const database of [from, to]) await house.engine.provision(database, SECRET);
-    const session = await connect(house.engine, from, SECRET);
+    for (const database of [from, to]) await fixture.engine.provision(database, SECRET);
+    const session = await connect(fixture.engine, from, SECRET);
     await session.query(`
       CREATE TABLE t (a int PRIMARY KEY, b text);
       INSERT INTO t SELECT g, E'line\\n\\\\unrestrict ' || g FROM generate_series(1, 1000) g;
@@ -290,8 +290,8 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
       CREATE TRIGGER upper_b BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION f();
       CREATE EXTENSION citext;
       SELECT lo_from_bytea(0, 'a large object')`);
-    await house.engine.fork(from, to, STAYS);
-    const copy = await connect(house.engine, to, SECRET);
+    await fixture.engine.fork(from, to, STAYS);
+    const copy = await connect(fixture.engine, to, SECRET);
     await copy.query('ALTER TABLE t NO FORCE ROW LEVEL SECURITY');
     assert.equal((await copy.query('SELECT count(*) FROM t')).rows[0]?.count, '1000');
     await copy.query("UPDATE t SET b = 'b' WHERE a = 1");

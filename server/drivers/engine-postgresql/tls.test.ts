@@ -8,7 +8,7 @@ import { Client, type ClientConfig } from 'pg';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
-import { newDatabase, noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
+import { newDatabase, noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { makeAuthority, makeServerCertificate } from '../managed-server/certificates.ts';
 import { ServerTls } from '../managed-server/server-tls.ts';
 import type { PostgresqlEngine } from './postgresql-engine.ts';
@@ -21,12 +21,12 @@ function openTo(t: { after(work: () => Promise<void>): void }, files = { certFil
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
   const clock = systemClock;
   const tls = new ServerTls({ host: HOST, ...files, folder: join(folder, 'tls'), clock });
-  const house = postgresqlHouse(undefined, { tls });
+  const fixture = postgresqlFixture(undefined, { tls });
   t.after(async () => {
-    await house.close();
+    await fixture.close();
     rmSync(folder, { recursive: true });
   });
-  return { ...house, folder };
+  return { ...fixture, folder };
 }
 
 async function ask(engine: PostgresqlEngine, database: EngineDatabase, ssl: ClientConfig['ssl']) {

@@ -13,7 +13,7 @@ import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { newDatabase } from '../../testing/new-database.ts';
-import { openSqlite, type SqliteHouse } from '../../testing/sqlite-house.ts';
+import { openSqlite, type SqliteFixture } from '../../testing/sqlite-fixture.ts';
 import { isThere } from '../host-process/process-identity.ts';
 import { AT } from '../host-process/view-script.ts';
 
@@ -23,7 +23,7 @@ const HUGE = `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIM
   SELECT count(DISTINCT randomblob(1000000)) FROM c`;
 const WHOLE = { maxRows: 10, maxBytes: 1000, timeoutMs: 20_000, signal: NOBODY_LEAVES } as const;
 
-function house(options: Parameters<typeof openSqlite>[0] = {}): SqliteHouse {
+function fixture(options: Parameters<typeof openSqlite>[0] = {}): SqliteFixture {
   const opened = openSqlite(options);
   after(() => opened.close());
   return opened;
@@ -31,7 +31,7 @@ function house(options: Parameters<typeof openSqlite>[0] = {}): SqliteHouse {
 
 describe('how many there are', () => {
   test('more databases than processes are used at the same time', async () => {
-    const { engine, make, run } = house({ maxChildren: 2 });
+    const { engine, make, run } = fixture({ maxChildren: 2 });
     const databases = await Promise.all(Array.from({ length: 5 }, () => make()));
     for (let round = 0; round < 2; round++) {
       const answers = await Promise.all(databases.map((database) => run(database, 'SELECT 1')));
@@ -41,7 +41,7 @@ describe('how many there are', () => {
   });
 
   test('a call is not lost when its process is ended for another database', async () => {
-    const { make, run } = house({ maxChildren: 2 });
+    const { make, run } = fixture({ maxChildren: 2 });
     const databases = await Promise.all(Array.from({ length: 6 }, () => make()));
     const use = async (database: EngineDatabase) => {
       for (let time = 0; time < 15; time++) assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);
@@ -50,7 +50,7 @@ describe('how many there are', () => {
   });
 
   test('one that is not used ends, with all written back, and is there again when it is', async () => {
-    const { engine, folder, make, run } = house({ idleMs: 300 });
+    const { engine, folder, make, run } = fixture({ idleMs: 300 });
     const database = await make();
     await run(database, 'CREATE TABLE a (b)');
     await run(database, 'INSERT INTO a VALUES (1)');
@@ -60,7 +60,7 @@ describe('how many there are', () => {
   });
 
   test('what is deleted is given back to the disk while nobody is there', async () => {
-    const { engine, make, run } = house();
+    const { engine, make, run } = fixture();
     const database = await make();
     await run(database, 'CREATE TABLE a AS SELECT zeroblob(10000000) AS b');
     await eventually(async () => (await engine.measure(database)).sizeBytes > 10_000_000);
@@ -69,7 +69,7 @@ describe('how many there are', () => {
   });
 
   test('what was counted stays when one ends', async () => {
-    const { engine, make, run } = house();
+    const { engine, make, run } = fixture();
     const database = await make();
     await run(database, 'CREATE TABLE a (b)');
     await run(database, 'INSERT INTO a VALUES (1), (2)');
@@ -88,7 +88,7 @@ describe('how many there are', () => {
 
 describe('whom one holds up', () => {
   test('a statement that does not end is killed at its limit', { timeout: 60_000 }, async () => {
-    const { engine, make, run } = house();
+    const { engine, make, run } = fixture();
     const [slow, neighbour] = [await make({ limits: { connections: 5, statementMs: 1000 } }), await make()];
     await run(slow, 'CREATE TABLE a (b)');
     await run(slow, 'INSERT INTO a VALUES (1)');
@@ -103,7 +103,7 @@ describe('whom one holds up', () => {
   });
 
   test('one that wants all the memory fails alone', async () => {
-    const { make, run } = house();
+    const { make, run } = fixture();
     const [hungry, neighbour] = [await make(), await make()];
     await assert.rejects(run(hungry, HUGE), { name: 'QueryFailed', engineCode: 'SQLITE_NOMEM' });
     assert.deepEqual(await run(neighbour, 'SELECT 1'), [[1]]);
@@ -111,10 +111,10 @@ describe('whom one holds up', () => {
   });
 
   test('a second process waits until the first has let go of the file', async () => {
-    const first = house();
+    const first = fixture();
     const database = await first.make();
     await first.run(database, 'CREATE TABLE a (b)');
-    const second = house({ folder: first.folder });
+    const second = fixture({ folder: first.folder });
     const waiting = second.run(database, 'INSERT INTO a VALUES (1) RETURNING b');
     await first.run(database, 'INSERT INTO a VALUES (0)');
     await first.engine.close();
@@ -123,10 +123,10 @@ describe('whom one holds up', () => {
   });
 
   test('all end with Cloudlet, also in the middle of a statement', async () => {
-    const { folder } = house();
+    const { folder } = fixture();
     const module = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
     const script = `
-      import { openSqlite } from ${module('../../testing/sqlite-house.ts')};
+      import { openSqlite } from ${module('../../testing/sqlite-fixture.ts')};
       const { engine, make, run } = openSqlite({ folder: ${JSON.stringify(folder)} });
       const database = await make();
       await run(database, 'SELECT 1');
@@ -145,7 +145,7 @@ describe('whom one holds up', () => {
 
 describe('what one sees', () => {
   test('is its folder and no other', async (context) => {
-    const { engine, folder, make, run } = house();
+    const { engine, folder, make, run } = fixture();
     const reason = (await engine.readiness()).reason;
     if (reason !== null) return context.skip(reason);
     const [mine, other] = [await make(), await make()];
@@ -158,7 +158,7 @@ describe('what one sees', () => {
   });
 
   test('is not what a planted link names', async (context) => {
-    const { engine, folder, make, run } = house();
+    const { engine, folder, make, run } = fixture();
     const reason = (await engine.readiness()).reason;
     if (reason !== null) return context.skip(reason);
     const [mine, other] = [await make(), await make()];
@@ -186,7 +186,7 @@ describe('what one sees', () => {
 
 describe('a file that a stranger made', () => {
   test('is used or refused, whatever is in it, and the one that is there stays until it is good', async () => {
-    const { engine, make, run } = house();
+    const { engine, make, run } = fixture();
     const [source, target] = [await make(), await make()];
     await run(source, 'CREATE TABLE a (b PRIMARY KEY, c)');
     await run(
@@ -214,7 +214,7 @@ describe('a file that a stranger made', () => {
   });
 
   test('larger than the database may be is not taken in', async () => {
-    const { engine, make, run } = house();
+    const { engine, make, run } = fixture();
     const [source, target] = [await make(), await make({ sizeLimitBytes: 100_000 })];
     await run(source, 'CREATE TABLE a AS SELECT zeroblob(200000) AS b');
     await run(target, 'CREATE TABLE here (x)');
@@ -266,7 +266,7 @@ test('a full disk is told as that, tears nothing, and does no harm when there is
 });
 
 test('a value too long to be sent is refused, and the process goes on', async () => {
-  const { engine, make } = house();
+  const { engine, make } = fixture();
   const database = await make();
   const sql = 'SELECT hex(randomblob(16000000))';
   const body = Buffer.from(JSON.stringify({ requests: [{ type: 'execute', stmt: { sql } }] }));
@@ -275,7 +275,7 @@ test('a value too long to be sent is refused, and the process goes on', async ()
 });
 
 test('a query refuses what it would leave half done, and gives values as JSON has them', async () => {
-  const { engine, make, run } = house();
+  const { engine, make, run } = fixture();
   const database = await make();
   await run(database, 'CREATE TABLE a (b)');
   for (const statement of [

@@ -6,15 +6,15 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { createClient } from '@libsql/client';
 import type { EngineDatabase } from '../../databases/engine.ts';
-import { type EngineHouse, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
+import { type EngineFixture, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { openSqlite } from '../../testing/sqlite-house.ts';
+import { openSqlite } from '../../testing/sqlite-fixture.ts';
 import { exchangeHrana } from './hrana-exchange.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
 
-async function open(): Promise<EngineHouse> {
-  const house = openSqlite();
-  const { engine } = house;
+async function open(): Promise<EngineFixture> {
+  const fixture = openSqlite();
+  const { engine } = fixture;
   const edge = await openEdge(engine);
   return {
     engine,
@@ -24,7 +24,7 @@ async function open(): Promise<EngineHouse> {
     },
     close: async () => {
       await edge.close();
-      await house.close();
+      await fixture.close();
     },
     holdsSize: true,
     statements: {

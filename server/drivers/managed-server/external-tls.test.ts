@@ -8,12 +8,12 @@ import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
 import type { Endpoint, Engine } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { mysqlHouse, noMysql } from '../../testing/mysql-house.ts';
+import { mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { grantsOf, operatorMysql } from '../../testing/operator-mysql.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../testing/operator-server.ts';
-import { noPostgresql, postgresqlHouse } from '../../testing/postgresql-house.ts';
+import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { makeAuthority } from './certificates.ts';
 import { ServerTls } from './server-tls.ts';
 import { type ServerAddress, serverAddress } from './server-url.ts';
@@ -22,7 +22,7 @@ const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const PASSWORD = 'maker-of-databases';
 const NOBODY_LEAVES = new AbortController().signal;
 
-interface House {
+interface Fixture {
   readonly engine: Engine;
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ interface Kind {
   readonly skip: string | false;
   readonly server: (tls: ServerTls) => Promise<OperatorServer>;
   readonly users: readonly string[];
-  readonly house: (external: ServerAddress) => House;
+  readonly fixture: (external: ServerAddress) => Fixture;
   /** By the users' driver, which is given that certificate. */
   readonly ask: (endpoint: Endpoint, ca: string, sql: string) => Promise<void>;
 }
@@ -43,7 +43,7 @@ const KINDS: readonly Kind[] = [
     skip: noPostgresql,
     server: (tls) => operatorPostgresql({ tls }),
     users: [`CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD '${PASSWORD}'`],
-    house: (external) => postgresqlHouse(0, { external }),
+    fixture: (external) => postgresqlFixture(0, { external }),
     ask: async ({ uri }, ca, sql) => {
       const connectionString = uri(SECRET).replace(/\?.*/, '');
       const client = new Client({ connectionString, ssl: { ca } });
@@ -57,7 +57,7 @@ const KINDS: readonly Kind[] = [
     skip: noMysql,
     server: (tls) => operatorMysql({ tls }),
     users: [`CREATE USER maker@'%' IDENTIFIED BY '${PASSWORD}'`, ...grantsOf("maker@'%'")],
-    house: (external) => mysqlHouse(0, { external }),
+    fixture: (external) => mysqlFixture(0, { external }),
     ask: async ({ uri }, ca, sql) => {
       const connection = await createConnection({ uri: uri(SECRET), ssl: { ca, verifyIdentity: true } });
       await connection.query(sql);
@@ -66,7 +66,7 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-for (const { name, skip, server: start, users, house, ask } of KINDS)
+for (const { name, skip, server: start, users, fixture, ask } of KINDS)
   describe(`${name} of the operator's, with TLS`, { skip }, () => {
     let folder: string;
     let tls: ServerTls;
@@ -85,7 +85,7 @@ for (const { name, skip, server: start, users, house, ask } of KINDS)
 
     function open(t: { after(work: () => Promise<void>): void }, words: string): Engine {
       const url = server.url('maker', PASSWORD).replace('127.0.0.1', 'localhost');
-      const opened = house(serverAddress('CLOUDLET_X_URL', `${url}?${words}`, 0));
+      const opened = fixture(serverAddress('CLOUDLET_X_URL', `${url}?${words}`, 0));
       t.after(() => opened.close());
       return opened.engine;
     }

@@ -35,7 +35,7 @@ const add = (name: string, box: string, bytes: number) => [
   demand(box),
 ];
 
-function makeHouse() {
+function makeFixture() {
   const database = new Database(':memory:');
   database.exec(`CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT UNIQUE, bytes INTEGER, data BLOB) STRICT;
     CREATE TABLE tags (item INTEGER REFERENCES items(id)) STRICT;
@@ -58,7 +58,7 @@ function makeHouse() {
 
 test('what adds up stands once for all commits of its form, one by one when isolated', () => {
   const commits = [add('x', 'a', 10), add('y', 'a', 20), add('z', 'a', 30)];
-  const { pack, run, all } = makeHouse();
+  const { pack, run, all } = makeFixture();
   const together = pack(commits, false);
   assert.equal(together.tokens.filter((token) => token === 'a').length, 2, 'one count, one demand');
   assert.equal(pack(commits, true).tokens.filter((token) => token === 'a').length, 6);
@@ -69,7 +69,7 @@ test('what adds up stands once for all commits of its form, one by one when isol
 });
 
 test('only neighbours of one form are one group', () => {
-  const tokens = (commits: readonly Commit[]) => makeHouse().pack(commits, false).tokens[0];
+  const tokens = (commits: readonly Commit[]) => makeFixture().pack(commits, false).tokens[0];
   assert.equal(tokens([add('x', 'a', 1), add('y', 'a', 1)]), 2);
   assert.equal(tokens([add('x', 'a', 1), add('y', 'b', 1)]), 1, 'another row is counted');
   assert.equal(tokens([add('x', 'a', 1), [item('y', 1)], add('z', 'a', 1)]), 1, 'another list');
@@ -79,7 +79,7 @@ test('only neighbours of one form are one group', () => {
 });
 
 test('a group that is refused stores nothing, and isolated only what the rule allows', () => {
-  const { pack, run, store, all } = makeHouse();
+  const { pack, run, store, all } = makeFixture();
   const commits = [60, 30, 20, 10].map((bytes, i) => add(`n${i}`, 'a', bytes));
   const before = all();
   assert.equal(run(pack(commits, false)), null);
@@ -94,13 +94,13 @@ test('a group that is refused stores nothing, and isolated only what the rule al
 });
 
 test('amounts beyond 2^53 are exact', () => {
-  const { store, all } = makeHouse();
+  const { store, all } = makeFixture();
   store([[count('a', Number.MAX_SAFE_INTEGER)], [count('a', 2)], [count('a', -Number.MAX_SAFE_INTEGER)]]);
   assert.deepEqual(all()[2]?.[0], { name: 'a', items: 3, bytes: 2 });
 });
 
 test('row ids are those of the commit itself, behind a statement for the whole group too', () => {
-  const { pack, run, store, all } = makeHouse();
+  const { pack, run, store, all } = makeFixture();
   const tagOf = (index: number): Statement => ({ sql: tag.sql, params: [{ rowIdOf: index }] });
   store(['x', 'y'].map((name) => [count('a', 1), item(name, 1), item(`${name}2`, 1), tagOf(1)]));
   assert.deepEqual(all()[1], [{ item: 1 }, { item: 3 }]);
@@ -112,7 +112,7 @@ test('random histories end as they do one by one', () => {
   const random = randomFrom(12345);
   let refused = 0;
   for (let history = 0; history < 200; history++) {
-    const [grouped, single] = [makeHouse(), makeHouse()];
+    const [grouped, single] = [makeFixture(), makeFixture()];
     for (let batch = 0; batch < 4; batch++) {
       const commits = Array.from({ length: 1 + random(6) }, () => {
         const box = random(4) === 0 ? 'b' : 'a';

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { noGuestUsers } from '../../testing/own-ground.ts';
-import { buildQemuHouse, noQemu, testSpec } from '../../testing/qemu-house.ts';
+import { buildQemuFixture, noQemu, testSpec } from '../../testing/qemu-fixture.ts';
 import { FILES } from './arguments.ts';
 import { lendFile, virtualBytes } from './disk.ts';
 import { GuestFolders, guestAddress, SLOTS } from './guest-folders.ts';
@@ -19,11 +19,11 @@ before(() => {
 after(() => fs.rmSync(root, { recursive: true, force: true }));
 
 test('a new disk has the size that was bought, takes no room and reads all zero', async () => {
-  const house = buildQemuHouse();
-  const hypervisor = house.open();
+  const fixture = buildQemuFixture();
+  const hypervisor = fixture.open();
   const spec = testSpec('tiny');
   await hypervisor.prepare(spec);
-  const path = join(house.deps.vmsDirectory, spec.vmId, 'guest', FILES.rawDisk);
+  const path = join(fixture.deps.vmsDirectory, spec.vmId, 'guest', FILES.rawDisk);
   const { size, blocks } = fs.statSync(path);
   assert.deepEqual([size, blocks], [30 * 1024 ** 3, 0]);
   const fd = fs.openSync(path, 'r');
@@ -34,29 +34,29 @@ test('a new disk has the size that was bought, takes no room and reads all zero'
   }
   fs.closeSync(fd);
   await hypervisor.discard(spec.vmId);
-  assert.deepEqual(fs.readdirSync(house.deps.vmsDirectory), []);
+  assert.deepEqual(fs.readdirSync(fixture.deps.vmsDirectory), []);
   await hypervisor.close();
-  await house.remove();
+  await fixture.remove();
 });
 
 test('a machine goes as a whole, whatever its guest made in its folder', async () => {
-  const house = buildQemuHouse();
-  const hypervisor = house.open();
+  const fixture = buildQemuFixture();
+  const hypervisor = fixture.open();
   const spec = testSpec('tiny');
   await hypervisor.prepare(spec);
-  const guest = join(house.deps.vmsDirectory, spec.vmId, 'guest');
+  const guest = join(fixture.deps.vmsDirectory, spec.vmId, 'guest');
   const script = `for (1 .. 1500) { mkdir 'folder'; chdir 'folder' or die }`;
   const { uid, gid } = fs.statSync(guest);
   execFileSync('/usr/bin/perl', ['-e', script], { cwd: guest, uid, gid });
   await hypervisor.discard(spec.vmId);
-  assert.deepEqual(fs.readdirSync(house.deps.vmsDirectory), []);
+  assert.deepEqual(fs.readdirSync(fixture.deps.vmsDirectory), []);
   await hypervisor.close();
-  await house.remove();
+  await fixture.remove();
 });
 
 test('a full disk is out_of_space, with nothing left behind', async (t) => {
-  const house = buildQemuHouse();
-  const { vmsDirectory } = house.deps;
+  const fixture = buildQemuFixture();
+  const { vmsDirectory } = fixture.deps;
   fs.mkdirSync(vmsDirectory);
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'none', vmsDirectory], { stdio: 'pipe' });
@@ -64,7 +64,7 @@ test('a full disk is out_of_space, with nothing left behind', async (t) => {
     return t.skip(notInstalled('mount') || 'needs root to mount');
   }
   try {
-    const hypervisor = house.open();
+    const hypervisor = fixture.open();
     const spec = testSpec('tiny');
     await assert.rejects(hypervisor.prepare(spec), (error) => isAppError(error, 'out_of_space'));
     assert.deepEqual(fs.readdirSync(vmsDirectory), []);
@@ -72,28 +72,28 @@ test('a full disk is out_of_space, with nothing left behind', async (t) => {
     await hypervisor.close();
   } finally {
     execFileSync('umount', [vmsDirectory]);
-    await house.remove();
+    await fixture.remove();
   }
 });
 
 test('an image is read only, never written, and refused when the disk is smaller', {
   skip: noQemu,
 }, async () => {
-  const house = buildQemuHouse();
-  const hypervisor = house.open();
-  const image = join(house.deps.imagesDirectory, 'img-test.raw');
+  const fixture = buildQemuFixture();
+  const hypervisor = fixture.open();
+  const image = join(fixture.deps.imagesDirectory, 'img-test.raw');
   const before = fs.readFileSync(image);
-  const spec = house.newSpec();
+  const spec = fixture.newSpec();
   await hypervisor.prepare(spec);
-  const folder = join(house.deps.vmsDirectory, spec.vmId, 'guest');
+  const folder = join(fixture.deps.vmsDirectory, spec.vmId, 'guest');
   assert.equal(virtualBytesOf(folder), 30 * 1024 ** 3);
   assert.ok(fs.readFileSync(image).equals(before));
   fs.truncateSync(image, 31 * 1024 ** 3);
-  const second = house.newSpec();
+  const second = fixture.newSpec();
   await assert.rejects(hypervisor.prepare(second), (error) => isAppError(error, 'invalid_request'));
-  assert.ok(!fs.existsSync(join(house.deps.vmsDirectory, second.vmId)));
+  assert.ok(!fs.existsSync(join(fixture.deps.vmsDirectory, second.vmId)));
   await hypervisor.close();
-  await house.remove();
+  await fixture.remove();
 });
 
 function virtualBytesOf(folder: string): number {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { isAppError } from '../../platform/errors.ts';
-import { buildQemuHouse, noQemu } from '../../testing/qemu-house.ts';
+import { buildQemuFixture, noQemu } from '../../testing/qemu-fixture.ts';
 import { addForwards } from './forwards.ts';
 import type { RunRecord } from './guest-folders.ts';
 
@@ -48,8 +48,8 @@ test('a host that lets QEMU listen nowhere is told so; an address of others is n
 test('a guest starts beside programs that listen everywhere, and is found again', {
   skip: noQemu,
 }, async () => {
-  const house = buildQemuHouse();
-  const made = house.newSpec();
+  const fixture = buildQemuFixture();
+  const made = fixture.newSpec();
   // Those of a program and those that machines before this one would take at first. Well-known ports are left
   // alone here: tests that run at the same time listen there.
   const busy = [3999, 20_000, 20_001];
@@ -59,7 +59,7 @@ test('a guest starts beside programs that listen everywhere, and is found again'
   for (const port of busy) programs.push(await everywhere(port));
   // A guest of another test may listen there at its own address, and then nobody can at all.
   const taken = busy.filter((_, i) => programs[i]?.listening);
-  const hypervisor = house.open();
+  const hypervisor = fixture.open();
   await hypervisor.start(spec);
   const places = ports.map((port) => hypervisor.endpoint(spec, port));
   for (const place of places) {
@@ -69,9 +69,9 @@ test('a guest starts beside programs that listen everywhere, and is found again'
     client.destroy();
   }
   await hypervisor.close();
-  const path = join(house.deps.vmsDirectory, spec.vmId, 'run.json');
+  const path = join(fixture.deps.vmsDirectory, spec.vmId, 'run.json');
   const written = JSON.parse(fs.readFileSync(path, 'utf8')) as RunRecord;
-  const second = house.open();
+  const second = fixture.open();
   assert.deepEqual(
     ports.map((port) => second.endpoint(spec, port)),
     places,
@@ -83,7 +83,7 @@ test('a guest starts beside programs that listen everywhere, and is found again'
   await second.stop(spec.vmId, { graceMs: 0 });
   await second.close();
   for (const program of programs) program.close();
-  await house.remove();
+  await fixture.remove();
 });
 
 /** Listens at all addresses, unless some other program of this host has the port. */

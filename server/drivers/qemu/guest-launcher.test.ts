@@ -7,7 +7,7 @@ import type { GuestEnd, GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers } from '../../testing/own-ground.ts';
-import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
+import { buildQemuFixture, noQemu, type QemuFixture } from '../../testing/qemu-fixture.ts';
 import { isThere } from '../host-process/process-identity.ts';
 import type { RunRecord } from './guest-folders.ts';
 import type { OutboundGuard } from './guest-networks.ts';
@@ -19,29 +19,29 @@ const letOut = (spec: GuestSpec): GuestSpec => ({ ...spec, network: { ...spec.ne
 describe('a guest that is to be let out', {
   skip: noQemu || noGuestUsers,
 }, () => {
-  let house: QemuHouse;
+  let fixture: QemuFixture;
   let hypervisor: QemuHypervisor;
   let answer = Promise.withResolvers<void>();
   const ends: GuestEnd[] = [];
   before(() => {
-    house = buildQemuHouse();
+    fixture = buildQemuFixture();
     const outbound: OutboundGuard = {
       letsOut: true,
       ensure: () => answer.promise,
       close: async () => {},
       refusal: null,
     };
-    hypervisor = house.open({ outbound });
+    hypervisor = fixture.open({ outbound });
     hypervisor.onEnd((end) => ends.push(end));
   });
   after(async () => {
     for (const { vmId } of await hypervisor.list()) await hypervisor.stop(vmId, { graceMs: 0 });
     await hypervisor.close();
-    await house.remove();
+    await fixture.remove();
   });
-  const newSpec = () => letOut(house.newSpec());
+  const newSpec = () => letOut(fixture.newSpec());
   const written = (vmId: string) => {
-    const path = join(house.deps.vmsDirectory, vmId, 'run.json');
+    const path = join(fixture.deps.vmsDirectory, vmId, 'run.json');
     try {
       return JSON.parse(readFileSync(path, 'utf8')) as RunRecord;
     } catch {
@@ -51,7 +51,8 @@ describe('a guest that is to be let out', {
   /** Its process is there, and answers: only what guards this host is not done. */
   const waiting = async (vmId: string) => {
     const { pid } = await eventually(() => written(vmId));
-    await eventually(() => readdirSync(join(house.deps.vmsDirectory, vmId, 'guest')).includes('events.sock'));
+    const folder = join(fixture.deps.vmsDirectory, vmId, 'guest');
+    await eventually(() => readdirSync(folder).includes('events.sock'));
     const until = process.cpuUsage().user + 100_000;
     while (process.cpuUsage().user < until) await new Promise(setImmediate);
     return pid;

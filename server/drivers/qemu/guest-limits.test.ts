@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { noQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-fixture.ts';
 import { limitsOf } from './guest-limits.ts';
 
 test('a guest may take its memory and what QEMU needs, its processors, and so many threads', () => {
@@ -22,21 +22,21 @@ exec "$@"`;
 /** Prints the process of a guest, and the one in its group after another Cloudlet adopted it. */
 const ADOPT = `
   import { readFileSync, rmSync } from 'node:fs';
-  import { buildQemuHouse } from ${HERE('../../testing/qemu-house.ts')};
-  const house = buildQemuHouse();
-  const first = house.open();
-  const spec = house.newSpec();
+  import { buildQemuFixture } from ${HERE('../../testing/qemu-fixture.ts')};
+  const fixture = buildQemuFixture();
+  const first = fixture.open();
+  const spec = fixture.newSpec();
   const { handle } = await first.start(spec);
   await first.close();
   const group = '/sys/fs/cgroup/cloudlet-machines/' + spec.vmId;
   rmSync(group, { recursive: true });
-  const second = house.open();
+  const second = fixture.open();
   await second.adopt(await second.list());
   console.log(JSON.stringify([handle.split('.')[0], ...['cgroup.procs', 'pids.max'].map((name) =>
     readFileSync(group + '/' + name, 'utf8'))]));
   await second.stop(spec.vmId, { graceMs: 0 });
   await second.close();
-  await house.remove();`;
+  await fixture.remove();`;
 
 const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
 const isAble =

@@ -8,13 +8,13 @@ import { after, before, describe, test } from 'node:test';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers } from '../../testing/own-ground.ts';
-import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
+import { buildQemuFixture, noQemu, type QemuFixture } from '../../testing/qemu-fixture.ts';
 import { readStat } from '../host-process/process-identity.ts';
 import { userOf } from '../host-process/user-processes.ts';
 import type { GuestRecord, RunRecord } from './guest-folders.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
-const HOUSE = new URL('../../testing/qemu-house.ts', import.meta.url).href;
+const FIXTURE = new URL('../../testing/qemu-fixture.ts', import.meta.url).href;
 /** Of x86-64, for Perl, which every Debian has: it does what QEMU could, once it obeys its guest. */
 const EXIT_THREAD = 'syscall(60, 0)';
 const SEEM_DEAD =
@@ -28,24 +28,24 @@ const HELPERS = {
 } as const;
 
 describe('a guest that hides', { skip: noQemu }, () => {
-  let house: QemuHouse;
+  let fixture: QemuFixture;
   let hypervisor: QemuHypervisor;
   const ends: GuestEnd[] = [];
   const helpers: ChildProcess[] = [];
   const asRoot = { skip: noGuestUsers };
   before(() => {
-    house = buildQemuHouse();
-    hypervisor = house.open();
+    fixture = buildQemuFixture();
+    hypervisor = fixture.open();
     hypervisor.onEnd((end) => ends.push(end));
   });
   after(async () => {
     for (const helper of helpers) helper.kill('SIGKILL');
     for (const { vmId } of await hypervisor.list()) await hypervisor.stop(vmId, { graceMs: 0 });
     await hypervisor.close();
-    await house.remove();
+    await fixture.remove();
   });
   const read = (vmId: string, name: string) =>
-    JSON.parse(fs.readFileSync(join(house.deps.vmsDirectory, vmId, name), 'utf8'));
+    JSON.parse(fs.readFileSync(join(fixture.deps.vmsDirectory, vmId, name), 'utf8'));
   const pidOf = (vmId: string) => (read(vmId, 'run.json') as RunRecord).pid;
   const isThere = (pid: number) => readStat(pid)?.isDead === false;
 
@@ -80,7 +80,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
   }
 
   test('behind another command line: it runs, is not doubled, is adopted, and stops', asRoot, async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     const { handle } = await hypervisor.start(spec);
     const pid = pidOf(spec.vmId);
     overwriteCommandLine(pid);
@@ -89,7 +89,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
     assert.equal(pidOf(spec.vmId), pid);
     assert.notEqual(await hypervisor.sample(spec.vmId), null);
     await hypervisor.close();
-    hypervisor = house.open();
+    hypervisor = fixture.open();
     hypervisor.onEnd((end) => ends.push(end));
     const facts = await hypervisor.list();
     assert.deepEqual(
@@ -105,7 +105,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
   });
 
   test('behind another command line, and deaf: it is killed', asRoot, async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     const pid = pidOf(spec.vmId);
     overwriteCommandLine(pid);
@@ -116,8 +116,8 @@ describe('a guest that hides', { skip: noQemu }, () => {
 
   for (const [name, how] of Object.entries(HELPERS)) {
     test(`in a process beside its own, ${name}: a stop ends it, running or not`, asRoot, async () => {
-      const spec = house.newSpec();
-      const other = house.newSpec();
+      const spec = fixture.newSpec();
+      const other = fixture.newSpec();
       await hypervisor.prepare(other);
       const stranger = await helperOf(other.vmId, how);
       await hypervisor.start(spec);
@@ -134,7 +134,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
   }
 
   test('in a process beside its own: its end and the next start end it as well', asRoot, async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     const first = await helperOf(spec.vmId);
     process.kill(pidOf(spec.vmId), 'SIGKILL');
@@ -151,17 +151,17 @@ describe('a guest that hides', { skip: noQemu }, () => {
     // Node itself keeps only those from being passed on that come without a gap.
     const script = `
       import { readdirSync, readFileSync } from 'node:fs';
-      import { buildQemuHouse } from ${JSON.stringify(HOUSE)};
-      const house = buildQemuHouse();
-      const opened = house.open();
-      const spec = house.newSpec();
+      import { buildQemuFixture } from ${JSON.stringify(FIXTURE)};
+      const fixture = buildQemuFixture();
+      const opened = fixture.open();
+      const spec = fixture.newSpec();
       await opened.start(spec);
-      const run = JSON.parse(readFileSync(house.deps.vmsDirectory + '/' + spec.vmId + '/run.json', 'utf8'));
+      const run = JSON.parse(readFileSync(fixture.deps.vmsDirectory + '/' + spec.vmId + '/run.json', 'utf8'));
       const [parent] = readFileSync('/proc/' + run.pid + '/stat', 'latin1').split(') ')[1].split(' ').slice(1);
       console.log(JSON.stringify(['self', run.pid, parent].map((pid) => readdirSync('/proc/' + pid + '/fd'))));
       await opened.stop(spec.vmId, { graceMs: 0 });
       await opened.close();
-      await house.remove();`;
+      await fixture.remove();`;
     const words = ['-c', 'exec 90</dev/null; exec "$@"', 'bash', process.execPath, '--input-type=module'];
     const child = spawn('/bin/bash', [...words, '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = await once(child.stdout, 'data');
@@ -173,7 +173,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
   });
 
   test('a start right after the end of the last run is not ended with it', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     for (let times = 0; times < 5; times++) {
       process.kill(pidOf(spec.vmId), 'SIGKILL');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { noQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-fixture.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
 import { HEADER_BYTES, ImageRefused, type RecognizedImage, recognizeImage } from './image-header.ts';
 

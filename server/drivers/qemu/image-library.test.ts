@@ -9,7 +9,7 @@ import { isAppError } from '../../platform/errors.ts';
 import { newId, randomSecret } from '../../platform/ids.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noUsers } from '../../testing/own-ground.ts';
-import { noQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-fixture.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
 import { findWay } from '../host-process/host-ways.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './image-library.ts';

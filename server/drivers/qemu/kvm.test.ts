@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noDevices, onHostWith } from '../../testing/kvm-hosts.ts';
 import { testUidBase } from '../../testing/own-ground.ts';
-import { noQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-fixture.ts';
 import { type Accel, type Boot, judgeKvm } from './kvm.ts';
 
 const good = (ms: number) => ({ status: 33, ms, words: '' });
@@ -54,20 +54,20 @@ const PROBE = `
 /** The ids of a guest's process that is started with KVM. */
 const IDS = `
   import { readFileSync } from 'node:fs';
-  import { buildQemuHouse } from ${HOST('../../testing/qemu-house.ts')};
+  import { buildQemuFixture } from ${HOST('../../testing/qemu-fixture.ts')};
   import { spinningQemu } from ${HOST('../../testing/kvm-hosts.ts')};
-  const house = buildQemuHouse();
+  const fixture = buildQemuFixture();
   const qemu = spinningQemu();
-  const opened = house.open({ accel: 'kvm', programDirectories: [qemu.folder] });
-  const spec = house.newSpec();
+  const opened = fixture.open({ accel: 'kvm', programDirectories: [qemu.folder] });
+  const spec = fixture.newSpec();
   await opened.start(spec);
-  const { pid } = JSON.parse(readFileSync(house.deps.vmsDirectory + '/' + spec.vmId + '/run.json', 'utf8'));
+  const { pid } = JSON.parse(readFileSync(fixture.deps.vmsDirectory + '/' + spec.vmId + '/run.json', 'utf8'));
   const status = readFileSync('/proc/' + pid + '/status', 'utf8');
   const last = (name) => new RegExp('^' + name + ':(.*)$', 'm').exec(status)[1].trim().split('\\t').at(-1);
   console.log(JSON.stringify(['Uid', 'Gid', 'Groups'].map(last)));
   await opened.stop(spec.vmId, { graceMs: 0 });
   await opened.close();
-  await house.remove();
+  await fixture.remove();
   qemu.remove();`;
 
 const asRoot = { skip: noQemu || noDevices };

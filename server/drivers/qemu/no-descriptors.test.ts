@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { noQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-fixture.ts';
 
 const from = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
 /** Tries all that runs a program, with none, one, two … descriptors left, and then with enough. */

@@ -16,7 +16,7 @@ import { test } from 'node:test';
 import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noUsers, testUidBase } from '../../testing/own-ground.ts';
-import { noQemu } from '../../testing/qemu-house.ts';
+import { noQemu } from '../../testing/qemu-fixture.ts';
 import { readStat } from '../host-process/process-identity.ts';
 import { AccelProbe, readProbe } from './probe.ts';
 import { QemuPrograms } from './program.ts';

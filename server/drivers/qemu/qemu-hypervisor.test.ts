@@ -8,7 +8,7 @@ import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { testHypervisor } from '../../testing/hypervisor.conformance.ts';
 import { spinningQemu } from '../../testing/kvm-hosts.ts';
-import { buildQemuHouse, noQemu, type QemuHouse, testSpec } from '../../testing/qemu-house.ts';
+import { buildQemuFixture, noQemu, type QemuFixture, testSpec } from '../../testing/qemu-fixture.ts';
 import { isAlive, signalProcess } from '../host-process/process-identity.ts';
 import { userOf } from '../host-process/user-processes.ts';
 import { FILES } from './arguments.ts';
@@ -16,23 +16,23 @@ import type { RunRecord } from './guest-folders.ts';
 import { findGuests, handleOf, identifyGuest, identityOf } from './guest-processes.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
-if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuHouse());
+if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuFixture());
 
 describe('QEMU guests', { skip: noQemu }, () => {
-  let house: QemuHouse;
+  let fixture: QemuFixture;
   let hypervisor: QemuHypervisor;
   const ends: GuestEnd[] = [];
   before(() => {
-    house = buildQemuHouse();
-    hypervisor = house.open();
+    fixture = buildQemuFixture();
+    hypervisor = fixture.open();
     hypervisor.onEnd((end) => ends.push(end));
   });
   after(async () => {
     for (const { vmId } of await hypervisor.list()) await hypervisor.stop(vmId, { graceMs: 0 });
     await hypervisor.close();
-    await house.remove();
+    await fixture.remove();
   });
-  const file = (vmId: string, name: string) => join(house.deps.vmsDirectory, vmId, name);
+  const file = (vmId: string, name: string) => join(fixture.deps.vmsDirectory, vmId, name);
   const runOf = (vmId: string) => JSON.parse(fs.readFileSync(file(vmId, 'run.json'), 'utf8')) as RunRecord;
   const processesOf = ({ uuid }: GuestSpec) => {
     const found: number[] = [];
@@ -43,7 +43,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   };
 
   test('a killed process is reported as crashed, with the signal', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     const { handle } = await hypervisor.start(spec);
     process.kill(runOf(spec.vmId).pid, 'SIGKILL');
     const end = await eventually(() => ends.find(({ vmId }) => vmId === spec.vmId));
@@ -55,17 +55,17 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('a process that is killed while nobody watches: by which signal, and when', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     for (const [signal, message] of [
       ['SIGKILL', /^the process was killed by SIGKILL$/],
       ['SIGTERM', /^the process was ended by SIGTERM$/],
     ] as const) {
-      const first = house.open();
+      const first = fixture.open();
       const { handle } = await first.start(spec);
       await first.close();
       const began = Date.now() - 10;
       process.kill(runOf(spec.vmId).pid, signal);
-      const second = house.open();
+      const second = fixture.open();
       const end = await eventually(async () => (await second.inspect(spec.vmId)).end);
       assert.deepEqual([end.cause, end.handle], ['crashed', handle]);
       assert.match(end.message, message);
@@ -75,7 +75,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('after a boot of the host the last run went down with it; a note of another run is not believed', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
     const written = runOf(spec.vmId);
@@ -92,7 +92,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('the process has no powers, its own user, and goes first when memory runs out', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     const { pid } = runOf(spec.vmId);
     const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -102,14 +102,14 @@ describe('QEMU guests', { skip: noQemu }, () => {
     assert.equal(fs.readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8').trim(), '500');
     assert.equal(fs.readFileSync(`/proc/${pid}/environ`, 'latin1').replaceAll('\0', ''), 'LANG=C');
     assert.equal(fs.statSync(file(spec.vmId, '')).mode & 0o777, 0o700);
-    if (house.deps.noUsers === null) {
+    if (fixture.deps.noUsers === null) {
       assert.equal(field('CapEff'), '0000000000000000');
       assert.equal(field('Groups'), '');
       const uid = Number(field('Uid')?.split('\t')[0]);
-      assert.ok(uid >= house.deps.uidBase);
+      assert.ok(uid >= fixture.deps.uidBase);
       assert.equal(fs.statSync(file(spec.vmId, 'guest')).uid, uid);
       assert.equal(fs.statSync(file(spec.vmId, 'spec.json')).uid, 0);
-      const other = house.newSpec();
+      const other = fixture.newSpec();
       await hypervisor.prepare(other);
       assert.notEqual(fs.statSync(file(other.vmId, 'guest')).uid, uid);
     }
@@ -117,7 +117,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('two starts at once give one process', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await Promise.all([hypervisor.start(spec), hypervisor.start(spec), hypervisor.start(spec)]);
     assert.equal(processesOf(spec).length, 1);
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
@@ -125,26 +125,26 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('a process that was never written down is found and not doubled', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     const [pid] = processesOf(spec);
     fs.rmSync(file(spec.vmId, 'run.json'));
-    const second = house.open();
+    const second = fixture.open();
     assert.equal((await second.inspect(spec.vmId)).running, true);
     await second.close();
     // The sockets serve one caller: the one before has let go, as when it was killed.
     await hypervisor.close();
-    const third = house.open();
+    const third = fixture.open();
     await third.start(spec);
     assert.deepEqual(processesOf(spec), [pid]);
     await third.stop(spec.vmId, { graceMs: 0 });
     await third.close();
-    hypervisor = house.open();
+    hypervisor = fixture.open();
     hypervisor.onEnd((end) => ends.push(end));
   });
 
   test('a process that took over the number is never signalled', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     const written = runOf(spec.vmId);
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
@@ -163,7 +163,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('of a process everything must fit: number, time, boot and user', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.start(spec);
     const { pid, handle } = runOf(spec.vmId);
     const identity = identityOf(handle, userOf(pid));
@@ -180,11 +180,11 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('without QEMU the built-in guest is prepared, and start says what to install', async () => {
-    const bare = house.open({ programDirectories: [] });
+    const bare = fixture.open({ programDirectories: [] });
     const spec = testSpec('tiny');
     await bare.prepare(spec);
     assert.equal(fs.statSync(file(spec.vmId, `guest/${FILES.rawDisk}`)).size, 30 * 1024 ** 3);
-    const other = house.newSpec();
+    const other = fixture.newSpec();
     await bare.prepare(other);
     assert.ok(!fs.existsSync(file(other.vmId, '')));
     await assert.rejects(bare.start(spec), (error) => isAppError(error, 'engine_unavailable'));
@@ -195,13 +195,13 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('a guest stays the machine it was made as; a forgotten one becomes the newest', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     const notices: string[] = [];
     const recordPath = file(spec.vmId, 'spec.json');
     const record = () => JSON.parse(fs.readFileSync(recordPath, 'utf8'));
     const startAs = async (machine: string | undefined) => {
       fs.writeFileSync(recordPath, JSON.stringify({ ...record(), machine }));
-      const opened = house.open({ warn: (vmId, text) => void (vmId === spec.vmId && notices.push(text)) });
+      const opened = fixture.open({ warn: (vmId, text) => void (vmId === spec.vmId && notices.push(text)) });
       await opened.start(spec);
       const words = fs.readFileSync(`/proc/${runOf(spec.vmId).pid}/cmdline`, 'latin1').split('\0');
       await opened.stop(spec.vmId, { graceMs: 0 });
@@ -220,7 +220,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   });
 
   test('a guest that cannot start leaves no process, and says why without a path', async () => {
-    const spec = house.newSpec();
+    const spec = fixture.newSpec();
     await hypervisor.prepare(spec);
     fs.rmSync(file(spec.vmId, `guest/${FILES.qcow2Disk}`));
     await assert.rejects(hypervisor.start(spec), (error: Error) => {
@@ -237,7 +237,7 @@ describe('QEMU guests', { skip: noQemu }, () => {
   // Both are long, and neither minds the other.
   describe('that do nothing', { concurrency: true }, () => {
     test('a process that hangs is ended by force', async () => {
-      const spec = house.newSpec();
+      const spec = fixture.newSpec();
       await hypervisor.start(spec);
       process.kill(runOf(spec.vmId).pid, 'SIGSTOP');
       assert.equal(await hypervisor.stop(spec.vmId, { graceMs: 3000 }), 'kill');
@@ -245,10 +245,10 @@ describe('QEMU guests', { skip: noQemu }, () => {
     });
 
     test('a guest that does nothing with KVM is started again without it', async () => {
-      const spec = house.newSpec();
+      const spec = fixture.newSpec();
       const notices: string[] = [];
       const qemu = spinningQemu();
-      const forced = house.open({
+      const forced = fixture.open({
         accel: 'kvm',
         programDirectories: [qemu.folder],
         firstSign: { withinCpuMs: 500, withinMs: 10_000 },

@@ -3,20 +3,20 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '../../testing/eventually.ts';
-import { buildQemuHouse, noQemu, type QemuHouse } from '../../testing/qemu-house.ts';
+import { buildQemuFixture, noQemu, type QemuFixture } from '../../testing/qemu-fixture.ts';
 import { FILES } from './arguments.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
-  let house: QemuHouse;
+  let fixture: QemuFixture;
   let hypervisor: QemuHypervisor;
   const ids: string[] = [];
   const disk = { low: false, out: false, isLow: () => disk.low, isOut: () => disk.low && disk.out };
   before(async () => {
-    house = buildQemuHouse();
-    hypervisor = house.open({ disk });
+    fixture = buildQemuFixture();
+    hypervisor = fixture.open({ disk });
     for (let at = 0; at < 2; at++) {
-      const spec = house.newSpec();
+      const spec = fixture.newSpec();
       ids.push(spec.vmId);
       await hypervisor.start(spec);
     }
@@ -24,12 +24,12 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
   after(async () => {
     for (const vmId of ids) await hypervisor.stop(vmId, { graceMs: 0 });
     await hypervisor.close();
-    await house.remove();
+    await fixture.remove();
   });
   const waiting = () => ids.map((vmId) => hypervisor.waiting(vmId));
   const grow = (vmId: string) =>
     fs.appendFileSync(
-      join(house.deps.vmsDirectory, vmId, 'guest', FILES.consoleLog),
+      join(fixture.deps.vmsDirectory, vmId, 'guest', FILES.consoleLog),
       Buffer.alloc(256 * 1024, 'x'),
     );
   const set = (low: boolean, out: boolean) => Object.assign(disk, { low, out });
@@ -68,7 +68,7 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
   test('one that stood still when Cloudlet was restarted goes on', async () => {
     await hypervisor.close();
     set(false, false);
-    hypervisor = house.open({ disk });
+    hypervisor = fixture.open({ disk });
     await hypervisor.adopt(await hypervisor.list());
     set(true, false);
     await hypervisor.sample(ids[0] ?? '');

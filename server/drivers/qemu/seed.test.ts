@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { notInstalled } from '../../../scripts/installed.ts';
-import { testSpec } from '../../testing/qemu-house.ts';
+import { testSpec } from '../../testing/qemu-fixture.ts';
 import { isoImage } from './iso-image.ts';
 import { seedFiles, seedImage } from './seed.ts';
 

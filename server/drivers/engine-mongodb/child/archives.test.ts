@@ -5,19 +5,19 @@ import { buffer } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { Binary, Decimal128, type Document, Long, ObjectId, serialize, Timestamp } from 'bson';
 import { type EngineDatabase, LoadFailed } from '../../../databases/engine.ts';
-import { openMongodb } from '../../../testing/mongodb-house.ts';
+import { openMongodb } from '../../../testing/mongodb-fixture.ts';
 import { ARCHIVE_MAGIC } from '../archive/archive-format.ts';
 import { Crc64 } from '../archive/crc64.ts';
 
 const NOBODY_LEAVES = new AbortController().signal;
 const TERMINATOR = Buffer.alloc(4, 0xff);
-const house = openMongodb({ firstPort: 27_600 });
-after(() => house.close());
+const fixture = openMongodb({ firstPort: 27_600 });
+after(() => fixture.close());
 
 const load = (database: EngineDatabase, archive: Buffer) =>
-  house.engine.load(database, Readable.from([archive]), NOBODY_LEAVES);
+  fixture.engine.load(database, Readable.from([archive]), NOBODY_LEAVES);
 const dump = async (database: EngineDatabase) =>
-  buffer((await house.engine.dump(database, 'archive', NOBODY_LEAVES)).stream);
+  buffer((await fixture.engine.dump(database, 'archive', NOBODY_LEAVES)).stream);
 
 /** As mongodump has it: segments of any collections in turn, and an end of each. */
 function archiveOf(
@@ -65,8 +65,11 @@ test('the checksum is the one that Go computes', () => {
 
 describe('an archive of ours', () => {
   test('has every type, every index, and collections without documents', async () => {
-    const [{ database, uri }, { database: target, uri: other }] = [await house.make(), await house.make()];
-    const from = (await house.connect(uri)).db();
+    const [{ database, uri }, { database: target, uri: other }] = [
+      await fixture.make(),
+      await fixture.make(),
+    ];
+    const from = (await fixture.connect(uri)).db();
     const document = {
       _id: new ObjectId(),
       n: 1,
@@ -83,7 +86,7 @@ describe('an archive of ours', () => {
     await from.collection('every').createIndex({ n: 1, long: -1 }, { unique: true, name: 'own' });
     await from.createCollection('empty');
     await load(target, await dump(database));
-    const to = (await house.connect(other)).db();
+    const to = (await fixture.connect(other)).db();
     const raw = { promoteValues: false, promoteLongs: false };
     assert.deepEqual(
       await to.collection('every').findOne({}, raw),
@@ -96,10 +99,13 @@ describe('an archive of ours', () => {
   });
 
   test('of many documents is as many, and replaces all there was', async () => {
-    const [{ database, uri }, { database: target, uri: other }] = [await house.make(), await house.make()];
+    const [{ database, uri }, { database: target, uri: other }] = [
+      await fixture.make(),
+      await fixture.make(),
+    ];
     const documents = Array.from({ length: 5000 }, (_, n) => ({ n, text: 'x'.repeat(n % 300) }));
-    await (await house.connect(uri)).db().collection('many').insertMany(documents);
-    const to = (await house.connect(other)).db();
+    await (await fixture.connect(uri)).db().collection('many').insertMany(documents);
+    const to = (await fixture.connect(other)).db();
     await to.collection('old').insertOne({ old: true });
     await load(target, await dump(database));
     assert.equal(await to.collection('many').countDocuments({ n: { $gte: 0 } }), 5000);
@@ -119,9 +125,9 @@ describe('an archive of mongodump', () => {
   ];
 
   test('of several collections in turn is taken, without what is the server’s', async () => {
-    const { database, uri } = await house.make();
+    const { database, uri } = await fixture.make();
     await load(database, archiveOf(SEGMENTS));
-    const there = (await house.connect(uri)).db();
+    const there = (await fixture.connect(uri)).db();
     assert.deepEqual(await there.collection('one').find().sort({ n: 1 }).toArray(), [
       { _id: 1, n: 1 },
       { _id: 2, n: 2 },
@@ -157,8 +163,8 @@ describe('an archive of mongodump', () => {
   };
   for (const [what, [archive, why]] of Object.entries(refused)) {
     test(`is refused, and changes nothing: ${what}`, async () => {
-      const { database, uri } = await house.make();
-      const notes = (await house.connect(uri)).db().collection('notes');
+      const { database, uri } = await fixture.make();
+      const notes = (await fixture.connect(uri)).db().collection('notes');
       await notes.insertOne({ kept: true });
       await assert.rejects(load(database, archive), (error) => {
         assert.ok(error instanceof LoadFailed, String(error));

@@ -11,22 +11,22 @@ import { Binary, type Document, serialize } from 'bson';
 import type { EngineDatabase } from '../../../databases/engine.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { eventually } from '../../../testing/eventually.ts';
-import { type MongodbHouse, openMongodb } from '../../../testing/mongodb-house.ts';
+import { type MongodbFixture, openMongodb } from '../../../testing/mongodb-fixture.ts';
 import { randomFrom } from '../../../testing/random.ts';
 import { bodyOf, messageOf, RawMongo } from '../../../testing/raw-mongo.ts';
 import { ServerTls } from '../../managed-server/server-tls.ts';
 
-let house: MongodbHouse;
+let fixture: MongodbFixture;
 let database: EngineDatabase;
 let port: number;
 let uri: string;
 
 before(async () => {
-  house = openMongodb();
-  ({ database, uri } = await house.make({ limits: { connections: 5, statementMs: 5000 } }));
-  ({ port } = await house.engine.endpoint(database));
+  fixture = openMongodb();
+  ({ database, uri } = await fixture.make({ limits: { connections: 5, statementMs: 5000 } }));
+  ({ port } = await fixture.engine.endpoint(database));
 });
-after(() => house.close());
+after(() => fixture.close());
 
 async function loggedIn(as: EngineDatabase = database): Promise<RawMongo> {
   const raw = await RawMongo.open(port);
@@ -37,7 +37,7 @@ async function loggedIn(as: EngineDatabase = database): Promise<RawMongo> {
 
 describe('who gets in', () => {
   test('whoever has the password, and sees its own database alone', async () => {
-    const client = await house.connect(uri);
+    const client = await fixture.connect(uri);
     const { databases } = await client.db('admin').admin().listDatabases();
     assert.deepEqual(
       databases.map(({ name }) => name),
@@ -50,7 +50,7 @@ describe('who gets in', () => {
   });
 
   test('nobody with another password, name or mechanism', async () => {
-    const [{ database: other }, raw] = [await house.make(), await RawMongo.open(port)];
+    const [{ database: other }, raw] = [await fixture.make(), await RawMongo.open(port)];
     const wrong = await raw.logIn(database.database, database.username, 'wrong');
     const stranger = await raw.logIn(database.database, other.username, 'secret');
     const nowhere = await raw.logIn('admin', database.username, 'secret');
@@ -83,7 +83,7 @@ describe('who gets in', () => {
   });
 
   test('nobody reaches a database of another by its name', async () => {
-    const [{ database: other }, raw] = [await house.make(), await loggedIn()];
+    const [{ database: other }, raw] = [await fixture.make(), await loggedIn()];
     for (const $db of [other.database, 'admin', 'local', 'config', '']) {
       const { code } = await raw.ask({ find: 'notes', $db });
       assert.equal(code, 13, $db);
@@ -108,7 +108,7 @@ describe('who gets in', () => {
   });
 
   test('so many connections as a database has, and again when one has ended', async () => {
-    const { database: own } = await house.make({ limits: { connections: 2, statementMs: 5000 } });
+    const { database: own } = await fixture.make({ limits: { connections: 2, statementMs: 5000 } });
     const [first, second] = [await loggedIn(own), await loggedIn(own)];
     const third = await RawMongo.open(port);
     const refused = await third.logIn(own.database, own.username, 'secret');
@@ -119,10 +119,10 @@ describe('who gets in', () => {
   });
 
   test('a new password ends sessions of the old one, and is the only good one', async () => {
-    const { database: own } = await house.make();
+    const { database: own } = await fixture.make();
     const raw = await loggedIn(own);
     const closed = once(raw.socket, 'close');
-    await house.engine.rotate(own, 'another');
+    await fixture.engine.rotate(own, 'another');
     await closed;
     const again = await RawMongo.open(port);
     assert.equal((await again.logIn(own.database, own.username, 'secret')).code, 18);
@@ -131,11 +131,11 @@ describe('who gets in', () => {
   });
 
   test('a log-in that was begun before the password changed does not get through', async () => {
-    const { database: own } = await house.make();
+    const { database: own } = await fixture.make();
     const raw = await RawMongo.open(port);
     const ask = raw.ask.bind(raw);
     raw.ask = async (command) => {
-      if (command.saslContinue === 1) await house.engine.rotate(own, 'another');
+      if (command.saslContinue === 1) await fixture.engine.rotate(own, 'another');
       return ask(command);
     };
     assert.equal((await raw.logIn(own.database, own.username, 'secret')).code, 18);

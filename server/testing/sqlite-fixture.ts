@@ -9,7 +9,7 @@ import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
-export interface SqliteHouse {
+export interface SqliteFixture {
   readonly engine: SqliteEngine;
   readonly folder: string;
   /** A database that is there. */
@@ -23,7 +23,7 @@ export interface SqliteHouse {
   close(): Promise<void>;
 }
 
-export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteHouse {
+export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteFixture {
   const data = mkdtempSync(join(tmpdir(), 'cloudlet-sqlite-'));
   const folder = options.folder ?? join(data, 'databases', 'sqlite');
   const engine = new SqliteEngine({

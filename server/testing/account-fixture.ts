@@ -52,14 +52,14 @@ export function by(principal: Principal): Call {
 /** Cheap hashes, so that tests of rules do not wait for memory. */
 const CHEAP: PasswordCost = { memoryKib: 64, passes: 1 };
 
-export interface AccountHouseOptions {
+export interface AccountFixtureOptions {
   readonly cost?: PasswordCost;
   readonly loginFailures?: number;
 }
 
-export type AccountHouse = Awaited<ReturnType<typeof openAccountHouse>>;
+export type AccountFixture = Awaited<ReturnType<typeof openAccountFixture>>;
 
-export async function openAccountHouse(options: AccountHouseOptions = {}) {
+export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'cloudlet-accounts-'));
   const clock = new FakeClock();
   const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });

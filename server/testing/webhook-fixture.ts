@@ -12,7 +12,7 @@ import { LogSweeper } from '../webhooks/log-sweeper.ts';
 import type { Delivery } from '../webhooks/schema.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
-import { openAccountHouse } from './account-house.ts';
+import { openAccountFixture } from './account-fixture.ts';
 
 export interface WebhookOptions {
   /** Networks that deliveries may lead to; loopback without it. */
@@ -21,20 +21,20 @@ export interface WebhookOptions {
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
 }
 
-export type WebhookHouse = Awaited<ReturnType<typeof openWebhookHouse>>;
+export type WebhookFixture = Awaited<ReturnType<typeof openWebhookFixture>>;
 
-/** The house itself lasts; `open` is a start of Cloudlet in it. */
-export async function openWebhookHouse() {
-  const house = await openAccountHouse();
-  const { clock, accounts } = house;
+/** The fixture itself lasts; `open` is a start of Cloudlet in it. */
+export async function openWebhookFixture() {
+  const fixture = await openAccountFixture();
+  const { clock, accounts } = fixture;
   let events = 0;
   const open = (options: WebhookOptions = {}) => {
-    const metadata = options.wrapMetadata?.(house.metadata) ?? house.metadata;
+    const metadata = options.wrapMetadata?.(fixture.metadata) ?? fixture.metadata;
     const reports: string[] = [];
     const shared = {
       changes: new Changes({ metadata }),
       clock,
-      sealer: house.sealer,
+      sealer: fixture.sealer,
       webhookStore: new WebhookStore(metadata),
       deliveryStore: new DeliveryStore(metadata),
       outbound: new SafeFetch({ clock: systemClock, allowed: options.allowed ?? ['127.0.0.0/8'] }),
@@ -56,7 +56,7 @@ export async function openWebhookHouse() {
   return {
     clock,
     open,
-    metadata: house.metadata,
+    metadata: fixture.metadata,
     /** A new account, as its own key's principal. */
     async newPrincipal(username: string): Promise<Principal> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
@@ -73,9 +73,9 @@ export async function openWebhookHouse() {
     /** Commits an event with a number of its own; returns the number. */
     async emit({ accountId }: Principal, type: 'vm.stopped' | 'credits.low' = 'vm.stopped'): Promise<number> {
       const number = ++events;
-      await house.metadata.commit(eventStatements({ accountId, type, data: { number }, at: clock.now() }));
+      await fixture.metadata.commit(eventStatements({ accountId, type, data: { number }, at: clock.now() }));
       return number;
     },
-    close: () => house.close(),
+    close: () => fixture.close(),
   };
 }

@@ -7,19 +7,19 @@ import type { GuestSpec } from '../compute/hypervisor.ts';
 import { type QemuDeps, QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
 import { systemClock } from '../platform/clock.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
-import type { HypervisorHouse } from './hypervisor.conformance.ts';
+import type { HypervisorFixture } from './hypervisor.conformance.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 import { testGuestDisk, testUuid } from './test-guest.ts';
 
 /** Why real guests cannot be tested here, or false. */
 export const noQemu = notInstalled('qemu-system-x86_64', 'qemu-img');
 
-export interface QemuHouse extends HypervisorHouse {
+export interface QemuFixture extends HypervisorFixture {
   open(changes?: Partial<QemuDeps>): QemuHypervisor;
   readonly deps: QemuDeps;
 }
 
-export function buildQemuHouse(): QemuHouse {
+export function buildQemuFixture(): QemuFixture {
   const root = mkdtempSync(join(tmpdir(), 'cloudlet-qemu-'));
   const deps: QemuDeps = {
     vmsDirectory: join(root, 'vms'),

@@ -15,7 +15,7 @@ import { noUsers, testUidBase } from './own-ground.ts';
 /** For the `skip` of tests. */
 export const noMysql = 'reason' in (await findPrograms(null)) ? NO_MARIADB : false;
 
-export interface MysqlHouse {
+export interface MysqlFixture {
   readonly engine: MysqlEngine;
   readonly folder: string;
   readonly alarms: Map<string, string>;
@@ -26,10 +26,10 @@ export interface MysqlHouse {
   close(): Promise<void>;
 }
 
-export function mysqlHouse(
+export function mysqlFixture(
   firstPort = 31_000 + (process.pid % 1000),
   more: Pick<ManagedEngineOptions, 'external' | 'tls'> = {},
-): MysqlHouse {
+): MysqlFixture {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-mysql-'));
   const alarms = new Map<string, string>();
   const hasUsers = noUsers === null;
@@ -47,14 +47,14 @@ export function mysqlHouse(
         raise: (code, detail) => alarms.set(code, detail),
         clear: (code) => alarms.delete(code),
       },
-      isDiskLow: () => house.isDiskLow,
+      isDiskLow: () => fixture.isDiskLow,
       warn: () => {},
       firstPort,
       ...more,
     });
-  const house = { isDiskLow: false };
+  const fixture = { isDiskLow: false };
   const engines = [make()];
-  return Object.assign(house, {
+  return Object.assign(fixture, {
     engine: engines[0] as MysqlEngine,
     folder,
     alarms,

@@ -15,7 +15,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { eventStatements } from '../webhooks/events.ts';
-import { openAccountHouse } from './account-house.ts';
+import { openAccountFixture } from './account-fixture.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
 import { ScriptedIngress } from './scripted-ingress.ts';
 
@@ -41,13 +41,13 @@ export interface UsageRow {
   readonly at: number;
 }
 
-export type ComputeHouse = Awaited<ReturnType<typeof openComputeHouse>>;
-export type Compute = Awaited<ReturnType<ComputeHouse['open']>>;
+export type ComputeFixture = Awaited<ReturnType<typeof openComputeFixture>>;
+export type Compute = Awaited<ReturnType<ComputeFixture['open']>>;
 
-/** The house itself lasts; `open` is a start of Cloudlet in it. */
-export async function openComputeHouse() {
-  const house = await openAccountHouse();
-  const { metadata, clock, accounts } = house;
+/** The fixture itself lasts; `open` is a start of Cloudlet in it. */
+export async function openComputeFixture() {
+  const fixture = await openAccountFixture();
+  const { metadata, clock, accounts } = fixture;
   const engine = new Engine();
   const store = new VmStore(metadata);
   const log = pino({ level: 'silent' });
@@ -62,7 +62,7 @@ export async function openComputeHouse() {
     clock,
     engine,
     store,
-    authenticator: house.authenticator,
+    authenticator: fixture.authenticator,
     /** The API key of a new account. */
     async newKey(username: string): Promise<string> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
@@ -93,7 +93,7 @@ export async function openComputeHouse() {
     },
     /** As an administrator does it; null: resumes it. */
     async suspend(accountId: number, reason: string | null = 'a test'): Promise<void> {
-      await metadata.commit([house.store.setSuspended(accountId, reason)]);
+      await metadata.commit([fixture.store.setSuspended(accountId, reason)]);
     },
     /** No quota holds for the account. */
     async unlimit(accountId: number): Promise<void> {
@@ -109,13 +109,13 @@ export async function openComputeHouse() {
     async spendAll(): Promise<void> {
       await metadata.commit([{ sql: 'UPDATE accounts SET credits_micro = 0', params: [] }]);
     },
-    close: () => house.close(),
+    close: () => fixture.close(),
   };
 }
 
 interface ComputeBase {
   readonly metadata: Metadata;
-  readonly clock: Awaited<ReturnType<typeof openAccountHouse>>['clock'];
+  readonly clock: Awaited<ReturnType<typeof openAccountFixture>>['clock'];
   readonly engine: Engine;
   readonly billing: VmBilling;
 }

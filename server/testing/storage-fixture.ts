@@ -25,15 +25,15 @@ import { type Naming, Objects } from '../storage/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { Sweeper } from '../storage/sweeper.ts';
-import { openAccountHouse, testSealer } from './account-house.ts';
+import { openAccountFixture, testSealer } from './account-fixture.ts';
 
-export interface StorageHouseOptions {
+export interface StorageFixtureOptions {
   readonly maxObjectBytes?: number;
 }
 
 export const TEST_GRACE_MS = 600_000;
 
-export type StorageHouse = Awaited<ReturnType<typeof openStorageHouse>>;
+export type StorageFixture = Awaited<ReturnType<typeof openStorageFixture>>;
 
 interface TestRoom {
   /** Of the disk, as far as uploads are told. */
@@ -57,9 +57,9 @@ function keyWrapping() {
 }
 
 /** Opens all of it. The one setting that moves is `room.freeBytes`: how much the disk is said to take. */
-export async function openStorageHouse(options: StorageHouseOptions = {}) {
-  const house = await openAccountHouse();
-  const { metadata, changes, clock, accounts, directory } = house;
+export async function openStorageFixture(options: StorageFixtureOptions = {}) {
+  const fixture = await openAccountFixture();
+  const { metadata, changes, clock, accounts, directory } = fixture;
   const alarms = new Alarms(clock);
   const room = {
     freeBytes: Number.POSITIVE_INFINITY,
@@ -120,7 +120,7 @@ export async function openStorageHouse(options: StorageHouseOptions = {}) {
       objects.beginUpload(principal, bucketName).then((begun) => put(objects, begun, object)),
     async close() {
       await blobs.close();
-      await house.close();
+      await fixture.close();
     },
   };
 }

@@ -12,13 +12,13 @@ import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { eventStatements } from '../webhooks/events.ts';
-import { openAccountHouse } from './account-house.ts';
+import { openAccountFixture } from './account-fixture.ts';
 import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';
 
 export const TEST_DATABASE_GRACE_MS = 600_000;
 export const TEST_KEEP_MS = 72 * 3_600_000;
 
-export interface DatabaseHouseOptions {
+export interface DatabaseFixtureOptions {
   /** Stands between the domain and the stores, to break there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapEngine?: (engine: Engine) => Engine;
@@ -27,26 +27,26 @@ export interface DatabaseHouseOptions {
   readonly keepMs?: number;
 }
 
-export type DatabaseHouse = Awaited<ReturnType<typeof openDatabaseHouse>>;
-export type DatabaseCloud = Awaited<ReturnType<DatabaseHouse['open']>>;
+export type DatabaseFixture = Awaited<ReturnType<typeof openDatabaseFixture>>;
+export type DatabaseCloud = Awaited<ReturnType<DatabaseFixture['open']>>;
 
-/** The house itself lasts; `open` is a start of Cloudlet in it. */
-export async function openDatabaseHouse() {
-  const house = await openAccountHouse();
-  const { metadata, clock, accounts, sealer } = house;
+/** The fixture itself lasts; `open` is a start of Cloudlet in it. */
+export async function openDatabaseFixture() {
+  const fixture = await openAccountFixture();
+  const { metadata, clock, accounts, sealer } = fixture;
   const disk = new EngineDisk();
   const store = new DatabaseStore(metadata);
   const log = pino({ level: 'silent' });
   const base = { metadata, alarms: new Alarms(clock) };
   const { databaseCharges: billing } = await buildBilling({ clock, log, base });
-  const directory = join(house.directory, 'kept');
+  const directory = join(fixture.directory, 'kept');
   return {
     metadata,
     clock,
     disk,
     store,
     directory,
-    async open(options: DatabaseHouseOptions = {}) {
+    async open(options: DatabaseFixtureOptions = {}) {
       const { assertRoom = () => {}, keepMs = TEST_KEEP_MS } = options;
       const scripted = new ScriptedEngine({ disk });
       const engine = options.wrapEngine?.(scripted) ?? scripted;
@@ -98,16 +98,16 @@ export async function openDatabaseHouse() {
       const sql = 'SELECT database_count AS count FROM billing_accounts WHERE account_id = ?';
       return (await metadata.get<{ count: number }>(sql, principal.accountId))?.count ?? -1;
     },
-    close: () => house.close(),
+    close: () => fixture.close(),
   };
 }
 
-/** Closes the house afterwards. */
-export async function withDatabaseHouse(work: (house: DatabaseHouse) => Promise<void>): Promise<void> {
-  const house = await openDatabaseHouse();
+/** Closes the fixture afterwards. */
+export async function withDatabaseFixture(work: (fixture: DatabaseFixture) => Promise<void>): Promise<void> {
+  const fixture = await openDatabaseFixture();
   try {
-    await work(house);
+    await work(fixture);
   } finally {
-    await house.close();
+    await fixture.close();
   }
 }

@@ -16,7 +16,7 @@ import { noUsers, testUidBase } from './own-ground.ts';
 /** For the `skip` of tests. */
 export const noPostgresql = 'reason' in (await findPrograms(null)) ? NO_POSTGRESQL : false;
 
-export interface PostgresqlHouse {
+export interface PostgresqlFixture {
   readonly engine: PostgresqlEngine;
   readonly folder: string;
   readonly alarms: Map<string, string>;
@@ -27,10 +27,10 @@ export interface PostgresqlHouse {
   close(): Promise<void>;
 }
 
-export function postgresqlHouse(
+export function postgresqlFixture(
   firstPort = 20_000 + (process.pid % 10_000),
   more: Pick<ManagedEngineOptions, 'external' | 'tls'> = {},
-): PostgresqlHouse {
+): PostgresqlFixture {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-postgresql-'));
   const alarms = new Map<string, string>();
   const disk = { isLow: false };

@@ -9,7 +9,7 @@ import {
 import { CreditStateStore } from '../billing/credit/credit-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { eventStatements } from '../webhooks/events.ts';
-import { type BillingHouse, openBillingHouse } from './billing-house.ts';
+import { type BillingFixture, openBillingFixture } from './billing-fixture.ts';
 
 export const SECOND = 1000;
 export const HOUR = 3_600_000;
@@ -27,7 +27,7 @@ export const vm = (id: string, account = 1) => ({
 
 /** Machines as far as billing sees them: what runs, and what was stopped and is to start again. */
 class Machines implements AccountStops {
-  readonly #house: BillingHouse;
+  readonly #fixture: BillingFixture;
   readonly all = new Set<string>();
   readonly running = new Set<string>();
   readonly stopped = new Set<string>();
@@ -35,17 +35,17 @@ class Machines implements AccountStops {
   readonly stops: StopCause[] = [];
   resumes = 0;
 
-  constructor(house: BillingHouse) {
-    this.#house = house;
+  constructor(fixture: BillingFixture) {
+    this.#fixture = fixture;
   }
 
   async create(id: string): Promise<void> {
     this.all.add(id);
-    await this.#house.metadata.commit(this.#house.usage.vmCreated(vm(id)));
+    await this.#fixture.metadata.commit(this.#fixture.usage.vmCreated(vm(id)));
   }
 
   async start(id: string): Promise<void> {
-    const { metadata, holds, usage, clock } = this.#house;
+    const { metadata, holds, usage, clock } = this.#fixture;
     await metadata.commit([...(await holds.place(vm(id))), ...usage.vmStarted(vm(id), clock.now())]);
     this.running.add(id);
     this.stopped.delete(id);
@@ -53,7 +53,7 @@ class Machines implements AccountStops {
 
   /** As its owner does. */
   async halt(id: string): Promise<void> {
-    const { metadata, holds, usage, clock } = this.#house;
+    const { metadata, holds, usage, clock } = this.#fixture;
     await metadata.commit([...usage.vmStopped(vm(id), clock.now()), ...(await holds.release(vm(id)))]);
     this.running.delete(id);
   }
@@ -68,7 +68,7 @@ class Machines implements AccountStops {
   }
 
   async #deleteAll(): Promise<void> {
-    for (const id of this.all) await this.#house.metadata.commit(this.#house.usage.vmDeleted(vm(id)));
+    for (const id of this.all) await this.#fixture.metadata.commit(this.#fixture.usage.vmDeleted(vm(id)));
     this.all.clear();
   }
 
@@ -80,14 +80,14 @@ class Machines implements AccountStops {
 }
 
 export async function openCreditStates(creditsMicro: bigint) {
-  const house = await openBillingHouse({ creditsMicro });
-  const machines = new Machines(house);
+  const fixture = await openBillingFixture({ creditsMicro });
+  const machines = new Machines(fixture);
   const told: string[] = [];
   const problems: unknown[] = [];
   const deps: CreditStatesDeps = {
-    ...house,
-    usage: house.usageStore,
-    store: new CreditStateStore(house.metadata),
+    ...fixture,
+    usage: fixture.usageStore,
+    store: new CreditStateStore(fixture.metadata),
     stops: [machines],
     graceMs: GRACE,
     announce: (event) => {
@@ -105,14 +105,14 @@ export async function openCreditStates(creditsMicro: bigint) {
   };
   const close = async () => {
     assert.deepEqual(problems, []);
-    assert.equal((await house.ledger.verify()).problem, null);
-    await house.close();
+    assert.equal((await fixture.ledger.verify()).problem, null);
+    await fixture.close();
   };
   /** Nothing in memory is left, as after a kill. */
   const restart = (change: Partial<CreditStatesDeps> = {}) => {
     creditStates = new CreditStates({ ...deps, ...change });
   };
-  const state = async () => (await house.row()).state;
+  const state = async () => (await fixture.row()).state;
   const nudge = async () => {
     creditStates.accountChanged(1);
     await creditStates.settled();
@@ -123,8 +123,8 @@ export async function openCreditStates(creditsMicro: bigint) {
     await creditStates.settled();
   };
   const spendAll = async () => {
-    const { credits_micro } = await house.row();
-    await house.metadata.commit(
+    const { credits_micro } = await fixture.row();
+    await fixture.metadata.commit(
       transferStatements({
         id: 'spent',
         debit: 'account:1',
@@ -132,15 +132,15 @@ export async function openCreditStates(creditsMicro: bigint) {
         code: 'test',
         reference: 'test',
         amountMicro: BigInt(credits_micro),
-        at: house.clock.now(),
+        at: fixture.clock.now(),
       }),
     );
   };
   const added = async (micro: bigint) => {
-    await house.grant(1, micro);
+    await fixture.grant(1, micro);
     creditStates.creditsAdded(1);
     await creditStates.settled();
   };
   const more = { nudge, serveAnew, spendAll, store: deps.store };
-  return { ...house, ...more, deps, machines, told, tick, close, restart, state, added };
+  return { ...fixture, ...more, deps, machines, told, tick, close, restart, state, added };
 }

@@ -26,10 +26,10 @@ const TEST_PRICES: readonly BuiltInPrice[] = [
   { meter: 'database.storage', variant: 'sqlite', priceNano: 50_003 },
 ];
 
-export type BillingHouse = Awaited<ReturnType<typeof openBillingHouse>>;
+export type BillingFixture = Awaited<ReturnType<typeof openBillingFixture>>;
 
 /** With account 1, which was granted `creditsMicro`. */
-export async function openBillingHouse({ creditsMicro = 10_000_000n } = {}) {
+export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
   const clock = new FakeClock();
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-billing-'));
   const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });

@@ -10,21 +10,21 @@ import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 
-export interface MongodbHouse {
+export interface MongodbFixture {
   readonly engine: MongodbEngine;
   readonly folder: string;
   /** What is raised now. */
   readonly alarms: Map<string, string>;
   /** A database that is there, and its address. */
   make(about?: Partial<EngineDatabase>): Promise<{ database: EngineDatabase; uri: string }>;
-  /** A driver that is connected; closed with the house. */
+  /** A driver that is connected; closed with the fixture. */
   connect(uri: string): Promise<MongoClient>;
   close(): Promise<void>;
 }
 
 const FIRST_PORT = 27_517;
 
-export function openMongodb(options: Partial<MongodbEngineOptions> = {}): MongodbHouse {
+export function openMongodb(options: Partial<MongodbEngineOptions> = {}): MongodbFixture {
   const data = mkdtempSync(join(tmpdir(), 'cloudlet-mongodb-'));
   const folder = options.folder ?? join(data, 'databases', 'mongodb');
   const alarms = new Map<string, string>();
