@@ -1,6 +1,5 @@
 /**
- * `npm test`: every check there is, going on after a failure so that all problems are seen. The quick ones
- * come first; the steps of tests after them share the processors.
+ * `npm test`: every check there is, going on after a failure so that all problems are seen.
  *
  *   npm test                       everything
  *   npm test -- server/storage     only the test files under, or named like, that path
@@ -8,247 +7,200 @@
  *   npm run test:long              only the tests that take minutes; needs root
  *
  * The last line is `N passed, N failed, N skipped`: tests, plus one failure for each other check that failed.
- * When at most two files failed in a whole run, each of them runs once more, alone: a test that passes then
- * is told as flaky, with its error, and counted apart. It is a fault all the same: mend it first.
  * A test that is skipped for want of a package fails where the set-up could have installed that.
+ * In a whole run each test file that failed runs once more, alone, unless more than MAX_FLAKY_FILES did. One
+ * that passes then counts as passed and is told as flaky. It is a fault all the same: mend it first.
  */
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { curablePackage } from './installed.ts';
-import { runTests, Slots, type TestOutcome } from './test-run.ts';
+import { type Outcome, runTestFile } from './test-run.ts';
 
-interface Command {
+interface Step {
   readonly label: string;
-  readonly program: string;
-  readonly args: readonly string[];
-}
-
-interface TestStep {
-  readonly label: string;
-  readonly patterns: readonly string[];
+  /** Of test files. */
+  readonly patterns?: readonly string[];
+  /** A command instead. */
+  readonly command?: readonly string[];
   /** Test files at a time. */
   readonly concurrency: number;
   readonly timeoutMs: number;
 }
 
-const COMMANDS: readonly Command[] = [
-  { label: 'type check', program: 'tsc', args: ['-p', '.'] },
-  {
-    label: 'lint',
-    program: 'biome',
-    args: ['check', '--error-on-warnings', '--colors=off', '--max-diagnostics=100'],
-  },
-];
-
-const FAULTS: TestStep = {
-  label: 'faults',
-  patterns: ['test/faults/**/*.test.ts'],
-  concurrency: 2,
-  timeoutMs: 300_000,
-};
-
-const LONG: TestStep = {
-  label: 'long',
-  patterns: ['test/long/**/*.test.ts'],
+const command = (label: string, ...command: readonly string[]): Step => ({
+  label,
+  command,
   concurrency: 1,
-  timeoutMs: 3_600_000,
-};
+  timeoutMs: 300_000,
+});
+const tests = (label: string, concurrency: number, ...patterns: readonly string[]): Step => ({
+  label,
+  patterns,
+  concurrency,
+  timeoutMs: 300_000,
+});
 
-const TIDY: TestStep = {
-  label: 'tidy',
-  patterns: ['test/tidy.test.ts', 'test/tidy/**/*.test.ts'],
-  concurrency: 2,
-  timeoutMs: 60_000,
-};
+const FAULTS = tests('faults', 2, 'test/faults/**/*.test.ts');
+const LONG = { ...tests('long', 1, 'test/long/**/*.test.ts'), timeoutMs: 3_600_000 };
 
-/** Those with the longest files first, so that short ones are left for the end and no processor idles. */
-const SHARING: readonly TestStep[] = [
+/** The quick ones first; then those with the longest files, so that no processor idles in the end. */
+const STEPS: readonly Step[] = [
+  command('type check', 'tsc', '-p', '.'),
+  command('lint', 'biome', 'check', '--error-on-warnings', '--colors=off', '--max-diagnostics=100'),
+  tests('tidy', 2, 'test/tidy.test.ts', 'test/tidy/**/*.test.ts'),
   FAULTS,
-  { label: 'acceptance', patterns: ['test/acceptance/**/*.test.ts'], concurrency: 2, timeoutMs: 300_000 },
-  {
-    label: 'unit',
-    patterns: ['{server,sdk,scripts,bench,test/harness}/**/*.test.ts'],
-    concurrency: 3,
-    timeoutMs: 240_000,
-  },
+  tests('acceptance', 3, 'test/acceptance/**/*.test.ts'),
+  tests('unit', 3, '{server,sdk,scripts,bench,test/harness}/**/*.test.ts'),
 ];
 
-/**
- * Test files at a time, for two processors: those of the first two steps wait about half of their time, for a
- * guest, a disk or a moment to kill.
- */
+/** Files at a time, for two processors: most wait half of their time, for a guest, a disk or a kill. */
 const SLOTS = 4;
-
-const ROOT = dirname(import.meta.dirname);
+/** A loaded machine hits a few files by accident; more than this is no accident. */
+const MAX_FLAKY_FILES = 5;
 /** Files named after a step that took long. */
 const SLOWEST = 5;
-const SLOW_SECONDS = 20;
-const FULL_FAULTS_TIMEOUT_MS = 3_600_000;
-/** More than this is no accident. */
-const MAX_FLAKY_FILES = 2;
+const SLOW_MS = 20_000;
 
-/** What the children see: no setting of the person who runs the tests may change what they find. */
-function testEnvironment(faultTier: 'fast' | 'full'): Record<string, string | undefined> {
+const ROOT = dirname(import.meta.dirname);
+
+/** What one file, or one command, came to. */
+interface Result extends Outcome {
+  readonly step: Step;
+  readonly file: string;
+  readonly ms: number;
+}
+
+/** What the tests see: no setting of the person who runs them may change what they find. */
+function testEnvironment(isFull: boolean): Record<string, string | undefined> {
   const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('CLOUDLET_'));
   // Each test file is a process that would strip the types of all it imports anew.
   const NODE_COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node');
-  return { NODE_COMPILE_CACHE, ...Object.fromEntries(kept), FAULTS: faultTier };
+  return { NODE_COMPILE_CACHE, ...Object.fromEntries(kept), FAULTS: isFull ? 'full' : 'fast' };
 }
 
-function filesOf(step: TestStep, filters: readonly string[]): string[] {
-  const files = globSync([...step.patterns], { cwd: ROOT }).sort();
-  if (filters.length === 0) return files;
+function filesOf({ label, patterns }: Step, filters: readonly string[]): string[] {
+  if (patterns === undefined) return filters.length === 0 ? [label] : [];
+  const files = globSync([...patterns], { cwd: ROOT }).sort();
   const wanted = filters.map((filter) => filter.replace(/^\.?\/+/, ''));
-  return files.filter((file) => wanted.some((filter) => file.includes(filter)));
+  return filters.length === 0 ? files : files.filter((file) => wanted.some((part) => file.includes(part)));
 }
 
-async function runCommand({ program, args }: Command): Promise<{ failed: boolean; output: string }> {
-  const child = spawn(join(ROOT, 'node_modules/.bin', program), args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8');
-    stream.on('data', (text: string) => {
-      output += text;
-    });
-  }
+function runCommand(label: string, [program = '', ...args]: readonly string[]): Promise<Outcome> {
   return new Promise((resolve) => {
-    child.on('error', (error) => resolve({ failed: true, output: `${program}: ${error.message}` }));
-    child.on('close', (code) => resolve({ failed: code !== 0, output }));
+    execFile(join(ROOT, 'node_modules/.bin', program), args, { maxBuffer: 2 ** 26 }, (error, out, err) => {
+      const failures = error === null ? [] : [{ name: label, error: out + err || error.message }];
+      resolve({ passed: 0, failures, skips: [] });
+    });
   });
 }
 
-function printStep(label: string, result: string, startMs: number): void {
-  const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
-  console.log(`${label.padEnd(12)} ${result} (${seconds} s)`);
+class Check {
+  readonly #env: Record<string, string | undefined>;
+
+  constructor({ isFull }: { isFull: boolean }) {
+    this.#env = testEnvironment(isFull);
+  }
+
+  /** Runs all steps, which share SLOTS, and tells of each step when it is done. */
+  async runAll(steps: ReadonlyMap<Step, readonly string[]>): Promise<Result[]> {
+    const waiting = [...steps].flatMap(([step, files]) => files.map((file) => ({ step, file })));
+    const running: Step[] = [];
+    const results: Result[] = [];
+    const isFree = ({ concurrency }: Step, at: number) => at < concurrency;
+    const lane = async (): Promise<void> => {
+      const next = waiting.findIndex(({ step }) =>
+        isFree(step, running.filter((each) => each === step).length),
+      );
+      const [job] = next < 0 ? [] : waiting.splice(next, 1);
+      if (job === undefined) return;
+      running.push(job.step);
+      results.push(await this.run(job.step, job.file));
+      running.splice(running.indexOf(job.step), 1);
+      const own = results.filter(({ step }) => step === job.step);
+      if (own.length === steps.get(job.step)?.length) report(job.step.label, own);
+      return lane();
+    };
+    await Promise.all(Array.from({ length: SLOTS }, lane));
+    return results;
+  }
+
+  async run(step: Step, file: string): Promise<Result> {
+    const { command, timeoutMs } = step;
+    const startMs = performance.now();
+    const options = { timeoutMs, env: this.#env, curable: curablePackage };
+    const outcome = await (command ? runCommand(file, command) : runTestFile(join(ROOT, file), options));
+    return { ...outcome, step, file, ms: performance.now() - startMs };
+  }
+
+  /** Each file that failed gets a second try, alone. Returns the results that count. */
+  async retry(results: readonly Result[]): Promise<Result[]> {
+    const failed = results.filter(({ step, failures }) => step.patterns && failures.length > 0);
+    const counting = new Map(results.map((result) => [result.file, result]));
+    if (failed.length > MAX_FLAKY_FILES) {
+      console.log(`${failed.length} files failed, too many to be accidents: none is tried again`);
+      return [...results];
+    }
+    for (const { step, file } of failed) {
+      const again = await this.run(step, file);
+      report('again', [again]);
+      if (again.failures.length > 0) continue;
+      counting.set(file, again);
+      console.log(`  flaky: ${file} failed among the others, and passed alone`);
+    }
+    return [...counting.values()];
+  }
+}
+
+function total(results: readonly Outcome[]): string {
+  const passed = results.reduce((sum, { passed }) => sum + passed, 0);
+  const failed = results.reduce((sum, { failures }) => sum + failures.length, 0);
+  const skipped = results.reduce((sum, { skips }) => sum + skips.length, 0);
+  return `${passed} passed, ${failed} failed, ${skipped} skipped`;
 }
 
 function indent(text: string): string {
   return text.trimEnd().replace(/^/gm, '    ');
 }
 
-class Totals {
-  passed = 0;
-  failed = 0;
-  skipped = 0;
-  flaky = 0;
+const seconds = (ms: number) => `${(ms / 1000).toFixed(0)} s`;
 
-  add(outcome: TestOutcome): void {
-    this.passed += outcome.passed;
-    this.failed += outcome.failures.length;
-    this.skipped += outcome.skips.length;
-  }
-
-  toString(): string {
-    const flaky = this.flaky > 0 ? `, ${this.flaky} flaky` : '';
-    return `${this.passed} passed, ${this.failed} failed, ${this.skipped} skipped${flaky}`;
-  }
-}
-
-interface FailedFile {
-  readonly file: string;
-  readonly step: TestStep;
-  readonly failures: number;
-}
-
-function failedFiles(step: TestStep, { failures }: TestOutcome): FailedFile[] {
-  const files = Map.groupBy(failures, ({ ran }) => ran);
-  return [...files].map(([file, { length }]) => ({ file, step, failures: length }));
-}
-
-/** Runs each file again by itself; what passes was flaky. */
-async function tryAgain(failed: readonly FailedFile[], totals: Totals): Promise<void> {
-  if (failed.length > MAX_FLAKY_FILES) return;
-  for (const { file, step, failures } of failed) {
-    const again = await checkTests({ ...step, label: 'again' }, [file], { tier: 'fast' });
-    if (again.failures.length > 0) continue;
-    totals.failed -= failures;
-    totals.flaky += failures;
-    console.log(`  flaky: ${file} failed among the others, and passed alone`);
-  }
-}
-
-async function checkCommand(command: Command, totals: Totals): Promise<void> {
-  const start = performance.now();
-  const { failed, output } = await runCommand(command);
-  printStep(command.label, failed ? 'FAILED' : 'ok', start);
-  if (!failed) return;
-  totals.failed++;
-  console.log(indent(output));
-}
-
-interface Sharing {
-  readonly tier: 'fast' | 'full';
-  readonly slots?: Slots;
-  readonly rank?: number;
-}
-
-async function checkTests(
-  step: TestStep,
-  files: readonly string[],
-  { tier, ...sharing }: Sharing,
-): Promise<TestOutcome> {
-  const start = performance.now();
-  const outcome = await runTests({
-    ...sharing,
-    files: files.map((file) => join(ROOT, file)),
-    concurrency: step.concurrency,
-    timeoutMs: tier === 'full' ? FULL_FAULTS_TIMEOUT_MS : step.timeoutMs,
-    env: testEnvironment(tier),
-    curable: curablePackage,
-  });
-  const { passed, failures, skips } = outcome;
-  const counts = `${passed} passed, ${failures.length} failed, ${skips.length} skipped`;
-  printStep(step.label, `${failures.length > 0 ? 'FAILED ' : ''}${counts} in ${files.length} files`, start);
-  const slow = outcome.files.slice(0, SLOWEST).filter(([, seconds]) => seconds >= SLOW_SECONDS);
-  const told = slow.map(([file, seconds]) => `${relative(ROOT, file)} ${seconds.toFixed(0)} s`);
+function report(label: string, results: readonly Result[]): void {
+  const failures = results.flatMap(({ failures }) => failures);
+  const skips = results.flatMap(({ skips }) => skips);
+  const verdict = failures.length > 0 ? 'FAILED ' : 'ok ';
+  const ms = results.reduce((sum, { ms }) => sum + ms, 0);
+  console.log(`${label.padEnd(12)} ${verdict}${total(results)} in ${results.length} files, ${seconds(ms)}`);
+  const slow = results.filter(({ ms }) => ms >= SLOW_MS).sort((a, b) => b.ms - a.ms);
+  const told = slow.slice(0, SLOWEST).map(({ file, ms }) => `${file} ${seconds(ms)}`);
   if (told.length > 0) console.log(`  slowest: ${told.join(', ')}`);
   for (const { name, error } of failures) console.log(`  failed: ${name}\n${indent(error)}`);
   for (const { name, reason } of skips) console.log(`  skipped: ${name} (${reason})`);
-  return outcome;
 }
 
-async function main(args: readonly string[]): Promise<void> {
+async function main(): Promise<number> {
   process.chdir(ROOT);
-  const faultsOnly = args.includes('--faults');
-  const filters = args.filter((argument) => !argument.startsWith('--'));
-  const longOnly = args.includes('--long');
-  const options = ['--faults', '--long'];
-  const unknown = args.filter((argument) => argument.startsWith('--') && !options.includes(argument));
-  if (unknown.length > 0) {
-    throw new Error(`unknown option ${unknown.join(' ')}; give paths, --faults or --long`);
-  }
-
-  const totals = new Totals();
-  const isWhole = !faultsOnly && !longOnly && filters.length === 0;
-  let commands = isWhole ? COMMANDS.map((command) => checkCommand(command, totals)) : [];
-  let fileCount = 0;
-  const failed: FailedFile[] = [];
-  for (const steps of faultsOnly ? [[FAULTS]] : longOnly ? [[LONG]] : [[TIDY], SHARING]) {
-    const slots = new Slots(SLOTS);
-    const sharing = { tier: faultsOnly ? 'full' : 'fast', slots } as const;
-    const runs = steps.map(async (step, rank) => {
-      const files = filesOf(step, filters);
-      if (files.length === 0) return;
-      fileCount += files.length;
-      const outcome = await checkTests(step, files, { ...sharing, rank });
-      totals.add(outcome);
-      failed.push(...failedFiles(step, outcome));
-    });
-    await Promise.all([...commands, ...runs]);
-    commands = [];
-  }
-  if (isWhole) await tryAgain(failed, totals);
-  if (fileCount === 0) {
-    console.log(`no test file matches ${filters.join(' ') || 'the patterns'}`);
-    totals.failed++;
-  }
-  console.log(`\n${totals}`);
-  // A test that left something behind in this process must not keep the check from ending.
-  process.exit(totals.failed === 0 ? 0 : 1);
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { faults: { type: 'boolean' }, long: { type: 'boolean' } },
+  });
+  const isFull = values.faults === true;
+  const isWhole = !isFull && !values.long && positionals.length === 0;
+  const steps = isFull ? [{ ...FAULTS, timeoutMs: 3_600_000 }] : values.long ? [LONG] : STEPS;
+  const files = new Map(steps.map((step) => [step, filesOf(step, positionals)]));
+  const check = new Check({ isFull });
+  const first = await check.runAll(files);
+  if (first.length === 0) throw new Error(`no test file matches ${positionals.join(' ')}`);
+  const results = isWhole ? await check.retry(first) : first;
+  console.log(`\n${total(results)}`);
+  return results.some(({ failures }) => failures.length > 0) ? 1 : 0;
 }
 
-await main(process.argv.slice(2)).catch((error: unknown) => {
-  console.error(`check: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(2);
-});
+// A test that left something behind in this process must not keep the check from ending.
+process.exit(
+  await main().catch((error: unknown) => {
+    console.error(`check: ${error instanceof Error ? error.message : String(error)}`);
+    return 2;
+  }),
+);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Slots } from './test-run.ts';
+import type { Outcome } from './test-run.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'test-run-'));
 after(() => rmSync(directory, { recursive: true }));
@@ -31,14 +31,13 @@ const FILES: Readonly<Record<string, string>> = {
 };
 for (const [name, text] of Object.entries(FILES)) writeFileSync(join(directory, name), text);
 
-/** A run of node:test cannot start inside another, so each is its own process. */
-function outcomeOf(names: readonly string[]) {
-  const files = names.map((name) => join(directory, name));
+/** A run of node:test cannot start inside another, so it has a process of its own. */
+function outcomeOf(name: string): Outcome {
   const script = `
-    import { runTests } from ${JSON.stringify(fileURLToPath(new URL('./test-run.ts', import.meta.url)))};
-    const files = ${JSON.stringify(files)};
+    import { runTestFile } from ${JSON.stringify(fileURLToPath(new URL('./test-run.ts', import.meta.url)))};
     const curable = (reason) => /curable/.test(reason) ? 'some-package' : undefined;
-    const outcome = await runTests({ files, concurrency: 2, timeoutMs: 2000, env: process.env, curable });
+    const file = ${JSON.stringify(join(directory, name))};
+    const outcome = await runTestFile(file, { timeoutMs: 2000, env: process.env, curable });
     console.log(JSON.stringify(outcome));
     process.exit();`;
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -47,16 +46,12 @@ function outcomeOf(names: readonly string[]) {
   writeFileSync(driver, script);
   const { stdout, stderr } = spawnSync(process.execPath, [driver], options);
   assert.notEqual(stdout, '', stderr);
-  return JSON.parse(stdout) as {
-    passed: number;
-    failures: { name: string; error: string }[];
-    skips: { name: string; reason: string }[];
-  };
+  return JSON.parse(stdout);
 }
 
 describe('a test run', () => {
   test('counts tests, not suites, and names every failure and skip', () => {
-    const { passed, failures, skips } = outcomeOf(['mixed.test.mjs']);
+    const { passed, failures, skips } = outcomeOf('mixed.test.mjs');
     assert.equal(passed, 2);
     assert.deepEqual(skips, [
       { name: 'mixed.test.mjs › suite › is skipped', reason: 'no such program' },
@@ -70,19 +65,21 @@ describe('a test run', () => {
     assert.match(failed?.error ?? '', /^Error: boom\n\s+at .*mixed\.test\.mjs[\s\S]*a child said why/);
   });
 
-  test('a file that dies or is killed, one that hangs and one without a test are failures', () => {
-    const names = ['broken.test.mjs', 'empty.test.mjs', 'hangs.test.mjs', 'killed.test.mjs'];
-    const { passed, failures } = outcomeOf(names);
-    assert.equal(passed, 0);
-    const said = failures.map(({ name, error }) => `${name}: ${error}`).join('\n');
-    assert.match(said, /broken\.test\.mjs: [\s\S]*about to break[\s\S]*at import/);
-    assert.match(said, /empty\.test\.mjs: this file contains no test/);
-    assert.match(said, /killed\.test\.mjs: its process was ended by SIGKILL/);
-    assert.match(said, /hangs\.test\.mjs[\s\S]*timed out after 2000ms/);
-  });
+  for (const [name, said] of [
+    ['broken.test.mjs', /^broken\.test\.mjs: [\s\S]*about to break[\s\S]*at import/],
+    ['empty.test.mjs', /^empty\.test\.mjs: this file contains no test/],
+    ['killed.test.mjs', /^killed\.test\.mjs: its process was ended by SIGKILL/],
+    ['hangs.test.mjs', /^hangs\.test\.mjs › hangs: [\s\S]*timed out after 2000ms/],
+  ] as const) {
+    test(`${name} is one failure`, () => {
+      const { passed, failures } = outcomeOf(name);
+      assert.deepEqual([passed, failures.length], [0, 1]);
+      assert.match(failures.map(({ name, error }) => `${name}: ${error}`).join(), said);
+    });
+  }
 
   test('a file whose tests pass but which never ends is a failure', () => {
-    const { passed, failures } = outcomeOf(['leaks.test.mjs']);
+    const { passed, failures } = outcomeOf('leaks.test.mjs');
     assert.equal(passed, 1);
     assert.deepEqual(
       failures.map(({ name }) => name),
@@ -90,38 +87,4 @@ describe('a test run', () => {
     );
     assert.match(failures[0]?.error ?? '', /did not end within 4000 ms/);
   });
-
-  test('no files: nothing passed, nothing failed', () => {
-    assert.deepEqual(outcomeOf([]), { passed: 0, failures: [], skips: [], files: [] });
-  });
-});
-
-test('slots are never more than there are, and go to the lowest rank that waits', async () => {
-  const slots = new Slots(2);
-  const began: string[] = [];
-  const take = (name: string, rank: number) => slots.take(rank).then(() => void began.push(name));
-  const soon = () => new Promise((resolve) => setImmediate(resolve));
-  for (const [name, rank] of [
-    ['a', 2],
-    ['b', 2],
-    ['c', 2],
-    ['d', 0],
-    ['e', 2],
-    ['f', 1],
-  ] as const) {
-    void take(name, rank);
-  }
-  await soon();
-  assert.deepEqual(began, ['a', 'b']);
-  for (let i = 0; i < 4; i++) {
-    slots.give();
-    await soon();
-  }
-  assert.deepEqual(began, ['a', 'b', 'd', 'f', 'c', 'e']);
-  slots.give();
-  slots.give();
-  await Promise.all([take('g', 0), take('h', 0)]);
-  void take('i', 0);
-  await soon();
-  assert.equal(began.at(-1), 'h');
 });

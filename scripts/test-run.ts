@@ -1,39 +1,17 @@
-/**
- * One node:test run over a list of files, each in its own process, reduced to what a person wants to read.
- */
+/** One test file, run by node:test in a process of its own, reduced to what a person wants to read. */
+import { relative } from 'node:path';
 import { run } from 'node:test';
 import { inspect } from 'node:util';
 
-export interface Failure {
-  /** Path of the test file, and the names from the outermost suite down. */
-  readonly name: string;
-  readonly error: string;
-  /** The file that was run; a suite that several run is in another. */
-  readonly ran: string;
-}
-
-export interface Skip {
-  readonly name: string;
-  readonly reason: string;
-}
-
-export interface TestOutcome {
+export interface Outcome {
   readonly passed: number;
-  readonly failures: readonly Failure[];
-  readonly skips: readonly Skip[];
-  /** Seconds by path of the test file, the longest first. */
-  readonly files: readonly (readonly [string, number])[];
+  /** By the file and the names from the outermost suite down. */
+  readonly failures: readonly { readonly name: string; readonly error: string }[];
+  readonly skips: readonly { readonly name: string; readonly reason: string }[];
 }
 
 export interface TestRunOptions {
-  readonly files: readonly string[];
-  /** Test files at a time. */
-  readonly concurrency: number;
-  /** Shared with other runs at the same time: a file waits for one of these, and keeps it until it ends. */
-  readonly slots?: Slots;
-  /** Of all that wait for a slot the lowest goes first. Default 0. */
-  readonly rank?: number;
-  /** A file that takes longer fails. */
+  /** A test, or a file, that takes longer fails. */
   readonly timeoutMs: number;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The package that would have kept a test from being skipped for this reason, if it can be had here. */
@@ -54,178 +32,114 @@ const OUTPUT_LINES_KEPT = 40;
 /** A test that takes too long is named first; then its process, which may never end by itself, is ended. */
 const GRACE_MS = 2000;
 
-interface Waiting {
-  readonly rank: number;
-  readonly go: () => void;
-}
-
-/** Room for so many test files at a time, over several runs. */
-export class Slots {
-  #free: number;
-  readonly #waiting: Waiting[] = [];
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  /** Resolves when there is room, the lowest rank first, and those of one rank in the order they came. */
-  async take(rank: number): Promise<void> {
-    if (this.#free > 0) {
-      this.#free--;
-      return;
-    }
-    await new Promise<void>((go) => this.#waiting.push({ rank, go }));
-  }
-
-  give(): void {
-    const [next] = this.#waiting.toSorted((a, b) => a.rank - b.rank);
-    if (next === undefined) {
-      this.#free++;
-      return;
-    }
-    this.#waiting.splice(this.#waiting.indexOf(next), 1);
-    next.go();
-  }
-}
-
 /**
- * Runs the files and counts tests, not suites. A file without any test, or one that dies, counts as a
- * failure.
+ * Counts tests, not suites. A file without any test, or one that dies or does not end, is a failure.
+ * `file` is an absolute path.
  */
-export async function runTests(options: TestRunOptions): Promise<TestOutcome> {
-  const tally = new Tally(options.curable);
-  const seconds: [string, number][] = [];
-  const waiting = [...options.files];
-  const { slots = new Slots(options.concurrency), rank = 0 } = options;
-  const lane = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      await slots.take(rank);
-      const began = performance.now();
-      try {
-        await runFile(file, options, tally);
-      } finally {
-        slots.give();
-      }
-      seconds.push([file, (performance.now() - began) / 1000]);
-    }
-  };
-  await Promise.all(Array.from({ length: options.concurrency }, lane));
-  return { ...tally.outcome(), files: seconds.sort(([, a], [, b]) => b - a) };
-}
-
-/** A run of its own, because node:test has a deadline for each test but none for a file that does not end. */
-async function runFile(file: string, { timeoutMs, env }: TestRunOptions, tally: Tally): Promise<void> {
+export async function runTestFile(file: string, options: TestRunOptions): Promise<Outcome> {
+  const timeoutMs = options.timeoutMs + GRACE_MS;
   const deadline = new AbortController();
+  // node:test has a deadline for each test, but none for a file.
   const timer = setTimeout(() => {
-    deadline.abort(
-      new Error(`did not end within ${timeoutMs + GRACE_MS} ms; is a server or timer left open?`),
-    );
-  }, timeoutMs + GRACE_MS);
-  const stream = run({
-    files: [file],
-    timeout: timeoutMs,
-    env: env as NodeJS.ProcessEnv,
-    signal: deadline.signal,
-  });
-  stream.on('test:start', ({ name, nesting, file }) => tally.started(file, nesting, name));
-  stream.on('test:pass', (test) => tally.passed(test, file));
-  stream.on('test:fail', (test) => tally.failed(test, file));
-  stream.on('test:stdout', ({ file, message }) => tally.printed(file, message));
-  stream.on('test:stderr', ({ file, message }) => tally.printed(file, message));
+    deadline.abort(new Error(`did not end within ${timeoutMs} ms; is a server or timer left open?`));
+  }, timeoutMs);
+  const env = options.env as NodeJS.ProcessEnv;
+  const tally = new Tally(file, options.curable);
+  const stream = run({ files: [file], timeout: options.timeoutMs, env, signal: deadline.signal });
+  stream.on('test:start', ({ name, nesting }) => tally.started(name, nesting));
+  stream.on('test:pass', (test) => tally.passed(test));
+  stream.on('test:fail', (test) => tally.failed(test));
+  stream.on('test:stdout', ({ message }) => tally.printed(message));
+  stream.on('test:stderr', ({ message }) => tally.printed(message));
   for await (const _ of stream); // drains it: the events above come in the order of the stream
   clearTimeout(timer);
+  return tally.outcome();
 }
 
 class Tally {
-  #passed = 0;
-  readonly #failures: { name: string; file: string; error: string; ran: string; isFile: boolean }[] = [];
-  readonly #skips: Skip[] = [];
-  readonly #names = new Map<string, string[]>();
-  readonly #output = new Map<string, string[]>();
+  readonly #file: string;
   readonly #curable: (reason: string) => string | undefined;
+  #passed = 0;
+  readonly #failures: { name: string; error: string }[] = [];
+  readonly #skips: { name: string; reason: string }[] = [];
+  /** What the file's own process died of: it may only repeat what a test said. */
+  #death: string | undefined;
+  /** Of the tests and suites that began last, one for each level. */
+  readonly #names: string[] = [];
+  #output: string[] = [];
 
-  constructor(curable: (reason: string) => string | undefined = () => undefined) {
+  constructor(file: string, curable: (reason: string) => string | undefined = () => undefined) {
+    this.#file = file;
     this.#curable = curable;
   }
 
-  started(file: string | undefined, nesting: number, name: string): void {
-    const names = this.#names.get(file ?? '') ?? [];
-    names.length = nesting;
-    names[nesting] = name;
-    this.#names.set(file ?? '', names);
+  started(name: string, nesting: number): void {
+    this.#names.splice(nesting, Number.POSITIVE_INFINITY, name);
   }
 
-  printed(file: string, message: string): void {
-    const lines = this.#output.get(file) ?? [];
-    lines.push(...message.replace(/\n$/, '').split('\n'));
-    this.#output.set(file, lines.slice(-OUTPUT_LINES_KEPT));
+  printed(message: string): void {
+    this.#output = [...this.#output, ...message.trimEnd().split('\n')].slice(-OUTPUT_LINES_KEPT);
   }
 
-  passed(test: Finished, ran: string): void {
+  passed(test: Finished): void {
+    const { skip, todo } = test;
     if (test.details.type === 'suite') return;
-    if (test.skip !== undefined && test.skip !== false) {
-      this.#skipped(test, ran, typeof test.skip === 'string' ? test.skip : 'no reason');
-    } else if (test.todo !== undefined && test.todo !== false) {
-      this.#fail(test, ran, 'a test that is still to be written');
-    } else if (test.nesting === 0 && test.name === test.file) {
-      this.#fail(test, ran, 'this file contains no test');
-    } else {
-      this.#passed++;
-    }
+    if (skip !== undefined && skip !== false) this.#skipped(test, skip === true ? 'no reason' : skip);
+    else if (todo !== undefined && todo !== false) this.#fail(test, 'a test that is still to be written');
+    else if (this.#isFile(test)) this.#death = 'this file contains no test';
+    else this.#passed++;
   }
 
-  #skipped(test: Finished, ran: string, reason: string): void {
+  #skipped(test: Finished, reason: string): void {
     const cure = this.#curable(reason);
     if (cure === undefined) this.#skips.push({ name: this.#fullName(test), reason });
-    else this.#fail(test, ran, `skipped, though the set-up installs ${cure} on this host (${reason})`);
+    else this.#fail(test, `skipped, though the set-up installs ${cure} on this host (${reason})`);
   }
 
-  failed(test: Finished, ran: string): void {
-    // Of a suite or test that failed only because of what is inside it, the inside is reported.
-    const error = test.details.error as { failureType?: string; cause?: unknown } | undefined;
+  failed(test: Finished): void {
+    const error = test.details.error as NodeTestError | undefined;
+    // When only something inside has failed, that is reported instead.
     if (error?.failureType === 'subtestsFailed') return;
-    this.#fail(test, ran, describeError(error));
+    if (this.#isFile(test)) this.#death = describeError(error);
+    else this.#fail(test, describeError(error));
   }
 
-  #fail(test: Finished, ran: string, error: string): void {
-    const isFile = test.nesting === 0 && test.name === test.file;
-    this.#failures.push({ name: this.#fullName(test), file: test.file ?? '', error, ran, isFile });
+  #fail(test: Finished, error: string): void {
+    this.#failures.push({ name: this.#fullName(test), error });
   }
 
-  /** `path › suite › test`. Names of the outer suites come from the last start event of each level. */
-  #fullName(test: Finished): string {
-    if (test.name === test.file) return relativePath(test.file);
-    const outer = (this.#names.get(test.file ?? '') ?? []).slice(0, test.nesting);
-    return [relativePath(test.file ?? ''), ...outer, test.name].join(' › ');
+  #isFile({ name, nesting, file }: Finished): boolean {
+    return nesting === 0 && name === file;
   }
 
-  outcome(): Omit<TestOutcome, 'files'> {
-    // A file's own failure ("exit code 1") only repeats what its tests already said.
-    const told = new Set(this.#failures.filter((failure) => !failure.isFile).map(({ file }) => file));
-    const failures = this.#failures.filter((failure) => !failure.isFile || !told.has(failure.file));
-    // What a file printed is told once: with its last failure.
-    const last = new Map(failures.map((failure) => [failure.file, failure]));
-    const described = failures.map((failure) => {
-      const output = last.get(failure.file) === failure ? (this.#output.get(failure.file) ?? []) : [];
-      const { name, ran } = failure;
-      return { name, error: [failure.error, ...output].join('\n'), ran: relativePath(ran) };
-    });
-    return { passed: this.#passed, failures: described, skips: this.#skips };
+  /** `path › suite › test` */
+  #fullName({ name, nesting }: Finished): string {
+    return [relative(process.cwd(), this.#file), ...this.#names.slice(0, nesting), name].join(' › ');
+  }
+
+  outcome(): Outcome {
+    const failures = [...this.#failures];
+    if (this.#death !== undefined && failures.length === 0) {
+      failures.push({ name: relative(process.cwd(), this.#file), error: this.#death });
+    }
+    // What the file printed is told once: with its last failure.
+    const last = failures.pop();
+    if (last !== undefined) failures.push({ ...last, error: [last.error, ...this.#output].join('\n') });
+    return { passed: this.#passed, failures, skips: this.#skips };
   }
 }
 
-function relativePath(file: string): string {
-  const root = `${process.cwd()}/`;
-  return file.startsWith(root) ? file.slice(root.length) : file;
+interface NodeTestError {
+  readonly failureType?: string;
+  readonly cause?: unknown;
+  readonly signal?: string | null;
 }
 
-function describeError(error: { cause?: unknown; signal?: string | null } | undefined): string {
-  const cause = error?.cause ?? error;
-  // Of a file whose process ended by itself.
+function describeError(error: NodeTestError | undefined): string {
   if (error?.signal) return `its process was ended by ${error.signal}`;
+  const cause = error?.cause ?? error;
   if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : inspect(cause);
-  const frames = (cause.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
-  const ours = frames.filter((line) => !line.includes('node:')).slice(0, 6);
+  const frames = (cause.stack ?? '').split('\n').filter((line) => /^\s+at (?!.*node:)/.test(line));
   const deeper = cause.cause === undefined ? [] : [`  cause: ${inspect(cause.cause, { depth: 2 })}`];
-  return [`${cause.name}: ${cause.message}`, ...ours, ...deeper].join('\n');
+  return [`${cause.name}: ${cause.message}`, ...frames.slice(0, 6), ...deeper].join('\n');
 }

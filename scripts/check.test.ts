@@ -1,0 +1,79 @@
+/** The check of a small repository of its own: what it prints, and what it tries again. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+
+const PASSES =
+  "import { test } from 'node:test'; test('passes', () => {}); test('waits', { skip: 'no root' });";
+const FAILS = "import { test } from 'node:test'; test('fails', () => { throw new Error('boom'); });";
+const FLAKY = `
+  import { existsSync, writeFileSync } from 'node:fs';
+  import { test } from 'node:test';
+  test('one', () => {});
+  test('two', () => {
+    const mark = import.meta.filename + '.ran';
+    if (existsSync(mark)) return;
+    writeFileSync(mark, '');
+    throw new Error('by accident');
+  });`;
+
+/** Runs the check where these files are all its tests; tsc passes there, and biome as said. */
+function check(t: TestContext, tests: Readonly<Record<string, string>>, { biome = 'true' } = {}) {
+  const root = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
+  t.after(() => rmSync(root, { recursive: true }));
+  for (const name of ['check.ts', 'test-run.ts', 'installed.ts', 'programs.json']) {
+    cpSync(join(import.meta.dirname, name), join(root, 'scripts', name));
+  }
+  mkdirSync(join(root, 'node_modules/.bin'), { recursive: true });
+  for (const [name, target] of Object.entries({ tsc: 'true', biome })) {
+    symlinkSync(`/bin/${target}`, join(root, 'node_modules/.bin', name));
+  }
+  for (const [path, text] of Object.entries({ 'package.json': '{"type": "module"}', ...tests })) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const options = { encoding: 'utf8', env, timeout: 60_000 } as const;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'scripts/check.ts')], options);
+  return { status, output: stdout + stderr, lastLine: stdout.trimEnd().split('\n').at(-1) };
+}
+
+test('all is well: every skip is named, and the last line counts', (t) => {
+  const { status, output, lastLine } = check(t, { 'server/a.test.ts': PASSES, 'test/tidy.test.ts': PASSES });
+  assert.equal(lastLine, '2 passed, 0 failed, 2 skipped', output);
+  assert.match(output, /skipped: server\/a\.test\.ts › waits \(no root\)/);
+  assert.equal(status, 0);
+});
+
+test('a file that passes when it runs again, alone, is told as flaky with its error, and counts as passed', (t) => {
+  const { status, output, lastLine } = check(t, {
+    'test/acceptance/a.test.ts': FLAKY,
+    'server/b.test.ts': PASSES,
+  });
+  assert.equal(lastLine, '3 passed, 0 failed, 1 skipped', output);
+  assert.match(output, /failed: test\/acceptance\/a\.test\.ts › two\n\s+Error: by accident/);
+  assert.match(output, /^ {2}flaky: test\/acceptance\/a\.test\.ts/m);
+  assert.equal(status, 0);
+});
+
+test('a file that fails again, and a linter that complains, are failures', (t) => {
+  const { status, output, lastLine } = check(t, { 'server/a.test.ts': FAILS }, { biome: 'false' });
+  assert.equal(lastLine, '0 passed, 2 failed, 0 skipped', output);
+  assert.match(output, /^again .*FAILED 0 passed, 1 failed/m);
+  assert.doesNotMatch(output, /flaky/);
+  assert.equal(status, 1);
+});
+
+test('with more than five files failed none is tried again', (t) => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const { status, output, lastLine } = check(
+    t,
+    Object.fromEntries(names.map((name) => [`server/${name}.test.ts`, FLAKY])),
+  );
+  assert.equal(lastLine, '6 passed, 6 failed, 0 skipped', output);
+  assert.match(output, /^6 files failed, too many/m);
+  assert.equal(status, 1);
+});
