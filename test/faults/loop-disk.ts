@@ -29,21 +29,19 @@ export function noLoopDisk(): string | false {
 export class LoopDisk {
   readonly mountPoint: string;
   readonly #directory: string;
-  readonly #device: string;
+  readonly #image: string;
+  #device = '';
   #mounted = false;
 
   constructor(sizeBytes: number) {
     this.#directory = mkdtempSync(join(tmpdir(), 'cloudlet-disk-'));
-    const image = join(this.#directory, 'image');
+    this.#image = join(this.#directory, 'image');
     this.mountPoint = join(this.#directory, 'mount');
     mkdirSync(this.mountPoint);
-    writeFileSync(image, '');
-    truncateSync(image, sizeBytes);
-    this.#device = run('losetup', '--find', '--show', image);
+    writeFileSync(this.#image, '');
+    truncateSync(this.#image, sizeBytes);
+    run('mkfs.ext4', '-q', '-m', '0', this.#image);
     try {
-      // Whoever used this device before may have left it read-only.
-      run('blockdev', '--setrw', this.#device);
-      run('mkfs.ext4', '-q', '-m', '0', this.#device);
       this.mount();
     } catch (error) {
       this.remove();
@@ -53,13 +51,25 @@ export class LoopDisk {
 
   /** Mounts it; after a power cut this replays the journal. */
   mount(): void {
-    run('mount', '-t', 'ext4', this.#device, this.mountPoint);
-    this.#mounted = true;
+    this.#device = run('losetup', '--find', '--show', this.#image);
+    // Whoever used this device before may have left it read-only.
+    run('blockdev', '--setrw', this.#device);
+    try {
+      run('mount', '-t', 'ext4', this.#device, this.mountPoint);
+      this.#mounted = true;
+    } finally {
+      if (!this.#mounted) run('losetup', '--detach', this.#device);
+    }
   }
 
-  /** Nobody may have a file open. */
+  /**
+   * Nobody may have a file open. The device goes too: a process in a mount namespace of its own, of another
+   * test, may have a copy of this mount, and a file system that was shut down stays so while one is left.
+   */
   unmount(): void {
     run('umount', this.mountPoint);
+    run('blockdev', '--flushbufs', this.#device);
+    run('losetup', '--detach', this.#device);
     this.#mounted = false;
   }
 
@@ -83,7 +93,6 @@ export class LoopDisk {
   /** Idempotent. */
   remove(): void {
     if (this.#mounted) this.unmount();
-    run('losetup', '--detach', this.#device);
     rmSync(this.#directory, { recursive: true });
   }
 }

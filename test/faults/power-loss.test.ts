@@ -1,4 +1,5 @@
 /** The disk forgets everything that was not synced, in the middle of work: what was acknowledged is there. */
+import { spawn } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '../harness/client.ts';
@@ -15,6 +16,9 @@ const skip = noLoopDisk();
 
 async function survive(t: TestContext, mode: 1 | 2): Promise<void> {
   const disk = new LoopDisk(DISK_BYTES);
+  // Processes in mount namespaces of their own, as servers of databases are, have copies of the mount.
+  const other = spawn('unshare', ['--mount', 'sleep', '600'], { stdio: 'ignore' });
+  t.after(() => other.kill());
   t.after(() => disk.remove());
   const dataDir = `${disk.mountPoint}/data`;
   const seed = chooseSeed();
