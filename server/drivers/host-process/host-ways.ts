@@ -59,7 +59,8 @@ export function apart(way: Way, network: 'none' | 'host'): string[] {
   return [
     hostProgram('unshare'),
     ...(inUserNamespace ? ['--user', ...MAPPED, '--keep-caps'] : []),
-    ...(hasView ? ['--mount', '--pid'] : []),
+    // Slave: a disk that the host unmounts is not held by processes that never saw it.
+    ...(hasView ? ['--mount', '--propagation', 'slave', '--pid'] : []),
     ...(hasNet ? ['--net'] : []),
     '--',
   ];

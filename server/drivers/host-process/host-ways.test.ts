@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { apart, type Way } from './host-ways.ts';
+
+/** A host as systemd makes it, whose disk at $1/disk is unmounted while the command that follows runs. */
+const HOST = `set -e
+cd "$1"; shift
+mount --make-rshared /
+mount -t tmpfs disk disk
+"$@" /bin/sh -c 'echo >up; read -r line <go; grep -c " $PWD/disk " /proc/self/mountinfo' &
+read -r line <up
+umount disk
+echo >go
+wait $!`;
+const VIEW: Way = { hasView: true, hasNoNetwork: false, inUserNamespace: false, problem: '' };
+const isAble = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', '--pid', 'true']).status === 0;
+
+test('a disk that the host unmounts is not held by a process that sees less', {
+  skip: isAble ? false : 'needs root and mount namespaces',
+}, (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-ways-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'disk'));
+  spawnSync('mkfifo', [join(folder, 'up'), join(folder, 'go')]);
+  const words = ['--mount', 'sh', '-c', HOST, 'sh', folder, ...apart(VIEW, 'host')];
+  const { stdout, stderr } = spawnSync('unshare', words, { encoding: 'utf8', timeout: 60_000 });
+  assert.equal(stdout, '0\n', stderr);
+});
