@@ -25,7 +25,7 @@ const NOTHING = 'none';
 const SERIES = 'series';
 const MEMORY_MB = 2048;
 /** Of temporary files, which are in memory where the server sees its own /tmp. */
-const TEMPORARY_MB = 512;
+const TEMPORARY_MB = 1024;
 export const TEMPORARY_BYTES = TEMPORARY_MB * 2 ** 20;
 /** What a server begins with; of its help and its schema `sys` nobody here has use. */
 const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];

@@ -18,9 +18,12 @@ export interface TemporarySpaceDeps {
   readonly warn: (text: string) => void;
 }
 
-/** Parts of all there is: from where on it is watched, and what ends a statement. */
-const WATCHED = 0.05;
-const MOST = 0.5;
+/**
+ * Parts of all there is: from where on it is watched, and what ends a statement. The rest is for what is
+ * written until we look again: MariaDB 10.11 crashes when the place is full.
+ */
+const WATCHED = 0.025;
+const MOST = 0.25;
 const ENDED = 'ERROR: a statement was ended, as its temporary files took the room of all others';
 
 export class TemporarySpace {
