@@ -44,7 +44,7 @@ export interface GuestImage {
 }
 
 export interface GuestNetwork {
-  /** `52:54:00:xx:xx:xx`, unique in this cloud. */
+  /** `52:xx:xx:xx:xx:xx`, unique in this cloud. */
   readonly mac: string;
   /** Guest TCP ports that Guests.endpoint can be asked for. Always has 22. */
   readonly ports: readonly number[];

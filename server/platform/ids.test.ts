@@ -71,7 +71,7 @@ test('an id tells when it was made', () => {
 
 test('hardware addresses and uuids have their form, and differ', () => {
   for (const [make, form] of [
-    [newMac, /^52:54:00(?::[0-9a-f]{2}){3}$/],
+    [newMac, /^52(?::[0-9a-f]{2}){5}$/],
     [newUuid, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
   ] as const) {
     const made = Array.from({ length: 100 }, () => make());

@@ -6,7 +6,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 import type { GuestSpec } from '../compute/hypervisor.ts';
 import { type QemuDeps, QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
 import { systemClock } from '../platform/clock.ts';
-import { newId, randomSecret } from '../platform/ids.ts';
+import { newId, newMac } from '../platform/ids.ts';
 import type { HypervisorFixture } from './hypervisor.conformance.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
 import { testGuestDisk, testUuid } from './test-guest.ts';
@@ -44,7 +44,6 @@ export function buildQemuFixture(): QemuFixture {
 }
 
 export function testSpec(imageId: string): GuestSpec {
-  const mac = [...randomSecret(3)].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
   return {
     vmId: newId('vm', systemClock),
     uuid: testUuid(),
@@ -55,6 +54,6 @@ export function testSpec(imageId: string): GuestSpec {
     image: { imageId, boot: imageId === 'tiny' ? 'kernel' : 'disk', format: 'raw' },
     sshKeys: [],
     userData: null,
-    network: { mac: `52:54:00:${mac}`, ports: [22, 80, 20_022], outbound: false, address: null },
+    network: { mac: newMac(), ports: [22, 80, 20_022], outbound: false, address: null },
   };
 }

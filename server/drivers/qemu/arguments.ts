@@ -56,7 +56,7 @@ const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
   ['reserve', /^(?:on|off)$/],
   ['boot', /^(?:kernel|disk)$/],
   ['diskFormat', /^(?:raw|qcow2)$/],
-  ['mac', /^52:54:00(?::[0-9a-f]{2}){3}$/],
+  ['mac', /^52(?::[0-9a-f]{2}){5}$/],
   ['outbound', /^(?:true|false)$/],
   ['tap', /^(?:null|clt\d{1,10})$/],
 ];
