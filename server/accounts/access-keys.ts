@@ -68,7 +68,7 @@ export class AccessKeys {
       createdAt: clock.now(),
       expiresAt,
     };
-    const answer: CreatedAccessKey = {
+    const response: CreatedAccessKey = {
       id: keyId,
       name: row.name,
       scopes,
@@ -82,7 +82,7 @@ export class AccessKeys {
     };
     return changes.run(call, (change) => {
       change.expect(store.insertAccessKey(row, maxKeys), () => tooManyKeys(maxKeys));
-      return answer;
+      return response;
     });
   }
 

@@ -4,8 +4,8 @@ import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { describeAccount, describeRegistration } from './account-answer.ts';
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
+import { describeAccount, describeRegistration } from './account-view.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { CredentialCache } from './authenticator.ts';
 import { toCredits } from './credits.ts';
@@ -242,7 +242,7 @@ export class Accounts {
     throw new AppError('email_taken', 'This e-mail address is taken', { fields });
   }
 
-  /** Known before the commit, because the answer is part of it. */
+  /** Known before the commit, because the response is part of it. */
   async #newAccountId(): Promise<number> {
     this.#highestStored ??= this.#deps.store.highestAccountId();
     this.#lastId = Math.max(this.#lastId, await this.#highestStored) + 1;

@@ -6,7 +6,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { KeyedMutex } from '../platform/keyed-mutex.ts';
-import { describeAccount, describeForAdmin } from './account-answer.ts';
+import { describeAccount, describeForAdmin } from './account-view.ts';
 import { type Accounts, accountNotFound, type NewAccount, type Transfer } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import type { Authenticator } from './authenticator.ts';

@@ -6,7 +6,7 @@ import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/sealer.ts';
-import { describeAccount } from './account-answer.ts';
+import { describeAccount } from './account-view.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';
 import type { RotatedKey } from './schema.ts';

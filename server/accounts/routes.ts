@@ -97,9 +97,9 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       handler: async (call) => {
         const { request } = call;
         assertSameSite(request.raw);
-        const answer = await sessions.logout(call, readSessionCookie(request.headers.cookie));
+        const response = await sessions.logout(call, readSessionCookie(request.headers.cookie));
         setCookie(request, renderEndedSessionCookie(secureCookies));
-        return answer;
+        return response;
       },
     }),
   ];
@@ -151,7 +151,7 @@ function setupRoutes({ setupLinks, apiUrl }: AccountRoutesDeps): Route[] {
       produces: 'html',
       handler: async ({ query: { token }, request }) => {
         const page = (await setupLinks.isGood(token ?? '')) ? SETUP_PAGE : ENDED_LINK_PAGE;
-        Object.assign(request.answerHeaders, pageHeaders(page));
+        Object.assign(request.responseHeaders, pageHeaders(page));
         return page;
       },
     }),
@@ -301,5 +301,5 @@ function loginName(body: { username?: string; email?: string }): string {
 }
 
 function setCookie(request: RouteInput<unknown, unknown, unknown>['request'], cookie: string): void {
-  request.answerHeaders['set-cookie'] = cookie;
+  request.responseHeaders['set-cookie'] = cookie;
 }

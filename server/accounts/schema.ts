@@ -214,7 +214,7 @@ export const CreditsBody = namedObject('CreditAdjustment', {
     Type.String({
       pattern: '^[A-Za-z0-9._:-]{1,64}$',
       'x-rule': 'must have 1 to 64 of A-Z, a-z, 0-9, ".", "_", ":" and "-"',
-      description: 'Chosen by you: the same again changes nothing and gives the same answer as once',
+      description: 'Chosen by you: the same again changes nothing and gives the same response as once',
     }),
   ),
 });

@@ -29,7 +29,7 @@ curl "$CLOUD/api/buckets/first-bucket/upload" \\
   -H "X-API-Key: $KEY" -F file=@hello.txt`,
   ],
   [
-    'Make an account for somebody else; the answer has its key:',
+    'Make an account for somebody else; the response has its key:',
     `curl "$CLOUD/api/admin/accounts" -H "X-API-Key: $KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"username": "ada", "email": "ada@example.org"}'`,

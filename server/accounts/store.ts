@@ -249,7 +249,7 @@ export class AccountStore {
     };
   }
 
-  /** Refused unless the balance is still what it was when the answer was made. */
+  /** Refused unless the balance is still what it was when the response was made. */
   expectBalance(id: number, micro: number): Statement {
     return {
       sql: 'UPDATE accounts SET id = id WHERE id = ? AND credits_micro = ? AND closed_at IS NULL',

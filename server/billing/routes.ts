@@ -41,12 +41,12 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
       handler: async ({ principal, query, request, reply }) => {
         const period = readPeriod(query, clock.now());
         const report = await reports.usage(principal.accountId, period);
-        varyOn(request.answerHeaders, 'Accept');
+        varyOn(request.responseHeaders, 'Accept');
         if (!prefersCsv(request.headers.accept)) return report;
         const body = itemsCsv(report.items);
         reply.hijack();
         reply.raw.writeHead(200, {
-          ...request.answerHeaders,
+          ...request.responseHeaders,
           'content-type': 'text/csv; charset=utf-8; header=present',
           'content-disposition': 'attachment; filename=usage.csv',
           'content-length': Buffer.byteLength(body),

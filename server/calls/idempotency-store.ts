@@ -3,7 +3,7 @@ import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface IdempotencyRow {
   readonly status: number;
-  /** Fingerprint of the request, a line end, the body of its answer. */
+  /** Fingerprint of the request, a line end, the body of its response. */
   readonly sealed_body: Uint8Array;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Idempotency-Key: one effect and one answer, however often a change is repeated within 24 h.  The answer is
- * stored in the same commit as the effect (see metadata/change.ts), so a crash
- * between the two cannot happen. Races are decided in memory: the data directory has one process. Each
- * credential has its own keys: an answer may hold what another one of the account must not see. Only the
- * account's own key leaves them to its successor, so that a retry after a rotation finds its answer.
+ * Idempotency-Key: one effect and one response, however often a change is repeated within 24 h. The response
+ * is stored in the same commit as the effect (see metadata/change.ts), so that a crash cannot come between
+ * them. Races are decided in memory: the data directory has one process. Each
+ * credential has its own keys: a response may hold what another one of the account must not see. Only the
+ * account's own key leaves them to its successor, so that a retry after a rotation finds its response.
  * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's
  * fingerprint, from which a password in it could be guessed.
  */
@@ -14,7 +14,7 @@ import type { Sealer } from '../platform/sealer.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
 import type { Principal } from './principal.ts';
 
-export interface StoredAnswer {
+export interface StoredResponse {
   readonly status: number;
   readonly body: string;
 }
@@ -26,7 +26,7 @@ interface IdempotencyDeps {
   readonly store: IdempotencyStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Answers kept of an account; beyond, the oldest go. */
+  /** Responses kept of an account; beyond, the oldest go. */
   readonly maxKept: number;
   /** As of ApiKeys. */
   readonly ownKeyState: (caller: Principal) => Promise<'current' | 'ending' | null>;
@@ -90,7 +90,7 @@ export class Idempotency {
     return attempt;
   }
 
-  /** What was done before a rotation must not be done again by a key that may no longer see the answer. */
+  /** What was done before a rotation must not be done again by a key that may no longer see the response. */
   async #assertUnknown(name: AttemptName): Promise<void> {
     const { store, clock } = this.#deps;
     if (!(await store.find(name, clock.now() - IDEMPOTENCY_TTL_MS))) return;
@@ -103,7 +103,7 @@ export class Idempotency {
     );
   }
 
-  /** Forgets answers older than 24 h. */
+  /** Forgets responses older than 24 h. */
   async sweep(): Promise<void> {
     await this.#deps.metadata.commit([
       this.#deps.store.deleteOlderThan(this.#deps.clock.now() - IDEMPOTENCY_TTL_MS),
@@ -112,12 +112,12 @@ export class Idempotency {
 }
 
 interface AttemptHooks {
-  /** True when storing one more answer should remove the account's oldest. */
+  /** True when storing one more response should remove the account's oldest. */
   readonly isTrimDue: () => boolean;
   readonly release: () => void;
 }
 
-interface Known extends StoredAnswer {
+interface Known extends StoredResponse {
   readonly fingerprint: string;
 }
 
@@ -143,7 +143,7 @@ export class Attempt {
     this.#known = { fingerprint: text.slice(0, end), status: row.status, body: text.slice(end + 1) };
   }
 
-  /** The request is known, so that an answer may be stored for it. */
+  /** The request is known, so that a response may be stored for it. */
   get isBound(): boolean {
     return this.#fingerprint !== undefined;
   }
@@ -153,10 +153,10 @@ export class Attempt {
   }
 
   /**
-   * The stored answer to the same request, if any; `fingerprint` is one line. Throws `idempotency_mismatch`
+   * The stored response to the same request, if any; `fingerprint` is one line. Throws `idempotency_mismatch`
    * when the request differs.
    */
-  bindRequest(fingerprint: string): StoredAnswer | undefined {
+  bindRequest(fingerprint: string): StoredResponse | undefined {
     this.#fingerprint = fingerprint;
     if (this.#known && this.#known.fingerprint !== fingerprint) {
       throw new AppError('idempotency_mismatch', 'This Idempotency-Key was used with a different request');
@@ -165,28 +165,28 @@ export class Attempt {
   }
 
   /** To be part of the commit that has the effect. */
-  record(answer: StoredAnswer): Statement[] {
+  record(response: StoredResponse): Statement[] {
     if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before record()');
     this.#recorded = true;
     const { clock, sealer, store, maxKept } = this.#deps;
-    const text = `${this.#fingerprint}\n${answer.body}`;
+    const text = `${this.#fingerprint}\n${response.body}`;
     const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), this.#context);
     const now = clock.now();
     return [
       store.deleteExpired(this.#name, now - IDEMPOTENCY_TTL_MS),
-      store.insert({ ...this.#name, status: answer.status, sealedBody, createdAt: now }),
+      store.insert({ ...this.#name, status: response.status, sealedBody, createdAt: now }),
       ...(this.#hooks.isTrimDue() ? [store.deleteBeyond(this.#name.accountId, maxKept)] : []),
     ];
   }
 
-  /** Stores the answer of a request whose domain had no commit to attach it to. */
-  async complete(answer: StoredAnswer): Promise<void> {
-    if (!this.#recorded) await this.#deps.metadata.commit(this.record(answer));
+  /** Stores the response of a request whose domain had no commit to attach it to. */
+  async complete(response: StoredResponse): Promise<void> {
+    if (!this.#recorded) await this.#deps.metadata.commit(this.record(response));
   }
 
   /** Stores a refusal: the commit that it was recorded in, if any, did not happen. */
-  async refuse(answer: StoredAnswer): Promise<void> {
-    await this.#deps.metadata.commit(this.record(answer));
+  async refuse(response: StoredResponse): Promise<void> {
+    await this.#deps.metadata.commit(this.record(response));
   }
 
   /** Forgets what record() stored: the request may be made again under its key. */

@@ -49,7 +49,7 @@ async function running(operations: Operations, who = ann) {
   return { id: pending.operation.operationId, work, done };
 }
 
-test('is running, then ended with its answer, also after a restart', async () => {
+test('is running, then ended with its response, also after a restart', async () => {
   const operations = open();
   const { id, work, done } = await running(operations);
   assert.match(id, /^op-[0-9a-z]{26}$/);
@@ -59,21 +59,21 @@ test('is running, then ended with its answer, also after a restart', async () =>
     createdAt: fixture.clock.now(),
     endedAt: null,
     state: 'running',
-    answer: null,
+    response: null,
   });
   fixture.clock.advance(1000);
   work.resolve(ANSWER);
   await done;
   for (const each of [operations, open()]) {
-    const { state, answer, endedAt, createdAt } = await each.find(ann, id, NOW);
-    assert.deepEqual([state, answer, (endedAt as number) - createdAt], ['ended', ANSWER, 1000]);
+    const { state, response, endedAt, createdAt } = await each.find(ann, id, NOW);
+    assert.deepEqual([state, response, (endedAt as number) - createdAt], ['ended', ANSWER, 1000]);
   }
 });
 
 test('what was running when Cloudlet ended is interrupted', async () => {
   const { id } = await running(open());
-  const { state, answer } = await open().find(ann, id, NOW);
-  assert.deepEqual([state, answer], ['interrupted', null]);
+  const { state, response } = await open().find(ann, id, NOW);
+  assert.deepEqual([state, response], ['interrupted', null]);
 });
 
 test('the answer is in the commit with the effect, and a later end does not change it', async () => {
@@ -85,7 +85,7 @@ test('the answer is in the commit with the effect, and a later end does not chan
     assert.equal((await open().find(ann, operationId, NOW)).state, 'ended');
     return REFUSAL;
   });
-  assert.deepEqual((await operations.find(ann, operationId, NOW)).answer, ANSWER);
+  assert.deepEqual((await operations.find(ann, operationId, NOW)).response, ANSWER);
 });
 
 test('of a commit that was refused the record is worth nothing', async () => {
@@ -95,7 +95,7 @@ test('of a commit that was refused the record is worth nothing', async () => {
     await assert.rejects(fixture.metadata.commit([...pending.record(ANSWER), badStatement]));
     return REFUSAL;
   });
-  assert.deepEqual((await operations.find(ann, pending.operation.operationId, NOW)).answer, REFUSAL);
+  assert.deepEqual((await operations.find(ann, pending.operation.operationId, NOW)).response, REFUSAL);
 });
 
 test('one that cannot be stored is not begun', async () => {

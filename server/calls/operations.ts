@@ -1,6 +1,6 @@
 /**
  * Calls that are answered at once and end later (`Prefer: respond-async`, RFC 7240 §4.1; decisions/0016).
- * What becomes of one is stored in the same commit as its effect, as the answer under an Idempotency-Key is:
+ * Its outcome is stored in the same commit as its effect (like the response under an Idempotency-Key):
  * after a crash an operation that is called ended has had its effect. Of one that was running nobody knows.
  */
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/sealer.ts';
-import type { StoredAnswer } from './idempotency.ts';
+import type { StoredResponse } from './idempotency.ts';
 import { TrimTurns } from './idempotency.ts';
 import type { OperationRow, OperationsStore } from './operations-store.ts';
 import type { Principal } from './principal.ts';
@@ -40,7 +40,7 @@ export interface Operation {
   readonly endedAt: number | null;
   readonly state: 'running' | 'ended' | 'interrupted';
   /** What the call would have been answered; null unless it has ended. */
-  readonly answer: StoredAnswer | null;
+  readonly response: StoredResponse | null;
 }
 
 /** How long, and for whom, a reader waits for the end. */
@@ -85,7 +85,7 @@ export class Operations {
     };
     this.#running.set(operationId, { accountId, ended });
     const created = { operationId, name, createdAt: clock.now() };
-    const operation: Operation = { ...created, endedAt: null, state: 'running', answer: null };
+    const operation: Operation = { ...created, endedAt: null, state: 'running', response: null };
     const row = { operation_id: operationId, account_id: accountId, credential_id: credentialId };
     try {
       const inserted = store.insert({ ...row, name, created_at: created.createdAt });
@@ -137,7 +137,7 @@ export class Operations {
     });
   }
 
-  /** An answer may hold what the key that asked may see and another may not: the account's own key, say. */
+  /** A response may hold what the key that asked may see and another may not: the account's own key, say. */
   async #rowFor(caller: Principal, operationId: string): Promise<OperationRow> {
     const row = await this.#deps.store.find(operationId);
     if (row?.account_id === caller.accountId) {
@@ -150,14 +150,14 @@ export class Operations {
     const { operation_id, name, created_at, ended_at, status, sealed_body } = row;
     const common = { operationId: operation_id, name, createdAt: created_at, endedAt: ended_at };
     if (status === null || sealed_body === null) {
-      return { ...common, state: isRunning ? 'running' : 'interrupted', answer: null };
+      return { ...common, state: isRunning ? 'running' : 'interrupted', response: null };
     }
     const body = this.#deps.sealer.unseal(sealed_body, contextOf(operation_id)).toString('utf8');
-    return { ...common, state: 'ended', answer: { status, body } };
+    return { ...common, state: 'ended', response: { status, body } };
   }
 }
 
-interface WorkEnd extends StoredAnswer {
+interface WorkEnd extends StoredResponse {
   readonly also?: readonly Statement[];
 }
 
@@ -175,21 +175,21 @@ class PendingOperation {
   }
 
   /** To be part of the commit that has the effect. */
-  record(answer: StoredAnswer): Statement[] {
+  record(response: StoredResponse): Statement[] {
     this.#recorded = true;
-    return [this.#endWith(answer)];
+    return [this.#endWith(response)];
   }
 
   /**
-   * Does the work and stores its answer, unless record() did. `work` answers failures too, and says what
+   * Does the work and stores its response, unless record() did. `work` answers failures too, and says what
    * else is to be stored with one.
    */
   async run(work: () => Promise<WorkEnd>): Promise<void> {
     try {
-      const { also = [], ...answer } = await work();
-      if (this.#recorded && answer.status < 400) return;
+      const { also = [], ...response } = await work();
+      if (this.#recorded && response.status < 400) return;
       // Had a commit with the record failed, none was stored; had it not, the first end counts.
-      await this.#deps.metadata.commit([this.#endWith(answer), ...also]);
+      await this.#deps.metadata.commit([this.#endWith(response), ...also]);
     } catch (error) {
       this.#deps.onLost(this.operation.operationId, error);
     } finally {
@@ -197,7 +197,7 @@ class PendingOperation {
     }
   }
 
-  #endWith({ status, body }: StoredAnswer): Statement {
+  #endWith({ status, body }: StoredResponse): Statement {
     const { sealer, store, clock } = this.#deps;
     const { operationId } = this.operation;
     const sealedBody = sealer.seal(Buffer.from(body, 'utf8'), contextOf(operationId));

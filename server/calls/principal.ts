@@ -64,7 +64,7 @@ export interface Principal {
   readonly credentialId: string;
 }
 
-/** Who calls, and what records their answer in the commit that has the effect: see metadata/change.ts. */
+/** Who calls, and what records their response in the commit that has the effect: see metadata/change.ts. */
 export interface Call extends Recorder {
   readonly principal: Principal;
 }

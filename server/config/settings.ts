@@ -81,7 +81,7 @@ export const SETTINGS = {
     100_000,
     1,
     1e9,
-    'Answers to an Idempotency-Key that an account may have kept, and operations; beyond, the oldest go before their 24 hours are over',
+    'Responses under an Idempotency-Key that an account may have kept, and operations; beyond, the oldest go before their 24 hours are over',
   ),
   registrationsPerWindow: integer(
     'CLOUDLET_RATE_REGISTRATIONS',

@@ -17,7 +17,7 @@ import {
   LoadForm,
   LogQuery,
   NewQuery,
-  QueryAnswer,
+  QueryResponse,
   TableEntry,
 } from './query-schema.ts';
 import { Database, DatabasePath } from './schema.ts';
@@ -48,7 +48,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       params: DatabasePath,
       body: NewQuery,
       maxBodyBytes: MAX_QUERY_BYTES,
-      responses: { 200: QueryAnswer },
+      responses: { 200: QueryResponse },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),
         ...(['engine_unavailable', 'out_of_space'] as const),
@@ -136,7 +136,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
 
 type Input<Q = unknown> = RouteInput<{ database_id: string }, Q, unknown>;
 
-/** Aborts when the caller goes away before the answer. One who asked for it later may go. */
+/** Aborts when the caller goes away before the response. One who asked for it later may go. */
 function closeOf({ raw }: Input['reply']): AbortSignal {
   const controller = new AbortController();
   raw.once('close', () => {
@@ -148,14 +148,14 @@ function closeOf({ raw }: Input['reply']): AbortSignal {
 function send(dumps: Dumps, { principal, params, query, request, reply }: Input<{ format?: string }>) {
   const { format } = query;
   const sendDump = async (dump: NamedDump) => {
-    const headers = request.answerHeaders;
+    const headers = request.responseHeaders;
     headers['content-type'] = dump.contentType;
     headers['content-disposition'] = contentDisposition('attachment', dump.fileName);
     headers['cache-control'] = 'no-store';
     if (dump.sizeBytes !== null) headers['content-length'] = String(dump.sizeBytes);
     reply.hijack();
     reply.raw.writeHead(200, headers);
-    // Cut short, the answer ends without its last chunk: no client takes it for whole.
+    // Cut short, the response ends without its last chunk: no client takes it for whole.
     await pipeline(dump.stream, reply.raw).catch(() => reply.raw.destroy());
   };
   return dumps.dump(principal, params.database_id, { format, signal: closeOf(reply), send: sendDump });

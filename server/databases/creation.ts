@@ -1,6 +1,6 @@
 /**
  * Databases come into being: a row that says `creating`, then the engine's side, empty or as a copy, then the
- * commit that makes it its owner's and has their answer.
+ * commit that makes it its owner's and has their response.
  *
  * A creation that was cut off is undone: nobody was answered, and whoever asks again finds the name free.
  */
@@ -10,9 +10,9 @@ import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
 import { newId, randomName } from '../platform/ids.ts';
-import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';
+import { type DatabaseViews, MIB } from './database-view.ts';
 import type { Engine, EngineName } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
@@ -33,7 +33,7 @@ export interface CreationDeps {
   readonly lifecycle: Lifecycle;
   readonly turns: DatabaseTurns;
   readonly secrets: DatabaseSecrets;
-  readonly answers: DatabaseAnswers;
+  readonly views: DatabaseViews;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
   /** Throws `out_of_space` when so many bytes more must not be stored. */
@@ -172,19 +172,19 @@ export class Creation {
     creating: DatabaseRow,
     how: { readonly engine: Engine; readonly source: DatabaseRow | undefined; readonly password: string },
   ): Promise<Database> {
-    const { lifecycle, answers, billing, store } = this.#deps;
+    const { lifecycle, views, billing, store } = this.#deps;
     const { engine, source, password } = how;
     await engine.prepare();
     await engine.provision(lifecycle.inEngine(creating), password);
     const sizeBytes = source === undefined ? 0 : await this.#copy(engine, source, creating);
     const ready = { state: 'ready', applied: creating.generation + 1, size_bytes: sizeBytes } as const;
-    const answer = await answers.present({ ...creating, ...ready }, password);
+    const response = await views.present({ ...creating, ...ready }, password);
     const also = (change: Change) => {
       change.add(store.setSize(creating.id, sizeBytes));
       change.addAll(billing.opened(creating, sizeBytes));
     };
-    await lifecycle.commit(creating, ready, { also, recorded: { call, answer } });
-    return answer;
+    await lifecycle.commit(creating, ready, { also, recorded: { call, response } });
+    return response;
   }
 
   /** Resolves with its bytes. */

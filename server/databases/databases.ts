@@ -2,9 +2,9 @@
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { type DatabaseAnswers, MIB } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';
+import { type DatabaseViews, MIB } from './database-view.ts';
 import type { Engines } from './engines.ts';
 import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
@@ -23,7 +23,7 @@ export interface DatabasesDeps {
   readonly lifecycle: Lifecycle;
   readonly turns: DatabaseTurns;
   readonly secrets: DatabaseSecrets;
-  readonly answers: DatabaseAnswers;
+  readonly views: DatabaseViews;
   readonly billing: Pick<DatabaseBilling, 'renamed'>;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
   /** Largest size_limit_mb. */
@@ -44,19 +44,19 @@ export class Databases {
   }
 
   async describe(principal: Principal, databaseId: string): Promise<Database> {
-    const { owned, answers } = this.#deps;
-    return answers.present(await owned.findLive(principal, databaseId));
+    const { owned, views } = this.#deps;
+    return views.present(await owned.findLive(principal, databaseId));
   }
 
   /** At most `limit`, oldest first; `kept`: the deleted ones that can be had back. */
   async *list(principal: Principal, kept: boolean, { after, limit }: Page): AsyncGenerator<ListedDatabase> {
-    const { store, answers } = this.#deps;
+    const { store, views } = this.#deps;
     let last = after;
     let left = limit;
     while (left > 0) {
       const step = Math.min(left, LIST_STEP);
       const rows = await store.listOf(principal.accountId, kept, { after: last, limit: step });
-      for (const row of rows) yield new ListedDatabase(row.id, await answers.present(row));
+      for (const row of rows) yield new ListedDatabase(row.id, await views.present(row));
       left -= rows.length;
       const end = rows.at(-1);
       if (rows.length < LIST_STEP || !end) return;
@@ -69,7 +69,7 @@ export class Databases {
    * `invalid_request`, `write_conflict`.
    */
   async change(call: Call, databaseId: string, change: DatabaseChange): Promise<Database> {
-    const { owned, lifecycle, turns, answers, billing } = this.#deps;
+    const { owned, lifecycle, turns, views, billing } = this.#deps;
     const sizeLimitBytes = this.#sizeLimit(change.size_limit_mb);
     return turns.alone(databaseId, async () => {
       const row = await owned.findLive(call.principal, databaseId);
@@ -79,16 +79,16 @@ export class Databases {
         is_protected: Number(change.delete_protection ?? row.is_protected === 1),
         ...(sizeLimitBytes === undefined ? {} : stateWithLimit(row, sizeLimitBytes)),
       };
-      const answer = await answers.present({ ...row, ...wanted });
+      const response = await views.present({ ...row, ...wanted });
       const isApplied = row.applied === row.generation && wanted.size_limit_bytes === row.size_limit_bytes;
       const applied = isApplied ? row.generation + 1 : row.applied;
       const refused = (reason: string) =>
         reason === 'unique' ? databaseExists(wanted.name) : writeConflict();
       const also = (change: Change) => change.addAll(billing.renamed({ ...row, ...wanted }));
-      const how = { refused, also, recorded: { call, answer } };
+      const how = { refused, also, recorded: { call, response } };
       const changed = await lifecycle.commit(row, { ...wanted, applied }, how);
       if (!isApplied) await this.#applySoon(changed);
-      return answer;
+      return response;
     });
   }
 
@@ -114,14 +114,14 @@ export class Databases {
         sealed_next_password: secrets.seal(databaseId, password),
         password_hash: hashPassword(password),
       };
-      const answer = await this.#credentialsOf(row, password);
+      const response = await this.#credentialsOf(row, password);
       const wished = await lifecycle.commit(row, next);
       try {
-        await lifecycle.apply(wished, { call, answer });
+        await lifecycle.apply(wished, { call, response });
       } catch (error) {
         throw isAway(error) ? rotatedLater(error) : error;
       }
-      return answer;
+      return response;
     });
   }
 
@@ -135,9 +135,9 @@ export class Databases {
   }
 
   async #credentialsOf(row: DatabaseRow, password: string): Promise<Credentials> {
-    const { engines, lifecycle, answers } = this.#deps;
+    const { engines, lifecycle, views } = this.#deps;
     const { ca } = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
-    const connection = await answers.connection(row, password);
+    const connection = await views.connection(row, password);
     const { uri, tls } = connection;
     return { connection, snippets: snippetsFor(row.engine, { uri, password, tls, hasCa: ca !== null }), ca };
   }

@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { type DatabaseAnswers, MIB } from './database-answer.ts';
+import { type DatabaseViews, MIB } from './database-view.ts';
 import { type Dump, LoadFailed } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -17,7 +17,7 @@ export interface DumpsDeps {
   readonly engines: Engines;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   readonly turns: DatabaseTurns;
-  readonly answers: DatabaseAnswers;
+  readonly views: DatabaseViews;
   /** Throws `out_of_space` when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
 }
@@ -68,7 +68,7 @@ export class Dumps {
     databaseId: string,
     { dump, signal }: { readonly dump: Readable; readonly signal: AbortSignal },
   ): Promise<Database> {
-    const { owned, engines, lifecycle, turns, answers } = this.#deps;
+    const { owned, engines, lifecycle, turns, views } = this.#deps;
     return turns.alone(databaseId, async () => {
       const row = await owned.findLive(principal, databaseId);
       // Also one that is over its limit: a smaller dump is a way out.
@@ -83,7 +83,7 @@ export class Dumps {
       } finally {
         limited.destroy();
       }
-      return answers.present(row);
+      return views.present(row);
     });
   }
 

@@ -32,7 +32,7 @@ interface Commit {
   /** Default: `write_conflict`. */
   readonly refused?: Refusal;
   /** Whose call this answers. */
-  readonly recorded?: { readonly call: Call; readonly answer: unknown } | undefined;
+  readonly recorded?: { readonly call: Call; readonly response: unknown } | undefined;
 }
 
 export class Lifecycle {
@@ -87,12 +87,12 @@ export class Lifecycle {
       change.expect(store.update(row), how.refused ?? writeConflict);
       await how.also?.(change);
       if (told !== undefined) change.addAll(announce(told));
-      return how.recorded?.answer;
+      return how.recorded?.response;
     });
     return row;
   }
 
-  /** Has the engine do what the row says, and notes that it did, with the answer to whoever asked for it. */
+  /** Has the engine do what the row says, and notes that it did, with the response to whoever asked. */
   async apply(row: DatabaseRow, recorded?: Commit['recorded']): Promise<DatabaseRow> {
     if (row.kept_dump_bytes !== null) throw notBack(row);
     const engine = this.#deps.engines.get(row.engine);

@@ -34,15 +34,18 @@ export class Metrics {
     const range = wantsHistory ? readRange(text, clock.now()) : null;
     const measured = await sampler.measure(row);
     const figures = measured === null ? { ...UNKNOWN, size_bytes: row.size_bytes } : figuresOf(measured);
-    const answer = {
+    const response = {
       database_id: row.database_id,
       state: row.state,
       timestamp: formatTime(clock.now()),
       ...shown(figures),
     };
-    if (range === null) return answer;
+    if (range === null) return response;
     const steps = await readHistory(samples, row.id, range);
-    return { ...answer, history: steps.map(([at, each]) => ({ timestamp: formatTime(at), ...shown(each) })) };
+    return {
+      ...response,
+      history: steps.map(([at, each]) => ({ timestamp: formatTime(at), ...shown(each) })),
+    };
   }
 }
 

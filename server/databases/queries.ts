@@ -6,7 +6,7 @@ import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
-import type { NewQuery, QueryAnswer } from './query-schema.ts';
+import type { NewQuery, QueryResponse } from './query-schema.ts';
 import { assertReadable, assertReady } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
@@ -34,7 +34,7 @@ export class Queries {
     principal: Principal,
     databaseId: string,
     { input, signal }: { readonly input: NewQuery; readonly signal: AbortSignal },
-  ): Promise<QueryAnswer> {
+  ): Promise<QueryResponse> {
     const { owned, engines, lifecycle, clock } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;

@@ -27,7 +27,7 @@ const ResultColumn = namedObject('DatabaseResultColumn', {
   type: textOrNull('null: the engine does not tell'),
 });
 
-export const QueryAnswer = namedObject('DatabaseQueryResult', {
+export const QueryResponse = namedObject('DatabaseQueryResult', {
   columns: Type.Array(ResultColumn),
   rows: Type.Array(Type.Array(Type.Unknown()), {
     description: 'What JSON cannot hold is text: integers beyond 2^53, bytes (base64)',
@@ -37,7 +37,7 @@ export const QueryAnswer = namedObject('DatabaseQueryResult', {
   truncated: Type.Boolean({ description: 'Whether there were more rows, or more bytes, than are shown' }),
   elapsed_ms: Type.Number(),
 });
-export type QueryAnswer = Static<typeof QueryAnswer>;
+export type QueryResponse = Static<typeof QueryResponse>;
 
 const TableColumn = namedObject('DatabaseTableColumn', {
   name: Type.String(),

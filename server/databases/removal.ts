@@ -10,8 +10,8 @@ import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import type { DatabaseAnswers } from './database-answer.ts';
 import type { DatabaseBilling } from './database-billing.ts';
+import type { DatabaseViews } from './database-view.ts';
 import type { Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';
@@ -32,7 +32,7 @@ export interface RemovalDeps {
   readonly turns: DatabaseTurns;
   readonly kept: KeptDumps;
   readonly refill: Refill;
-  readonly answers: DatabaseAnswers;
+  readonly views: DatabaseViews;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
   /** Throws `out_of_space` when so many bytes more must not be stored. */
@@ -56,18 +56,18 @@ export class Removal {
    * Throws `database_not_found`, `delete_protected`, `write_conflict`.
    */
   async remove(call: Call, databaseId: string): Promise<Database> {
-    const { owned, turns, answers, store } = this.#deps;
+    const { owned, turns, views, store } = this.#deps;
     const seen = await owned.findLive(call.principal, databaseId);
     assertUnprotected(seen);
     turns.interrupt(databaseId);
-    const answer = await turns.alone(databaseId, async () => {
+    const response = await turns.alone(databaseId, async () => {
       const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
       // What was still being made is gone by its interruption.
-      if (isUndone) return answers.present({ ...seen, state: 'deleting' });
+      if (isUndone) return views.present({ ...seen, state: 'deleting' });
       return this.#delete(call, await owned.findLive(call.principal, databaseId));
     });
     this.#deps.reconcileSoon(databaseId);
-    return answer;
+    return response;
   }
 
   /**
@@ -112,7 +112,7 @@ export class Removal {
   }
 
   async #delete(call: Call, row: DatabaseRow): Promise<Database> {
-    const { lifecycle, engines, answers, billing, clock, keepMs, onError } = this.#deps;
+    const { lifecycle, engines, views, billing, clock, keepMs, onError } = this.#deps;
     assertUnprotected(row);
     const wanted = {
       state: 'deleting',
@@ -120,15 +120,15 @@ export class Removal {
       reason_message: null,
       deletes_at: keepMs === 0 ? null : clock.now() + keepMs,
     } as const;
-    const answer = await answers.present({ ...row, ...wanted });
+    const response = await views.present({ ...row, ...wanted });
     const also = (change: Change) => change.addAll(billing.deleted(row));
-    const deleted = await lifecycle.commit(row, wanted, { also, recorded: { call, answer } });
+    const deleted = await lifecycle.commit(row, wanted, { also, recorded: { call, response } });
     try {
       await engines.get(row.engine).restrict(lifecycle.inEngine(deleted), 'none');
     } catch (error) {
       onError(row.database_id, 'its sessions could not be ended yet', error);
     }
-    return answer;
+    return response;
   }
 
   /** Resolves with its bytes. */
@@ -148,7 +148,7 @@ export class Removal {
     call: Call,
     { row, name, engine }: { readonly row: DatabaseRow; readonly name: string; readonly engine: Engine },
   ): Promise<Database> {
-    const { lifecycle, answers, billing, store, kept, refill, onError } = this.#deps;
+    const { lifecycle, views, billing, store, kept, refill, onError } = this.#deps;
     const database = lifecycle.inEngine(row);
     const begun = row.kept_dump_bytes === null ? row : await refill.fill(row, engine);
     const next = row.sealed_next_password;
@@ -167,19 +167,19 @@ export class Removal {
       applied: begun.generation + 1,
       size_bytes: sizeBytes,
     } as const;
-    const answer = await answers.present({ ...begun, ...ready });
+    const response = await views.present({ ...begun, ...ready });
     const also = async (change: Change) => {
       change.add(store.setSize(row.id, sizeBytes));
       change.addAll(await billing.created(row), 'retry');
       change.addAll(billing.opened({ ...row, name }, sizeBytes));
     };
     const refused = (reason: string) => (reason === 'unique' ? nameTaken(name) : writeConflict());
-    await lifecycle.commit(begun, ready, { also, refused, recorded: { call, answer } });
+    await lifecycle.commit(begun, ready, { also, refused, recorded: { call, response } });
     // One that stays is swept.
     await kept
       .remove(row.database_id)
       .catch((error: unknown) => onError(row.database_id, 'its last dump was not removed', error));
-    return answer;
+    return response;
   }
 
   async #endForGood(row: DatabaseRow): Promise<void> {

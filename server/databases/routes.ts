@@ -78,7 +78,7 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Create a database',
       description:
-        'Answers when a driver can connect; the answer has the password. A copy (`from`) takes as long as its ' +
+        'Answers when a driver can connect; the response has the password. A copy (`from`) takes as long as its ' +
         'bytes do, and goes on when you leave: ask for it with `Prefer: respond-async`.',
       permission: 'databases:write',
       body: NewDatabase,

@@ -119,8 +119,8 @@ export class HranaEdge {
     reply.raw.once('close', leave);
     try {
       const body = (request.body as Buffer | undefined) ?? NO_BODY;
-      const answer = await databases.exchange(database, { path, body, signal: left.signal });
-      if (!reply.raw.destroyed) await sendAnswer(request, reply, answer);
+      const response = await databases.exchange(database, { path, body, signal: left.signal });
+      if (!reply.raw.destroyed) await sendResponse(request, reply, response);
     } finally {
       reply.raw.off('close', leave);
       const rest = (this.#underWay.get(databaseId) ?? 1) - 1;
@@ -140,7 +140,7 @@ export class HranaEdge {
       return;
     }
     const problem = toProblem(error, request.id);
-    Object.assign(request.answerHeaders, problemHeaders(error));
+    Object.assign(request.responseHeaders, problemHeaders(error));
     const message = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
     const body = Buffer.from(`${JSON.stringify({ ...problem, message })}\n`);
     send(request, reply, { status: problem.status, body });
@@ -178,16 +178,16 @@ function send(
   reply: FastifyReply,
   { status, body, contentType = JSON_TYPE }: { status: number; body: Uint8Array; contentType?: string },
 ): void {
-  const { answerHeaders } = request;
-  answerHeaders['content-type'] = contentType;
-  answerHeaders['content-length'] = String(body.length);
-  answerHeaders['cache-control'] = 'no-store';
+  const { responseHeaders } = request;
+  responseHeaders['content-type'] = contentType;
+  responseHeaders['content-length'] = String(body.length);
+  responseHeaders['cache-control'] = 'no-store';
   reply.hijack();
-  reply.raw.writeHead(status, answerHeaders);
+  reply.raw.writeHead(status, responseHeaders);
   reply.raw.end(body);
 }
 
-async function sendAnswer(
+async function sendResponse(
   request: FastifyRequest,
   reply: FastifyReply,
   { status, contentType, body }: HranaReply,
@@ -196,10 +196,10 @@ async function sendAnswer(
     send(request, reply, { status, body, contentType });
     return;
   }
-  request.answerHeaders['content-type'] = contentType;
-  request.answerHeaders['cache-control'] = 'no-store';
+  request.responseHeaders['content-type'] = contentType;
+  request.responseHeaders['cache-control'] = 'no-store';
   reply.hijack();
-  reply.raw.writeHead(status, request.answerHeaders);
+  reply.raw.writeHead(status, request.responseHeaders);
   // Cut short, its reader sees that it is.
   await pipeline(body, reply.raw).catch(() => {});
 }

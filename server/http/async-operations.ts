@@ -5,7 +5,7 @@ import type { AppError } from '../platform/errors.ts';
 import { isDecision, type Retry } from './once.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-view.ts';
 import { toAppError, toProblem } from './problem.ts';
-import { type Answer, JSON_TYPE, type Route, type RouteInput, statusOf } from './route.ts';
+import { JSON_TYPE, type Route, type RouteInput, type RouteResponse, statusOf } from './route.ts';
 
 /** The operator on the machine has no account that an operation could belong to. */
 export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest): boolean {
@@ -29,16 +29,16 @@ export async function respondAsync(
   route: Route,
   { operations, onFailure }: AsyncOperationsDeps,
   { withdraw, ...input }: Input & Retry,
-): Promise<Answer> {
+): Promise<RouteResponse> {
   const { principal, request, record } = input;
   const view = (operation: Operation) => presentOperation(operation, request.id);
   const pending = await operations.begin(principal, route.name, (operation) => record(view(operation)));
   const status = statusOf(route);
-  const answerOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
+  const responseOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
   void pending.run(async () => {
     try {
-      const own = { ...input, record: (answer: unknown) => pending.record(answerOf(answer)) };
-      return answerOf(await route.handler(own));
+      const own = { ...input, record: (response: unknown) => pending.record(responseOf(response)) };
+      return responseOf(await route.handler(own));
     } catch (thrown) {
       const error = toAppError(thrown);
       onFailure(error, request.id);
@@ -48,6 +48,6 @@ export async function respondAsync(
       return { status: problem.status, body: JSON.stringify(problem), also };
     }
   });
-  Object.assign(request.answerHeaders, operationHeaders(pending.operation.operationId));
+  Object.assign(request.responseHeaders, operationHeaders(pending.operation.operationId));
   return { status: ACCEPTED, contentType: JSON_TYPE, body: JSON.stringify(view(pending.operation)) };
 }

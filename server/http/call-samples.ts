@@ -41,7 +41,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   openConsole: {
     instead:
       'A console is a WebSocket, which curl does not speak. Get a ticket (createConsoleTicket) and open the ' +
-      '`url` of its answer with a WebSocket client.',
+      '`url` of its response with a WebSocket client.',
   },
   adminAddImage: { body: { name: 'Debian 12', url: 'https://images.example.com/debian-12.qcow2' } },
   adminUploadImage: { form: { file: '@debian-12.qcow2', name: 'Debian 12' } },

@@ -181,7 +181,7 @@ test('connections beyond the limit get 503 and are closed, and a free place is g
 
 test('1,000 that stop reading and 1,000 idle ones cost little memory, and only the former are cut', async (t) => {
   const app = Fastify({ exposeHeadRoutes: false });
-  app.decorateRequest('answerHeaders', null as never);
+  app.decorateRequest('responseHeaders', null as never);
   const chunk = Buffer.alloc(65_536);
   const content = {
     sizeBytes: 2 ** 40,
@@ -201,7 +201,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
     onSent: () => {},
   };
   app.get('/', async (request: FastifyRequest, reply: FastifyReply) => {
-    request.answerHeaders = {};
+    request.responseHeaders = {};
     await sendContent(request, reply, content);
     return reply;
   });

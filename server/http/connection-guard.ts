@@ -1,5 +1,5 @@
 /**
- * Bounds what a connection may cost: how many there are, how slowly a body may come or an answer be
+ * Bounds what a connection may cost: how many there are, how slowly a body may come or a response be
  * read, and a proper problem for requests that Node's parser refuses before they are requests.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -42,7 +42,7 @@ export class ConnectionGuard {
     this.#deps = deps;
     this.#room = new ConnectionRoom(deps, {
       close: (socket, { reason, wasUsed }) => {
-        // Whoever was answered before takes what comes unasked for the next answer.
+        // Whoever was answered before takes what comes unasked for the next response.
         if (wasUsed || this.#isReceiving(socket)) socket.destroy();
         else this.#turnAway(socket, reason);
       },

@@ -17,9 +17,9 @@ writeFileSync(join(folder, 'icon.svg'), '<svg/>');
 function serve(from: string) {
   const files = new ConsoleFiles({ folder: from, dataUrl: () => 'http://data:9000' });
   const app = Fastify();
-  app.decorateRequest('answerHeaders', null as never);
+  app.decorateRequest('responseHeaders', null as never);
   app.addHook('onRequest', async (request) => {
-    request.answerHeaders = {};
+    request.responseHeaders = {};
   });
   app.setNotFoundHandler((request, reply) => {
     if (!files.answer(request, reply)) reply.code(404).send();

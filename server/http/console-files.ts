@@ -16,7 +16,7 @@ const ENCODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
 ] as const;
-/** Where the build leaves room for the nonce of each answer. */
+/** Where the build leaves room for the nonce of each response. */
 const NONCE_MARK = 'CSP_NONCE';
 
 export interface ConsoleFilesDeps {
@@ -61,37 +61,37 @@ export class ConsoleFiles {
   }
 
   /** Only when isBuilt. */
-  sendPage({ answerHeaders, method }: FastifyRequest, reply: FastifyReply): void {
+  sendPage({ responseHeaders, method }: FastifyRequest, reply: FastifyReply): void {
     const nonce = randomSecret(16).toString('base64');
     const html = (this.#page ?? '').replaceAll(NONCE_MARK, nonce);
-    Object.assign(answerHeaders, {
+    Object.assign(responseHeaders, {
       'content-security-policy': policy(nonce, this.#deps.dataUrl()),
       'content-type': 'text/html; charset=utf-8',
       'content-length': String(Buffer.byteLength(html)),
     });
-    varyOn(answerHeaders, 'Accept');
+    varyOn(responseHeaders, 'Accept');
     reply.hijack();
-    reply.raw.writeHead(200, answerHeaders);
+    reply.raw.writeHead(200, responseHeaders);
     reply.raw.end(method === 'HEAD' ? undefined : html);
   }
 
   #sendFile(name: string, request: FastifyRequest, reply: FastifyReply): void {
-    const { answerHeaders, headers, method } = request;
+    const { responseHeaders, headers, method } = request;
     const accepted = String(headers['accept-encoding'] ?? '');
     const packed = ENCODINGS.find(
       ([encoding, ending]) => accepted.includes(encoding) && this.#names.has(name + ending),
     );
-    answerHeaders['content-type'] = mime.getType(name) ?? 'application/octet-stream';
-    answerHeaders['cache-control'] = `/${name}`.startsWith(ASSETS)
+    responseHeaders['content-type'] = mime.getType(name) ?? 'application/octet-stream';
+    responseHeaders['cache-control'] = `/${name}`.startsWith(ASSETS)
       ? 'public, max-age=31536000, immutable'
       : 'no-cache';
-    varyOn(answerHeaders, 'Accept-Encoding');
-    if (packed !== undefined) answerHeaders['content-encoding'] = packed[0];
+    varyOn(responseHeaders, 'Accept-Encoding');
+    if (packed !== undefined) responseHeaders['content-encoding'] = packed[0];
     reply.hijack();
     readFile(join(this.#deps.folder, name + (packed?.[1] ?? ''))).then(
       (bytes) => {
-        answerHeaders['content-length'] = String(bytes.length);
-        reply.raw.writeHead(200, answerHeaders);
+        responseHeaders['content-length'] = String(bytes.length);
+        reply.raw.writeHead(200, responseHeaders);
         reply.raw.end(method === 'HEAD' ? undefined : bytes);
       },
       // Another build took its place.

@@ -16,7 +16,7 @@ const REQUEST_HEADERS = [
   ...['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
 ].join(', ');
 
-const ANSWER_HEADERS = [
+const RESPONSE_HEADERS = [
   ...['ETag', 'Link', 'Location', 'Content-Disposition', 'Content-Range', 'Accept-Ranges', 'Content-Length'],
   ...['Retry-After', 'RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining'],
   ...['X-RateLimit-Reset', 'X-Request-Id', 'Idempotent-Replayed', 'Preference-Applied', 'Warning'],
@@ -25,35 +25,35 @@ const ANSWER_HEADERS = [
 /** Browsers ask again after this long. */
 const PREFLIGHT_SECONDS = 600;
 
-/** Adds what any answer to `request` has of CORS: for scripts of sites that are not named, nothing. */
+/** Adds what any response to `request` has of CORS: for scripts of sites that are not named, nothing. */
 export function allowOrigin(
   { origins }: CorsRules,
   request: IncomingMessage,
-  answerHeaders: Record<string, string>,
+  responseHeaders: Record<string, string>,
 ): void {
   const isOpen = origins.includes('*');
-  if (!isOpen) varyOn(answerHeaders, 'Origin');
+  if (!isOpen) varyOn(responseHeaders, 'Origin');
   const { origin } = request.headers;
   if (!isOpen && (origin === undefined || !origins.includes(origin))) return;
-  answerHeaders['access-control-allow-origin'] = isOpen ? '*' : String(origin);
-  answerHeaders['access-control-expose-headers'] = ANSWER_HEADERS;
+  responseHeaders['access-control-allow-origin'] = isOpen ? '*' : String(origin);
+  responseHeaders['access-control-expose-headers'] = RESPONSE_HEADERS;
 }
 
-/** True for the question of a browser that was allowed its origin; the headers then have the whole answer. */
+/** True for the preflight of a browser whose origin is allowed; the headers are then its whole response. */
 export function answersPreflight(
   { methodsAt }: CorsRules,
   { method, headers, url = '' }: IncomingMessage,
-  answerHeaders: Record<string, string>,
+  responseHeaders: Record<string, string>,
 ): boolean {
   const isAsked = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-  if (!isAsked || answerHeaders['access-control-allow-origin'] === undefined) return false;
-  answerHeaders['access-control-allow-methods'] = methodsAt(url).join(', ');
-  answerHeaders['access-control-allow-headers'] = REQUEST_HEADERS;
-  answerHeaders['access-control-max-age'] = String(PREFLIGHT_SECONDS);
+  if (!isAsked || responseHeaders['access-control-allow-origin'] === undefined) return false;
+  responseHeaders['access-control-allow-methods'] = methodsAt(url).join(', ');
+  responseHeaders['access-control-allow-headers'] = REQUEST_HEADERS;
+  responseHeaders['access-control-max-age'] = String(PREFLIGHT_SECONDS);
   return true;
 }
 
 /** Adds a name to the Vary header. */
-export function varyOn(answerHeaders: Record<string, string>, name: string): void {
-  answerHeaders.vary = answerHeaders.vary === undefined ? name : `${answerHeaders.vary}, ${name}`;
+export function varyOn(responseHeaders: Record<string, string>, name: string): void {
+  responseHeaders.vary = responseHeaders.vary === undefined ? name : `${responseHeaders.vary}, ${name}`;
 }

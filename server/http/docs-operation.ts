@@ -51,7 +51,7 @@ ${description ? `<p>${prose(description)}</p>` : ''}
 <p class="soft">${permissionWords(operation['x-permission'])}</p>
 ${renderParameters(operation)}
 ${renderExample(entry)}
-${renderAnswer(operation, shown)}
+${renderResponse(operation, shown)}
 ${renderFailures(operation)}
 </div></details>`;
 }
@@ -90,7 +90,7 @@ function renderParameters({ parameters, requestBody }: Operation): string {
   return `${rows.length === 0 ? '' : `<h4>Takes</h4><table>${rows.join('')}</table>`}${more}`;
 }
 
-/** `place`: where it is sent; undefined in an answer. */
+/** `place`: where it is sent; undefined in a response. */
 function row({ name, type, isRequired, description }: Field, place?: string): string {
   const where = place === undefined ? '' : ` <i>${place}${isRequired ? '' : ', optional'}</i>`;
   const cells = [`<code>${escapeHtml(name)}</code>${where}`, escapeHtml(type), prose(description)];
@@ -119,7 +119,7 @@ function fillable(example: string): string {
     .replaceAll('$KEY', '<span class="key">$KEY</span>');
 }
 
-function renderAnswer({ operationId, responses }: Operation, shown: Map<string, string>): string {
+function renderResponse({ operationId, responses }: Operation, shown: Map<string, string>): string {
   const [status, answer] = Object.entries(responses)[0] ?? [];
   const [media, content] = Object.entries(answer?.content ?? {})[0] ?? [];
   if (status === undefined || content === undefined) return '';

@@ -72,7 +72,7 @@ function renderIntroduction(version: string): string {
 <p>Examples are lines for a shell. Where they still say <code>$CLOUD</code>, <code>$KEY</code> or another variable, set it first:</p>
 <pre>CLOUD=<span class="cloud">http://localhost:8080</span>
 KEY=clk_…</pre>
-<p>Send your key as <code>X-API-Key: …</code> or <code>Authorization: Bearer …</code>. Every answer that is not 2xx is problem details
+<p>Send your key as <code>X-API-Key: …</code> or <code>Authorization: Bearer …</code>. Every response that is not 2xx is problem details
 (RFC 9457) with a stable <code>code</code>; the <a href="#errors">table below</a> says why each comes and what to do. A POST, PATCH or DELETE
 with an <code id="headers">Idempotency-Key</code> has one effect however often it is sent. With <code>Prefer: respond-async</code> it is answered
 with an <a href="#getOperation">operation</a> at once. Members that a call does not know are ignored, and told in a <code>Warning</code> header.</p>`;

@@ -32,7 +32,7 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
       produces: 'html',
       handler: ({ request }) => {
         page ??= docsPage(inlineOpenApi([...routes, ...own], VERSION));
-        Object.assign(request.answerHeaders, pageHeaders(page));
+        Object.assign(request.responseHeaders, pageHeaders(page));
         return page;
       },
     }),

@@ -24,7 +24,7 @@ import { announcesBody, assertMultipart, assertNoForm, assertNotEncoded, notJson
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts';
 import type { Route } from './route.ts';
-import { type Answer, lineOf } from './route.ts';
+import { lineOf, type RouteResponse } from './route.ts';
 import { freePaths, unknownPath } from './unknown-path.ts';
 
 const LINGER_MS = 5000;
@@ -58,8 +58,8 @@ export interface EdgeDeps {
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal;
-    /** Headers collected for the answer, whichever way it is sent. */
-    answerHeaders: Record<string, string>;
+    /** Headers collected for the response, whichever way it is sent. */
+    responseHeaders: Record<string, string>;
     startedAt: number;
     /** As it was when the request came: `ip` is gone with its connection. */
     address: string;
@@ -93,7 +93,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     },
   });
   app.decorateRequest('principal', null as never);
-  app.decorateRequest('answerHeaders', null as never);
+  app.decorateRequest('responseHeaders', null as never);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('address', '');
   app.decorateRequest('routeName', '');
@@ -101,12 +101,12 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   const checkHost = hostCheck(app.server, deps.hostNames ?? []);
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);
-    const { raw, answerHeaders } = request;
+    const { raw, responseHeaders } = request;
     try {
-      if (deps.cors) allowOrigin(deps.cors, raw, answerHeaders);
+      if (deps.cors) allowOrigin(deps.cors, raw, responseHeaders);
       checkHost(raw);
-      if (deps.cors && answersPreflight(deps.cors, raw, answerHeaders)) {
-        reply.code(204).headers(answerHeaders).send();
+      if (deps.cors && answersPreflight(deps.cors, raw, responseHeaders)) {
+        reply.code(204).headers(responseHeaders).send();
         return;
       }
     } catch (error) {
@@ -119,7 +119,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   const isFree = freePaths(deps.routes);
   app.setNotFoundHandler((request, reply) => {
     try {
-      deps.limiter?.take(request, request.answerHeaders);
+      deps.limiter?.take(request, request.responseHeaders);
       if (isFree(request.url) && deps.pages?.answer(request, reply)) return;
       sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
     } catch (error) {
@@ -134,7 +134,7 @@ function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): voi
   request.startedAt = deps.clock.monotonic();
   request.principal = NOBODY;
   request.address = addressOf(request);
-  request.answerHeaders = { ...deps.headers, 'x-request-id': request.id };
+  request.responseHeaders = { ...deps.headers, 'x-request-id': request.id };
   reply.raw.on('close', () => record(deps, request, reply));
   if (deps.isReserve?.(request.raw.socket)) reply.raw.setHeader('connection', 'close');
 }
@@ -219,8 +219,8 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
     },
     handler: async (request, reply) => {
       try {
-        const answer = await handle(request, reply);
-        if (answer !== undefined) sendAnswer(request, reply, answer);
+        const response = await handle(request, reply);
+        if (response !== undefined) sendResponse(request, reply, response);
       } catch (error) {
         // Fastify leaves a reply that was taken over alone, and its reader would wait for ever.
         if (!reply.raw.headersSent) throw error;
@@ -271,8 +271,8 @@ function enter(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
 
 function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
   if (deps.limiter === null || request.principal.via === 'control') return;
-  deps.limiter.take(request, request.answerHeaders);
-  deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.answerHeaders);
+  deps.limiter.take(request, request.responseHeaders);
+  deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
 }
 
 /** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */
@@ -288,12 +288,16 @@ export function assertPermitted(principal: Principal, permission: Permission): v
 }
 
 /** Past Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request. */
-function sendAnswer({ answerHeaders }: FastifyRequest, reply: FastifyReply, answer: Answer): void {
-  const body = lineOf(answer);
-  answerHeaders['content-type'] = answer.contentType;
-  answerHeaders['content-length'] = String(Buffer.byteLength(body));
+function sendResponse(
+  { responseHeaders }: FastifyRequest,
+  reply: FastifyReply,
+  response: RouteResponse,
+): void {
+  const body = lineOf(response);
+  responseHeaders['content-type'] = response.contentType;
+  responseHeaders['content-length'] = String(Buffer.byteLength(body));
   reply.hijack();
-  reply.raw.writeHead(answer.status, answerHeaders);
+  reply.raw.writeHead(response.status, responseHeaders);
   reply.raw.end(body);
 }
 
@@ -313,7 +317,7 @@ function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void
     return;
   }
   const problem = toProblem(error, request.id);
-  reply.headers({ ...request.answerHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
+  reply.headers({ ...request.responseHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
   keepOpen(request, reply);
   reply.code(problem.status).send(`${JSON.stringify(problem)}\n`);
 }
@@ -332,7 +336,7 @@ function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
 
 /**
  * The rest of a refused body is read and dropped for a while: a client that is still sending when its
- * connection closes sees a broken pipe instead of the answer.
+ * connection closes sees a broken pipe instead of the response.
  */
 function linger({ raw }: FastifyRequest): void {
   const cut = setTimeout(() => raw.socket.destroy(), LINGER_MS).unref();

@@ -128,10 +128,13 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Ask that one, or run `bin/cloudlet admin create` on the machine itself.',
   ),
   vm_not_stopped: help('Only a stopped machine can be deleted.', 'Stop it first.'),
-  vm_invalid_state: help('The state of the machine does not allow that.', '`state` in the answer has it.'),
+  vm_invalid_state: help('The state of the machine does not allow that.', '`state` in the response has it.'),
   vm_not_running: help('The machine does not run.', 'Start it first.'),
   vm_locked: help('Another action works on the machine.', 'Wait for its end and try again.'),
-  image_not_ready: help('The image is being imported, or that failed.', '`state` in the answer says which.'),
+  image_not_ready: help(
+    'The image is being imported, or that failed.',
+    '`state` in the response says which.',
+  ),
   image_in_use: help('Virtual machines are made of the image.', 'Delete them first.'),
   no_free_address: help(
     'Every address for virtual machines is taken.',

@@ -4,10 +4,10 @@ import { type AsyncOperationsDeps, prefersAsync, respondAsync } from './async-op
 import { type OnceInput, once, type Retry, WITHOUT_KEY } from './once.ts';
 import { ACCEPTED } from './operation-view.ts';
 import {
-  type Answer,
   JSON_TYPE,
   mayRespondAsync,
   type Route,
+  type RouteResponse,
   statusOf,
   takesIdempotencyKey,
 } from './route.ts';
@@ -21,7 +21,7 @@ const CONTENT_TYPES = {
 } as const;
 
 type HandleDeps = AsyncOperationsDeps & Pick<OnceInput, 'idempotency'>;
-type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<Answer | undefined>;
+type Handle = (request: FastifyRequest, reply: FastifyReply) => Promise<RouteResponse | undefined>;
 
 interface Asked {
   readonly request: FastifyRequest;
@@ -82,7 +82,7 @@ export async function streamList(
   let next = await iterator.next();
   reply.hijack();
   const { raw } = reply;
-  raw.writeHead(200, { ...request.answerHeaders, 'content-type': JSON_TYPE });
+  raw.writeHead(200, { ...request.responseHeaders, 'content-type': JSON_TYPE });
   try {
     if (request.method === 'HEAD') {
       raw.end();

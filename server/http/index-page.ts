@@ -43,7 +43,7 @@ ${notice}
 <li><a href="/api/system/status">How this cloud is doing</a></li>
 </ul>
 <h2>First commands</h2>
-<p>Register. The answer holds your API key.</p>
+<p>Register. The response holds your API key.</p>
 <pre>${escapeHtml(register(url))}</pre>
 <p>Make a bucket, put a file into it, and list it.</p>
 <pre>${escapeHtml(firstFile(url))}</pre>
@@ -60,7 +60,7 @@ function register(url: string): string {
   return [
     `curl ${url}/api/register ${JSON_HEADER} \\`,
     `  -d '{"username":"ada","email":"ada@example.com","password":"correct horse"}'`,
-    'KEY=clk_…   # the api_key of the answer',
+    'KEY=clk_…   # the api_key of the response',
   ].join('\n');
 }
 

@@ -62,9 +62,9 @@ export function indexRoutes(deps: IndexRoutesDeps): Route[] {
 type Input = Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>;
 
 async function answer({ needsSetup, publicUrl }: IndexRoutesDeps, { request, reply }: Input) {
-  const { answerHeaders, headers, protocol } = request;
+  const { responseHeaders, headers, protocol } = request;
   const index = { ...PLACES, needs_setup: await needsSetup() };
-  varyOn(answerHeaders, 'Accept');
+  varyOn(responseHeaders, 'Accept');
   if (headers.accept?.includes('text/html') !== true) return index;
   const url = publicUrl || `${protocol}://${headers.host ?? 'localhost'}`;
   sendPage(request, reply, indexPage({ version: VERSION, url, needsSetup: index.needs_setup }));

@@ -50,7 +50,7 @@ export function linkHeader(request: FastifyRequest, query: Readonly<Record<strin
     if (value !== undefined) search.set(name, String(value));
   }
   const path = request.url.split('?', 1)[0];
-  request.answerHeaders.link = `<${path}?${search}>; rel="next"`;
+  request.responseHeaders.link = `<${path}?${search}>; rel="next"`;
 }
 
 /** Most entries of a page. */

@@ -1,27 +1,27 @@
 /** Runs a change at most once per Idempotency-Key (decisions/0005). */
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { Attempt, Idempotency, StoredAnswer } from '../calls/idempotency.ts';
+import type { Attempt, Idempotency, StoredResponse } from '../calls/idempotency.ts';
 import { type Recorder, UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { ACCEPTED, operationHeaders } from './operation-view.ts';
 import { PROBLEM_TYPE, toProblem } from './problem.ts';
 import type { Route, RouteInput } from './route.ts';
-import { type Answer, JSON_TYPE } from './route.ts';
+import { JSON_TYPE, type RouteResponse } from './route.ts';
 
 /** What a request has of its key. */
 export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'record' | 'identify'> {
-  /** Forgets the answer that `record` stored: the same request may be made again. */
+  /** Forgets the response that `record` stored: the same request may be made again. */
   readonly withdraw: () => readonly Statement[];
 }
 
 export const WITHOUT_KEY: Retry = { ...UNASKED, identify: () => {}, withdraw: () => [] };
 
-/** Thrown by `identify` when the answer is known already; caught below. */
+/** Thrown by `identify` when the response is known already; caught below. */
 class Replay extends Error {
-  readonly stored: StoredAnswer;
-  constructor(stored: StoredAnswer) {
+  readonly stored: StoredResponse;
+  constructor(stored: StoredResponse) {
     super('replay');
     this.stored = stored;
   }
@@ -30,17 +30,17 @@ class Replay extends Error {
 export interface OnceInput {
   readonly idempotency: Idempotency;
   readonly route: Route;
-  /** Of the answer, when there is no failure. */
+  /** Of the response, when there is no failure. */
   readonly status: number;
   readonly key: string | string[];
   readonly request: FastifyRequest;
 }
 
-/** An earlier answer is replayed, a running request with the key refuses. */
+/** An earlier response is replayed, a running request with the key refuses. */
 export async function once(
   { idempotency, route, status, key, request }: OnceInput,
-  run: (retry: Retry) => Promise<Answer | undefined>,
-): Promise<Answer | undefined> {
+  run: (retry: Retry) => Promise<RouteResponse | undefined>,
+): Promise<RouteResponse | undefined> {
   const { principal: caller, address } = request;
   const attempt = await idempotency.begin({ caller, address, route: route.name, key: keyOf(key) });
   const where = request.url.split('?', 1)[0] ?? '';
@@ -50,12 +50,12 @@ export async function once(
     const stored = attempt.bindRequest(fingerprint);
     if (stored) throw new Replay(stored);
   };
-  const record: Recorder['record'] = (answer) => attempt.record({ status, body: JSON.stringify(answer) });
+  const record: Recorder['record'] = (response) => attempt.record({ status, body: JSON.stringify(response) });
   try {
     if (route.consumes !== 'multipart') identify(request.body);
-    const answer = await run({ identify, record, withdraw: () => attempt.withdraw() });
-    if (answer) await attempt.complete(answer);
-    return answer;
+    const response = await run({ identify, record, withdraw: () => attempt.withdraw() });
+    if (response) await attempt.complete(response);
+    return response;
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored);
     // Of whom nobody knows, only what had an effect is kept: refusals would be rows for the asking.
@@ -67,9 +67,9 @@ export async function once(
   }
 }
 
-function replay({ answerHeaders }: FastifyRequest, { status, body }: StoredAnswer): Answer {
-  answerHeaders['idempotent-replayed'] = 'true';
-  if (status === ACCEPTED) Object.assign(answerHeaders, operationHeaders(JSON.parse(body).operation_id));
+function replay({ responseHeaders }: FastifyRequest, { status, body }: StoredResponse): RouteResponse {
+  responseHeaders['idempotent-replayed'] = 'true';
+  if (status === ACCEPTED) Object.assign(responseHeaders, operationHeaders(JSON.parse(body).operation_id));
   return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
 }
 

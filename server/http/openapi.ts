@@ -95,7 +95,7 @@ export function inlineOpenApi(routes: readonly Route[], version: string): OpenAp
       title: 'Cloudlet',
       version,
       description:
-        'A whole cloud in one process. Every answer that is not 2xx is problem details with a stable `code`.',
+        'A whole cloud in one process. Every response that is not 2xx is problem details with a stable `code`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -180,7 +180,7 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'The same key within 24 h, sent with the same credential: one effect, the same answer. Every access key and ' +
+    'The same key within 24 h, sent with the same credential: one effect, the same response. Every access key and ' +
     'session has its own; those of your own API key go over to the one that replaces it. Without a credential ' +
     'only a success is kept',
   schema: { type: 'string', maxLength: 255 },

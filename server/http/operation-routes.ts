@@ -12,7 +12,7 @@ const WaitQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: MAX_WAIT_SECONDS,
-      description: 'Seconds to wait for its end; the answer comes as soon as it has ended',
+      description: 'Seconds to wait for its end; the response comes as soon as it has ended',
     }),
   ),
 });

@@ -14,7 +14,7 @@ export const OperationView = namedObject(
     status: Type.Union([Type.Integer(), Type.Null()], {
       description: 'What the call would have been answered with; null until it has ended',
     }),
-    result: Type.Unknown({ description: 'Once it has succeeded, the body of that answer; else null' }),
+    result: Type.Unknown({ description: 'Once it has succeeded, the body of that response; else null' }),
     error: Type.Union([PROBLEM_SCHEMA, Type.Null()], { description: 'Once it has failed, its problem' }),
     created_at: Type.String(),
     ended_at: Type.Union([Type.String(), Type.Null()]),
@@ -22,10 +22,10 @@ export const OperationView = namedObject(
   { description: 'A call that was answered before it had ended' },
 );
 
-/** Status of an answer that is an operation. */
+/** Status of a response that is an operation. */
 export const ACCEPTED = 202;
 
-/** Headers of such an answer. */
+/** Headers of such a response. */
 export function operationHeaders(operationId: string): Record<string, string> {
   return { location: `/api/operations/${operationId}`, 'preference-applied': 'respond-async' };
 }
@@ -42,14 +42,14 @@ export function presentOperation(operation: Operation, requestId: string) {
   };
 }
 
-function outcome({ state, answer }: Operation, requestId: string) {
+function outcome({ state, response }: Operation, requestId: string) {
   if (state === 'interrupted') {
     const error = toProblem(interrupted(), requestId);
     return { state: 'failed', status: error.status, result: null, error };
   }
-  if (answer === null) return { state: 'running', status: null, result: null, error: null };
-  const { status } = answer;
-  const body = JSON.parse(answer.body);
+  if (response === null) return { state: 'running', status: null, result: null, error: null };
+  const { status } = response;
+  const body = JSON.parse(response.body);
   if (status < 400) return { state: 'succeeded', status, result: body, error: null };
   return { state: 'failed', status, result: null, error: body };
 }

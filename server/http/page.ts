@@ -26,13 +26,17 @@ export function pageHeaders(html: string): Record<string, string> {
 }
 
 /** Sends a page in place of what a route answers otherwise. */
-export function sendPage({ answerHeaders, method }: FastifyRequest, reply: FastifyReply, html: string): void {
-  Object.assign(answerHeaders, pageHeaders(html), {
+export function sendPage(
+  { responseHeaders, method }: FastifyRequest,
+  reply: FastifyReply,
+  html: string,
+): void {
+  Object.assign(responseHeaders, pageHeaders(html), {
     'content-type': 'text/html; charset=utf-8',
     'content-length': String(Buffer.byteLength(html)),
   });
   reply.hijack();
-  reply.raw.writeHead(200, answerHeaders);
+  reply.raw.writeHead(200, responseHeaders);
   reply.raw.end(method === 'HEAD' ? undefined : html);
 }
 

@@ -70,7 +70,7 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
   /**
    * What may be done again as it is: an Idempotency-Key means nothing to it. For those whose effect is
-   * not in the body of the answer.
+   * not in the body of the response.
    */
   readonly isRepeatable?: boolean;
   /** Answered also on the connections that are kept for it when there is no room for others. */
@@ -116,7 +116,7 @@ export function mayRespondAsync(route: Route): boolean {
   return method !== 'GET' && permission !== 'public' && isJson && !endsCredential;
 }
 
-export interface Answer {
+export interface RouteResponse {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
@@ -125,6 +125,6 @@ export interface Answer {
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** The body as it is sent: JSON ends with a line end, so that a terminal's prompt does not stick to it. */
-export function lineOf({ contentType, body }: Answer): string {
+export function lineOf({ contentType, body }: RouteResponse): string {
   return /^application\/(?:problem\+)?json\b/.test(contentType) ? `${body}\n` : body;
 }

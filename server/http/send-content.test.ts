@@ -47,14 +47,14 @@ let url = '';
 let port = 0;
 before(async () => {
   app = Fastify({ exposeHeadRoutes: false });
-  app.decorateRequest('answerHeaders', null as never);
+  app.decorateRequest('responseHeaders', null as never);
   app.setErrorHandler((thrown, request, reply) => {
     const error = toAppError(thrown);
     const problem = toProblem(error, request.id);
     return reply.headers(problemHeaders(error)).code(problem.status).send(problem);
   });
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    request.answerHeaders = { 'x-request-id': 'r' };
+    request.responseHeaders = { 'x-request-id': 'r' };
     await sendContent(request, reply, content);
     return reply;
   };

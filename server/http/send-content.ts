@@ -31,7 +31,7 @@ export async function sendContent(
 ): Promise<void> {
   const etag = `"${content.etag}"`;
   const lastModified = new Date(content.createdAt).toUTCString();
-  const headers = request.answerHeaders;
+  const headers = request.responseHeaders;
   headers['content-disposition'] = content.disposition;
   headers['cache-control'] = content.caching;
   headers.etag = etag;

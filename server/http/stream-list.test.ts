@@ -17,11 +17,11 @@ interface Served {
 /** Answers GET / with `entries`, on a real socket. */
 async function serve(entries: AsyncIterable<string>, use: (served: Served) => Promise<void>): Promise<void> {
   const app = Fastify();
-  app.decorateRequest('answerHeaders', null as never);
+  app.decorateRequest('responseHeaders', null as never);
   const { promise: finished, resolve, reject } = Promise.withResolvers<unknown>();
   finished.catch(() => {});
   app.get('/', async (request, reply) => {
-    request.answerHeaders = { 'x-request-id': 'req-1' };
+    request.responseHeaders = { 'x-request-id': 'req-1' };
     await streamList(request, reply, entries).then(resolve, (error) => {
       reject(error);
       throw error;

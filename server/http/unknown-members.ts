@@ -41,8 +41,8 @@ function warn(request: FastifyRequest, kind: string, { given, known }: Names): v
     const guess = meant === undefined ? '' : `; did you mean ${meant}?`;
     return `299 - "Unknown ${kind} ${printable(name)} is ignored${guess}"`;
   });
-  const { answerHeaders } = request;
-  answerHeaders.warning = [answerHeaders.warning, ...warnings].filter(Boolean).join(', ');
+  const { responseHeaders } = request;
+  responseHeaders.warning = [responseHeaders.warning, ...warnings].filter(Boolean).join(', ');
 }
 
 /** As a header may hold it between quotes. */

@@ -330,7 +330,7 @@ const NO_LONGER: Ending = { code: 1008, reason: 'The key or session that opened 
 
 /** What was sent before still goes out, if the other side reads it in time. */
 function shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
-  webSocket.resume(); // or its answer would not be read
+  webSocket.resume(); // or its response would not be read
   webSocket.close(code, reason);
   setTimeout(() => webSocket.terminate(), withinMs).unref();
 }

@@ -1,6 +1,6 @@
 /**
  * One unit of work: what a request changes, which rule may refuse it, what follows from it, and what the
- * caller is answered. All of it is one commit: effect, refusals and the answer under the caller's
+ * caller is answered. All of it is one commit: effect, refusals and the response under the caller's
  * Idempotency-Key or operation (decisions/0020).
  */
 import { AppError } from '../platform/errors.ts';
@@ -24,10 +24,10 @@ type Reason = CommitRejected['reason'];
  */
 export type Refusal = 'retry' | 'skip' | ((reason: Reason) => Error | Promise<Error>);
 
-/** Whoever asked: the answer is recorded for them in the commit that has the effect. */
+/** Whoever asked: the response is recorded for them in the commit that has the effect. */
 export interface Recorder {
-  /** Statements that record the answer, so that a repetition finds effect and answer, or neither. */
-  readonly record: (answer: unknown) => readonly Statement[];
+  /** Statements that record the response, so that a repetition finds effect and response, or neither. */
+  readonly record: (response: unknown) => readonly Statement[];
 }
 
 /** For work that nobody waits for: what a timer or a start of Cloudlet finds to do. */
@@ -101,23 +101,23 @@ export class Changes {
   }
 
   /**
-   * Builds a change and commits it with the answer, which is what `build` returns. Rejects with what a
+   * Builds a change and commits it with the response, which is what `build` returns. Rejects with what a
    * refusal names, with `write_conflict` when others are faster again and again, with CommitRejected when a
    * statement refuses that names nothing, and with what Metadata.commit() rejects with.
    */
   async run<T>(recorder: Recorder, build: (change: Change) => T | Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       const change = new Change();
-      const answer = await build(change);
+      const response = await build(change);
       const { hooks } = change;
-      const statements = [...change.steps, ...recorder.record(answer)];
+      const statements = [...change.steps, ...recorder.record(response)];
       try {
         if (statements.length > 0) await this.#metadata.commit(statements);
       } catch (error) {
         if (error instanceof CommitOutcomeUnknown) for (const hook of hooks) hook();
         if (!(error instanceof CommitRejected)) throw error;
         const refusal = change.refusalAt(error.index);
-        if (refusal === 'skip') return answer;
+        if (refusal === 'skip') return response;
         if (refusal === 'retry') {
           if (tries < MAX_TRIES) continue;
           throw tooManyTries(error);
@@ -125,7 +125,7 @@ export class Changes {
         throw refusal ? await refusal(error.reason) : error;
       }
       for (const hook of hooks) hook();
-      return answer;
+      return response;
     }
   }
 

@@ -108,7 +108,7 @@ export interface ErrorExtras {
   readonly retryAfterSeconds?: number;
   /** Extra response headers that belong to the error itself (`Allow`, `Content-Range`). */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Further members of the answer, for programs. Public. */
+  /** Further members of the response, for programs. Public. */
   readonly extra?: Readonly<Record<string, unknown>>;
   /** Private: logged, never rendered. */
   readonly cause?: unknown;

@@ -9,14 +9,14 @@ export interface OutboundRequest {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** More than this in the answer ends it with an error. */
+  /** More than this in the response ends it with an error. */
   readonly maxBytes: number;
   /** For the whole of it, ms. */
   readonly totalMs: number;
   readonly signal?: AbortSignal;
 }
 
-export interface OutboundAnswer {
+export interface OutboundResponse {
   readonly status: number;
   /** The `Retry-After` header as it came; null: none. */
   readonly retryAfter: string | null;
@@ -43,6 +43,6 @@ export interface Outbound {
    * known now. A name that is not found, or not soon, passes: it may be by the time of the request.
    */
   assertAllowed(url: string): Promise<void>;
-  /** Follows redirects of a GET. Resolves when the answer begins. Rejects with OutboundRefused. */
-  fetch(request: OutboundRequest): Promise<OutboundAnswer>;
+  /** Follows redirects of a GET. Resolves when the response begins. Rejects with OutboundRefused. */
+  fetch(request: OutboundRequest): Promise<OutboundResponse>;
 }

@@ -35,7 +35,7 @@ export class Meters {
   readonly #gauges = new Map<string, Gauge>();
   readonly #series = new Map<string, Series>();
 
-  /** One finished request of a named operation. `status` 499: the client went away before an answer. */
+  /** One finished request of a named operation. `status` 499: the client went away before a response. */
   observeRequest(route: string, status: number, seconds: number): void {
     let statuses = this.#requests.get(route);
     if (!statuses) {
@@ -86,7 +86,7 @@ export class Meters {
       }
     }
     const name = 'cloudlet_http_request_duration_seconds';
-    lines.push(`# HELP ${name} Time from request to the end of the answer`, `# TYPE ${name} histogram`);
+    lines.push(`# HELP ${name} Time from request to the end of the response`, `# TYPE ${name} histogram`);
     for (const [route, histogram] of this.#durations) lines.push(...renderHistogram(name, route, histogram));
     if (details) for (const [name, series] of this.#series) lines.push(...renderSeries(name, series));
     return `${lines.join('\n')}\n`;

@@ -2,7 +2,7 @@
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { OutlookStore } from './outlook-store.ts';
-import { presentPoint } from './point-answer.ts';
+import { presentPoint } from './point-view.ts';
 import type { PointRow } from './store.ts';
 
 export interface PointAnnouncement {

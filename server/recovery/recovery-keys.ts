@@ -8,7 +8,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField, isAppError } from '../platform/errors.ts';
 import { readRecoveryKey, recoveryKeyText } from './recovery-key.ts';
 import { Repository } from './repository.ts';
-import type { KeyAnswer } from './schema.ts';
+import type { RecoveryKey } from './schema.ts';
 import type { RecoveryStore } from './store.ts';
 import type { Target } from './target.ts';
 
@@ -70,7 +70,7 @@ export class RecoveryKeys {
   }
 
   /** Throws `recovery_key_taken`. */
-  async show(): Promise<KeyAnswer> {
+  async show(): Promise<RecoveryKey> {
     const { id } = await this.open();
     const { secrets, store } = this.#deps;
     if (await store.isKeyTaken(id)) {
@@ -82,7 +82,7 @@ export class RecoveryKeys {
   }
 
   /** Throws `invalid_request` when it is not the one. */
-  async confirm(text: string): Promise<KeyAnswer> {
+  async confirm(text: string): Promise<RecoveryKey> {
     const { id } = await this.open();
     const { secrets, target, store, changes, clock } = this.#deps;
     try {

@@ -7,8 +7,8 @@ import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Holding, Lease } from './lease.ts';
-import { presentPoint } from './point-answer.ts';
 import type { PointNews } from './point-news.ts';
+import { presentPoint } from './point-view.ts';
 import type { Points } from './points.ts';
 import { lostPoint, reconcile } from './reconcile.ts';
 import type { Repository } from './repository.ts';
@@ -58,13 +58,13 @@ export class Removals {
     const grace = row.completed_at === null ? 0 : graceMs;
     if (row.completed_at !== null) await this.#write((repository) => repository.markDeleted(pointId));
     const deleted: PointRow = { ...row, state: 'deleting', deletes_at: clock.now() + grace };
-    const answer = await changes.run(call, async (change) => {
+    const response = await changes.run(call, async (change) => {
       change.expect(store.setDeleting(row, { graceMs: grace, deletesAt: clock.now() + grace }), 'retry');
       change.addAll(await news.of('recovery_point.deleted', deleted));
       return presentPoint(deleted);
     });
     if (grace === 0) this.#sweepSoon();
-    return answer;
+    return response;
   }
 
   /** Throws `point_not_found`, `point_invalid_state`, `target_in_use`, `target_unavailable`. */
@@ -76,12 +76,12 @@ export class Removals {
     if (before === null || row.grace_left_ms === null || row.grace_left_ms <= 0) {
       throw invalidState(row, 'is being removed for good', null);
     }
-    const answer = await changes.run(call, (change) => {
+    const response = await changes.run(call, (change) => {
       change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed for good', null));
       return presentPoint({ ...row, state: before, deletes_at: null });
     });
     await this.#write((repository) => repository.unmarkDeleted(pointId));
-    return answer;
+    return response;
   }
 
   /** Makes the list agree with what is in the target. */

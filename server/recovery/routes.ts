@@ -7,7 +7,7 @@ import { Type } from '../platform/json-schema.ts';
 import type { Points } from './points.ts';
 import type { RecoveryKeys } from './recovery-keys.ts';
 import type { Removals } from './removals.ts';
-import { Checked, KeyAnswer, KeyProof, NewPointQuery, Point, PointPath, VerifyQuery } from './schema.ts';
+import { Checked, KeyProof, NewPointQuery, Point, PointPath, RecoveryKey, VerifyQuery } from './schema.ts';
 import type { Verifications } from './verifications.ts';
 
 export interface RecoveryRoutesDeps {
@@ -168,7 +168,7 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       name: 'showRecoveryKey',
       summary: 'Show the recovery key, until somebody has proved to have it',
       isRepeatable: true,
-      responses: { 200: KeyAnswer },
+      responses: { 200: RecoveryKey },
       errors: ['recovery_key_taken'],
       handler: () => keys.show(),
     }),
@@ -180,7 +180,7 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       summary: 'Prove to have the recovery key; it is not shown again',
       isRepeatable: true,
       body: KeyProof,
-      responses: { 200: KeyAnswer },
+      responses: { 200: RecoveryKey },
       handler: ({ body }) => keys.confirm(body.recovery_key),
     }),
   ];

@@ -42,21 +42,29 @@ export const PointPath = Type.Object({ point_id: Type.String({ $id: 'PointId' })
 
 export const NewPointQuery = Type.Object({
   wait: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 600, description: 'Seconds to wait for its end before the answer' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 600,
+      description: 'Seconds to wait for its end before the response',
+    }),
   ),
 });
 
 export const VerifyQuery = Type.Object({
   wait: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 600, description: 'Seconds to wait for the end before the answer' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 600,
+      description: 'Seconds to wait for the end before the response',
+    }),
   ),
 });
 
-export const KeyAnswer = namedObject('RecoveryKey', {
+export const RecoveryKey = namedObject('RecoveryKey', {
   recovery_key: Type.Optional(Type.String({ description: 'Keep it where this cloud is not' })),
   taken: Type.Boolean({ description: 'Whether somebody has proved to have it' }),
 });
-export type KeyAnswer = Static<typeof KeyAnswer>;
+export type RecoveryKey = Static<typeof RecoveryKey>;
 
 export const KeyProof = namedObject('RecoveryKeyProof', { recovery_key: Type.String({ maxLength: 200 }) });
 

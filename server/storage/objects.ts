@@ -93,7 +93,7 @@ export class Objects {
     throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
   }
 
-  /** Makes received bytes the current version of a name. The answer is durable when this resolves. */
+  /** Makes received bytes the current version of a name. The response is durable when this resolves. */
   publish(call: Recorder, { bucket, received, naming }: Publication): Promise<Uploaded> {
     const { store, clock, buckets } = this.#deps;
     return this.#inTurn(call, { bucketId: bucket.id, name: naming.name }, async (change) => {

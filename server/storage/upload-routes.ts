@@ -15,7 +15,7 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
       tag: 'storage',
       summary: 'Upload a file',
       description:
-        'Fields may come in any order. The answer means that bytes and record are on disk. A name that exists gets a new version in a versioned bucket and is replaced elsewhere.',
+        'Fields may come in any order. The response means that bytes and record are on disk. A name that exists gets a new version in a versioned bucket and is replaced elsewhere.',
       permission: 'storage:write',
       params: BucketPath,
       consumes: 'multipart',

@@ -16,12 +16,12 @@ export interface Outgoing {
 export interface AttemptResult {
   /** When it began, ms since 1970. */
   readonly at: number;
-  /** null: there was no answer. */
+  /** null: there was no response. */
   readonly status: number | null;
   readonly durationMs: number;
-  /** The first 1 KiB of the answer; null: there was none. */
+  /** The first 1 KiB of the response; null: there was none. */
   readonly response: string | null;
-  /** Why there was no answer, in words for the webhook's owner. */
+  /** Why there was no response, in words for the webhook's owner. */
   readonly error: string | null;
   /** How long the receiver wants to be left alone, ms; null: it did not say. */
   readonly retryAfterMs: number | null;
@@ -50,7 +50,7 @@ export async function attemptDelivery(
       totalMs: TOTAL_MS,
       signal,
       headers: { 'content-type': 'application/json', ...signedHeaders(message, secrets) },
-      // How much is read is decided below; a long answer is no failure.
+      // How much is read is decided below; a long response is no failure.
       maxBytes: Number.MAX_SAFE_INTEGER,
     });
     const response = await readBeginning(answer.bytes, signal);
@@ -63,7 +63,7 @@ export async function attemptDelivery(
   }
 }
 
-/** The status has decided already, so an answer that breaks off is as good as a whole one. */
+/** The status has decided already, so a response that breaks off is as good as a whole one. */
 async function readBeginning(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<string> {
   const pieces: Uint8Array[] = [];
   let total = 0;

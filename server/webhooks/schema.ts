@@ -83,10 +83,10 @@ export const DeletedWebhook = namedObject('DeletedWebhook', { id: Type.String() 
 
 const Attempt = namedObject('DeliveryAttempt', {
   at: Type.String(),
-  status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: there was no answer' }),
+  status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: there was no response' }),
   duration_ms: Type.Integer(),
-  response: Nullable('The first 1 KiB of the answer'),
-  error: Nullable('Why there was no answer'),
+  response: Nullable('The first 1 KiB of the response'),
+  error: Nullable('Why there was no response'),
 });
 
 export const Delivery = namedObject('WebhookDelivery', {

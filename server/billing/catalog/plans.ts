@@ -107,7 +107,7 @@ export class Plans {
       await this.#find(input.plan);
       await rating.rateUsage(accountId);
     }
-    const answer = await changes.run(call, async (change) => {
+    const response = await changes.run(call, async (change) => {
       const plan = input.plan === undefined ? undefined : await this.#find(input.plan);
       const own = input.quotas && known(input.quotas);
       const isOpen = (await store.planOf(accountId)) !== undefined;
@@ -121,7 +121,7 @@ export class Plans {
     });
     // Should it fail, the next tick gives it.
     if (input.plan !== undefined) await monthly.giveTo(accountId).catch(() => monthly.changed());
-    return answer;
+    return response;
   }
 
   /** Throws `account_not_found`. */

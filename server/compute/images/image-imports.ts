@@ -110,7 +110,7 @@ export class ImageImports {
     }
   }
 
-  /** All bytes came: the rest goes on after the answer. abortUpload must follow when this throws. */
+  /** All bytes came: the rest goes on after the response. abortUpload must follow when this throws. */
   async finishUpload(
     call: Recorder,
     stage: Staging,
@@ -154,12 +154,12 @@ export class ImageImports {
   async #begin(call: Recorder, row: ImageRow, fill: Fill): Promise<AdminImage> {
     const { changes, store } = this.#deps;
     const imageId = row.image_id;
-    const answer = presentForAdmin(row);
+    const response = presentForAdmin(row);
     try {
       this.#assertOpen();
       await changes.run(call, (change) => {
         change.add(store.insert(row));
-        return answer;
+        return response;
       });
     } catch (error) {
       this.#active.delete(imageId);
@@ -169,7 +169,7 @@ export class ImageImports {
     if (this.#isClosed) one.controller.abort(stopped());
     this.#imports.set(imageId, one);
     one.done = this.#run(imageId, one.controller, fill);
-    return answer;
+    return response;
   }
 
   /** Never rejects. */
@@ -226,13 +226,13 @@ export class ImageImports {
     one?.controller.abort(new AppError('image_not_found', 'The image was deleted'));
     await one?.done;
     const refused = async () => ((await store.isUsed(imageId)) ? imageInUse() : imageNotFound());
-    const answer = await changes.run(call, (change) => {
+    const response = await changes.run(call, (change) => {
       change.expect(store.delete(imageId), refused);
       return { image_id: imageId, deleted: true as const };
     });
     // A crash before this leaves a file that the next start removes.
     await hypervisor.discardImage(imageId);
-    return answer;
+    return response;
   }
 
   /** Puts right what the end of the last run left behind. */

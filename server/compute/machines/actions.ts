@@ -24,7 +24,7 @@ export class Actions {
 
   /**
    * Runs `work` on the machine that `find` reads, or waits for the same action when it is under way and gives
-   * its answer. Throws what `find` throws, so that only who may see the machine learns anything of it, and
+   * its response. Throws what `find` throws, so that only who may see the machine learns anything of it, and
    * `vm_locked` while another action is under way. The signal is aborted by abort().
    */
   async run(

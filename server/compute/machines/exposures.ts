@@ -6,7 +6,7 @@ import type { Ingress, PortState } from '../ingress.ts';
 import { guestNetwork } from './guest-spec.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
-/** Told what went wrong with a machine while nobody waited for an answer. */
+/** Told what went wrong with a machine while nobody waited for a response. */
 export type OnError = (vmId: string, what: string, error: unknown) => void;
 
 export interface ExposuresDeps {

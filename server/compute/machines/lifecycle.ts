@@ -5,9 +5,9 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { accountBlocked } from './stop-causes.ts';
 import { nextState, type VmEvent } from './transitions.ts';
-import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
+import type { VmViews } from './vm-view.ts';
 
 export interface Reason {
   readonly code: string;
@@ -36,7 +36,7 @@ interface LifecycleDeps {
   readonly changes: Changes;
   readonly store: VmStore;
   readonly clock: Clock;
-  readonly answers: VmAnswers;
+  readonly views: VmViews;
   /** What tells the owner's webhooks, in the same commit. */
   readonly announce: Announce;
   readonly billing: Pick<VmBilling, 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'>;
@@ -55,7 +55,7 @@ export class Lifecycle {
    * a start, `insufficient_credits` and `account_suspended`.
    */
   async apply(before: VmRow, happening: Happening, call: Recorder = UNASKED): Promise<VmRow> {
-    const { changes, clock, store, announce, answers } = this.#deps;
+    const { changes, clock, store, announce, views } = this.#deps;
     const now = clock.now();
     const row = changed(before, happening, now);
     const told = announcement(before, row, now);
@@ -68,7 +68,7 @@ export class Lifecycle {
       // Somebody else spent the same credits.
       change.addAll(await this.#credits(before, row), 'retry');
       if (told !== undefined) change.addAll(announce(told));
-      return answers.present(row);
+      return views.present(row);
     });
     return row;
   }

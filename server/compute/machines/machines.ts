@@ -10,10 +10,10 @@ import { DEFAULT_IMAGE, type Images } from '../images/images.ts';
 import type { NewVm, Vm } from '../schema.ts';
 import type { AddressPool } from './addresses.ts';
 import { guestNetwork, guestSpec } from './guest-spec.ts';
-import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
 import { type CheckedVm, checkNewVm } from './vm-fields.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
+import type { VmViews } from './vm-view.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 const LIST_STEP = 1000;
@@ -35,7 +35,7 @@ export interface MachinesDeps {
   readonly hypervisor: Hypervisor;
   readonly images: Images;
   readonly addresses: AddressPool;
-  readonly answers: VmAnswers;
+  readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit' | 'planOf' | 'created'>;
   readonly descriptors: OpenFiles;
   /** Throws `out_of_space` when so many bytes more must not be stored. */
@@ -115,7 +115,7 @@ export class Machines {
   }
 
   async describe(principal: Principal, vmId: string): Promise<Vm> {
-    return this.#deps.answers.present(await this.findFor(principal, vmId));
+    return this.#deps.views.present(await this.findFor(principal, vmId));
   }
 
   /** Of an account, or of all, oldest first. */
@@ -126,7 +126,7 @@ export class Machines {
     while (left > 0) {
       const step = Math.min(left, LIST_STEP);
       const rows = await (accountId === 'all' ? store.list(last, step) : store.listOf(accountId, last, step));
-      for (const row of rows) yield new ListedVm(row, this.#deps.answers);
+      for (const row of rows) yield new ListedVm(row, this.#deps.views);
       left -= rows.length;
       const end = rows.at(-1);
       if (rows.length < LIST_STEP || !end) return;
@@ -179,7 +179,7 @@ export class Machines {
 
   /** Disk first, then the row: a crash between them leaves a disk to sweep, never a machine without one. */
   async #store(call: Call, wanted: NewRow): Promise<Vm> {
-    const { hypervisor, changes, store, images, addresses, answers, billing } = this.#deps;
+    const { hypervisor, changes, store, images, addresses, views, billing } = this.#deps;
     let row = wanted;
     let isRetry = false;
     try {
@@ -192,7 +192,7 @@ export class Machines {
         images.claim(change, row.image_id);
         // Somebody else took the last of a quota.
         change.addAll(await billing.created(row), 'retry');
-        return answers.present(row);
+        return views.present(row);
       });
     } catch (error) {
       // It may have been stored all the same; if not, the supervisor removes the disk later.
@@ -219,16 +219,16 @@ export class ListedVm {
   readonly id: number;
   readonly accountId: number;
   readonly #row: VmRow;
-  readonly #answers: VmAnswers;
+  readonly #views: VmViews;
 
-  constructor(row: VmRow, answers: VmAnswers) {
+  constructor(row: VmRow, views: VmViews) {
     this.id = row.id;
     this.accountId = row.account_id;
     this.#row = row;
-    this.#answers = answers;
+    this.#views = views;
   }
 
   toJSON(): Vm {
-    return this.#answers.present(this.#row);
+    return this.#views.present(this.#row);
   }
 }

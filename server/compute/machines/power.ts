@@ -8,9 +8,9 @@ import type { MachineCall, Machines, OpenFiles } from './machines.ts';
 import type { Runs } from './runs.ts';
 import { accountBlocked } from './stop-causes.ts';
 import { nextState } from './transitions.ts';
-import type { VmAnswers } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
+import type { VmViews } from './vm-view.ts';
 
 /** Files that a start opens: listeners, consoles, pipes of programs. */
 const FILES_TO_START = 48;
@@ -21,7 +21,7 @@ export interface PowerDeps {
   readonly actions: Actions;
   readonly lifecycle: Lifecycle;
   readonly runs: Runs;
-  readonly answers: VmAnswers;
+  readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit'>;
   readonly descriptors: OpenFiles;
   /** How long a guest is asked to shut down when the caller does not say, ms. */
@@ -48,9 +48,9 @@ export class Power {
    * `insufficient_capacity`, …).
    */
   async start(call: Call, vmId: string): Promise<Vm> {
-    const { machines, answers } = this.#deps;
+    const { machines, views } = this.#deps;
     const find = () => machines.findFor(call.principal, vmId);
-    return answers.present(await this.startOwned(vmId, find, call));
+    return views.present(await this.startOwned(vmId, find, call));
   }
 
   /** As start(), for a caller that knows whose machine it is. */
@@ -74,7 +74,7 @@ export class Power {
    * `vm_not_found`, `vm_invalid_state`, `vm_locked`.
    */
   async stop(call: MachineCall, vmId: string, request: StopRequest = {}): Promise<Vm> {
-    const { machines, actions, runs, answers } = this.#deps;
+    const { machines, actions, runs, views } = this.#deps;
     const { graceMs = this.#deps.graceMs, reason } = request;
     const find = async () => {
       const row = await machines.findFor(call.principal, vmId);
@@ -85,6 +85,6 @@ export class Power {
     const stopped = await actions.run({ vmId, action: 'stop', find }, (row, signal) =>
       runs.halt(row, { graceMs, call, signal, reason }),
     );
-    return answers.present(stopped);
+    return views.present(stopped);
   }
 }

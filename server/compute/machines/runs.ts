@@ -87,7 +87,7 @@ export class Runs {
       await lifecycle.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
       throw error;
     }
-    // Before the answer, which says what is open.
+    // Before the response, which says what is open.
     await exposures.open(row);
     const endedAt = row.started_at === null ? undefined : run.startedAt;
     const started = { event: 'started', desired: 'running', run, endedAt } as const;

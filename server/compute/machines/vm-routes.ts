@@ -7,9 +7,9 @@ import { DeletedVm, InstanceTypeEntry, NewVm, StopQuery, Vm, VmPath } from '../s
 import type { Machines } from './machines.ts';
 import type { Power } from './power.ts';
 import type { Removal } from './removal.ts';
-import { pricePerMonth } from './vm-answer.ts';
 import type { VmBilling } from './vm-billing.ts';
 import { assertVmFields } from './vm-fields.ts';
+import { pricePerMonth } from './vm-view.ts';
 
 export interface VmRoutesDeps {
   readonly machines: Machines;

@@ -154,7 +154,7 @@ test('a reader that keeps the log from being written back is ended', async (t) =
 });
 
 test('a result that is too large is an error, and reads in pieces', async (t) => {
-  const { run, ask, send } = database(t, { answerLength: 100_000 });
+  const { run, ask, send } = database(t, { responseLength: 100_000 });
   await run('CREATE TABLE t (a)');
   for (let i = 0; i < 30; i++) await run('INSERT INTO t VALUES (hex(randomblob(5000)))');
   assert.equal(codeOf(await ask([execute('SELECT a FROM t')])), 'RESPONSE_TOO_LARGE');

@@ -26,8 +26,8 @@ export interface HranaLimits {
   readonly transactionMs: number;
   /** A stream outside of a transaction, from one request to the next. */
   readonly streamIdleMs: number;
-  /** One answer, and one row of a cursor, in characters. */
-  readonly answerLength: number;
+  /** One response, and one row of a cursor, in characters. */
+  readonly responseLength: number;
   /** The log of commits; beyond it, who keeps it from being written back is ended. */
   readonly logBytes: number;
 }
@@ -37,7 +37,7 @@ export const HRANA_LIMITS: HranaLimits = {
   idleMs: 5_000,
   transactionMs: 30_000,
   streamIdleMs: 30_000,
-  answerLength: 16 * 2 ** 20,
+  responseLength: 16 * 2 ** 20,
   logBytes: 64 * 2 ** 20,
 };
 
@@ -55,7 +55,7 @@ export interface HranaRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface HranaAnswer {
+export interface HranaResponse {
   readonly status: number;
   readonly contentType: string;
   /** Pieces are taken one at a time; returning from them early ends what makes them. */
@@ -90,7 +90,7 @@ export class HranaSessions {
   }
 
   /** Always answers as the protocol has it; never throws. */
-  async handle({ path, body, signal }: HranaRequest): Promise<HranaAnswer> {
+  async handle({ path, body, signal }: HranaRequest): Promise<HranaResponse> {
     try {
       if (PIPELINES.has(path)) return json(200, await this.#pipeline(readBody(body), signal));
       if (path === 'v3/cursor') return await this.#cursor(readBody(body), signal);
@@ -104,7 +104,7 @@ export class HranaSessions {
     if (!Array.isArray(body.requests)) throw protocolError('requests must be a list');
     const requests = body.requests.map((request) => objectOf(request, 'A request'));
     const stream = await this.#enter(body.baton, signal);
-    const room = { left: this.#deps.limits.answerLength };
+    const room = { left: this.#deps.limits.responseLength };
     const results: string[] = [];
     for (const request of requests) {
       try {
@@ -126,7 +126,7 @@ export class HranaSessions {
     return '{"type":"close"}';
   }
 
-  async #cursor(body: JsonObject, signal: AbortSignal | undefined): Promise<HranaAnswer> {
+  async #cursor(body: JsonObject, signal: AbortSignal | undefined): Promise<HranaResponse> {
     const steps = stepsOf(body.batch);
     const stream = await this.#enter(body.baton, signal);
     // Should nobody ever read it, the time runs from here.
@@ -139,7 +139,7 @@ export class HranaSessions {
     let piece = `{"baton":${JSON.stringify(this.#remember(stream))},"base_url":null}\n`;
     stream.idleSince = undefined;
     try {
-      for await (const entry of cursorEntries(stream, steps, this.#deps.limits.answerLength)) {
+      for await (const entry of cursorEntries(stream, steps, this.#deps.limits.responseLength)) {
         piece += entry;
         if (piece.length < PIECE_LENGTH) continue;
         stream.idleSince = this.#now();
@@ -245,7 +245,7 @@ export class HranaSessions {
 
 const JSON_TYPE = 'application/json';
 
-function json(status: number, body: string): HranaAnswer {
+function json(status: number, body: string): HranaResponse {
   return { status, contentType: JSON_TYPE, body };
 }
 

@@ -10,9 +10,9 @@ import { type BlockList, isIP, type LookupFunction } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';
 import {
   type Outbound,
-  type OutboundAnswer,
   OutboundRefused,
   type OutboundRequest,
+  type OutboundResponse,
 } from '../../platform/outbound.ts';
 import { isIn, mayReach, networkList } from './networks.ts';
 
@@ -63,7 +63,7 @@ export class SafeFetch implements Outbound {
     await Promise.race([found, late]).finally(() => clearTimeout(timer));
   }
 
-  async fetch(request: OutboundRequest): Promise<OutboundAnswer> {
+  async fetch(request: OutboundRequest): Promise<OutboundResponse> {
     const limit = AbortSignal.timeout(request.totalMs);
     const signal = request.signal ? AbortSignal.any([request.signal, limit]) : limit;
     try {
@@ -74,7 +74,7 @@ export class SafeFetch implements Outbound {
         throw tooLarge(request.maxBytes);
       }
       const pieces = atPace(response, this.#pace);
-      const bytes = readAnswer(pieces, { response, request, signal });
+      const bytes = readResponse(pieces, { response, request, signal });
       const retryAfter = response.headers['retry-after'] ?? null;
       return { status: response.statusCode ?? 0, retryAfter, length, bytes };
     } catch (error) {
@@ -213,7 +213,7 @@ interface Reading {
   readonly signal: AbortSignal;
 }
 
-async function* readAnswer(
+async function* readResponse(
   pieces: AsyncIterable<Uint8Array>,
   { response, request, signal }: Reading,
 ): AsyncGenerator<Uint8Array> {

@@ -21,7 +21,7 @@ const WAITS = {
   message: "Paused: the host's disk is nearly full. It resumes automatically when space is free.",
 };
 
-export interface VmAnswersDeps {
+export interface VmViewsDeps {
   readonly clock: Clock;
   readonly billing: Pick<VmBilling, 'pricePerHour'>;
   readonly hypervisor: Pick<Hypervisor, 'waiting'>;
@@ -30,10 +30,10 @@ export interface VmAnswersDeps {
   readonly outbound: boolean;
 }
 
-export class VmAnswers {
-  readonly #deps: VmAnswersDeps;
+export class VmViews {
+  readonly #deps: VmViewsDeps;
 
-  constructor(deps: VmAnswersDeps) {
+  constructor(deps: VmViewsDeps) {
     this.#deps = deps;
   }
 

@@ -9,16 +9,16 @@ import type { DatabaseRow } from './store.ts';
 export const MIB = 2 ** 20;
 const HIDDEN = '***';
 
-export interface DatabaseAnswersDeps {
+export interface DatabaseViewsDeps {
   readonly engines: Engines;
   readonly billing: Pick<DatabaseBilling, 'pricePerHour'>;
   readonly inEngine: (row: DatabaseRow) => EngineDatabase;
 }
 
-export class DatabaseAnswers {
-  readonly #deps: DatabaseAnswersDeps;
+export class DatabaseViews {
+  readonly #deps: DatabaseViewsDeps;
 
-  constructor(deps: DatabaseAnswersDeps) {
+  constructor(deps: DatabaseViewsDeps) {
     this.#deps = deps;
   }
 
