@@ -17,14 +17,12 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:cry
 import { randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
-import type { FilePart, KeptPart, KeptPiece, PieceStore, Target } from './target.ts';
+import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Target } from './target.ts';
 
 const FORMAT = 1;
 const HEAD = 'repository.json';
 /** Of one file, pieces on their way at once: bounds memory to as many MiB. */
 const AT_ONCE = 4;
-/** Of one file, pieces that are read before they are asked for. */
-const READ_AHEAD = 3;
 
 /** `repository.json`. */
 interface Head {
@@ -60,7 +58,6 @@ export class Repository {
   /** Disks are mostly holes. */
   #keptHole: Promise<KeptPiece> | undefined;
   #suspects: ReadonlySet<string> = new Set();
-  #hole: Promise<Buffer> | undefined;
 
   constructor(target: Target, { key, repositoryId }: RepositoryKeys) {
     this.#target = target;
@@ -146,18 +143,16 @@ export class Repository {
   }
 
   /**
-   * The bytes of a file, piece by piece: each is its reader's alone, but for that of a hole. Throws Damaged,
-   * which names the piece.
+   * The bytes of a small file, piece by piece: each is its reader's alone. Throws Damaged, which names the
+   * piece.
    */
   async *read(pieces: Iterable<string>): AsyncGenerator<Buffer> {
-    // The next few are read while one is used.
-    const ahead: Promise<Buffer>[] = [];
-    for (const name of pieces) {
-      const bytes = this.#readPiece(name);
-      bytes.catch(() => {});
-      if (ahead.push(bytes) > READ_AHEAD) yield await (ahead.shift() as Promise<Buffer>);
-    }
-    for (const bytes of ahead) yield await bytes;
+    for (const name of pieces) yield await this.#pieces.read(name);
+  }
+
+  /** Writes a file of this host, whole or not at all. Throws Damaged, and what is said of that file. */
+  writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void> {
+    return this.#pieces.writeFile(file, pieces);
   }
 
   /**
@@ -276,13 +271,6 @@ export class Repository {
     this.#keptHole ??= this.#pieces.keep(Buffer.from(HOLE), false);
     const kept = await this.#keptHole;
     return isFirst ? kept : { ...kept, addedBytes: 0 };
-  }
-
-  /** A hole is one piece over and over. */
-  #readPiece(name: string): Promise<Buffer> {
-    if (name !== this.holeName) return this.#pieces.read(name);
-    this.#hole ??= this.#pieces.read(name);
-    return this.#hole;
   }
 }
 

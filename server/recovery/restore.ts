@@ -10,7 +10,6 @@ import { HOLE } from './chunks.ts';
 import { entriesOf } from './entries.ts';
 import { type Entry, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
-import { release } from './piece-memory.ts';
 import { manifestFile, Repository, type RepositoryKeys } from './repository.ts';
 import type { Target } from './target.ts';
 import { type DamagedFile, verifyPoint } from './verification.ts';
@@ -25,8 +24,8 @@ export interface RestoreFolder {
   begin(pointId: string, isChecked: boolean): Promise<void>;
   /** True when an earlier try wrote this file whole. */
   has(path: string, sizeBytes: number): Promise<boolean>;
-  /** Whole or not at all. */
-  write(entry: Entry, bytes: AsyncIterable<Uint8Array>): Promise<void>;
+  /** Where that file is to be written; its folder is there then. Throws when that is outside. */
+  placeFor(path: string): Promise<string>;
   /** All that was written is on disk. */
   sync(): Promise<void>;
 }
@@ -71,7 +70,6 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   }
   await folder.begin(manifest.point_id, !isPartial);
   const missing = await writeAll(options, manifest, repository);
-  await folder.sync();
   return { manifest, missing };
 }
 
@@ -85,16 +83,16 @@ async function writeAll(
   const running = new Set<Promise<void>>();
   let failure: unknown;
   let bytes = 0;
-  const write = async (entry: Entry) => {
+  const write = async ({ path, mode, size_bytes: sizeBytes, pieces }: Entry) => {
     try {
-      if (!(await folder.has(entry.path, entry.size_bytes))) {
-        await folder.write(entry, bytesOf(repository, entry));
+      if (!(await folder.has(path, sizeBytes))) {
+        await repository.writeFile({ path: await folder.placeFor(path), mode }, pieces);
       }
     } catch (error) {
-      if (!isPartial || !(error instanceof Damaged) || NEEDED.includes(entry.path)) throw error;
-      missing.push(`${entry.path}: ${error.message}`);
+      if (!isPartial || !(error instanceof Damaged) || NEEDED.includes(path)) throw error;
+      missing.push(`${path}: ${error.message}`);
     }
-    bytes += entry.size_bytes;
+    bytes += sizeBytes;
     onProgress({ phase: 'writing', bytes, totalBytes });
   };
   for (const component of manifest.components) {
@@ -115,15 +113,6 @@ async function writeAll(
   await Promise.all(running);
   if (failure !== undefined) throw failure;
   return missing;
-}
-
-/** Each piece is for its reader until the next is asked for. */
-async function* bytesOf(repository: Repository, { pieces }: Entry): AsyncGenerator<Buffer> {
-  let at = 0;
-  for await (const bytes of repository.read(pieces)) {
-    yield bytes;
-    if (pieces[at++] !== repository.holeName) release(bytes);
-  }
 }
 
 /** By its id, or `latest`: the newest that was not deleted. Throws an Error that names the others. */

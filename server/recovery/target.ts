@@ -39,6 +39,11 @@ export interface PieceStore {
   keepPart(part: FilePart, isPacked: boolean): Promise<KeptPart>;
   /** Throws Damaged. */
   read(piece: string): Promise<Buffer>;
+  /**
+   * Writes a file of this host, whole or not at all: these pieces, joined; blocks of zeros become holes.
+   * Throws Damaged, and what the file system says of that file.
+   */
+  writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void>;
   /** Throws Damaged. `isQuick`: what its seal says is enough. */
   check(piece: string, isQuick: boolean): Promise<void>;
 }
@@ -47,6 +52,13 @@ export interface KeptPiece {
   readonly name: string;
   /** Bytes that were new, as they are kept. */
   readonly addedBytes: number;
+}
+
+export interface PlacedFile {
+  /** Absolute; its folder is there. */
+  readonly path: string;
+  /** Permission bits. */
+  readonly mode: number;
 }
 
 export interface FilePart {

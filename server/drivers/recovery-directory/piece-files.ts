@@ -13,12 +13,13 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { randomName } from '../../platform/ids.ts';
-import { BLOCK_BYTES } from '../../recovery/chunks.ts';
+import { BLOCK_BYTES, HOLE } from '../../recovery/chunks.ts';
 import { Damaged, PieceBox } from '../../recovery/piece-box.ts';
 import { release } from '../../recovery/piece-memory.ts';
 import { pieceFile } from '../../recovery/repository.ts';
-import type { FilePart, KeptPart, KeptPiece } from '../../recovery/target.ts';
+import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/target.ts';
 import { isCode, UNFINISHED, unreadable } from './file-errors.ts';
+import { writeSparse } from './sparse-file.ts';
 
 /** Of a part of a file: until then nobody can cancel it. */
 const PART_BLOCKS = 4;
@@ -33,11 +34,14 @@ export interface PieceFilesDeps {
 export class PieceFiles {
   readonly #deps: PieceFilesDeps;
   readonly #box: PieceBox;
+  /** The name of a block of a hole. */
+  readonly #hole: string;
   readonly #block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
 
   constructor(deps: PieceFilesDeps) {
     this.#deps = deps;
     this.#box = new PieceBox(deps.key);
+    this.#hole = this.#box.nameOf(HOLE);
   }
 
   keep(bytes: Uint8Array, isPacked: boolean): KeptPiece {
@@ -81,11 +85,28 @@ export class PieceFiles {
     return bytes;
   }
 
+  writeFile(file: PlacedFile, pieces: readonly string[]): void {
+    writeSparse(file, this.#joined(pieces));
+  }
+
   check(piece: string, isQuick: boolean): void {
     const sealed = this.#sealed(piece);
     if (isQuick) this.#box.probePiece(piece, sealed);
     else this.#box.verifyPiece(piece, sealed);
     release(sealed);
+  }
+
+  /** Each is for its reader until the next is asked for. */
+  *#joined(pieces: readonly string[]): Generator<Uint8Array> {
+    for (const piece of pieces) {
+      if (piece === this.#hole) {
+        yield HOLE;
+        continue;
+      }
+      const bytes = this.read(piece);
+      yield bytes;
+      release(bytes);
+    }
   }
 
   #sealed(piece: string): Buffer {

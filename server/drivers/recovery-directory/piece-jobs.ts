@@ -1,6 +1,6 @@
 /** What goes between the event loop and the threads that work on pieces. */
 import type { Problem } from '../../recovery/piece-box.ts';
-import type { FilePart } from '../../recovery/target.ts';
+import type { FilePart, PlacedFile } from '../../recovery/target.ts';
 import type { PieceFilesDeps } from './piece-files.ts';
 
 export type PieceSetup = PieceFilesDeps;
@@ -9,6 +9,7 @@ export type PieceJob =
   | { readonly kind: 'keep'; readonly bytes: Uint8Array<ArrayBuffer>; readonly isPacked: boolean }
   | { readonly kind: 'keepPart'; readonly part: FilePart; readonly isPacked: boolean }
   | { readonly kind: 'read'; readonly piece: string }
+  | { readonly kind: 'writeFile'; readonly file: PlacedFile; readonly pieces: readonly string[] }
   | { readonly kind: 'check'; readonly piece: string; readonly isQuick: boolean };
 
 export interface PieceFailure {

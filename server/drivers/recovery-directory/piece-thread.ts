@@ -38,6 +38,8 @@ function work(job: PieceJob): unknown {
       return files.keepPart(job.part, job.isPacked);
     case 'read':
       return ownBytes(files.read(job.piece));
+    case 'writeFile':
+      return files.writeFile(job.file, job.pieces);
     case 'check':
       return files.check(job.piece, job.isQuick);
   }

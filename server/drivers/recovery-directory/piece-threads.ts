@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { Damaged } from '../../recovery/piece-box.ts';
 import { ownBytes } from '../../recovery/piece-memory.ts';
-import type { FilePart, KeptPart, KeptPiece, PieceStore } from '../../recovery/target.ts';
+import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile } from '../../recovery/target.ts';
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
 
 /** More would take from those who are served meanwhile. */
@@ -50,6 +50,10 @@ export class PieceThreads implements PieceStore {
   async read(piece: string): Promise<Buffer> {
     const { buffer } = await this.#run<Uint8Array<ArrayBuffer>>({ kind: 'read', piece });
     return Buffer.from(buffer);
+  }
+
+  async writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void> {
+    await this.#run({ kind: 'writeFile', file, pieces });
   }
 
   async check(piece: string, isQuick: boolean): Promise<void> {

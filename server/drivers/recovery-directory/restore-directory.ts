@@ -7,7 +7,6 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } f
 import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { hostBootId } from '../../platform/host-boot.ts';
-import type { Entry } from '../../recovery/manifest.ts';
 import type { RestoreFolder } from '../../recovery/restore.ts';
 
 const run = promisify(execFile);
@@ -87,17 +86,10 @@ export class RestoreDirectory implements RestoreFolder {
     return found?.size === sizeBytes;
   }
 
-  async write({ path, mode }: Entry, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  async placeFor(path: string): Promise<string> {
     const place = this.#inside(path);
     await this.#makeFolder(dirname(place));
-    const unfinished = `${place}.unfinished`;
-    try {
-      await writePieces(unfinished, mode, bytes);
-      await rename(unfinished, place);
-    } catch (error) {
-      await rm(unfinished, { force: true });
-      throw error;
-    }
+    return place;
   }
 
   /** One syncfs(2) for all of them. */
@@ -148,31 +140,6 @@ export class RestoreDirectory implements RestoreFolder {
 }
 
 const NOTE = '.point';
-const ZEROS = Buffer.alloc(2 ** 20);
-
-/** Disks are mostly holes, and stay so. */
-async function writePieces(path: string, mode: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  const file = await open(path, 'w', mode);
-  try {
-    let at = 0;
-    let isHole = true;
-    for await (const piece of bytes) {
-      isHole = isZero(piece);
-      for (let done = isHole ? piece.length : 0; done < piece.length; ) {
-        done += (await file.write(piece, done, piece.length - done, at + done)).bytesWritten;
-      }
-      at += piece.length;
-    }
-    if (isHole) await file.truncate(at);
-  } finally {
-    await file.close();
-  }
-}
-
-function isZero(bytes: Uint8Array): boolean {
-  return bytes.length <= ZEROS.length && ZEROS.compare(bytes, 0, bytes.length, 0, bytes.length) === 0;
-}
-
 async function namesIn(path: string): Promise<string[]> {
   return readdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
