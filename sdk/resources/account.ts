@@ -19,6 +19,11 @@ export function accountCalls(transport: Transport) {
     change: (body: AccountChange) => transport.json('PATCH /api/account', { body }),
     close: () => transport.json('DELETE /api/account', {}),
     rotateApiKey: (body: ApiKeyRotation = {}) => transport.json('POST /api/account/api-key', { body }),
+    sessions: {
+      list: () => transport.pages('GET /api/account/sessions', {}),
+      end: (id: string) => transport.json('DELETE /api/account/sessions/{id}', { params: { id } }),
+      endOthers: () => transport.json('DELETE /api/account/sessions', {}),
+    },
     accessKeys: {
       list: () => transport.pages('GET /api/account/access-keys', {}),
       create: (body: NewAccessKey) => transport.json('POST /api/account/access-keys', { body }),

@@ -13,6 +13,7 @@ import { type LoginThrottle, ofAccount } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
 import type { Account, ClosedAccount, Registration } from './schema.ts';
 import { sessionHashOf } from './sessions.ts';
+import { deleteSessionsExcept } from './sessions-store.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
 /** Writes a transfer to the ledger (billing). The user's side is `account:<id>`. */
@@ -156,7 +157,7 @@ export class Accounts {
       }
       if (becomes !== undefined) {
         change.expect(store.setPassword(row.id, { was: row.password_hash, becomes }), changedByOthers);
-        change.add(store.deleteSessionsExcept(row.id, sessionHashOf(principal) ?? ''));
+        change.add(deleteSessionsExcept(row.id, sessionHashOf(principal) ?? ''));
         change.after(() => cache.forgetAccount(row.id));
       }
       return this.#describe(principal, { ...row, email: email ?? row.email });

@@ -15,6 +15,7 @@ import type { AccessKeys } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import * as shapes from './schema.ts';
+import { sessionRoutes } from './session-routes.ts';
 import { SESSION_MAX_MS, type Sessions } from './sessions.ts';
 import type { SetupLinks } from './setup-links.ts';
 import { ENDED_LINK_PAGE, SETUP_PAGE } from './setup-page.ts';
@@ -39,6 +40,7 @@ export function accountRoutes(deps: AccountRoutesDeps): Route[] {
     ...ownAccountRoutes(deps),
     ...ownKeyRoutes(deps),
     ...accessKeyRoutes(deps),
+    ...sessionRoutes(deps),
   ];
 }
 
@@ -76,7 +78,9 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       errors: ['invalid_credentials', 'account_suspended', 'rate_limited', 'overloaded'],
       handler: async (call) => {
         const { body, request } = call;
-        const login = { name: loginName(body), password: body.password, address: request.address };
+        const { address, headers } = request;
+        const userAgent = headers['user-agent'] ?? '';
+        const login = { name: loginName(body), password: body.password, address, userAgent };
         const { account, token } = await sessions.login(call, login);
         const maxAgeSeconds = SESSION_MAX_MS / 1000;
         setCookie(request, renderSessionCookie({ token, secure: secureCookies, maxAgeSeconds }));

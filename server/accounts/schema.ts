@@ -180,6 +180,24 @@ export const CreatedAccessKey = namedObject('CreatedAccessKey', {
 });
 export type CreatedAccessKey = Static<typeof CreatedAccessKey>;
 
+export const Session = namedObject('Session', {
+  id: Type.String({ examples: ['ses-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
+  is_current: Type.Boolean({ description: 'This request came by it' }),
+  user_agent: Type.String({ description: 'What the browser called itself at the login; empty: not known' }),
+  address: Type.String({ description: 'Where the login came from; empty: not known' }),
+  created_at: Time('Time of the login'),
+  last_used_at: Time('Last use, seconds late at most'),
+  expires_at: Time('When it ends if it is not used again'),
+});
+export type Session = Static<typeof Session>;
+
+export const SessionPath = Type.Object({ id: Type.String({ $id: 'SessionId' }) });
+
+export const EndedSession = namedObject('EndedSession', { id: Type.String() });
+export const EndedSessions = namedObject('EndedSessions', {
+  ended: Type.Integer({ description: 'How many' }),
+});
+
 export const RevokedAccessKey = namedObject('RevokedAccessKey', { id: Type.String() });
 
 export const AccessKeyPath = Type.Object({ id: Type.String() });

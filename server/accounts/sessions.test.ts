@@ -27,6 +27,7 @@ async function register() {
 
 const login = (name: string, given = password, address = '10.0.0.1') =>
   fixture.sessions.login(UNASKED, { name, password: given, address });
+const countOf = async (id: number) => (await fixture.sessionStore.sessionsAfter(id, '', 1000)).length;
 const bySession = async (sessionToken: string) => fixture.authenticator.authenticate({ sessionToken });
 
 test('login by name or e-mail in any case; last_login is set; every login has a new token', async () => {
@@ -167,11 +168,11 @@ test('last use outlives the cache once flushed, and sweep removes what is over',
   fixture.clock.advance(6 * DAY);
   await bySession(token);
   await fixture.sessions.sweep();
-  assert.equal((await fixture.store.sessions(id)).length, 1, 'swept although it lives');
+  assert.equal(await countOf(id), 1, 'swept although it lives');
   fixture.authenticator.forgetAccount(id);
   fixture.clock.advance(30 * DAY);
   await fixture.sessions.sweep();
-  assert.equal((await fixture.store.sessions(id)).length, 0);
+  assert.equal(await countOf(id), 0);
 });
 
 test('logout ends that session only; again, or with nonsense, is no error', async () => {
@@ -206,7 +207,7 @@ test('beyond 100 sessions the oldest ends', async () => {
     fixture.clock.advance(1);
     await login(username);
   }
-  assert.equal((await fixture.store.sessions(id)).length, 100);
+  assert.equal(await countOf(id), 100);
   await assert.rejects(bySession(first), code('invalid_session'));
 });
 
@@ -220,4 +221,43 @@ test('a key is no session token and a token is no key', async () => {
     async () => fixture.authenticator.authenticate({ apiKey: token }),
     code('invalid_api_key'),
   );
+});
+
+test('sessions are listed with what tells them apart, until they end', async () => {
+  const { username, id } = await register();
+  const agents = ['Firefox', 'curl', 'x'.repeat(1000)];
+  const tokens: string[] = [];
+  for (const userAgent of agents) {
+    fixture.clock.advance(1000);
+    const from = { name: username, password, address: '10.9.0.1', userAgent };
+    tokens.push((await fixture.sessions.login(UNASKED, from)).token);
+  }
+  const principal = await bySession(tokens[1] ?? '');
+  const listed = async () =>
+    await Array.fromAsync(fixture.sessions.list(principal, { afterId: '', limit: 100 }));
+  const all = await listed();
+  assert.deepEqual(
+    all.map(({ user_agent, is_current }) => [user_agent.length, is_current]),
+    [
+      [7, false],
+      [4, true],
+      [400, false],
+    ],
+  );
+  assert.deepEqual([all[0]?.user_agent, all[0]?.address], ['Firefox', '10.9.0.1']);
+  const [first] = await Array.fromAsync(
+    fixture.sessions.list(principal, { afterId: all[0]?.id ?? '', limit: 1 }),
+  );
+  assert.equal(first?.id, all[1]?.id);
+  fixture.clock.advance(6 * DAY);
+  await bySession(tokens[1] ?? '');
+  await fixture.authenticator.flush();
+  fixture.clock.advance(2 * DAY);
+  const left = await listed();
+  assert.deepEqual(
+    left.map(({ user_agent }) => user_agent),
+    ['curl'],
+    'a session that ended by itself is listed',
+  );
+  assert.equal(await countOf(id), 3);
 });

@@ -1,9 +1,9 @@
-/** Logging in and out of the console. A session is an opaque token, stored as its hash. */
-import type { Principal } from '../calls/principal.ts';
-import type { Changes, Recorder } from '../metadata/change.ts';
-import type { Clock } from '../platform/clock.ts';
+/** Logging in and out, and where one is signed in. A session is an opaque token, stored as its hash. */
+import type { Call, Principal } from '../calls/principal.ts';
+import type { Change, Changes, Recorder } from '../metadata/change.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import { randomSecret } from '../platform/ids.ts';
+import { newId, randomSecret } from '../platform/ids.ts';
 import { foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount } from './account-view.ts';
 import { hashSecret } from './api-key-text.ts';
@@ -11,13 +11,16 @@ import type { ApiKeys } from './api-keys.ts';
 import { type CredentialCache, SESSION_IDLE_MS, sessionCredentialId } from './authenticator.ts';
 import { type LoginThrottle, ofAccount, typedName } from './login-throttle.ts';
 import type { Passwords } from './passwords.ts';
-import type { Account } from './schema.ts';
+import type { Account, Session } from './schema.ts';
+import { deleteSessionsExcept, type SessionRow, type SessionStore } from './sessions-store.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
 /** However much it is used, a session ends after this long. */
 export const SESSION_MAX_MS = 30 * 24 * 3600_000;
 /** Beyond it the account's oldest session ends. */
 const MAX_SESSIONS = 100;
+/** Of what a browser calls itself so much is kept. */
+const USER_AGENT_MAX_LENGTH = 400;
 /** How long an expired access key is still listed. */
 const EXPIRED_KEYS_KEPT_MS = 30 * 24 * 3600_000;
 
@@ -27,10 +30,13 @@ export interface Login {
   readonly password: string;
   /** The caller's. */
   readonly address: string;
+  /** What the caller's program calls itself. */
+  readonly userAgent?: string;
 }
 
 export interface SessionsDeps {
   readonly store: AccountStore;
+  readonly sessionStore: SessionStore;
   readonly changes: Changes;
   readonly clock: Clock;
   readonly passwords: Passwords;
@@ -61,23 +67,26 @@ export class Sessions {
     login: Login,
   ): Promise<{ readonly account: Account; readonly token: string }> {
     const row = await this.#checkPassword(login);
-    const { store, changes, clock, apiKeys, cache } = this.#deps;
+    const { store, sessionStore, changes, clock, apiKeys } = this.#deps;
     const token = randomSecret(32).toString('base64url');
     const account = await changes.run(recorder, async (change) => {
       const now = clock.now();
       // Changed, suspended or closed since it was read: as if the login had come a moment later.
       change.expect(store.recordLogin(row.id, { passwordHash: row.password_hash, at: now }), wrong);
-      const known = await store.sessions(row.id);
-      for (const hash of known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1))) {
-        change.add(store.deleteSession(hash));
-        change.after(() => cache.forgetCredential(sessionCredentialId(hash)));
+      const known = await sessionStore.sessionsAfter(row.id, '', Number.MAX_SAFE_INTEGER);
+      for (const { token_hash } of known.slice(0, Math.max(0, known.length - MAX_SESSIONS + 1))) {
+        this.#end(change, token_hash);
       }
       change.add(
-        store.insertSession({
-          tokenHash: hashSecret(token),
-          accountId: row.id,
-          createdAt: now,
-          expiresAt: now + SESSION_MAX_MS,
+        sessionStore.insertSession({
+          session_id: newId('ses', clock),
+          token_hash: hashSecret(token),
+          account_id: row.id,
+          user_agent: (login.userAgent ?? '').slice(0, USER_AGENT_MAX_LENGTH),
+          address: login.address,
+          created_at: now,
+          last_seen_at: now,
+          expires_at: now + SESSION_MAX_MS,
         }),
       );
       return describeAccount({ ...row, last_login: now }, await apiKeys.current(row.id));
@@ -87,15 +96,58 @@ export class Sessions {
 
   /** Ends the session of `token`; one that is unknown or over is no error. */
   logout(recorder: Recorder, token: string | undefined): Promise<Record<string, never>> {
-    const { store, changes, cache } = this.#deps;
-    return changes.run(recorder, (change) => {
-      if (token !== undefined) {
-        const hash = hashSecret(token);
-        change.add(store.deleteSession(hash));
-        change.after(() => cache.forgetCredential(sessionCredentialId(hash)));
-      }
+    return this.#deps.changes.run(recorder, (change) => {
+      if (token !== undefined) this.#end(change, hashSecret(token));
       return {};
     });
+  }
+
+  /** The caller's, oldest first, those that ended left out; after `afterId`, at most `limit`. */
+  async *list(
+    principal: Principal,
+    { afterId, limit }: { readonly afterId: string; readonly limit: number },
+  ): AsyncGenerator<Session> {
+    const { sessionStore, clock } = this.#deps;
+    const now = clock.now();
+    let left = limit;
+    for (const row of await sessionStore.sessionsAfter(principal.accountId, afterId, MAX_SESSIONS)) {
+      if (endOf(row) > now && left-- > 0) yield describe(row, sessionHashOf(principal));
+    }
+  }
+
+  /** Ends one of the caller's. Throws `session_not_found`, also for another's, and `scope_required`. */
+  async end(call: Call, id: string): Promise<{ readonly id: string }> {
+    const { sessionStore, changes, apiKeys } = this.#deps;
+    const row = await sessionStore.session(id);
+    if (row?.account_id !== call.principal.accountId) throw sessionNotFound();
+    await apiKeys.assertOwner(call.principal);
+    return changes.run(call, (change) => {
+      this.#end(change, row.token_hash, sessionNotFound);
+      return { id };
+    });
+  }
+
+  /** Ends the caller's other sessions: all of them for a key. Throws `scope_required`. */
+  async endOthers(call: Call): Promise<{ readonly ended: number }> {
+    const { principal } = call;
+    const { sessionStore, changes, apiKeys, cache } = this.#deps;
+    await apiKeys.assertOwner(principal);
+    const own = sessionHashOf(principal) ?? '';
+    return changes.run(call, async (change) => {
+      const all = await sessionStore.sessionsAfter(principal.accountId, '', MAX_SESSIONS);
+      change.add(deleteSessionsExcept(principal.accountId, own));
+      change.after(() => cache.forgetAccount(principal.accountId));
+      return { ended: all.filter(({ token_hash }) => token_hash !== own).length };
+    });
+  }
+
+  /** `missing`: what is thrown when it ended meanwhile; by default that is no error. */
+  #end(change: Change, tokenHash: string, missing?: () => Error): void {
+    const { sessionStore, cache } = this.#deps;
+    const statement = sessionStore.deleteSession(tokenHash);
+    if (missing === undefined) change.add(statement);
+    else change.expect(statement, missing);
+    change.after(() => cache.forgetCredential(sessionCredentialId(tokenHash)));
   }
 
   /** Removes sessions, keys and set-up links that ended long enough ago. To be called now and then. */
@@ -133,6 +185,27 @@ export class Sessions {
     }
     return row;
   }
+}
+
+/** When it ends, unless it is used again. */
+function endOf({ last_seen_at, expires_at }: SessionRow): number {
+  return Math.min(expires_at, last_seen_at + SESSION_IDLE_MS);
+}
+
+function describe(row: SessionRow, currentHash: string | undefined): Session {
+  return {
+    id: row.session_id,
+    is_current: row.token_hash === currentHash,
+    user_agent: row.user_agent,
+    address: row.address,
+    created_at: formatTime(row.created_at),
+    last_used_at: formatTime(row.last_seen_at),
+    expires_at: formatTime(endOf(row)),
+  };
+}
+
+function sessionNotFound(): AppError {
+  return new AppError('session_not_found', 'There is no such session');
 }
 
 function wrong(): AppError {

@@ -181,13 +181,6 @@ export class AccountStore {
     );
   }
 
-  /** The token hashes of an account's sessions, oldest first. */
-  async sessions(accountId: number): Promise<string[]> {
-    const sql = 'SELECT token_hash FROM sessions WHERE account_id = ? ORDER BY created_at, token_hash';
-    const rows = await this.#reads.all<{ token_hash: string }>(sql, accountId);
-    return rows.map((row) => row.token_hash);
-  }
-
   /** A transfer of the ledger, by its id. */
   transfer(id: string): Awaitable<TransferRow | undefined> {
     const sql = 'SELECT debit, credit, amount_micro, reference FROM ledger_transfers WHERE id = ?';
@@ -338,30 +331,6 @@ export class AccountStore {
   }
 
   // Sessions
-
-  insertSession(session: {
-    readonly tokenHash: string;
-    readonly accountId: number;
-    readonly createdAt: number;
-    readonly expiresAt: number;
-  }): Statement {
-    return {
-      sql: `INSERT INTO sessions (token_hash, account_id, created_at, last_seen_at, expires_at)
-        VALUES (?, ?, ?, ?, ?)`,
-      params: [session.tokenHash, session.accountId, session.createdAt, session.createdAt, session.expiresAt],
-    };
-  }
-
-  deleteSession(tokenHash: string): Statement {
-    return { sql: 'DELETE FROM sessions WHERE token_hash = ?', params: [tokenHash] };
-  }
-
-  deleteSessionsExcept(accountId: number, tokenHash: string): Statement {
-    return {
-      sql: 'DELETE FROM sessions WHERE account_id = ? AND token_hash <> ?',
-      params: [accountId, tokenHash],
-    };
-  }
 
   touchSession(tokenHash: string, at: number): Statement {
     return { sql: 'UPDATE sessions SET last_seen_at = ? WHERE token_hash = ?', params: [at, tokenHash] };

@@ -8,6 +8,7 @@ import { Authenticator } from '../accounts/authenticator.ts';
 import { LoginThrottle } from '../accounts/login-throttle.ts';
 import { Passwords, readBlocklist } from '../accounts/passwords.ts';
 import { Sessions } from '../accounts/sessions.ts';
+import { SessionStore } from '../accounts/sessions-store.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
@@ -78,7 +79,7 @@ export async function buildAccounts({ config, clock, base, credits }: AccountsDe
   const apiKeys = new ApiKeys(shared);
   const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys });
   const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
-  const sessions = new Sessions({ ...shared, apiKeys });
+  const sessions = new Sessions({ ...shared, apiKeys, sessionStore: new SessionStore({ reads: metadata }) });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });
   const setupLinks = new SetupLinks({
     ...shared,

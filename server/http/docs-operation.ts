@@ -35,6 +35,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   OBJECT_ID: 'listObjects',
   VM_ID: 'listVms',
   ACCESS_KEY_ID: 'listAccessKeys',
+  SESSION_ID: 'listSessions',
   WEBHOOK_ID: 'listWebhooks',
   DELIVERY_ID: 'listWebhookDeliveries',
   IMAGE_ID: 'adminListImages',

@@ -73,6 +73,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   not_found: help('There is nothing at this path.', '`hint` has the path that was probably meant.'),
   account_not_found: help('There is no such account, or it was closed.', 'List the accounts.'),
   access_key_not_found: help(NOT_YOURS, 'List the access keys.'),
+  session_not_found: help(NOT_YOURS, 'List the sessions.'),
   bucket_not_found: help(NOT_YOURS, 'List the buckets; make it first.'),
   object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),
   version_not_found: help('The object has no such version, or a delete marker.', 'List its versions.'),

@@ -263,7 +263,7 @@ CREATE TABLE sessions (
   created_at INTEGER NOT NULL,
   last_seen_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, session_id TEXT NOT NULL DEFAULT '', user_agent TEXT NOT NULL DEFAULT '', address TEXT NOT NULL DEFAULT '') STRICT, WITHOUT ROWID;
 
 CREATE TABLE settings (
   name TEXT PRIMARY KEY,
@@ -469,6 +469,8 @@ CREATE INDEX operations_account ON operations(account_id, created_at);
 CREATE INDEX operations_age ON operations(created_at);
 
 CREATE INDEX sessions_account ON sessions(account_id);
+
+CREATE UNIQUE INDEX sessions_id ON sessions(session_id);
 
 CREATE INDEX usage_lines_account ON usage_lines(account_id);
 

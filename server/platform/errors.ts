@@ -28,6 +28,7 @@ export const ERRORS = {
   not_found: { http: 404, title: 'Not found' },
   account_not_found: { http: 404, title: 'Account not found' },
   access_key_not_found: { http: 404, title: 'Access key not found' },
+  session_not_found: { http: 404, title: 'Session not found' },
   bucket_not_found: { http: 404, title: 'Bucket not found' },
   object_not_found: { http: 404, title: 'Object not found' },
   version_not_found: { http: 404, title: 'Version not found' },

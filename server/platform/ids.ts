@@ -11,6 +11,7 @@ export type IdPrefix =
   | 'img'
   | 'op'
   | 'key'
+  | 'ses'
   | 'blob'
   | 'req'
   | 'whk'

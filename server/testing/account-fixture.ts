@@ -11,6 +11,7 @@ import { Authenticator } from '../accounts/authenticator.ts';
 import { LoginThrottle } from '../accounts/login-throttle.ts';
 import { type PasswordCost, Passwords } from '../accounts/passwords.ts';
 import { Sessions } from '../accounts/sessions.ts';
+import { SessionStore } from '../accounts/sessions-store.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
@@ -64,6 +65,7 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
   const clock = new FakeClock();
   const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
   const store = new AccountStore({ reads: metadata });
+  const sessionStore = new SessionStore({ reads: metadata });
   const sealer = testSealer();
   const passwords = new Passwords({ cost: options.cost ?? CHEAP });
   const throttle = new LoginThrottle({ clock, freeFailures: options.loginFailures ?? 10 });
@@ -84,7 +86,8 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
     apiKeys,
     accounts,
     accessKeys: new AccessKeys({ ...base, maxKeys: TEST_ACCESS_KEYS }),
-    sessions: new Sessions({ ...base, apiKeys }),
+    sessionStore,
+    sessions: new Sessions({ ...base, apiKeys, sessionStore }),
     setupLinks: new SetupLinks({
       ...base,
       setupLinkStore: new SetupLinkStore({ reads: metadata }),

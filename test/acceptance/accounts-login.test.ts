@@ -187,3 +187,70 @@ describe('ten failures of one account', () => {
     assert.equal((await login({ username, password: 'wrong password' })).status, 401);
   });
 });
+
+describe('sessions', () => {
+  const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+  /** A new account that is signed in `count` times, and the path of each session. */
+  async function signedIn(count: number) {
+    const { username, api_key } = await client.register();
+    const cookies: string[] = [];
+    const login = { json: { username, password: PASSWORD }, headers: { 'user-agent': FIREFOX } };
+    for (let i = 0; i < count; i++) {
+      const { headers } = await client.call('/api/login', login);
+      cookies.push((headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '');
+    }
+    const key = client.as(api_key);
+    const paths = (await key.expect(200, SESSIONS)).map(({ id }: { id: string }) => `${SESSIONS}/${id}`);
+    return { key, cookies, paths };
+  }
+  const SESSIONS = '/api/account/sessions';
+  const DELETE = { method: 'DELETE' };
+  const isIn = async (cookie = '') => (await client.call('/api/account', withCookie(cookie))).status === 200;
+
+  test('are listed with browser and times, and the one that asks is marked', async () => {
+    const { key, cookies } = await signedIn(2);
+    const seen = await client.expect(200, SESSIONS, withCookie(cookies[1] ?? ''));
+    assert.deepEqual(
+      seen.map((session: { is_current: boolean }) => session.is_current),
+      [false, true],
+    );
+    assert.match(seen[0].id, /^ses-/);
+    assert.deepEqual([seen[0].user_agent, seen[0].address], [FIREFOX, '127.0.0.1']);
+    const text = JSON.stringify(seen);
+    for (const cookie of cookies) assert.ok(!text.includes(cookie.split('=')[1] ?? ''), 'shows a token');
+    const byKey = await key.expect(200, `${SESSIONS}?limit=1`);
+    assert.deepEqual([byKey.length, byKey[0].is_current], [1, false]);
+  });
+
+  test('end one by one, at once', async () => {
+    const { key, cookies, paths } = await signedIn(2);
+    assert.ok(await isIn(cookies[0]));
+    await client.expect(200, paths[0], { ...DELETE, ...withCookie(cookies[1] ?? '') });
+    assert.deepEqual([await isIn(cookies[0]), await isIn(cookies[1])], [false, true]);
+    await key.refused(404, 'session_not_found', [paths[0], DELETE]);
+    await key.expect(200, paths[1], DELETE);
+    assert.ok(!(await isIn(cookies[1])), 'a key ends them too');
+  });
+
+  test('all others end, and the one that asks goes on', async () => {
+    const { key, cookies } = await signedIn(3);
+    for (const cookie of cookies) assert.ok(await isIn(cookie));
+    const { ended } = await client.expect(200, SESSIONS, { ...DELETE, ...withCookie(cookies[1] ?? '') });
+    assert.equal(ended, 2);
+    assert.deepEqual(await Promise.all(cookies.map(isIn)), [false, true, false]);
+    assert.deepEqual(await key.expect(200, SESSIONS, DELETE), { ended: 1 });
+    assert.ok(!(await isIn(cookies[1])));
+  });
+
+  test('are nobody else’s, and no limited key ends them', async () => {
+    const { key, cookies, paths } = await signedIn(1);
+    const other = await signedIn(0);
+    await other.key.refused(404, 'session_not_found', [paths[0], DELETE]);
+    assert.deepEqual(await other.key.expect(200, SESSIONS, DELETE), { ended: 0 });
+    const json = { name: 'k', scopes: ['account:*'] };
+    const limited = client.as((await key.expect(201, '/api/account/access-keys', { json })).api_key);
+    await limited.refused(403, 'scope_required', [paths[0], DELETE]);
+    await limited.refused(403, 'scope_required', [SESSIONS, DELETE]);
+    assert.ok(await isIn(cookies[0]));
+  });
+});

@@ -10,7 +10,14 @@ import { ConsoleFixture, PASSWORD, seriousFaults } from './console-kit.ts';
 const skip = noBrowser;
 const PATIENCE_MS = 120_000;
 const PAGES = [
-  ...['/billing', '/billing?tab=report', '/billing?tab=ledger', '/billing?tab=prices', '/recovery'],
+  ...[
+    '/account',
+    '/billing',
+    '/billing?tab=report',
+    '/billing?tab=ledger',
+    '/billing?tab=prices',
+    '/recovery',
+  ],
   ...['', '?tab=accounts', '?tab=plans', '?tab=prices', '?tab=images', '?tab=webhooks', '?tab=upkeep'].map(
     (tab) => `/administration${tab}`,
   ),
@@ -103,6 +110,27 @@ test('whoever is no administrator is shown no such page, and refused at its addr
   await plain.getByRole('alert').waitFor();
   assert.equal(await plain.getByText('chief@example.org').count(), 0);
   await plain.close();
+});
+
+test('who is signed in elsewhere is listed, and can be signed out', { skip }, async () => {
+  const elsewhere = await CheckedClient.open(fixture.cloud.api);
+  const agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+  const json = { username: 'chief', password: PASSWORD };
+  await elsewhere.expect(200, '/api/login', { json, headers: { 'user-agent': agent } });
+  await open('/account');
+  const rows = page.getByRole('region', { name: 'Where you are signed in' }).getByRole('row');
+  const own = rows.filter({ hasText: 'this one' });
+  assert.match(String(await own.textContent()), /^Chrome · Linux/);
+  assert.equal(await own.getByRole('button').count(), 0);
+  await press('End the session of Firefox · Linux');
+  await rows.filter({ hasText: 'Firefox' }).waitFor({ state: 'detached' });
+  const { headers } = await elsewhere.call('/api/login', { json });
+  const cookie = String(headers.get('set-cookie')).split(';', 1)[0] ?? '';
+  await open('/account');
+  await press('End all others');
+  await page.getByText('All other sessions were ended').waitFor();
+  await elsewhere.refused(401, 'invalid_session', ['/api/account', { headers: { cookie } }]);
+  await own.waitFor();
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {

@@ -77,6 +77,11 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     const json = { name: 'k', scopes: ['storage:read'] };
     return (await user.expect(201, '/api/account/access-keys', { json })).id;
   },
+  SESSION_ID: async (user) => {
+    const { username } = await user.expect(200, '/api/account');
+    await user.expect(200, '/api/login', { json: { username, password: 'correct horse battery' } });
+    return (await user.expect(200, '/api/account/sessions'))[0].id;
+  },
   DATABASE_ID: async (user, id) => {
     // SQLite has no log.
     const engine = id === 'getDatabaseLog' ? 'postgresql' : 'sqlite';

@@ -42,6 +42,9 @@ const CASES: Readonly<Record<string, Case>> = {
   listAccessKeys: {},
   createAccessKey: { json: { name: 'k', scopes: ['storage:read'] } },
   deleteAccessKey: { foreign: 'access_key_not_found' },
+  listSessions: {},
+  endSession: { foreign: 'session_not_found' },
+  endOtherSessions: {},
   createBucket: { json: { name: 'a-new-bucket' } },
   listBuckets: {},
   getBucket: { foreign: 'bucket_not_found' },
@@ -143,6 +146,7 @@ interface Property {
   readonly bucket: string;
   readonly object: string;
   readonly accessKey: string;
+  readonly session: string;
   readonly account: number;
   readonly vm: string;
   readonly database: string;
@@ -166,6 +170,10 @@ before(async () => {
   const { body } = await owner.upload('owned-bucket', 'a.txt', 'mine');
   const json = { name: 'k', scopes: ['storage:read'] };
   const key = await owner.expect(201, '/api/account/access-keys', { json });
+  await owner.expect(200, '/api/login', {
+    json: { username: account.username, password: 'correct horse battery' },
+  });
+  const [session] = await owner.expect(200, '/api/account/sessions');
   const vm = await owner.expect(201, '/api/vms', { json: { name: 'mine', instance_type: 't2.micro' } });
   const database = await owner.expect(201, '/api/databases', { json: { name: 'mine' } });
   const hook = { json: { url: 'https://hooks.invalid/hook' } };
@@ -177,6 +185,7 @@ before(async () => {
     bucket: 'owned-bucket',
     object: body.object_id,
     accessKey: key.id,
+    session: session.id,
     account: account.id,
     vm: vm.vm_id,
     database: database.database_id,
@@ -190,6 +199,7 @@ before(async () => {
 const IDS: Readonly<Record<string, keyof Property>> = {
   '/api/admin/': 'account',
   '/api/operations/': 'operation',
+  '/api/account/sessions/': 'session',
   '/api/storage/': 'object',
   '/api/webhooks/': 'webhook',
 };

@@ -14,6 +14,7 @@ import { freePlanDatabases } from './0012-free-plan-databases.ts';
 import { recovery } from './0013-recovery.ts';
 import { databaseSamples } from './0014-database-samples.ts';
 import { pointDamage } from './0015-point-damage.ts';
+import { sessionNames } from './0016-session-names.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   { number: 13, name: 'recovery', sql: recovery },
   { number: 14, name: 'database samples', sql: databaseSamples },
   { number: 15, name: 'point damage', sql: pointDamage },
+  { number: 16, name: 'session names', sql: sessionNames },
 ];

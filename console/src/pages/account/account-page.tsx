@@ -4,12 +4,14 @@ import { text } from '../../texts/text.ts';
 import { AccessKeys } from './access-keys.tsx';
 import { ApiKey } from './api-key.tsx';
 import { LoginForm } from './login-form.tsx';
+import { Sessions } from './sessions.tsx';
 
 export function AccountPage() {
   return (
     <Page title={text.account.title} lead={text.account.lead}>
       <ApiKey />
       <AccessKeys />
+      <Sessions />
       <LoginForm />
     </Page>
   );

@@ -1,0 +1,98 @@
+/** Where one is signed in: which browser, when it was used last, and the end of it. */
+import { Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { Session } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { ListTable } from '../../parts/list-table.tsx';
+import { showDone } from '../../parts/notices.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import { browserOf } from './browser-name.ts';
+import { sessionsQuery } from './queries.ts';
+
+const words = text.account.sessions;
+const HEADS = [
+  { name: words.browser },
+  { name: words.begun },
+  { name: text.account.lastUsed },
+  { name: text.account.actions, isHidden: true },
+];
+
+export function Sessions() {
+  const sessions = useQuery(sessionsQuery);
+  const endOthers = useEnd(() => cloud.account.sessions.endOthers(), words.endedOthers);
+  return (
+    <Stack component="section" gap="xs" aria-labelledby="sessions">
+      <Group justify="space-between">
+        <Title order={2} id="sessions">
+          {words.title}
+        </Title>
+        {(sessions.data?.length ?? 0) > 1 && (
+          <Button variant="default" loading={endOthers.isPending} onClick={() => endOthers.mutate()}>
+            {words.endOthers}
+          </Button>
+        )}
+      </Group>
+      <Text c="dimmed">{words.lead}</Text>
+      <Loaded query={sessions}>
+        {(all) => (
+          <ListTable heads={HEADS}>
+            {all.toReversed().map((session) => (
+              <SessionRow key={session.id} session={session} />
+            ))}
+          </ListTable>
+        )}
+      </Loaded>
+    </Stack>
+  );
+}
+
+function SessionRow({ session }: { session: Session }) {
+  const { id, user_agent, address, is_current, created_at, last_used_at } = session;
+  const browser = browserOf(user_agent) ?? words.unknown;
+  const end = useEnd(() => cloud.account.sessions.end(id), words.ended);
+  return (
+    <Table.Tr>
+      <Table.Td title={user_agent}>
+        <Group gap="xs">
+          {browser}
+          {is_current && <Badge variant="light">{words.current}</Badge>}
+        </Group>
+      </Table.Td>
+      <Table.Td>
+        <When at={created_at} />
+        {address !== '' && (
+          <Text size="sm" c="dimmed">
+            {words.from(address)}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <When at={last_used_at} />
+      </Table.Td>
+      <Table.Td ta="right">
+        {!is_current && (
+          <Button
+            size="compact-sm"
+            variant="default"
+            aria-label={words.endOne(browser)}
+            loading={end.isPending}
+            onClick={() => end.mutate()}
+          >
+            {words.end}
+          </Button>
+        )}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function useEnd(mutationFn: () => Promise<unknown>, done: string) {
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn,
+    onSuccess: () => showDone(done),
+    onSettled: () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
+  });
+}

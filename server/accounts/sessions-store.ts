@@ -1,0 +1,64 @@
+/** The SQL of sessions. That one lets its account in is read in store.ts, together with the account. */
+import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+
+export interface SessionRow {
+  readonly session_id: string;
+  readonly token_hash: string;
+  readonly account_id: number;
+  readonly user_agent: string;
+  readonly address: string;
+  readonly created_at: number;
+  readonly last_seen_at: number;
+  readonly expires_at: number;
+}
+
+export class SessionStore {
+  readonly #reads: Reads;
+
+  constructor(deps: { readonly reads: Reads }) {
+    this.#reads = deps.reads;
+  }
+
+  /** An account's, oldest first: ids begin with the time. */
+  sessionsAfter(accountId: number, id: string, limit: number): Awaitable<SessionRow[]> {
+    return this.#reads.all(
+      'SELECT * FROM sessions WHERE account_id = ? AND session_id > ? ORDER BY session_id LIMIT ?',
+      accountId,
+      id,
+      limit,
+    );
+  }
+
+  session(id: string): Awaitable<SessionRow | undefined> {
+    return this.#reads.get('SELECT * FROM sessions WHERE session_id = ?', id);
+  }
+
+  insertSession(row: SessionRow): Statement {
+    return {
+      sql: `INSERT INTO sessions (session_id, token_hash, account_id, user_agent, address, created_at,
+        last_seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        row.session_id,
+        row.token_hash,
+        row.account_id,
+        row.user_agent,
+        row.address,
+        row.created_at,
+        row.last_seen_at,
+        row.expires_at,
+      ],
+    };
+  }
+
+  deleteSession(tokenHash: string): Statement {
+    return { sql: 'DELETE FROM sessions WHERE token_hash = ?', params: [tokenHash] };
+  }
+}
+
+/** Ends an account's sessions, but not the one of this token; '': all. */
+export function deleteSessionsExcept(accountId: number, tokenHash: string): Statement {
+  return {
+    sql: 'DELETE FROM sessions WHERE account_id = ? AND token_hash <> ?',
+    params: [accountId, tokenHash],
+  };
+}
