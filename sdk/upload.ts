@@ -8,6 +8,8 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
   /** Bytes of the body that were sent, and how many there are. */
   readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
+  /** An upload that is sent again with the same key within 24 hours is stored once. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface FormCall {

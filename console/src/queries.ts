@@ -14,9 +14,9 @@ declare module '@tanstack/react-query' {
 }
 
 /** Set by the router: goes to the sign-in page and comes back. */
-let onSessionEnd: () => void = () => {};
+let onSessionEnd: () => unknown = () => {};
 
-export function whenSessionEnds(listener: () => void): void {
+export function whenSessionEnds(listener: () => unknown): void {
   onSessionEnd = listener;
 }
 

@@ -1,5 +1,6 @@
 /** Every address of the console. Each area lists its own in pages/<area>/routes.ts. */
 import { createRouter } from '@tanstack/react-router';
+import { cloud } from './cloud.ts';
 import { accountRoutes } from './pages/account/routes.ts';
 import { administrationRoutes } from './pages/administration/routes.ts';
 import { billingRoutes } from './pages/billing/routes.ts';
@@ -9,7 +10,7 @@ import { machineRoutes } from './pages/machines/routes.ts';
 import { overviewRoutes } from './pages/overview/routes.ts';
 import { recoveryRoutes } from './pages/recovery/routes.ts';
 import { storageRoutes } from './pages/storage/routes.ts';
-import { queryClient, whenSessionEnds } from './queries.ts';
+import { isSignedOut, queryClient, whenSessionEnds } from './queries.ts';
 import { rootRoute, shellRoute } from './shell/base-routes.ts';
 
 const routeTree = rootRoute.addChildren([
@@ -39,9 +40,13 @@ declare module '@tanstack/react-router' {
   }
 }
 
-whenSessionEnds(() => {
-  const { pathname, href } = router.state.location;
-  if (pathname.startsWith('/sign-')) return;
+const isOutside = () => router.state.location.pathname.startsWith('/sign-');
+
+whenSessionEnds(async () => {
+  if (isOutside()) return;
+  // The refusal may be of a call that was made before one signed in again.
+  const isOver = await cloud.account.get().then(() => false, isSignedOut);
+  if (!isOver || isOutside()) return;
   queryClient.removeQueries({ queryKey: ['account'] });
-  void router.navigate({ to: '/sign-in', search: { next: href, ended: true } });
+  await router.navigate({ to: '/sign-in', search: { next: router.state.location.href, ended: true } });
 });

@@ -53,12 +53,14 @@ export function storageCalls(transport: Transport) {
 async function upload(
   transport: Transport,
   bucket: string,
-  { file, name, metadata, ...options }: NewObject & UploadOptions,
+  { file, name, metadata, idempotencyKey, ...options }: NewObject & UploadOptions,
 ): Promise<UploadedObject> {
   const form = new FormData();
   if (name !== undefined) form.set('name', name);
   if (metadata !== undefined) form.set('metadata', JSON.stringify(metadata));
   form.set('file', file);
   const url = transport.url('POST /api/buckets/{name}/upload', { params: { name: bucket } });
-  return (await sendForm({ url, headers: transport.credentials, form }, options)) as UploadedObject;
+  const headers = { ...transport.credentials };
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+  return (await sendForm({ url, headers, form }, options)) as UploadedObject;
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { launchBrowser } from './browser-kit.ts';
 
@@ -69,6 +70,16 @@ export class ConsoleFixture {
     return page;
   }
 }
+
+/** The API as the person that is signed in. */
+export async function clientOf(fixture: ConsoleFixture, page: Page): Promise<Client> {
+  const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
+  return new Client(fixture.cloud.api, String(key));
+}
+
+/** Resolves when the tray says so. */
+export const uploaded = (page: Page, count: number): Promise<void> =>
+  page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
 
 /** Drops files onto the page as a hand would; names with `/` are those of a dropped folder. */
 export async function dropFiles(page: Page, files: Readonly<Record<string, string>>): Promise<void> {

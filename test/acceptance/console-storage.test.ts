@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { Client } from '../harness/client.ts';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { ConsoleFixture, dropFiles, PASSWORD, seriousFaults } from './console-kit.ts';
+import { ConsoleFixture, clientOf, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
 
 const skip = noBrowser;
 const HOSTILE = '<img src=x onerror="document.title=`ran`"><b>bold.txt';
@@ -17,15 +16,7 @@ before(async () => {
 });
 after(() => fixture?.close());
 
-const uploaded = (page: Page, count: number) =>
-  page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
 const row = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
-
-/** The API as the person that is signed in. */
-async function clientOf(page: Page): Promise<Client> {
-  const key = await page.evaluate("fetch('/api/account').then((a) => a.json()).then((a) => a.api_key)");
-  return new Client(fixture.cloud.api, String(key));
-}
 
 test('from the set-up link to a shared file: drop, version, restore, link', { skip }, async () => {
   const page = await fixture.newPage();
@@ -99,38 +90,6 @@ test('names and content with markup are text', { skip }, async () => {
   await page.close();
 });
 
-test('an upload that fails says why and is sent again, also after leaving the page', { skip }, async () => {
-  const page = await fixture.signedUp('unlucky', '/storage');
-  await page.route('**/upload', (route) => route.abort('connectionreset'));
-  await dropFiles(page, { 'big.bin': 'x'.repeat(100_000) });
-  await page.getByText('1 failed').waitFor();
-  await page.getByText('Cloudlet does not answer').waitFor();
-  await page.getByRole('link', { name: 'Overview' }).click();
-  await page.getByText('First five minutes').waitFor();
-  await page.unroute('**/upload');
-  await page.getByRole('button', { name: 'Send failed ones again' }).click();
-  await uploaded(page, 1);
-  await page.close();
-});
-
-test('a cancelled upload stores nothing, and 300 files at once all arrive', { skip }, async () => {
-  const page = await fixture.signedUp('busy', '/storage');
-  const client = await clientOf(page);
-  await page.route('**/upload', () => {});
-  await dropFiles(page, { 'huge.bin': 'x'.repeat(10_000), 'also.bin': 'y' });
-  await page.getByRole('button', { name: 'Cancel huge.bin' }).click();
-  await page.getByText('0 of 1 uploaded').waitFor();
-  await page.getByRole('button', { name: 'Cancel all' }).click();
-  await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
-  await page.unroute('**/upload');
-  const names = Array.from({ length: 300 }, (_, i) => `file-${i}`);
-  await dropFiles(page, Object.fromEntries(names.map((name) => [name, name])));
-  await uploaded(page, 300);
-  const files: { name: string }[] = (await client.call('/api/buckets/uploads/files')).body;
-  assert.deepEqual(files.map(({ name }) => name).sort(), names.toSorted());
-  await page.close();
-});
-
 test('a session that ended leads to the sign-in page and back', { skip }, async () => {
   const page = await fixture.signedUp('forgetful', '/storage');
   await page.context().clearCookies();
@@ -157,7 +116,7 @@ test('a refusal is shown with its reason, at its field', { skip }, async () => {
 
 test('a folder of 700 objects keeps few rows in the page', { skip }, async () => {
   const page = await fixture.signedUp('collector', '/storage');
-  const client = await clientOf(page);
+  const client = await clientOf(fixture, page);
   await client.call('/api/buckets', { json: { name: 'many' } });
   const names = Array.from({ length: 700 }, (_, i) => `file-${String(i).padStart(4, '0')}`);
   for (let at = 0; at < names.length; at += 100) {

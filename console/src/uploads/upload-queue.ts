@@ -1,28 +1,41 @@
 /**
- * Files on their way up, whatever page is shown. Three are sent at a time; those that fail stay here with
- * the reason until they are sent again or put away.
+ * Files on their way up, whatever page is shown. Three are sent at a time. Nothing leaves the list by itself:
+ * what failed or was cancelled stays with the reason until it is sent again or put away. When the connection
+ * is lost or the session ends, everything waits and goes on afterwards; a file that was cut off is sent from
+ * its start, and stored once though it may have arrived.
  */
 import { CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
-import { isSignedOut, queryClient, sessionEnded } from '../queries.ts';
+import { accountQuery, isSignedOut, queryClient, sessionEnded } from '../queries.ts';
+import { text } from '../texts/text.ts';
+import { readAgain } from './read-again.ts';
 
-type UploadState = 'waiting' | 'sending' | 'done' | 'failed';
+type UploadState = 'waiting' | 'sending' | 'done' | 'failed' | 'cancelled';
 
-export interface UploadItem {
+export interface UploadItem extends NewUpload {
   readonly id: number;
-  readonly file: File;
-  readonly bucket: string;
-  /** Of the object. */
-  readonly name: string;
   readonly state: UploadState;
   readonly sentBytes: number;
   readonly error: unknown;
+  /** Stands for this upload, however often it is sent. */
+  readonly key: string;
+  /** How often the connection was lost while it was sent. */
+  readonly losses: number;
 }
 
 export interface NewUpload {
   readonly file: File;
   readonly bucket: string;
+  /** Of the object. */
   readonly name: string;
+}
+
+/** Why nothing is sent at present. */
+type Halt = 'connection' | 'session';
+
+interface Shown {
+  readonly items: readonly UploadItem[];
+  readonly halt: Halt | undefined;
 }
 
 const SENT_AT_ONCE = 3;
@@ -30,18 +43,26 @@ const SENT_AT_ONCE = 3;
 const TOLD_EVERY_MS = 150;
 /** How often what the pages show is read again while files come in. */
 const REFRESHED_EVERY_MS = 2000;
+/** How often a cloud that does not answer is asked again. */
+const ASKED_EVERY_MS = 1500;
+/** A file that loses its connection this often, with a cloud that answers otherwise, has failed. */
+const MOST_LOSSES = 3;
 
 class UploadQueue {
   #items: UploadItem[] = [];
-  #shown: readonly UploadItem[] = [];
+  #shown: Shown = { items: [], halt: undefined };
   #nextId = 1;
   /** Place of each id in #items. */
   #places = new Map<number, number>();
   readonly #sending = new Map<number, AbortController>();
   readonly #watchers = new Set<() => void>();
   #telling: ReturnType<typeof setTimeout> | undefined;
+  #asking: ReturnType<typeof setTimeout> | undefined;
   /** No waiting item stands before this place. */
   #firstWaiting = 0;
+  #halt: Halt | undefined;
+  /** Whose files these are. */
+  #owner: number | undefined;
   /** Buckets that files were added to since the pages were refreshed. */
   readonly #changed = new Set<string>();
 
@@ -53,67 +74,147 @@ class UploadQueue {
   readonly snapshot = () => this.#shown;
 
   add(uploads: readonly NewUpload[]): void {
+    this.#owner = queryClient.getQueryData(accountQuery.queryKey)?.id;
     for (const upload of uploads) {
       const id = this.#nextId++;
       this.#places.set(id, this.#items.length);
-      this.#items.push({ ...upload, id, state: 'waiting', sentBytes: 0, error: null });
+      this.#items.push({ ...upload, ...this.#fresh(id), id });
     }
     this.#begin();
   }
 
   cancel(id: number): void {
+    this.#set(id, { state: 'cancelled', sentBytes: 0 });
     this.#sending.get(id)?.abort();
-    this.#keep((item) => item.id !== id);
     this.#begin();
   }
 
   cancelAll(): void {
+    for (const item of this.#items)
+      if (isOpen(item)) this.#set(item.id, { state: 'cancelled', sentBytes: 0 });
     for (const controller of this.#sending.values()) controller.abort();
-    this.#keep(({ state }) => state === 'done' || state === 'failed');
   }
 
-  /** Sends what failed once more. */
+  /** Sends what failed or was cancelled once more. */
   retry(ids?: readonly number[]): void {
     for (const { id, state } of this.#items) {
-      if (state === 'failed' && (ids === undefined || ids.includes(id))) {
-        this.#set(id, { state: 'waiting', sentBytes: 0, error: null });
-      }
+      const isOver = state === 'failed' || state === 'cancelled';
+      if (isOver && (ids === undefined || ids.includes(id))) this.#set(id, this.#fresh(id));
     }
     this.#firstWaiting = 0;
     this.#begin();
   }
 
-  /** Puts away what is done or has failed. */
+  /** Puts away what is no longer on its way. */
   clear(): void {
-    this.#keep(({ state }) => state === 'waiting' || state === 'sending');
+    this.#items = this.#items.filter(isOpen);
+    this.#places = new Map(this.#items.map(({ id }, place) => [id, place]));
+    this.#firstWaiting = 0;
+    this.#tell();
+  }
+
+  /** Somebody has signed in. Who began these uploads goes on with them; nobody else sees them. */
+  signedIn(account: number): void {
+    if (this.#owner !== undefined && this.#owner !== account) {
+      this.cancelAll();
+      this.clear();
+    }
+    if (this.#halt === 'session') this.#goOn();
+  }
+
+  /** Looks whether the cloud answers again and the session lives, now and then until it does. */
+  readonly ask = async (): Promise<void> => {
+    clearTimeout(this.#asking);
+    if (this.#halt === undefined) return;
+    try {
+      await cloud.account.get();
+      this.#goOn();
+    } catch (error) {
+      if (isSignedOut(error)) this.#waitForSession();
+      else if (isLost(error)) this.#asking = setTimeout(this.ask, ASKED_EVERY_MS);
+      else this.#goOn();
+    }
+  };
+
+  /** Its key is new: a refusal would be repeated under the old one. */
+  #fresh(id: number) {
+    const key = `upload-${performance.timeOrigin}-${id}-${Math.random()}`;
+    return { state: 'waiting', sentBytes: 0, error: null, key, losses: 0 } as const;
   }
 
   #begin(): void {
-    while (this.#sending.size < SENT_AT_ONCE && this.#firstWaiting < this.#items.length) {
+    while (
+      this.#halt === undefined &&
+      this.#sending.size < SENT_AT_ONCE &&
+      this.#firstWaiting < this.#items.length
+    ) {
       const item = this.#items[this.#firstWaiting++];
       if (item?.state === 'waiting') void this.#send(item);
     }
     this.#tell();
   }
 
-  async #send({ id, file, bucket, name }: UploadItem): Promise<void> {
+  async #send(item: UploadItem): Promise<void> {
+    const { id, file, bucket, name, key: idempotencyKey } = item;
     const controller = new AbortController();
+    const { signal } = controller;
     this.#sending.set(id, controller);
     this.#set(id, { state: 'sending' });
-    const onProgress = (sent: number) => this.#set(id, { sentBytes: Math.min(sent, file.size) });
+    const onProgress = (sent: number) => {
+      if (!signal.aborted) this.#set(id, { sentBytes: Math.min(sent, file.size) });
+    };
     try {
-      await cloud.objects.upload(bucket, { file, name }, { signal: controller.signal, onProgress });
+      await cloud.objects.upload(bucket, { file, name }, { signal, onProgress, idempotencyKey });
       this.#set(id, { state: 'done', sentBytes: file.size });
       this.#refreshLater(bucket);
     } catch (error) {
-      if (controller.signal.aborted) return;
-      this.#set(id, { state: 'failed', error });
-      if (isSignedOut(error)) sessionEnded();
-      if (isBusy(error)) setTimeout(() => this.retry([id]), (error.retryAfterSeconds ?? 1) * 1000);
+      const isThere = !isLost(error) || (await isReadable(file));
+      if (!signal.aborted) this.#notSent(item, isThere ? error : new Error(text.uploads.unreadable));
     } finally {
       this.#sending.delete(id);
       this.#begin();
     }
+  }
+
+  #notSent({ id, losses }: UploadItem, error: unknown): void {
+    if (isSignedOut(error)) {
+      this.#waitAgain(id, {});
+      // It may have been sent before one signed in again.
+      this.#halt = 'session';
+      void this.ask();
+    } else if (isLost(error) && losses + 1 < MOST_LOSSES) {
+      this.#waitAgain(id, { losses: losses + 1 });
+      this.#halt ??= 'connection';
+      clearTimeout(this.#asking);
+      this.#asking = setTimeout(this.ask, ASKED_EVERY_MS);
+    } else if (isBusy(error)) {
+      this.#set(id, { sentBytes: 0 });
+      setTimeout(() => this.#sendLater(id), (error.retryAfterSeconds ?? 1) * 1000);
+    } else {
+      this.#set(id, { state: 'failed', sentBytes: 0, error });
+    }
+  }
+
+  #sendLater(id: number): void {
+    const place = this.#places.get(id);
+    if (place === undefined || this.#items[place]?.state !== 'sending') return;
+    this.#waitAgain(id, {});
+    this.#begin();
+  }
+
+  #waitAgain(id: number, change: Partial<UploadItem>): void {
+    this.#set(id, { ...change, state: 'waiting', sentBytes: 0 });
+    this.#firstWaiting = 0;
+  }
+
+  #waitForSession(): void {
+    this.#halt = 'session';
+    sessionEnded();
+  }
+
+  #goOn(): void {
+    this.#halt = undefined;
+    this.#begin();
   }
 
   #set(id: number, change: Partial<UploadItem>): void {
@@ -121,13 +222,6 @@ class UploadQueue {
     const item = place === undefined ? undefined : this.#items[place];
     if (place === undefined || item === undefined) return;
     this.#items[place] = { ...item, ...change };
-    this.#tell();
-  }
-
-  #keep(isKept: (item: UploadItem) => boolean): void {
-    this.#items = this.#items.filter(isKept);
-    this.#places = new Map(this.#items.map(({ id }, place) => [id, place]));
-    this.#firstWaiting = 0;
     this.#tell();
   }
 
@@ -147,26 +241,43 @@ class UploadQueue {
   #tell(): void {
     this.#telling ??= setTimeout(() => {
       this.#telling = undefined;
-      this.#shown = [...this.#items];
+      this.#shown = { items: [...this.#items], halt: this.#halt };
       for (const watcher of this.#watchers) watcher();
     }, TOLD_EVERY_MS);
   }
 }
 
-/** The cloud has too much to do at this moment, and takes it later. */
+/** True while it is neither stored nor given up. */
+export function isOpen({ state }: UploadItem): boolean {
+  return state === 'waiting' || state === 'sending';
+}
+
+/** The connection broke, or what stands before the cloud has none. */
+function isLost(error: unknown): boolean {
+  if (!(error instanceof CloudError)) return false;
+  const { code, status } = error;
+  return code === 'no_answer' || code === 'shutting_down' || (code === 'not_understood' && status > 500);
+}
+
+/** The cloud has too much to do at this moment, or still reads what was sent before. */
 function isBusy(error: unknown): error is CloudError {
-  return error instanceof CloudError && (error.status === 429 || error.code === 'overloaded');
+  if (!(error instanceof CloudError)) return false;
+  return error.status === 429 || error.code === 'overloaded' || error.code === 'idempotency_in_flight';
+}
+
+/** False for a file that was changed or removed since it was chosen: browsers then fail as if offline. */
+async function isReadable(file: File): Promise<boolean> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export const uploadQueue = new UploadQueue();
 
+window.addEventListener('online', uploadQueue.ask);
 window.addEventListener('beforeunload', (event) => {
-  const isBusy = uploadQueue.snapshot().some(({ state }) => state === 'waiting' || state === 'sending');
-  if (isBusy) event.preventDefault();
+  if (uploadQueue.snapshot().items.some(isOpen)) event.preventDefault();
 });
-
-/** A first reading that is under way would be taken for a new one, though it may lack the file. */
-async function readAgain(queryKey: readonly string[]): Promise<void> {
-  await queryClient.cancelQueries({ queryKey });
-  await queryClient.invalidateQueries({ queryKey });
-}

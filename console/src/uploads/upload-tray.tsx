@@ -6,12 +6,12 @@ import {
   ChevronDownIcon,
   ChevronUpIcon,
   ExclamationCircleIcon,
+  NoSymbolIcon,
   XMarkIcon,
 } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, CloseButton, Group, Paper, Progress, Text } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { refusalOf } from '../parts/refusal.ts';
 import { sayBytes } from '../parts/size.ts';
 import { text } from '../texts/text.ts';
 import { type UploadItem, uploadQueue } from './upload-queue.ts';
@@ -22,16 +22,18 @@ const ROW_PX = 52;
 const SPEED_MS = 3000;
 
 export function UploadTray() {
-  const items = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
+  const { items, halt } = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
   const [isOpen, setOpen] = useState(true);
   const speed = useSpeed(items);
   const isAllDone = items.every(({ state }) => state === 'done');
   // What went well needs no room.
   useEffect(() => setOpen(!isAllDone), [isAllDone]);
   if (items.length === 0) return null;
-  const done = items.filter(({ state }) => state === 'done').length;
-  const failed = items.filter(({ state }) => state === 'failed').length;
-  const isBusy = done + failed < items.length;
+  const count = (wanted: UploadItem['state']) => items.filter(({ state }) => state === wanted).length;
+  const done = count('done');
+  const failed = count('failed');
+  const cancelled = count('cancelled');
+  const isBusy = done + failed + cancelled < items.length;
   const total = items.reduce((sum, { file }) => sum + file.size, 0);
   const sent = items.reduce((sum, { sentBytes }) => sum + sentBytes, 0);
   return (
@@ -48,8 +50,14 @@ export function UploadTray() {
           <Text size="sm" fw={600}>
             {text.uploads.summary(done, items.length)}
             {failed > 0 && <span className={classes.failed}> · {text.uploads.failed(failed)}</span>}
+            {cancelled > 0 && ` · ${text.uploads.cancelled(cancelled)}`}
           </Text>
-          {isBusy && (
+          {halt === 'connection' && (
+            <Text size="xs" className={classes.halted ?? ''}>
+              {text.uploads.halted}
+            </Text>
+          )}
+          {isBusy && halt === undefined && (
             <Text size="xs" c="dimmed">
               {text.uploads.progress(sayBytes(sent), sayBytes(total), sayBytes(speed))}
             </Text>
@@ -75,11 +83,16 @@ export function UploadTray() {
         aria-label={text.uploads.title}
       />
       {isOpen && <UploadList items={items} />}
-      {isOpen && (isBusy || failed > 0) && (
+      {isOpen && !isAllDone && (
         <Group px="md" py="xs" gap="xs" justify="flex-end">
-          {failed > 0 && (
+          {halt === 'connection' && (
+            <Button size="compact-sm" variant="default" onClick={uploadQueue.ask}>
+              {text.uploads.askNow}
+            </Button>
+          )}
+          {failed + cancelled > 0 && (
             <Button size="compact-sm" variant="default" onClick={() => uploadQueue.retry()}>
-              {text.uploads.retryAll}
+              {failed > 0 ? text.uploads.retryAll : text.uploads.retryCancelled}
             </Button>
           )}
           {isBusy && (
@@ -125,13 +138,14 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
           {name}
         </Text>
         <Text size="xs" c={state === 'failed' ? 'error' : 'dimmed'} truncate>
-          {state === 'failed' && refusalOf(error).title}
+          {state === 'failed' && error instanceof Error && error.message}
           {state === 'sending' && `${percent} %`}
           {state === 'waiting' && text.uploads.waiting}
+          {state === 'cancelled' && text.uploads.notStored}
           {state === 'done' && sayBytes(file.size)}
         </Text>
       </div>
-      {state === 'failed' && (
+      {(state === 'failed' || state === 'cancelled') && (
         <ActionIcon
           variant="subtle"
           color="gray"
@@ -141,7 +155,7 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
           <ArrowPathIcon width={16} />
         </ActionIcon>
       )}
-      {state !== 'done' && (
+      {(state === 'waiting' || state === 'sending') && (
         <ActionIcon
           variant="subtle"
           color="gray"
@@ -157,6 +171,7 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
 
 function StateIcon({ state }: { state: UploadItem['state'] }) {
   if (state === 'done') return <CheckCircleIcon width={20} className={classes.done} aria-hidden />;
+  if (state === 'cancelled') return <NoSymbolIcon width={20} className={classes.waiting} aria-hidden />;
   if (state === 'failed') return <ExclamationCircleIcon width={20} className={classes.failed} aria-hidden />;
   return <ArrowPathIcon width={20} className={classes.waiting} aria-hidden />;
 }

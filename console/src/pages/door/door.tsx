@@ -6,6 +6,7 @@ import { type ReactNode, useEffect } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
 import { accountQuery } from '../../queries.ts';
 import { Logo } from '../../shell/logo.tsx';
+import { uploadQueue } from '../../uploads/upload-queue.ts';
 import classes from './door.module.css';
 
 interface DoorProps {
@@ -43,6 +44,7 @@ export function useEnter(next: string | undefined) {
   return (account: Account) => {
     queryClient.clear();
     queryClient.setQueryData(accountQuery.queryKey, account);
+    uploadQueue.signedIn(account.id);
     router.history.push(next ?? '/');
   };
 }

@@ -1,11 +1,13 @@
 import { Alert, Button, Code, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useState, useSyncExternalStore } from 'react';
 import { cloud } from '../../cloud.ts';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Refused } from '../../parts/refused.tsx';
+import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
+import { isOpen, uploadQueue } from '../../uploads/upload-queue.ts';
 import { Door, useEnter } from './door.tsx';
 
 export function SignInPage() {
@@ -26,6 +28,7 @@ export function SignInPage() {
       notice={
         <>
           {ended === true && <Alert color="petrol">{text.door.ended}</Alert>}
+          <UploadsWait />
           {index.data?.needs_setup === true && <NeedsSetup />}
         </>
       }
@@ -71,6 +74,12 @@ export function SignInPage() {
       </form>
     </Door>
   );
+}
+
+function UploadsWait() {
+  const { items } = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
+  const open = items.filter(isOpen).length;
+  return open > 0 && <Alert color="petrol">{text.door.uploadsWait(sayCount(open))}</Alert>;
 }
 
 function NeedsSetup() {

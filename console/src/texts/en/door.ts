@@ -3,6 +3,10 @@ export const door = {
   signIn: 'Sign in',
   signInLead: 'Welcome back.',
   ended: 'Your session ended. Sign in to go on where you were.',
+  uploadsWait: (count: string) =>
+    count === '1'
+      ? 'One file is not uploaded yet. It is sent when you sign in; until then, keep this page open.'
+      : `${count} files are not uploaded yet. They are sent when you sign in; until then, keep this page open.`,
   name: 'User name or e-mail address',
   password: 'Password',
   passwordRule: '8 to 256 characters of any kind.',

@@ -1,0 +1,160 @@
+/** Uploads in the console that meet trouble: nothing is lost silently, and what can go on goes on. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { eventually } from '../harness/waiting.ts';
+import { noBrowser } from './browser-kit.ts';
+import { ConsoleFixture, clientOf, dropFiles, PASSWORD, uploaded } from './console-kit.ts';
+
+const skip = noBrowser;
+const BIG = 'x'.repeat(3 * 1024 * 1024);
+/** Bytes per second: the big one takes longer than any machine needs to look at it. */
+const SLOW = 64 * 1024;
+
+let fixture: ConsoleFixture;
+before(async () => {
+  // The page finds the cloud again when that is started once more.
+  if (!skip) fixture = await ConsoleFixture.open({ env: { CLOUDLET_PORT: String(await freePort()) } });
+});
+after(() => fixture?.close());
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** What the page sends goes so fast from now on; 0: as fast as it can. */
+async function throttled(page: Page): Promise<(bytesPerSecond: number) => Promise<void>> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.enable');
+  return async (bytesPerSecond) => {
+    const uploadThroughput = bytesPerSecond === 0 ? -1 : bytesPerSecond;
+    const conditions = { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput };
+    await session.send('Network.emulateNetworkConditions', conditions);
+  };
+}
+
+/** Resolves when a part of a file is on its way, and more is to come. */
+const underWay = (page: Page) =>
+  eventually('a file is half sent', () =>
+    page
+      .getByText(/^[1-9]\d? %$/)
+      .first()
+      .isVisible(),
+  );
+
+test('a server that is killed in the middle loses nothing: the upload goes on by itself', {
+  skip,
+}, async () => {
+  const page = await fixture.signedUp('steady', '/storage');
+  const limit = await throttled(page);
+  await limit(SLOW);
+  await dropFiles(page, { 'big.bin': BIG, 'small.txt': 'words' });
+  await underWay(page);
+  await fixture.cloud.crash();
+  await page.getByText('The connection was lost').waitFor();
+  assert.equal(await page.getByText('failed').count(), 0, 'it waits');
+  await limit(0);
+  await fixture.cloud.start();
+  await uploaded(page, 2);
+  await page.getByText('The connection was lost').waitFor({ state: 'detached' });
+  const client = await clientOf(fixture, page);
+  const { body } = await client.call('/api/buckets/uploads/files?include_versions=true');
+  assert.deepEqual(
+    body.map(({ name, size }: { name: string; size: number }) => [name, size]),
+    [
+      ['big.bin', BIG.length],
+      ['small.txt', 5],
+    ],
+  );
+  await page.close();
+});
+
+test('a session that ends in the middle: uploads wait for the same person to sign in', { skip }, async () => {
+  const page = await fixture.signedUp('interrupted', '/storage');
+  const client = await clientOf(fixture, page);
+  const names = Array.from({ length: 5 }, (_, i) => `file-${i}.bin`);
+  const { promise: isSignedOut, resolve: goOn } = Promise.withResolvers<void>();
+  await page.route('**/upload', async (route) => {
+    if (!route.request().postData()?.includes('file-0.bin')) await isSignedOut;
+    await route.continue();
+  });
+  await dropFiles(page, Object.fromEntries(names.map((name) => [name, BIG])));
+  await page.getByText('1 of 5 uploaded').waitFor();
+  assert.ok((await page.request.post(`${fixture.cloud.api}/api/logout`)).ok());
+  goOn();
+  await page.getByText('Your session ended').waitFor();
+  await page.getByText(/not uploaded yet/).waitFor();
+  await page.getByLabel('User name or e-mail address').fill('interrupted');
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await uploaded(page, 5);
+  const { body } = await client.call('/api/buckets/uploads/files');
+  assert.deepEqual(
+    body.map(({ name, size }: { name: string; size: number }) => [name, size]),
+    names.map((name) => [name, BIG.length]),
+  );
+  await page.close();
+});
+
+test('who signs in afterwards does not see the uploads of somebody else', { skip }, async () => {
+  const page = await fixture.signedUp('private', '/storage');
+  await page.route('**/upload', () => {});
+  await dropFiles(page, { 'secret plans.txt': 'words' });
+  await page.getByText('secret plans.txt').first().waitFor();
+  await page.getByRole('button', { name: 'Signed in as private' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.getByText('One file is not uploaded yet').waitFor();
+  await page.getByLabel('User name or e-mail address').fill('steady');
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Main' }).waitFor();
+  await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
+  assert.equal(await page.getByText('secret plans.txt').count(), 0);
+  await page.close();
+});
+
+test('an upload that fails says why and is sent again, also after leaving the page', { skip }, async () => {
+  const page = await fixture.signedUp('unlucky', '/storage');
+  await page.route('**/upload', (route) => route.abort('connectionreset'));
+  await dropFiles(page, { 'big.bin': 'x'.repeat(100_000) });
+  await page.getByText('1 failed').waitFor();
+  await page.getByText('Cloudlet does not answer').waitFor();
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByText('First five minutes').waitFor();
+  await page.unroute('**/upload');
+  await page.getByRole('button', { name: 'Send failed ones again' }).click();
+  await uploaded(page, 1);
+  await page.close();
+});
+
+test('a cancelled upload stores nothing and can be sent again, and 300 files at once all arrive', {
+  skip,
+}, async () => {
+  const page = await fixture.signedUp('busy', '/storage');
+  const client = await clientOf(fixture, page);
+  await page.route('**/upload', () => {});
+  await dropFiles(page, { 'huge.bin': 'x'.repeat(10_000), 'also.bin': 'y' });
+  await page.getByRole('button', { name: 'Cancel huge.bin' }).click();
+  await page.getByText('0 of 2 uploaded · 1 cancelled').waitFor();
+  await page.getByRole('button', { name: 'Cancel all' }).click();
+  await page.getByText('0 of 2 uploaded · 2 cancelled').waitFor();
+  await page.unroute('**/upload');
+  assert.deepEqual((await client.call('/api/buckets/uploads/files')).body, []);
+  await page.getByRole('button', { name: 'Send huge.bin again' }).click();
+  await page.getByText('1 of 2 uploaded · 1 cancelled').waitFor();
+  await page.getByRole('button', { name: 'Put away' }).click();
+  await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
+  const names = Array.from({ length: 300 }, (_, i) => `file-${i}`);
+  await dropFiles(page, Object.fromEntries(names.map((name) => [name, name])));
+  await uploaded(page, 300);
+  const files: { name: string }[] = (await client.call('/api/buckets/uploads/files')).body;
+  assert.deepEqual(files.map(({ name }) => name).sort(), ['huge.bin', ...names].toSorted());
+  await page.close();
+});
