@@ -4,7 +4,7 @@ import { places, sample } from './sample.ts';
 import { checkTables } from './table-rules.ts';
 
 const list = (rows: string) =>
-  `# Architecture\n\n| room | its tables | named in the SQL of other rooms |\n|---|---|---|\n${rows}\n\nMore.\n`;
+  `# Architecture\n\n| folder | its tables | named in the SQL of others |\n|---|---|---|\n${rows}\n\nMore.\n`;
 const repository = (rows: string, sql: string) =>
   sample({
     'ARCHITECTURE.md': list(rows),

@@ -4,7 +4,7 @@ import { isSqlHome } from './place-rules.ts';
 import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
 
 const LIST = 'ARCHITECTURE.md';
-const HEAD = '| room | its tables | named in the SQL of other rooms |';
+const HEAD = '| folder | its tables | named in the SQL of others |';
 const TABLE = /\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)/g;
 
 interface Tables {
