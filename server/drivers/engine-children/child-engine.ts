@@ -55,6 +55,8 @@ export interface ChildEngineKind {
   readonly version: string | null;
   readonly dump: { readonly format: string; readonly contentType: string };
   readonly loaded: LoadedKind;
+  /** After its time a statement has so much to end by itself; then its process is killed, ms. */
+  readonly spareMs: number;
   /** Of errors that the child gives no name. */
   readonly errorName: string;
 }
@@ -88,6 +90,7 @@ export class ChildEngine {
       log,
       maxChildren,
       idleMs,
+      spareMs: kind.spareMs,
       launch: (database) => this.#launch(this.#folders.folder(database.database), database),
       roomOf: (database) => this.#roomOf(database),
     });
@@ -168,7 +171,8 @@ export class ChildEngine {
   }
 
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { timeoutMs, signal, ...rest } = query;
+    const { signal, ...rest } = query;
+    const { timeoutMs } = rest;
     const head = { ...rest, kind: 'query', tell: true };
     const { body } = await this.#ask(database, head, { timeoutMs, signal });
     return JSON.parse(body.toString()) as QueryResult;

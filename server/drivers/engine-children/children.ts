@@ -41,6 +41,8 @@ export interface ChildrenDeps {
   readonly log: Logger;
   readonly maxChildren: number;
   readonly idleMs: number;
+  /** As in ChildEngineKind. */
+  readonly spareMs: number;
   /** Starts a process in the folder of the database. */
   readonly launch: (database: EngineDatabase) => Promise<LaunchedChild>;
   /** What the file may grow to now. */
@@ -169,13 +171,13 @@ export class Children {
   }
 
   async #begin(database: EngineDatabase): Promise<Entry> {
-    const { clock, log, launch, roomOf } = this.#deps;
+    const { clock, log, spareMs, launch, roomOf } = this.#deps;
     if (this.#isClosed) throw unavailable('Cloudlet is about to end');
     const room = await roomOf(database);
     const launched = await launch(database);
     const child = new TenantChild(launched, {
       clock,
-      silenceMs: database.limits.statementMs,
+      silenceMs: database.limits.statementMs + spareMs,
       onCounters: (told) => {
         entry.figures = readFigures(told);
       },

@@ -53,6 +53,7 @@ const KIND: ChildEngineKind = {
   version: `${SERVER_VERSION}-cloudlet`,
   dump: { format: 'archive', contentType: 'application/octet-stream' },
   loaded: ARCHIVE_KIND,
+  spareMs: 1000,
   errorName: 'UnknownError',
 };
 
@@ -156,7 +157,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
 function asReply(error: unknown): CommandError {
   if (error instanceof ChildGone && error.why === 'silent') {
     const what = 'A command took longer than it may, and what else this database worked on was ended with it';
-    return new CommandError(50, `${what}. Ask for less at once, or make an index`);
+    return new CommandError('MaxTimeMSExpired', `${what}. Ask for less at once, or make an index`);
   }
   if (error instanceof ChildRefused)
     return new CommandError(error.isDiskFull ? 'OutOfDiskSpace' : 8, error.message);

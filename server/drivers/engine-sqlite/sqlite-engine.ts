@@ -28,6 +28,7 @@ const KIND: ChildEngineKind = {
     header: Buffer.from('SQLite format 3\0'),
     otherwise: 'the file is no SQLite database: send the file itself, not SQL text or an archive',
   },
+  spareMs: 0,
   errorName: 'SQLITE_ERROR',
 };
 

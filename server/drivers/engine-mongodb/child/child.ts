@@ -14,8 +14,8 @@ import { TenantDocuments } from './tenant-documents.ts';
 
 runChild({
   handlers: { check: checkHandler },
-  open: ({ file, copy, name, limits: _, ...room }: OpenHead) => {
-    const tenant = new TenantDocuments({ file, name, room });
+  open: ({ file, copy, name, limits, ...room }: OpenHead) => {
+    const tenant = new TenantDocuments({ file, name, room, limits });
     return {
       handlers: {
         command: commandHandler(tenant),
@@ -23,7 +23,8 @@ runChild({
         tables: tablesHandler(tenant),
         copy: copyHandler(name, file, copy),
         room: async ({ head }) => {
-          tenant.room = head as unknown as Room;
+          const { limits, ...room } = head as unknown as Room & Pick<OpenHead, 'limits'>;
+          Object.assign(tenant, { room, limits });
           return { head: {} };
         },
       },

@@ -1,6 +1,7 @@
 /** A tenant's database in its own process: what executes commands, and what was counted. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
+import type { EngineLimits } from '../../../databases/engine.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import type { Counters, Room } from '../../engine-children/child-call.ts';
 import { type CommandContext, DocumentDatabase } from '../commands/document-commands.ts';
@@ -10,26 +11,31 @@ export interface TenantDocumentsOptions {
   /** Its name, as commands say it. */
   readonly name: string;
   readonly room: Room;
+  readonly limits: EngineLimits;
 }
 
 export class TenantDocuments {
   readonly name: string;
   room: Room;
+  limits: EngineLimits;
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
   readonly #database: DocumentDatabase;
   readonly #watcher: DatabaseSync;
 
-  constructor({ file, name, room }: TenantDocumentsOptions) {
+  constructor({ file, name, room, limits }: TenantDocumentsOptions) {
     this.name = name;
     this.room = room;
+    this.limits = limits;
     const sizeLimit = () => (this.room.mayGrow ? this.room.sizeLimitBytes : null);
     this.#database = new DocumentDatabase({ file, databaseName: name, sizeLimit, clock: systemClock });
     this.#watcher = new DatabaseSync(file, { readOnly: true });
   }
 
-  /** As DocumentDatabase.run(). */
-  run(command: Document, context: CommandContext): Document {
-    const reply = this.#database.run(command, context);
+  /** As DocumentDatabase.run(), no longer than a statement may take. */
+  run(command: Document, { readOnly, withinMs }: CommandContext): Document {
+    const { statementMs } = this.limits;
+    const most = Math.min(withinMs ?? statementMs, statementMs);
+    const reply = this.#database.run(command, { readOnly, withinMs: most });
     this.counters.statements++;
     this.counters.rowsReturned += reply.cursor?.firstBatch?.length ?? reply.cursor?.nextBatch?.length ?? 0;
     const isWrite = 'insert' in command || 'update' in command || 'delete' in command;

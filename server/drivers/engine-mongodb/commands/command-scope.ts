@@ -71,7 +71,7 @@ function ticking({ clock, timer }: CommandScope): () => void {
   let count = 0;
   return () => {
     if (timer.deadline === null || ++count % TICKS !== 0 || clock.monotonic() < timer.deadline) return;
-    throw new CommandError(50, 'operation exceeded time limit');
+    throw new CommandError('MaxTimeMSExpired', 'operation exceeded time limit');
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Decimal128, Double, Long, ObjectId, serialize } from 'bson';
+import { BSONRegExp, Decimal128, Double, Long, ObjectId, serialize } from 'bson';
 import { TestDocuments } from '../../../testing/document-database.ts';
 import { decodeCommand } from '../values/bson-documents.ts';
 
@@ -267,7 +267,48 @@ describe('cursors', () => {
     const now = documents.clock.monotonic.bind(documents.clock);
     let calls = 0;
     documents.clock.monotonic = () => now() + 10 * calls++;
-    assert.equal(documents.codeOf({ find: 'many', filter: { a: 1 }, maxTimeMS: 50 }), 50);
+    const scan = { find: 'many', filter: { a: 1 } };
+    assert.equal(documents.codeOf({ ...scan, maxTimeMS: 50 }), 50);
+    const context = { readOnly: true, withinMs: 50 };
+    assert.equal(documents.database.run(scan, context).codeName, 'MaxTimeMSExpired');
+    assert.equal(documents.database.run({ ...scan, maxTimeMS: 1e6 }, context).code, 50);
+    assert.equal(documents.codeOf(scan), undefined);
+  });
+});
+
+describe('regular expressions', () => {
+  const RUNAWAY = '^(a+)+$';
+  const project = (name: string, regex: unknown) => ({
+    aggregate: 'notes',
+    pipeline: [{ $project: { _id: 0, r: { [name]: { input: '$text', regex } } } }],
+    cursor: {},
+  });
+
+  test('one that would take for ever ends with an error, wherever it stands, and the next command works', (t) => {
+    const documents = new TestDocuments(t);
+    documents.insert('notes', { _id: 1, text: `${'a'.repeat(60)}b` });
+    const filters = [
+      { text: { $regex: RUNAWAY, $options: 'i' } },
+      { text: new BSONRegExp(RUNAWAY) },
+      { $expr: { $regexMatch: { input: '$text', regex: RUNAWAY } } },
+    ];
+    for (const filter of filters) {
+      const { code, codeName } = documents.ask({ find: 'notes', filter });
+      assert.deepEqual([code, codeName], [50, 'MaxTimeMSExpired'], JSON.stringify(filter));
+    }
+    const update = { update: 'notes', updates: [{ q: filters[0], u: { $set: { a: 1 } } }] };
+    assert.equal(documents.codeOf(update), 50);
+    for (const name of ['$regexFind', '$regexFindAll'])
+      assert.equal(documents.codeOf(project(name, RUNAWAY)), 50);
+    assert.deepEqual(documents.ids('notes', { text: { $regex: '^(a+)+b$' } }), [1]);
+    documents.insert('notes', { _id: 2 });
+  });
+
+  test('those of BSON find in expressions what their text would', (t) => {
+    const documents = new TestDocuments(t);
+    documents.insert('notes', { text: 'xAAb' });
+    const { cursor } = documents.run(project('$regexFind', new BSONRegExp('(a+)b', 'i')));
+    assert.deepEqual(cursor.firstBatch, [{ r: { match: 'AAb', idx: 1, captures: ['AA'] } }]);
   });
 });
 

@@ -29,6 +29,8 @@ export interface DatabaseOptions {
 export interface CommandContext {
   /** True: commands that write get 13 Unauthorized. */
   readonly readOnly: boolean;
+  /** Time that the command has, whatever it asks for itself; null: all. */
+  readonly withinMs?: number | null;
 }
 
 const READING = new Map(Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS }));
@@ -59,14 +61,15 @@ export class DocumentDatabase {
    * database than `databaseName` is refused. What was written is whole after a crash of this process at
    * once; the answer must wait for `durable()`, or a power cut may lose it.
    *
-   * It holds the process until it is done, and maybe for ever (`$regex`): the caller keeps the time and
-   * kills the process. Throws what is no fault of the client: then the process must end.
+   * It holds the process until it is done. Its time is looked at between documents: of what takes long
+   * with a single one the caller keeps the time, and kills the process. Throws what is no fault of the
+   * client: then the process must end.
    */
-  run(command: Document, { readOnly }: CommandContext): Document {
+  run(command: Document, context: CommandContext): Document {
     try {
       this.#assertNoTransaction(command);
       this.#expire();
-      return this.#dispatch(command, readOnly);
+      return this.#dispatch(command, context);
     } catch (error) {
       const refused = asCommandError(error);
       if (refused instanceof CommandError) return refused.reply();
@@ -82,7 +85,7 @@ export class DocumentDatabase {
     );
   }
 
-  #dispatch(command: Document, readOnly: boolean): Document {
+  #dispatch(command: Document, { readOnly, withinMs = null }: CommandContext): Document {
     const [name = ''] = Object.keys(command);
     const { databaseName, clock, timer } = this.#scope;
     if (command.$db !== undefined && command.$db !== databaseName)
@@ -100,8 +103,8 @@ export class DocumentDatabase {
         'Unauthorized',
         `not authorized on ${databaseName} to execute command { ${name}: … }`,
       );
-    const limit = plainNumber(command.maxTimeMS ?? 0);
-    timer.deadline = limit > 0 ? clock.monotonic() + limit : null;
+    const limits = [plainNumber(command.maxTimeMS ?? 0), withinMs ?? 0].filter((limit) => limit > 0);
+    timer.deadline = limits.length > 0 ? clock.monotonic() + Math.min(...limits) : null;
     const work = () => run(command, this.#scope);
     return isWrite ? this.#store.transaction(work) : work();
   }

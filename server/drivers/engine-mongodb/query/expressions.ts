@@ -1,5 +1,5 @@
 /** Expressions of aggregations: mingo's operators, those that count with BSON's types being ours. */
-import { type Document, Double, ObjectId } from 'bson';
+import { BSONRegExp, type Document, Double, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { compareValues, equalValues } from '../values/key-order.ts';
@@ -19,6 +19,7 @@ import {
 import { typeNameOf } from '../values/type-names.ts';
 import { GATHERERS } from './accumulators.ts';
 import { type Accumulator, type Evaluation, type Expression, mingo } from './mingo-library.ts';
+import { mayExplode, withinTime } from './regular-expressions.ts';
 import { MemoryBudget } from './sorting.ts';
 
 const evalExpr: Expression = (document, argument, options) => mingo().evaluate(document, argument, options);
@@ -292,13 +293,27 @@ const ACCUMULATORS: Record<string, Accumulator> = {
 /** Gives back what it is called with: mingo's own form of options, which costs nothing to use again. */
 const CAPTURE: Record<string, Expression> = { $captureOptions: (_document, _argument, options) => options };
 
+/** mingo's, which knows no regular expressions of BSON's, and would wait for one that never ends. */
+function watchedRegex(name: string): Expression {
+  const operator = mingo().expressions[name] as Expression;
+  return (document, argument, options) => {
+    const { regex: given, ...rest } = argument as Document;
+    const isBson = given instanceof BSONRegExp;
+    const regex = isBson ? given.pattern : given;
+    const plain = isBson ? { options: given.options, ...rest, regex } : argument;
+    const work = () => operator(document, plain, options);
+    return typeof regex === 'string' && !mayExplode(regex) ? work() : withinTime(work);
+  };
+}
+
 function operators(): object {
   const { expressions, accumulators } = mingo();
   const { $function: _function, $toHashedIndexKey: _hash, ...known } = expressions;
   const { $accumulator: _accumulator, ...knownAccumulators } = accumulators;
   const adaptedOnes = { ...adapted(DOUBLE_RESULTS, toDouble), ...adapted(PLAIN_ARGUMENTS) };
+  const regexes = table(words('regexMatch regexFind regexFindAll'), watchedRegex);
   return {
-    expression: { ...known, ...LOGIC, ...ARITHMETIC, ...TYPES, ...adaptedOnes, ...CAPTURE },
+    expression: { ...known, ...LOGIC, ...ARITHMETIC, ...TYPES, ...adaptedOnes, ...regexes, ...CAPTURE },
     accumulator: { ...knownAccumulators, ...ACCUMULATORS },
   };
 }

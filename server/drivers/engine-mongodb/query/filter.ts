@@ -6,6 +6,7 @@ import { compareValues, equalValues, TAG, tagOf, textKeyOf } from '../values/key
 import { isTrue, plainNumber } from '../values/numbers.ts';
 import { isOfType, readTypes } from '../values/type-names.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
+import { compileRegex, readRegex } from './regular-expressions.ts';
 
 export type Filter = (document: Document) => boolean;
 
@@ -187,30 +188,12 @@ function isIn(name: string, value: unknown): Condition {
     }) || patterns.some((test) => test(leaves));
 }
 
-function readRegex(value: unknown, options: unknown): BSONRegExp {
-  if (value instanceof BSONRegExp)
-    return options === undefined ? value : new BSONRegExp(value.pattern, String(options));
-  if (typeof value !== 'string') throw bad('$regex has to be a string');
-  return new BSONRegExp(value, options === undefined ? '' : String(options));
-}
-
-/** Of PCRE, what JavaScript has too. */
-function compileRegex({ pattern, options }: BSONRegExp): RegExp {
-  if (/[^imsu]/.test(options)) throw new CommandError(51108, `invalid flag in regex options: ${options}`);
-  const [, inline = '', rest = pattern] = /^\(\?([ims]+)\)(.*)$/s.exec(pattern) ?? [];
-  try {
-    return new RegExp(rest, [...new Set(options + inline)].join(''));
-  } catch (error) {
-    throw new CommandError(51091, `Regular expression is invalid: ${(error as Error).message}`);
-  }
-}
-
 function matchesRegex(regex: BSONRegExp): Condition {
-  const compiled = compileRegex(regex);
+  const test = compileRegex(regex);
   return (leaves) =>
     candidatesOf(leaves).some((leaf) => {
-      if (typeof leaf === 'string') return compiled.test(leaf);
-      if (leaf instanceof BSONSymbol) return compiled.test(leaf.value);
+      if (typeof leaf === 'string') return test(leaf);
+      if (leaf instanceof BSONSymbol) return test(leaf.value);
       return leaf instanceof BSONRegExp && equalValues(leaf, regex);
     });
 }
