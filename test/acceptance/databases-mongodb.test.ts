@@ -51,8 +51,19 @@ describe('MongoDB databases', () => {
       ['_id', 'what'],
     );
     assert.deepEqual(rows, [[1, 'tea']]);
+    const rowsOf = async (command: object) =>
+      (await expect(200, `${path}/query`, { json: { command } })).rows.map((row: unknown[]) => row[0]);
+    assert.deepEqual(await rowsOf({ listCollections: 1 }), ['orders']);
+    assert.deepEqual(await rowsOf({ listIndexes: 'orders' }), [2, 2]);
+    assert.deepEqual(await rowsOf({ aggregate: 'orders', pipeline: [{ $count: 'n' }], cursor: {} }), [2]);
+    const { cursor } = await driver.db().command({ find: 'orders', batchSize: 0 }, { promoteLongs: false });
+    assert.deepEqual(
+      await rowsOf({ getMore: { $numberLong: `${cursor.id}` }, collection: 'orders' }),
+      [1, 2],
+    );
     const failed = await user.call(`${path}/query`, { json: { command: { drop: 'orders' } } });
-    assert.deepEqual([failed.status, failed.body.code], [400, 'query_failed']);
+    const { code, engine_code } = failed.body;
+    assert.deepEqual([failed.status, code, engine_code], [400, 'query_failed', 'Unauthorized']);
     const [table] = await expect(200, `${path}/tables`);
     assert.deepEqual([table.name, table.type, table.estimated_rows], ['orders', 'collection', 2]);
     assert.deepEqual(

@@ -4,12 +4,15 @@ import type { Document } from 'bson';
 /** Those that this engine answers with; numbers and names are MongoDB's. */
 const CODES = {
   BadValue: 2,
+  UnknownError: 8,
   FailedToParse: 9,
   Unauthorized: 13,
   TypeMismatch: 14,
   Overflow: 15,
   InvalidLength: 16,
+  AuthenticationFailed: 18,
   IllegalOperation: 20,
+  InvalidBSON: 22,
   NamespaceNotFound: 26,
   IndexNotFound: 27,
   PathNotViable: 28,
@@ -29,12 +32,20 @@ const CODES = {
   IndexKeySpecsConflict: 86,
   CommandNotSupported: 115,
   DocumentValidationFailure: 121,
+  InvalidPipelineOperator: 168,
   CannotIndexParallelArrays: 171,
+  QueryPlanKilled: 175,
+  InvalidIndexSpecificationOption: 197,
+  ConversionFailure: 241,
   QueryExceededMemoryLimitNoDiskUseAllowed: 292,
   BSONObjectTooLarge: 10334,
+  UnsupportedOpQueryCommand: 352,
   DuplicateKey: 11000,
+  Interrupted: 11601,
   OutOfDiskSpace: 14031,
 } as const;
+
+const NAMES = new Map<number, string>(Object.entries(CODES).map(([name, code]) => [code, name]));
 
 export type CodeName = keyof typeof CODES;
 
@@ -44,11 +55,11 @@ export class CommandError extends Error {
   /** Beside code and message: `keyPattern` and `keyValue` of a duplicate. */
   readonly more: Document;
 
-  /** A number where MongoDB has no name for the code. */
   constructor(code: CodeName | number, message: string, more: Document = {}) {
     super(message);
     this.code = typeof code === 'number' ? code : CODES[code];
-    this.codeName = typeof code === 'number' ? `Location${code}` : code;
+    // As a server does for codes without a name.
+    this.codeName = NAMES.get(this.code) ?? `Location${this.code}`;
     this.more = more;
   }
 

@@ -16,7 +16,7 @@ export function commandOf(
   decode: (bytes: Uint8Array) => Document = decodeCommand,
 ): Document {
   try {
-    return bounded(decode(serialize(EJSON.deserialize(statement, { relaxed: true }))), maxRows + 1);
+    return bounded(decode(serialize(EJSON.deserialize(statement, { relaxed: false }))), maxRows + 1);
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError('FailedToParse', `the command is no Extended JSON: ${(error as Error).message}`);
@@ -43,7 +43,7 @@ function bounded(command: Document, batchSize: number): Document {
 function throwUnlessOk(reply: Document): void {
   const error = reply.ok === 1 ? reply.writeErrors?.[0] : reply;
   if (error === undefined) return;
-  throw new CommandError(Number(error.code), String(error.errmsg), { codeName: error.codeName });
+  throw new CommandError(Number(error.code), String(error.errmsg));
 }
 
 function written({ n, nModified, lastErrorObject }: Document) {
@@ -53,7 +53,7 @@ function written({ n, nModified, lastErrorObject }: Document) {
 
 function read({ cursor, ...reply }: Document, { maxRows, maxBytes }: { maxRows: number; maxBytes: number }) {
   const { ok: _, ...one } = reply;
-  const documents: Document[] = cursor?.firstBatch ?? [one];
+  const documents: Document[] = cursor?.firstBatch ?? cursor?.nextBatch ?? [one];
   const columns = new Map<string, number>();
   const rows: unknown[][] = [];
   let bytes = 0;
