@@ -108,11 +108,9 @@ class Check {
     const waiting = [...steps].flatMap(([step, files]) => files.map((file) => ({ step, file })));
     const running: Step[] = [];
     const results: Result[] = [];
-    const isFree = ({ concurrency }: Step, at: number) => at < concurrency;
     const lane = async (): Promise<void> => {
-      const next = waiting.findIndex(({ step }) =>
-        isFree(step, running.filter((each) => each === step).length),
-      );
+      const isFree = (step: Step) => running.filter((each) => each === step).length < step.concurrency;
+      const next = waiting.findIndex(({ step }) => isFree(step));
       const [job] = next < 0 ? [] : waiting.splice(next, 1);
       if (job === undefined) return;
       running.push(job.step);

@@ -8,24 +8,19 @@ import { describe, test } from 'node:test';
 import { checkBands } from './tidy/band-rules.ts';
 import { checkCircles } from './tidy/circle-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
-import { checkSql } from './tidy/place-rules.ts';
-import { checkFunctionLength, checkLineLength, checkParameters } from './tidy/shape-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
-import { checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
+import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
 
 const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]>> = {
   'imports stay within their bands': checkBands,
   'rooms import each other in one direction': checkCircles,
-  'SQL lives in stores and the metadata engine': checkSql,
   'SQL names the tables of its room, and of others those in the list': checkTables,
-  'functions are at most 70 lines': (files) => checkFunctionLength(files),
-  'functions take at most 3 positional parameters': checkParameters,
-  'lines are at most 110 characters': checkLineLength,
   'migrations are numbered without gaps': checkMigrations,
   'every file is reached': checkDeadFiles,
   'every export is imported': checkDeadExports,
-  'file names are kebab-case nouns': checkFileNames,
+  'no drawers for odds and ends': checkFileNames,
+  'comments are at most 110 characters wide': checkComments,
   'no leftovers': checkLeftovers,
   'no traces of a registry or a machine': checkMachineTraces,
 };

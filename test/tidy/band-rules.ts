@@ -14,7 +14,8 @@ const PROCESS_ROOM = 'server/drivers/host-process/';
 const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; readonly instead: string }[] = [
   {
     name: /^(?:better-sqlite3|pg|mysql2(?:\/promise)?|kysely|node:sqlite)$/,
-    home: /^server\/(?:drivers|metadata)\//,
+    // What snippets.ts shows is for programs of others.
+    home: /^server\/(?:drivers|metadata)\/|\/snippets\.ts$/,
     instead: 'take a Metadata from metadata/metadata.ts',
   },
   {

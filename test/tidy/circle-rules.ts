@@ -6,14 +6,7 @@ function roomOf(path: string): string | undefined {
   return /^server\/((?:drivers\/)?[^/]+)\//.exec(path)?.[1];
 }
 
-interface Arrow {
-  readonly from: string;
-  readonly to: string;
-  readonly path: string;
-  readonly line: number;
-}
-
-function arrowsOf(file: SourceFile): Arrow[] {
+function arrowsOf(file: SourceFile) {
   const from = roomOf(file.path);
   return readImports(file).flatMap(({ target, line }) => {
     const to = target === undefined ? undefined : roomOf(target);

@@ -1,6 +1,5 @@
-/** Which file imports what from where. */
+/** Which file imports what from where. The formatter has put every import at the beginning of a line. */
 import { posix } from 'node:path';
-import { readCode } from './code-text.ts';
 import { lineAt, type SourceFile } from './source-files.ts';
 
 export interface Import {
@@ -9,51 +8,32 @@ export interface Import {
   /** The file it means, from the root; undefined for packages. */
   readonly target: string | undefined;
   readonly line: number;
-  /** Names taken, before any `as`; `*` for all, also by a dynamic import. */
-  readonly names: readonly string[];
+  /** What is taken, as written; `*` for all, also by a dynamic import. */
+  readonly clause: string;
 }
 
-const STATEMENT = /(?<![.\w$])(?:import|export)\b(?!\s*\.)([^;'"`()]*?)(?:\bfrom\s*)?['"]/g;
-const DYNAMIC = /(?<![.\w$])import\s*\(\s*['"`]/g;
-
-function names(clause: string): string[] {
-  if (clause.includes('*')) return ['*'];
-  const braces = /\{([^}]*)\}/.exec(clause)?.[1] ?? '';
-  const listed = braces.split(',').map((part) => part.trim().replace(/^type\s+/, ''));
-  const plain = /^\s*(?:type\s+)?[A-Za-z_$][\w$]*/.test(clause.replace(/^\s*type\s+(?=\{)/, ''))
-    ? ['default']
-    : [];
-  return [...plain, ...listed.map((part) => part.replace(/\s+as\s+.*$/s, '')).filter((name) => name !== '')];
-}
+const STATEMENT = /^(?:import\b([^;'"`()=]*?)(?:\bfrom )?|export\b([^;'"`()=]*?)\bfrom )'([^']+)'/gm;
+const DYNAMIC = /\bimport\('([^']+)'\)/g;
 
 function resolveTarget(path: string, specifier: string): string | undefined {
-  if (!specifier.startsWith('.')) return undefined;
-  return posix.normalize(posix.join(posix.dirname(path), specifier));
+  return specifier.startsWith('.') ? posix.join(posix.dirname(path), specifier) : undefined;
 }
 
 /** Static and dynamic imports, and re-exports. */
-export function readImports(file: SourceFile): Import[] {
-  const { code, strings } = readCode(file.text);
-  const literals = new Map(strings.map(({ index, value }) => [index, value]));
+export function readImports({ path, text }: SourceFile): Import[] {
   const found = [
-    ...[...code.matchAll(STATEMENT)].map((match) => ({ match, names: names(match[1] ?? '') })),
-    ...[...code.matchAll(DYNAMIC)].map((match) => ({ match, names: ['*'] })),
+    ...[...text.matchAll(STATEMENT)].map(({ 1: taken, 2: passedOn, 3: specifier = '', index }) => {
+      return { specifier, index, clause: taken ?? passedOn ?? '' };
+    }),
+    ...[...text.matchAll(DYNAMIC)].map(({ 1: specifier = '', index }) => ({ specifier, index, clause: '*' })),
   ];
-  return found.flatMap(({ match, names }) => {
-    const specifier = literals.get(match.index + match[0].length);
-    if (specifier === undefined || (match[0].startsWith('export') && !/from\s*['"]$/.test(match[0])))
-      return [];
-    const target = resolveTarget(file.path, specifier);
-    return [{ specifier, target, line: lineAt(file.text, match.index), names }];
+  return found.map(({ specifier, index, clause }) => {
+    return { specifier, clause, target: resolveTarget(path, specifier), line: lineAt(text, index) };
   });
 }
 
-/**
- * Files named by a relative string that is no import, such as a worker's `new URL('./x.ts',
- * import.meta.url)`.
- */
-export function mentionedFiles(file: SourceFile): string[] {
-  return readCode(file.text).strings.flatMap(({ value }) =>
-    /^\.{1,2}\/[\w./-]+\.(?:ts|tsx|js)$/.test(value) ? [resolveTarget(file.path, value) ?? ''] : [],
-  );
+/** Files that a string names: for an import, or for a worker's `new URL('./x.ts', import.meta.url)`. */
+export function mentionedFiles({ path, text }: SourceFile): string[] {
+  const named = text.matchAll(/'(\.{1,2}\/[\w./-]+\.(?:ts|tsx|js))'/g);
+  return [...named].map(([, name = '']) => posix.join(posix.dirname(path), name));
 }

@@ -20,6 +20,7 @@ interface Sample {
 const TIME = 'The time comes from a Clock';
 const RANDOM = 'Randomness comes from server/platform/ids.ts';
 const SHELL = 'No shell';
+const SQL = 'SQL lives in a store.ts';
 const FOCUS = 'Left over from debugging';
 
 const refused = (said: string, ...texts: readonly string[]): Sample[] =>
@@ -29,6 +30,8 @@ const refused = (said: string, ...texts: readonly string[]): Sample[] =>
     said,
   }));
 const allowed = (path: string, text: string): Sample => ({ path, text, said: undefined });
+
+const long = (head: string, foot: string) => `${head}\n${'f();\n'.repeat(71)}${foot}`;
 
 const SAMPLES: readonly Sample[] = [
   ...refused(GROUP, 'export const a = (b: number) => ({ ...{ b, c: 1 } });', 'f({ a: 1, ...{ b: 2 } });'),
@@ -67,6 +70,27 @@ const SAMPLES: readonly Sample[] = [
   ...refused("Don't focus the test", "test.only('x', () => {});", "describe.only('x', () => {});"),
   ...refused('an unexpected use of the debugger', 'debugger;'),
   ...refused('Avoid default exports', 'const a = 1;\nexport { a as default };', 'export default 1;'),
+  ...refused(
+    SQL,
+    "f('SELECT id FROM buckets');",
+    'f(`\n  INSERT INTO buckets VALUES (?)`);',
+    "f('UPDATE buckets SET size = ?');",
+    "f('DELETE FROM buckets');",
+  ),
+  ...['server/storage/object-sql.ts', 'server/calls/x-store.ts', 'server/metadata/migrate.ts'].map((home) =>
+    allowed(home, "f('SELECT id FROM buckets', `DELETE FROM buckets`);"),
+  ),
+  ...refused('This function has too many lines', long('function f() {', '}')),
+  {
+    path: 'server/long.test.ts',
+    text: long("test('x', () => {", '});'),
+    said: 'A test has at most 70 lines',
+  },
+  allowed('server/suite.test.ts', long("describe('x', () => {", '});')),
+  ...refused('Function has 4 parameters', 'f(function g(a, b, c, d) {});', 'f((a, b, c, d) => a);'),
+  allowed('server/d.ts', 'f((a, b, { c, d }) => [a, b, c, d]);'),
+  { path: 'server/apiKeys.ts', text: 'f();', said: 'The filename should be in kebab-case' },
+  { path: 'server/storage/all.ts', text: "export * from './a.ts';", said: 'barrel' },
   ...refused('This file has too many lines', 'f();\n'.repeat(401)),
   {
     path: 'server/storage/one.ts',
@@ -88,7 +112,8 @@ const SAMPLES: readonly Sample[] = [
   allowed(
     'server/c.ts',
     "import { execFile, spawn } from 'node:child_process';\n// Date.now()\n" +
-      "f('process.env', new Date(at), formatDate(at), clock.now(), database.exec('x'), execFile, spawn);",
+      "f('process.env', new Date(at), formatDate(at), clock.now(), database.exec('x'), execFile, spawn);\n" +
+      "f('Select the bucket you want', 'Update the key');",
   ),
 ];
 
@@ -119,7 +144,7 @@ function lint(samples: readonly Sample[]): Map<string, string> {
 describe('the linter', () => {
   const found = lint(SAMPLES);
   for (const { path, text, said } of SAMPLES) {
-    test(`${said === undefined ? 'allows' : 'refuses'} in ${path}: ${text}`, () => {
+    test(`${said === undefined ? 'allows' : 'refuses'} in ${path}: ${text.slice(0, 100)}`, () => {
       const own = found.get(path) ?? '';
       assert.ok(said === undefined ? own === '' : own.includes(said), own);
     });

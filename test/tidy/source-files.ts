@@ -33,9 +33,7 @@ export function repositoryFiles(root: string): SourceFile[] {
 
 /** The line, from 1, of the character at `index`. */
 export function lineAt(text: string, index: number): number {
-  let line = 1;
-  for (let at = text.indexOf('\n'); at !== -1 && at < index; at = text.indexOf('\n', at + 1)) line++;
-  return line;
+  return text.slice(0, index).split('\n').length;
 }
 
 export function isCode(path: string): boolean {

@@ -1,10 +1,10 @@
 /** Which room owns which table, and whose SQL may name it: as the list in ARCHITECTURE.md says. */
-import { readCode } from './code-text.ts';
-import { isSqlHome } from './place-rules.ts';
 import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
 
 const LIST = 'ARCHITECTURE.md';
 const HEAD = '| folder | its tables | named in the SQL of others |';
+const SQL_HOME =
+  /^server\/.*(?:\/store|-store|-sql)\.ts$|^server\/(?:metadata\/(?!migrations\/)|drivers\/(?:metadata|engine)-)/;
 const TABLE = /\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)/g;
 
 interface Tables {
@@ -47,20 +47,17 @@ export function checkTables(files: readonly SourceFile[]): Finding[] {
     .map((table) => `no table ${table}`);
   const unused = new Set(shared);
   const strangers = files
-    .filter(({ path }) => path.startsWith('server/') && isCode(path) && isSqlHome(path))
-    .filter(({ path }) => !isTest(path) && !path.startsWith('server/metadata/migrations/'))
+    .filter(({ path }) => isCode(path) && !isTest(path) && SQL_HOME.test(path))
     .flatMap(({ path, text }) => {
       const room = path.split('/')[1] ?? '';
-      return readCode(text).strings.flatMap(({ value, index }) =>
-        [...value.matchAll(TABLE)].flatMap(([, table = '']) => {
-          const holder = owner.get(table);
-          if (holder === undefined || holder === room || room === 'drivers') return [];
-          unused.delete(`${room} ${table}`);
-          if (shared.has(`${room} ${table}`)) return [];
-          const message = `${table} is a table of ${holder}/: ask there, or list it in ${LIST}`;
-          return [{ path, line: lineAt(text, index), message }];
-        }),
-      );
+      return [...text.matchAll(TABLE)].flatMap(({ 1: table = '', index }) => {
+        const holder = owner.get(table);
+        if (holder === undefined || holder === room || room === 'drivers') return [];
+        unused.delete(`${room} ${table}`);
+        if (shared.has(`${room} ${table}`)) return [];
+        const message = `${table} is a table of ${holder}/: ask there, or list it in ${LIST}`;
+        return [{ path, line: lineAt(text, index), message }];
+      });
     });
   const stale = [...unused].map((entry) => `no SQL of ${entry.replace(' ', '/ names ')}`);
   return [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { places, sample } from './sample.ts';
-import { checkFileNames, checkLeftovers, checkMachineTraces } from './text-rules.ts';
+import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './text-rules.ts';
 
 // What must not stand in a file does not stand in this one either: it is put together here.
 const word = (...parts: string[]) => parts.join('');
@@ -27,18 +27,26 @@ test('registries and absolute paths of a machine are found, ordinary paths are n
   assert.deepEqual(places(checkMachineTraces(files)), ['a.md:1', 'package-lock.json:1', 'b.ts:1', 'c.sh:1']);
 });
 
-test('file names that are no kebab-case nouns are found', () => {
-  const bad = [
-    'server/apiKeys.ts',
-    'server/api_keys.ts',
-    'server/utils/x.ts',
-    'server/http/index.ts',
-    'a/helpers.ts',
-  ];
-  const good = ['server/api-keys.ts', 'server/api-keys.test.ts', 'sdk/index.ts', 'console/vite.config.ts'];
+test('drawers and barrels are found', () => {
+  const bad = ['server/utils/x.ts', 'server/http/index.ts', 'a/helpers.ts'];
+  const good = ['server/api-keys.ts', 'sdk/index.ts', 'console/vite.config.ts'];
   const files = sample(Object.fromEntries([...bad, ...good].map((path) => [path, ''])));
   assert.deepEqual(
     places(checkFileNames(files)),
     bad.map((path) => `${path}:1`),
   );
+});
+
+test('comments over 110 characters are found unless an address makes them so', () => {
+  const wide = 'x '.repeat(60);
+  const text = [
+    `// ${wide}`,
+    `call('${wide}');`,
+    `/** ${wide}`,
+    ` * ${wide}`,
+    `// https://example.org/${wide}`,
+    `call(); // ${wide}`,
+    `// ${'x'.repeat(100)}`,
+  ].join('\n');
+  assert.deepEqual(places(checkComments(sample({ 'a.ts': text }))), ['a.ts:1', 'a.ts:3', 'a.ts:4', 'a.ts:6']);
 });

@@ -1,5 +1,4 @@
 /** Words that must not be left in any file. */
-import { posix } from 'node:path';
 import { type Finding, findAll, isCode, type SourceFile } from './source-files.ts';
 
 // Classes of one letter keep this file from complaining about itself.
@@ -25,19 +24,18 @@ export function checkMachineTraces(files: readonly SourceFile[]): Finding[] {
   ]);
 }
 
-/** File names: kebab-case, no drawer for odds and ends, no barrel. */
+/** Files named after a drawer for odds and ends, and barrels. */
 export function checkFileNames(files: readonly SourceFile[]): Finding[] {
+  const isDrawer = /(?:^|\/)(?:utils?|helpers?|common|misc)(?:\/|\.)|^server\/(?:.*\/)?index\.ts$/;
+  return files
+    .filter(({ path }) => isCode(path) && isDrawer.test(path))
+    .map(({ path }) => ({ path, line: 1, message: 'name the thing, not the drawer' }));
+}
+
+/** The formatter breaks code, but not comments. An address may be as long as it is. */
+export function checkComments(files: readonly SourceFile[]): Finding[] {
+  const WIDE = /^(?!.*https?:\/\/)(?=.{111}).*?(?:^ *\/?\*|(?:^|\s)\/\/ ).*$/gm;
   return files
     .filter(({ path }) => isCode(path))
-    .flatMap(({ path }) => {
-      const name = posix.basename(path);
-      const say = (message: string) => [{ path, line: 1, message }];
-      if (!/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z]+)*\.(?:ts|tsx|js|mjs)$/.test(name))
-        return say('file names are kebab-case');
-      if (/(?:^|\/)(?:utils?|helpers?|common|misc)(?:\/|\.)/.test(path))
-        return say('name the thing, not the drawer');
-      if (path.startsWith('server/') && /^index\.ts$/.test(name))
-        return say('no barrel files: import from the file that has it');
-      return [];
-    });
+    .flatMap((file) => findAll(file, WIDE, 'a comment has at most 110 characters on a line'));
 }
