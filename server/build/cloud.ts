@@ -145,7 +145,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     storage.scrubber.stop();
     webhooks.sweeper.stop();
     await jobs.stop();
-    await credits.creditStates.settled();
+    await credits.creditStates.whenIdle();
     await billing.checks.close();
     await webhooks.dispatcher.close();
     await closeRecovery(recovery);

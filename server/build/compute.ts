@@ -16,12 +16,12 @@ import { Exposures, type ExposuresDeps } from '../compute/machines/exposures.ts'
 import type { Announce } from '../compute/machines/lifecycle.ts';
 import { Lifecycle } from '../compute/machines/lifecycle.ts';
 import { Machines, type OpenFiles } from '../compute/machines/machines.ts';
-import { Power } from '../compute/machines/power.ts';
+import { PowerControl } from '../compute/machines/power-control.ts';
 import { Reconciler } from '../compute/machines/reconcile.ts';
-import { Removal } from '../compute/machines/removal.ts';
 import { Runs } from '../compute/machines/runs.ts';
 import { Supervisor } from '../compute/machines/supervisor.ts';
 import type { VmBilling } from '../compute/machines/vm-billing.ts';
+import { VmDeleter } from '../compute/machines/vm-deleter.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
 import { VmViews } from '../compute/machines/vm-view.ts';
 import { Metrics } from '../compute/metrics/metrics.ts';
@@ -87,11 +87,11 @@ export function assembleCompute(given: ComputeParts) {
   const lifecycle = new Lifecycle(base);
   const runs = new Runs({ ...base, lifecycle });
   const parts = { ...base, machines, actions, lifecycle, runs };
-  const power = new Power(parts);
-  const removal = new Removal(parts);
-  const reconciler = new Reconciler({ ...parts, removal });
+  const power = new PowerControl(parts);
+  const deleter = new VmDeleter(parts);
+  const reconciler = new Reconciler({ ...parts, deleter });
   const supervisor = new Supervisor({ ...parts, reconciler });
-  const accountStops = new AccountStops({ ...parts, power, removal });
+  const accountStops = new AccountStops({ ...parts, power, deleter });
   return {
     images,
     imports,
@@ -101,7 +101,7 @@ export function assembleCompute(given: ComputeParts) {
     runs,
     exposures,
     power,
-    removal,
+    deleter,
     reconciler,
     supervisor,
     accountStops,
@@ -166,7 +166,7 @@ export async function buildCompute(deps: ComputeDeps) {
     graceMs: config.vmGraceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
   });
-  const { machines, power, removal, images, imports, supervisor, accountStops } = parts;
+  const { machines, power, deleter, images, imports, supervisor, accountStops } = parts;
   const metricsStore = new SamplesStore(metadata, VM_SAMPLES);
   const running = () => store.listRunning();
   const sampler = new Sampler({ clock, hypervisor, ingress, metadata, store: metricsStore, running });
@@ -175,7 +175,7 @@ export async function buildCompute(deps: ComputeDeps) {
   meterVms(meters, sampler);
   const consoles = new Consoles({ hypervisor });
   const tickets = new ConsoleTickets(clock);
-  const own = { machines, power, removal, images, imports, metrics, find, consoles, tickets };
+  const own = { machines, power, deleter, images, imports, metrics, find, consoles, tickets };
   return {
     imports,
     hypervisor,

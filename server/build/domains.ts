@@ -33,7 +33,7 @@ import { Browsing } from '../storage/browsing.ts';
 import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
-import { Contents } from '../storage/contents.ts';
+import { Downloads } from '../storage/downloads.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Listing } from '../storage/listing.ts';
 import { ObjectInspector } from '../storage/object-inspector.ts';
@@ -163,7 +163,7 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     egress,
     buckets,
     objects,
-    contents: new Contents({ ...shared, accessTimes, hot, egress }),
+    downloads: new Downloads({ ...shared, accessTimes, hot, egress }),
     listing,
     browsing: new Browsing({ store, listing, accessTimes }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),

@@ -271,7 +271,7 @@ describe('doctor', () => {
     const deps = { directory: join(dataDir, 'vms'), clock, uid: null, device: join(dataDir, 'no-kvm') };
     const probe = new AccelProbe(deps);
     probe.current(program);
-    await probe.settled();
+    await probe.whenIdle();
     const found = await ask();
     assert.match(found?.detail ?? '', /^this host offers no KVM: .* \(tested 2026-06-01T12:00:00\.000Z\)$/);
     assert.ok(found?.fix);

@@ -220,9 +220,9 @@ export function readableLine(json: string, stream: NodeJS.WritableStream): strin
   const { level, time, msg = '', err, pid, hostname, ...fields } = JSON.parse(json) as Entry & Fields;
   const { name, style } = LEVELS[level] ?? { name: String(level), style: 'dim' };
   const paint = (how: typeof style, text: string) => styleText(how, text, { stream });
-  const told = Object.entries(fields).map(([field, value]) => paint('dim', `${field}=${valueText(value)}`));
+  const shown = Object.entries(fields).map(([field, value]) => paint('dim', `${field}=${valueText(value)}`));
   const at = new Date(time).toISOString().replace('T', ' ').slice(0, 19);
-  const head = [`${at}Z`, paint(style, name.padEnd(5)), visible(msg), ...told].join(' ');
+  const head = [`${at}Z`, paint(style, name.padEnd(5)), visible(msg), ...shown].join(' ');
   return `${head}\n${err === undefined ? '' : errorText(err)}`;
 }
 

@@ -73,7 +73,7 @@ test('while the engine is away they are suspended in the rows, and closed when i
 test('those of a closed account go for good, the deleted ones with their last dumps', async (t) => {
   const { fixture, cloud, ada } = await open(t);
   const [live, kept] = [await newDatabase(cloud, ada), await newDatabase(cloud, ada)];
-  await cloud.removal.remove(ada, kept);
+  await cloud.deleter.remove(ada, kept);
   await cloud.supervisor.reconcile(kept);
   assert.equal((await cloud.kept.list()).length, 1);
   await cloud.accountStops.stop(ada.principal.accountId, 'account_closed');

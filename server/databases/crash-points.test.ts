@@ -64,11 +64,11 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 };
 
 function undelete({ cloud, ann, id }: Scene): Promise<unknown> {
-  return cloud.removal.undelete(ann, id, {});
+  return cloud.deleter.undelete(ann, id, {});
 }
 
 async function remove({ cloud, ann, id }: Scene): Promise<void> {
-  await cloud.removal.remove(ann, id);
+  await cloud.deleter.remove(ann, id);
   await cloud.turns.idle();
 }
 
@@ -180,7 +180,7 @@ async function killAt(name: string, step: number): Promise<boolean> {
 /** What was in the database before is in it still, in its last dump, or replaced as a whole. */
 async function assertKeptWhole({ fixture, cloud, ann, id }: Scene, where: string): Promise<void> {
   const row = id === '' ? undefined : await fixture.store.find(id);
-  if (row?.state === 'deleting') await cloud.removal.undelete(ann, id, {});
+  if (row?.state === 'deleting') await cloud.deleter.undelete(ann, id, {});
   if (row !== undefined) {
     const rows = await read({ fixture, cloud, ann }, id);
     const expected = where.startsWith('load') && rows.length === 1 ? LOADED : ROWS;

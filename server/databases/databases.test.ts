@@ -143,7 +143,7 @@ describe('an engine that is away', () => {
       const ann = await fixture.newCall('ann');
       const { database_id: id } = await cloud.creation.create(ann, { name: 'shop' });
       cloud.scripted.isAway = true;
-      assert.equal((await cloud.removal.remove(ann, id)).state, 'deleting');
+      assert.equal((await cloud.deleter.remove(ann, id)).state, 'deleting');
       await cloud.turns.idle();
       cloud.scripted.isAway = false;
       await cloud.supervisor.check();

@@ -82,11 +82,11 @@ export class Lifecycle {
       generation: before.generation + 1,
       state_changed_at: isMoved ? clock.now() : before.state_changed_at,
     };
-    const told = announcement(before, row, clock.now());
+    const event = announcement(before, row, clock.now());
     await changes.run(how.recorded?.call ?? UNASKED, async (change) => {
       change.expect(store.update(row), how.refused ?? writeConflict);
       await how.also?.(change);
-      if (told !== undefined) change.addAll(announce(told));
+      if (event !== undefined) change.addAll(announce(event));
       return how.recorded?.response;
     });
     return row;

@@ -33,7 +33,7 @@ describe('a deleted database', () => {
       const cloud = await fixture.open();
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
-      const deleted = await cloud.removal.remove(ann, id);
+      const deleted = await cloud.deleter.remove(ann, id);
       assert.equal(deleted.state, 'deleting');
       assert.ok(deleted.deletes_at);
       await assert.rejects(cloud.databases.describe(ann.principal, id), (error: AppError) => {
@@ -41,7 +41,7 @@ describe('a deleted database', () => {
         assert.match(error.hint ?? '', /undelete/);
         return true;
       });
-      await assert.rejects(cloud.removal.remove(ann, id), { code: 'database_not_found' });
+      await assert.rejects(cloud.deleter.remove(ann, id), { code: 'database_not_found' });
       const names = async (kept: boolean) => {
         const list = cloud.databases.list(ann.principal, kept, { after: 0, limit: 10 });
         return (await Array.fromAsync(list)).map((entry) => entry.toJSON().name);
@@ -49,7 +49,7 @@ describe('a deleted database', () => {
       assert.deepEqual([await names(false), await names(true)], [[], ['shop']]);
       await cloud.turns.idle();
       fixture.clock.advance(TEST_KEEP_MS + 1);
-      await assert.rejects(cloud.removal.undelete(ann, id, {}), { code: 'database_not_found' });
+      await assert.rejects(cloud.deleter.undelete(ann, id, {}), { code: 'database_not_found' });
       await cloud.supervisor.check();
       assert.deepEqual([await names(false), await names(true)], [[], []]);
       assert.deepEqual(await cloud.kept.list(), []);
@@ -60,7 +60,7 @@ describe('a deleted database', () => {
       const cloud = await fixture.open({ keepMs: 0 });
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
-      assert.equal((await cloud.removal.remove(ann, id)).deletes_at, null);
+      assert.equal((await cloud.deleter.remove(ann, id)).deletes_at, null);
       await cloud.turns.idle();
       assert.equal(await fixture.store.find(id), undefined);
       assert.equal(fixture.disk.databases.size, 0);
@@ -75,7 +75,7 @@ describe('a deleted database', () => {
       const cloud = await fixture.open({ assertRoom });
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
-      await cloud.removal.remove(ann, id);
+      await cloud.deleter.remove(ann, id);
       await cloud.turns.idle();
       assert.deepEqual(
         [...fixture.disk.databases.values()].map(({ access }) => access),
@@ -94,19 +94,19 @@ describe('a deleted database', () => {
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const { connection } = await cloud.databases.credentials(ann.principal, id);
-      await cloud.removal.remove(ann, id);
+      await cloud.deleter.remove(ann, id);
       await cloud.turns.idle();
       const other = (await cloud.creation.create(ann, { name: 'shop' })).database_id;
-      await assert.rejects(cloud.removal.undelete(ann, id, {}), (error: AppError) => {
+      await assert.rejects(cloud.deleter.undelete(ann, id, {}), (error: AppError) => {
         assert.equal(error.code, 'database_exists');
         assert.match(error.hint ?? '', /name/);
         return true;
       });
-      const back = await cloud.removal.undelete(ann, id, { name: 'shop-old' });
+      const back = await cloud.deleter.undelete(ann, id, { name: 'shop-old' });
       assert.deepEqual([back.name, back.state, back.deletes_at], ['shop-old', 'ready', null]);
       assert.deepEqual(fixture.disk.read(connection.database, connection.password ?? ''), ['one']);
       assert.deepEqual(await cloud.kept.list(), []);
-      await assert.rejects(cloud.removal.undelete(ann, other, {}), { code: 'database_not_found' });
+      await assert.rejects(cloud.deleter.undelete(ann, other, {}), { code: 'database_not_found' });
     }));
 
   test('needs its place in the quota to come back', () =>
@@ -114,12 +114,12 @@ describe('a deleted database', () => {
       const cloud = await fixture.open();
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
-      await cloud.removal.remove(ann, id);
+      await cloud.deleter.remove(ann, id);
       await fixture.limit(ann, 1);
       const other = await make(cloud, ann, 'other');
-      await assert.rejects(cloud.removal.undelete(ann, id, {}), { code: 'quota_exceeded' });
-      await cloud.removal.remove(ann, other);
-      await cloud.removal.undelete(ann, id, {});
+      await assert.rejects(cloud.deleter.undelete(ann, id, {}), { code: 'quota_exceeded' });
+      await cloud.deleter.remove(ann, other);
+      await cloud.deleter.undelete(ann, id, {});
       assert.equal(await fixture.counted(ann), 1);
     }));
 
@@ -129,9 +129,9 @@ describe('a deleted database', () => {
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       const dumping = stuck(cloud, 'dump');
-      await cloud.removal.remove(ann, id);
+      await cloud.deleter.remove(ann, id);
       await dumping;
-      assert.equal((await cloud.removal.undelete(ann, id, {})).state, 'ready');
+      assert.equal((await cloud.deleter.undelete(ann, id, {})).state, 'ready');
       assert.deepEqual(
         [...fixture.disk.databases.values()].map(({ access }) => access),
         ['full'],
@@ -151,7 +151,7 @@ describe('a deletion', () => {
       const load = cloud.dumps.load(ann.principal, id, { dump, signal: new AbortController().signal });
       const refused = assert.rejects(load, { code: 'database_not_ready' });
       await loading;
-      assert.equal((await cloud.removal.remove(ann, id)).state, 'deleting');
+      assert.equal((await cloud.deleter.remove(ann, id)).state, 'deleting');
       await refused;
     }));
 
@@ -164,7 +164,7 @@ describe('a deletion', () => {
       const copy = cloud.creation.create(ann, { name: 'copy', from: { database_id: id } });
       const refused = assert.rejects(copy, { code: 'database_not_ready' });
       await forking;
-      await cloud.removal.remove(ann, id);
+      await cloud.deleter.remove(ann, id);
       await refused;
       await cloud.turns.idle();
       assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [0, 0]);
@@ -181,7 +181,7 @@ describe('a deletion', () => {
       await forking;
       const [, creating] = await fixture.store.listOf(ann.principal.accountId, false, { after: 0, limit: 9 });
       assert.equal(creating?.state, 'creating');
-      const { state } = await cloud.removal.remove(ann, creating?.database_id ?? '');
+      const { state } = await cloud.deleter.remove(ann, creating?.database_id ?? '');
       assert.equal(state, 'deleting');
       await refused;
       assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [1, 1]);
@@ -193,8 +193,8 @@ describe('a deletion', () => {
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       await cloud.databases.change(ann, id, { delete_protection: true });
-      await assert.rejects(cloud.removal.remove(ann, id), { code: 'delete_protected' });
+      await assert.rejects(cloud.deleter.remove(ann, id), { code: 'delete_protected' });
       await cloud.databases.change(ann, id, { delete_protection: false });
-      await cloud.removal.remove(ann, id);
+      await cloud.deleter.remove(ann, id);
     }));
 });

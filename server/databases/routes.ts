@@ -5,12 +5,12 @@ import { MetricsQuery } from '../metadata/sample-schema.ts';
 import { Type } from '../platform/json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
 import type { Creation } from './creation.ts';
+import type { DatabaseDeleter } from './database-deleter.ts';
 import type { Databases } from './databases.ts';
 import type { EngineLimits } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
 import type { Metrics } from './metrics.ts';
 import { DatabaseMetrics } from './metrics-schema.ts';
-import type { Removal } from './removal.ts';
 import {
   Credentials,
   Database,
@@ -25,7 +25,7 @@ import {
 export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseMetricsRoutesDeps {
   readonly databases: Databases;
   readonly creation: Creation;
-  readonly removal: Removal;
+  readonly deleter: DatabaseDeleter;
   readonly engines: Engines;
   readonly limits: EngineLimits;
   readonly maxSizeMb: number;
@@ -166,7 +166,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
   ];
 }
 
-function removalRoutes({ removal }: DatabaseRoutesDeps): Route[] {
+function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'DELETE',
@@ -181,7 +181,7 @@ function removalRoutes({ removal }: DatabaseRoutesDeps): Route[] {
       params: DatabasePath,
       responses: { 200: Database },
       errors: ['database_not_found', 'delete_protected', 'write_conflict'],
-      handler: (call) => removal.remove(call, call.params.database_id),
+      handler: (call) => deleter.remove(call, call.params.database_id),
     }),
     defineRoute({
       method: 'POST',
@@ -198,7 +198,7 @@ function removalRoutes({ removal }: DatabaseRoutesDeps): Route[] {
         ...(['database_not_found', 'database_exists', 'insufficient_credits', 'quota_exceeded'] as const),
         ...(['engine_unavailable', 'out_of_space', 'write_conflict'] as const),
       ],
-      handler: (call) => removal.undelete(call, call.params.database_id, call.body),
+      handler: (call) => deleter.undelete(call, call.params.database_id, call.body),
     }),
   ];
 }

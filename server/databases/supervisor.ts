@@ -3,11 +3,11 @@ import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/each-of.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Creation } from './creation.ts';
+import type { DatabaseDeleter } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Refill } from './refill.ts';
-import type { Removal } from './removal.ts';
 import { openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
@@ -19,7 +19,7 @@ export interface SupervisorDeps {
   readonly kept: KeptDumps;
   readonly lifecycle: Lifecycle;
   readonly creation: Creation;
-  readonly removal: Removal;
+  readonly deleter: DatabaseDeleter;
   readonly refill: Refill;
   readonly turns: DatabaseTurns;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
@@ -121,9 +121,9 @@ export class DatabaseSupervisor {
   }
 
   async #bringInLine(row: DatabaseRow): Promise<void> {
-    const { creation, removal, refill, lifecycle } = this.#deps;
+    const { creation, deleter, refill, lifecycle } = this.#deps;
     if (row.state === 'creating') await creation.abandon(row);
-    else if (row.state === 'deleting') await removal.finish(row);
+    else if (row.state === 'deleting') await deleter.finish(row);
     else if (row.kept_dump_bytes !== null) await refill.restore(row);
     else if (row.state === 'error') await this.#tryAgain(row);
     else if (row.applied !== row.generation) await lifecycle.apply(row);

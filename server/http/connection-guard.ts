@@ -18,7 +18,7 @@ export interface GuardDeps extends RoomDeps {
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1000;
 /** Of connections that are told why they are closed; beyond, they are closed without a word. */
-const MAX_TOLD = 200;
+const MAX_REFUSING = 200;
 
 /** The latest request of a connection, and how far it had come when last looked at. */
 interface Transfer {
@@ -35,7 +35,7 @@ export class ConnectionGuard {
   readonly #transfers = new Map<Socket, Transfer>();
   /** What still comes on them must have no effect: they were told so. */
   readonly #turnedAway = new WeakSet<Socket>();
-  #told = 0;
+  #refusing = 0;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: GuardDeps) {
@@ -106,13 +106,13 @@ export class ConnectionGuard {
   }
 
   #turnAway(socket: Socket, reason: string): void {
-    if (!socket.writable || this.#told >= MAX_TOLD) {
+    if (!socket.writable || this.#refusing >= MAX_REFUSING) {
       socket.destroy();
       return;
     }
     this.#turnedAway.add(socket);
-    this.#told++;
-    socket.once('close', () => this.#told--);
+    this.#refusing++;
+    socket.once('close', () => this.#refusing--);
     const error = new AppError('overloaded', reason, { retryAfterSeconds: 2 });
     socket.end(rawProblem(error, newId('req', this.#deps.clock)));
     setTimeout(() => socket.destroy(), CHECK_MS).unref();

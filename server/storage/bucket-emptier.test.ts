@@ -76,7 +76,7 @@ test('what is left after an interruption is the newest, and the counters say so'
     return [object_count, size, version_count, total_size];
   };
   assert.deepEqual(await counts(), [1, 4, 36, 144]);
-  assert.equal((await fixture.contents.find(owner, id)).sizeBytes, 4);
+  assert.equal((await fixture.downloads.find(owner, id)).sizeBytes, 4);
   await fixture.objects.remove(by(owner), id);
   assert.deepEqual(await counts(), [0, 0, 36, 144]);
   await fixture.objects.removeOldest(owner, id);

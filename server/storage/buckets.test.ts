@@ -153,7 +153,7 @@ test('without credits nothing is created or stored, but all is read and deleted'
   await fixture.metadata.commit([{ sql, params: [poor.accountId] }]);
   await refuses(() => fixture.buckets.create(by(poor), { name: 'new' }), 'insufficient_credits');
   await refuses(() => fixture.objects.beginUpload(poor, 'old'), 'insufficient_credits');
-  assert.equal((await fixture.contents.find(poor, object_id)).sizeBytes, 1);
+  assert.equal((await fixture.downloads.find(poor, object_id)).sizeBytes, 1);
   await fixture.objects.remove(by(poor), object_id);
   await fixture.buckets.removeEmpty(by(poor), 'old');
 });

@@ -4,12 +4,12 @@ import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { sendContent } from '../http/send-content.ts';
 import { formatTime } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
-import type { Content, Contents } from './contents.ts';
+import type { Content, Downloads } from './downloads.ts';
 import type { Links } from './links.ts';
 import { CdnLink, ObjectPath } from './schema.ts';
 
 export interface ContentRoutesDeps {
-  readonly contents: Contents;
+  readonly downloads: Downloads;
   readonly links: Links;
   /** Where the data origin is reached, `http://host:port`. */
   readonly dataUrl: () => string;
@@ -35,7 +35,7 @@ export function contentRoutes(deps: ContentRoutesDeps): Route[] {
 }
 
 /** On the data origin: users' files by signed link, apart from where sessions live. */
-export function cdnRoutes({ contents, links }: Pick<ContentRoutesDeps, 'contents' | 'links'>): Route[] {
+export function cdnRoutes({ downloads, links }: Pick<ContentRoutesDeps, 'downloads' | 'links'>): Route[] {
   const route = defineRoute({
     method: 'GET',
     path: '/cdn/{id}/{fileName}',
@@ -51,19 +51,19 @@ export function cdnRoutes({ contents, links }: Pick<ContentRoutesDeps, 'contents
     handler: async (input) => {
       const { params, query } = input;
       const { holder, secondsLeft } = await links.check(params.id, query);
-      const content = await contents.find(holder, params.id, query.version_id);
+      const content = await downloads.find(holder, params.id, query.version_id);
       const caching =
         query.version_id === undefined
           ? `public, max-age=${Math.min(CURRENT_MAX_AGE_SECONDS, secondsLeft)}`
           : `public, max-age=${Math.min(VERSION_MAX_AGE_SECONDS, secondsLeft)}, immutable`;
       const kind = SHOWN.test(content.mimeType) ? 'inline' : 'attachment';
-      await send(input, { contents, content, caching, kind });
+      await send(input, { downloads, content, caching, kind });
     },
   });
   return [route];
 }
 
-function downloadRoute({ contents, links }: ContentRoutesDeps): Route {
+function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
   return defineRoute({
     method: 'GET',
     path: '/api/storage/{id}/download',
@@ -90,13 +90,13 @@ function downloadRoute({ contents, links }: ContentRoutesDeps): Route {
       const { principal, params, query } = input;
       const byLink = principal.via === 'nobody';
       const reader = byLink ? (await links.check(params.id, query)).holder : principal;
-      const content = await contents.find(reader, params.id, query.version_id);
-      await send(input, { contents, content, caching: 'private, no-cache', kind: 'attachment' });
+      const content = await downloads.find(reader, params.id, query.version_id);
+      await send(input, { downloads, content, caching: 'private, no-cache', kind: 'attachment' });
     },
   });
 }
 
-function linkRoute({ contents, links, dataUrl }: ContentRoutesDeps): Route {
+function linkRoute({ downloads, links, dataUrl }: ContentRoutesDeps): Route {
   const seconds = { minimum: 1, maximum: LINK_SECONDS_MAX, description: 'Seconds; default one day' };
   return defineRoute({
     method: 'GET',
@@ -116,7 +116,7 @@ function linkRoute({ contents, links, dataUrl }: ContentRoutesDeps): Route {
     responses: { 200: CdnLink },
     errors: ['object_not_found', 'version_not_found'],
     handler: async ({ principal, params, query }) => {
-      const content = await contents.find(principal, params.id, query.version_id);
+      const content = await downloads.find(principal, params.id, query.version_id);
       const target = { objectId: params.id, versionId: query.version_id };
       const signed = await links.sign(principal, target, query.expires_in ?? LINK_SECONDS_DEFAULT);
       const lastPart = content.name.slice(content.name.lastIndexOf('/') + 1);
@@ -131,7 +131,7 @@ function linkRoute({ contents, links, dataUrl }: ContentRoutesDeps): Route {
 }
 
 interface Download {
-  readonly contents: Contents;
+  readonly downloads: Downloads;
   readonly content: Content;
   /** Cache-Control. */
   readonly caching: string;
@@ -143,14 +143,14 @@ const SHOWN = /^(image\/(?!svg)|audio\/|video\/|text\/plain\b|text\/css\b|font\/
 
 async function send(
   { request, reply }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>,
-  { contents, content, caching, kind }: Download,
+  { downloads, content, caching, kind }: Download,
 ): Promise<void> {
   await sendContent(request, reply, {
     ...content,
     disposition: contentDisposition(kind, content.name),
     caching,
-    read: (range, sink, signal) => contents.read(content, { range, sink, signal }),
-    onBegin: () => contents.touch(content),
-    onSent: (bytes) => contents.countSent(content, bytes),
+    read: (range, sink, signal) => downloads.read(content, { range, sink, signal }),
+    onBegin: () => downloads.touch(content),
+    onSent: (bytes) => downloads.countSent(content, bytes),
   });
 }

@@ -4,7 +4,7 @@ import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
-import type { Content } from './contents.ts';
+import type { Content } from './downloads.ts';
 import { HotContents } from './hot-contents.ts';
 
 const MIB = 2 ** 20;
@@ -38,7 +38,7 @@ async function newBucket(settings: { versioning?: boolean; encryption?: boolean 
 
 const put = (bucket: string, text: string) =>
   fixture.put(owner, bucket, { name: 'a', bytes: Buffer.from(text) });
-const find = (id: string) => fixture.contents.find(owner, id);
+const find = (id: string) => fixture.downloads.find(owner, id);
 const textOf = ({ inline }: Content) => Buffer.from(inline ?? []).toString('utf8');
 const gone = (error: unknown) => isAppError(error, 'object_not_found');
 
@@ -110,9 +110,9 @@ test('someone else is not served from memory', async () => {
   const { object_id } = await put(await newBucket(), 'mine');
   await find(object_id);
   const stranger = await fixture.newPrincipal('stranger');
-  await assert.rejects(fixture.contents.find(stranger, object_id), gone);
+  await assert.rejects(fixture.downloads.find(stranger, object_id), gone);
   const limited = { ...owner, bucketLimits: [{ bucket: 'another', prefix: '' }] };
-  await assert.rejects(fixture.contents.find(limited, object_id), gone);
+  await assert.rejects(fixture.downloads.find(limited, object_id), gone);
 });
 
 for (const versioning of [false, true]) {
@@ -151,6 +151,6 @@ for (const versioning of [false, true]) {
     if (!versioning) return;
     await fixture.objects.remove(by(owner), object_id, again.version_id);
     await assert.rejects(find(object_id), gone);
-    assert.equal(textOf(await fixture.contents.find(owner, object_id, version_id)), 'before');
+    assert.equal(textOf(await fixture.downloads.find(owner, object_id, version_id)), 'before');
   });
 }

@@ -2,7 +2,7 @@
  * Small objects that are downloaded again and again, kept in memory, verified already. Whoever changes an
  * object calls forget() once its commit has ended, before anyone is told that it has.
  */
-import type { Content } from './contents.ts';
+import type { Content } from './downloads.ts';
 
 /** Of all kept bytes; two generations of half as much each. */
 const MAX_BYTES = 16 * 2 ** 20;

@@ -262,9 +262,9 @@ test("another account's object is as good as none, and a key's limits hold", asy
       () => fixture.objects.remove(by(principal), id),
       () => fixture.objects.remove(by(principal), id, version),
       () => fixture.objectInspector.describe(principal, id, { limit: 1 }),
-      () => fixture.contents.find(principal, id),
-      () => fixture.contents.find(principal, id, version),
-      () => fixture.contents.find(principal, id, 'ver-none'),
+      () => fixture.downloads.find(principal, id),
+      () => fixture.downloads.find(principal, id, version),
+      () => fixture.downloads.find(principal, id, 'ver-none'),
     ]) {
       await assert.rejects(attempt, (error) => isAppError(error, 'object_not_found'));
     }

@@ -98,10 +98,10 @@ export async function openCreditStates(creditsMicro: bigint) {
   };
   let creditStates = new CreditStates(deps);
   creditStates.serve();
-  await creditStates.settled();
+  await creditStates.whenIdle();
   const tick = async () => {
     await creditStates.tick();
-    await creditStates.settled();
+    await creditStates.whenIdle();
   };
   const close = async () => {
     assert.deepEqual(problems, []);
@@ -115,12 +115,12 @@ export async function openCreditStates(creditsMicro: bigint) {
   const state = async () => (await fixture.row()).state;
   const nudge = async () => {
     creditStates.accountChanged(1);
-    await creditStates.settled();
+    await creditStates.whenIdle();
   };
   const serveAnew = async () => {
     restart();
     creditStates.serve();
-    await creditStates.settled();
+    await creditStates.whenIdle();
   };
   const spendAll = async () => {
     const { credits_micro } = await fixture.row();
@@ -139,7 +139,7 @@ export async function openCreditStates(creditsMicro: bigint) {
   const added = async (micro: bigint) => {
     await fixture.grant(1, micro);
     creditStates.creditsAdded(1);
-    await creditStates.settled();
+    await creditStates.whenIdle();
   };
   const more = { nudge, serveAnew, spendAll, store: deps.store };
   return { ...fixture, ...more, deps, machines, told, tick, close, restart, state, added };

@@ -16,7 +16,7 @@ import { Browsing } from '../storage/browsing.ts';
 import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
 import { Buckets } from '../storage/buckets.ts';
-import { Contents } from '../storage/contents.ts';
+import { Downloads } from '../storage/downloads.ts';
 import { HotContents } from '../storage/hot-contents.ts';
 import { Listing } from '../storage/listing.ts';
 import { ObjectInspector } from '../storage/object-inspector.ts';
@@ -109,7 +109,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     openScrubber,
     openSweeper: (isWritable = () => true) => new Sweeper({ ...shared, ...sweeping, isWritable }),
     egress,
-    contents: new Contents({ ...shared, store, accessTimes, hot, egress }),
+    downloads: new Downloads({ ...shared, store, accessTimes, hot, egress }),
     listing,
     browsing: new Browsing({ store, listing, accessTimes }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),

@@ -36,7 +36,7 @@ const numbers = (all: readonly Received[] = receiver.received) =>
   all.map(({ body }) => JSON.parse(body).data.number as number);
 const passed = async (ms: number) => {
   fixture.clock.advance(ms);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
 };
 
 test('an event of the commit arrives once, signed, in order, at those who wanted it', async () => {
@@ -45,7 +45,7 @@ test('an event of the commit arrives once, signed, in order, at those who wanted
   const first = await fixture.emit(ann);
   const second = await fixture.emit(ann, 'credits.low');
   const third = await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   await passed(1000);
   const [all, low] = [/hook$/, /low$/].map((path) => receiver.received.filter((one) => path.test(one.path)));
   assert.deepEqual([numbers(all), numbers(low)], [[first, second, third], [second]]);
@@ -67,7 +67,7 @@ test('an event of a commit that is rejected never was; without a webhook none is
   const event = { accountId: ann.accountId, type: 'vm.failed', data: {}, at: fixture.clock.now() } as const;
   const refused = { sql: 'UPDATE accounts SET id = id WHERE id = -1', params: [], expectChanges: 1 };
   await assert.rejects(fixture.metadata.commit([...eventStatements(event), refused]));
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   assert.equal(receiver.received.length, 0);
 });
 
@@ -75,7 +75,7 @@ test('a failure is tried again on schedule, under the same id and with a new tim
   const { id, secret } = await newWebhook();
   receiver.reply = () => ({ status: 500, body: 'out of order' });
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   const steps = [5, 300, 1800, 7200, 18_000, 36_000, 36_000];
   for (const [i, seconds] of steps.entries()) {
     await passed(seconds * 1000 - 1);
@@ -104,7 +104,7 @@ test('one event that fails holds up no other, and a success later ends its retri
   receiver.reply = ({ body }) => ({
     status: JSON.parse(body).data.number === bad && !isRepaired ? 503 : 200,
   });
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   assert.deepEqual(numbers(), [bad, good]);
   isRepaired = true;
   await passed(6000);
@@ -152,7 +152,7 @@ test('Retry-After is waited for, by other events of the webhook as well', async 
   await newWebhook();
   receiver.reply = () => ({ status: 429, headers: { 'retry-after': '600' } });
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   await fixture.emit(ann);
   await passed(590_000);
   assert.equal(receiver.received.length, 1);
@@ -166,7 +166,7 @@ test('410 disables at once; what waits and what comes is kept as failed and can 
   receiver.reply = () => ({ status: 410 });
   const since = '2026-01-01T00:00:00Z';
   const lost = [await fixture.emit(ann), await fixture.emit(ann)];
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   lost.push(await fixture.emit(ann));
   await passed(DAY_MS);
   assert.equal(receiver.received.length, 1);
@@ -187,7 +187,7 @@ test('410 disables at once; what waits and what comes is kept as failed and can 
   receiver.reply = () => ({ status: 200 });
   const [first] = receiver.received.splice(0);
   assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 3 });
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   assert.deepEqual(numbers(), lost);
   assert.equal(receiver.received[0]?.id, first?.id);
   assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 0 });
@@ -207,7 +207,7 @@ test('five days of nothing but failures disable; one success in between does not
   receiver.reply = () => ({ status: 500 });
   for (let day = 0; day < 5; day++) {
     await fixture.emit(ann);
-    await cloud.dispatcher.settled();
+    await cloud.dispatcher.whenIdle();
     assert.equal((await cloud.webhooks.describe(ann, id)).enabled, true, `day ${day}`);
     await passed(DAY_MS);
   }
@@ -227,7 +227,7 @@ test('an address that may not be reached, and one where nobody is, are named in 
   cloud = fixture.open({ allowed: [] });
   cloud.dispatcher.start();
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   assert.equal(receiver.received.length, 0);
   const [refused] = await cloud.log(ann, id);
   assert.equal(refused?.attempts[0]?.status, null);
@@ -245,7 +245,7 @@ test('a redirect is not followed; of a long answer the beginning is kept', async
   const { id } = await newWebhook();
   receiver.reply = () => ({ status: 302, headers: { location: '/elsewhere' } });
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   receiver.reply = () => ({ status: 200, body: `\0ü${'ü'.repeat(200_000)}` });
   await passed(6000);
   assert.deepEqual(
@@ -274,7 +274,7 @@ test('a start goes on where a kill ended: an attempt without its commit is repea
   receiver.reply = () => ({ status: 200 });
   cloud = fixture.open();
   cloud.dispatcher.start();
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   const [first, second, third] = receiver.received;
   assert.equal(first?.id, second?.id);
   assert.equal(numbers([third as Received])[0], unsent);
@@ -299,7 +299,7 @@ test('a result that cannot be stored is no reason to send the same again at once
   const { id } = await newWebhook();
   isFull = true;
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   await passed(59_000);
   assert.equal(receiver.received.length, 1);
   assert.match(cloud.reports.join('\n'), /^a delivery to a webhook was not stored.*The disk is full$/);
@@ -313,7 +313,7 @@ test('a wall clock that is set back by a month delays nothing by more than its s
   await newWebhook();
   receiver.reply = () => ({ status: 500 });
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   fixture.clock.jump(-30 * DAY_MS);
   await passed(1000);
   assert.equal(receiver.received.length, 2);
@@ -325,14 +325,14 @@ test('a deleted webhook gets no more, nor does one of a closed account', async (
   await newWebhook(`${receiver.url}/kept`);
   await fixture.emit(ann);
   await cloud.webhooks.remove(by(ann), id);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   assert.deepEqual(
     receiver.received.map(({ path }) => path),
     ['/hook/kept'],
   );
   receiver.reply = () => ({ status: 500 });
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   const closing = 'UPDATE accounts SET closed_at = 1 WHERE id = ?';
   await fixture.metadata.commit([{ sql: closing, params: [ann.accountId] }]);
   await fixture.emit(ann);

@@ -81,7 +81,7 @@ export class Dispatcher {
   }
 
   /** Makes the attempts that are due, and resolves when they and what followed from them have ended. */
-  async settled(): Promise<void> {
+  async whenIdle(): Promise<void> {
     this.wake();
     while (this.#pass !== null || this.#busy.size > 0) {
       await (this.#pass ?? Promise.all([...this.#busy.values()].map(({ done }) => done)));

@@ -33,7 +33,7 @@ afterEach(async () => {
 
 const send = async () => {
   await fixture.emit(ann);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
 };
 const eventsKept = async () => {
   const sql = 'SELECT count(*) AS n FROM webhook_events WHERE account_id = ?';
@@ -79,11 +79,11 @@ test('of many deliveries the newest are kept, and what still waits', async () =>
 
 test('of many replays the newest attempts are kept', async () => {
   const { id: deliveryId } = await cloud.deliveries.test(by(ann), webhookId);
-  await cloud.dispatcher.settled();
+  await cloud.dispatcher.whenIdle();
   for (let i = 0; i < 55; i++) {
     fixture.clock.advance(1000);
     await cloud.deliveries.replay(by(ann), { webhookId, deliveryId });
-    await cloud.dispatcher.settled();
+    await cloud.dispatcher.whenIdle();
   }
   const [delivery] = await cloud.log(ann, webhookId);
   assert.equal(delivery?.attempts.length, 50);

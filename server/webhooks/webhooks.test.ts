@@ -111,7 +111,7 @@ test('after a rotation both secrets sign until the old one is over, and then it 
     const { id, secret: first } = await cloud.webhooks.create(by(ann), { url: receiver.url });
     const send = async () => {
       await cloud.deliveries.test(by(ann), id);
-      await cloud.dispatcher.settled();
+      await cloud.dispatcher.whenIdle();
       const got = receiver.received.at(-1);
       assert.ok(got !== undefined);
       return got;
@@ -145,10 +145,10 @@ test('a replay sends what was delivered again, as it was; the log shows every at
     cloud.dispatcher.start();
     const { id } = await cloud.webhooks.create(by(ann), { url: receiver.url, events: ['credits.low'] });
     const { id: deliveryId } = await cloud.deliveries.test(by(ann), id);
-    await cloud.dispatcher.settled();
+    await cloud.dispatcher.whenIdle();
     const answer = await cloud.deliveries.replay(by(ann), { webhookId: id, deliveryId });
     assert.deepEqual([answer.state, answer.attempts.length], ['pending', 1]);
-    await cloud.dispatcher.settled();
+    await cloud.dispatcher.whenIdle();
     const [first, second] = receiver.received;
     assert.deepEqual([second?.id, second?.body], [first?.id, first?.body]);
     const [delivery, ...others] = await cloud.log(ann, id);

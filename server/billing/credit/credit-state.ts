@@ -158,7 +158,7 @@ export class CreditStates {
   }
 
   /** Resolves when nothing goes on in the background. */
-  async settled(): Promise<void> {
+  async whenIdle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
@@ -187,8 +187,8 @@ export class CreditStates {
       hours_left: hoursLeft(freeMicro, burnNano),
       ...(change.graceEndsAt === null ? {} : { grace_ends_at: formatTime(change.graceEndsAt) }),
     };
-    const told = type === null ? [] : announce({ accountId: row.account_id, type, data, at });
-    return [store.change(row.account_id, change), ...told];
+    const events = type === null ? [] : announce({ accountId: row.account_id, type, data, at });
+    return [store.change(row.account_id, change), ...events];
   }
 
   async #burnOf({ account_id, plan }: CreditStateRow): Promise<bigint> {

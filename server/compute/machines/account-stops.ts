@@ -4,18 +4,18 @@ import { isAppError } from '../../platform/errors.ts';
 import type { Actions } from './actions.ts';
 import type { Reason } from './lifecycle.ts';
 import type { MachineCall } from './machines.ts';
-import type { Power } from './power.ts';
-import type { Removal } from './removal.ts';
+import type { PowerControl } from './power-control.ts';
 import type { Runs } from './runs.ts';
 import { PASSING_CAUSES, STOP_REASONS, type StopCause } from './stop-causes.ts';
+import type { VmDeleter } from './vm-deleter.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 export interface AccountStopsDeps {
   readonly store: VmStore;
   readonly actions: Actions;
   readonly runs: Runs;
-  readonly power: Power;
-  readonly removal: Removal;
+  readonly power: PowerControl;
+  readonly deleter: VmDeleter;
   /** How long a guest is asked to shut down, ms. */
   readonly graceMs: number;
   readonly onError: (vmId: string, what: string, error: unknown) => void;
@@ -58,7 +58,7 @@ export class AccountStops {
       await this.#each(rows, 'it could not be deleted with its account', async ({ vm_id: vmId }) => {
         // One that never ran has to be stopped, too.
         await this.#halt(vmId, { isDue: ({ state }) => state !== 'deleting', reason });
-        await this.#deps.removal.remove(BY_CLOUDLET, vmId);
+        await this.#deps.deleter.remove(BY_CLOUDLET, vmId);
       });
       after = rows.at(-1)?.id ?? after;
       if (rows.length < REMOVED_TOGETHER) return;

@@ -35,7 +35,7 @@ const ACTIONS: Readonly<
   stop: { prepare: ['create', 'start'], act: (cloud, ann, vmId) => cloud.power.stop(ann, vmId) },
   delete: {
     prepare: ['create', 'start', 'stop'],
-    act: (cloud, ann, vmId) => cloud.removal.remove(ann, vmId),
+    act: (cloud, ann, vmId) => cloud.deleter.remove(ann, vmId),
   },
 };
 

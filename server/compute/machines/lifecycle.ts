@@ -58,7 +58,7 @@ export class Lifecycle {
     const { changes, clock, store, announce, views } = this.#deps;
     const now = clock.now();
     const row = changed(before, happening, now);
-    const told = announcement(before, row, now);
+    const event = announcement(before, row, now);
     await changes.run(call, async (change) => {
       change.expect(store.update(row), writeConflict);
       change.addAll(this.#usage(before, row, happening.endedAt ?? now));
@@ -67,7 +67,7 @@ export class Lifecycle {
       }
       // Somebody else spent the same credits.
       change.addAll(await this.#credits(before, row), 'retry');
-      if (told !== undefined) change.addAll(announce(told));
+      if (event !== undefined) change.addAll(announce(event));
       return views.present(row);
     });
     return row;

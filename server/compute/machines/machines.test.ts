@@ -99,7 +99,7 @@ test("another account's machine is not there", async () => {
     await assert.rejects(cloud.machines.findFor(bob.principal, id), code('vm_not_found'));
     await assert.rejects(cloud.power.start(bob, id), code('vm_not_found'));
     await assert.rejects(cloud.power.stop(bob, id), code('vm_not_found'));
-    await assert.rejects(cloud.removal.remove(bob, id), code('vm_not_found'));
+    await assert.rejects(cloud.deleter.remove(bob, id), code('vm_not_found'));
   }
 });
 

@@ -1,4 +1,4 @@
-/** Machines: made and found by their owner. What runs them is power.ts. */
+/** Machines: made and found by their owner. What runs them is power-control.ts. */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';

@@ -85,7 +85,7 @@ test('the same action twice at once happens once; another one is refused and nam
     assert.deepEqual(error.extra, { state: 'starting', action: 'stop', allowed: ['start'] });
     return true;
   });
-  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_locked'));
+  await assert.rejects(cloud.deleter.remove(ann, vmId), code('vm_locked'));
   await reached('starting');
   open();
   const [one, two] = await Promise.all(both);
@@ -141,9 +141,9 @@ test('an engine that fails without a word: error, which a stop mends; nothing se
   const failed = await read();
   assert.deepEqual([failed.state, failed.state_reason?.code], ['error', 'internal_error']);
   assert.doesNotMatch(JSON.stringify(failed), /secret/);
-  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_not_stopped'));
+  await assert.rejects(cloud.deleter.remove(ann, vmId), code('vm_not_stopped'));
   assert.equal((await cloud.power.stop(ann, vmId)).state, 'stopped');
-  await cloud.removal.remove(ann, vmId);
+  await cloud.deleter.remove(ann, vmId);
 });
 
 test('a stop that fails leaves the run counted until it is known to be over', async () => {
@@ -204,23 +204,23 @@ test('a guest that ends before its start is stored is not left as running', asyn
 
 test('without credits nothing is started, but stopped and deleted', async () => {
   const poor = await openComputeFixture();
-  const { machines, power, removal } = await poor.open();
+  const { machines, power, deleter } = await poor.open();
   const eve = await poor.newCall('eve');
   const { vm_id } = await machines.create(eve, { name: 'x', instance_type: 't2.micro' });
   await poor.spendAll();
   await assert.rejects(power.start(eve, vm_id), code('insufficient_credits'));
   assert.equal((await machines.describe(eve.principal, vm_id)).state, 'created');
   await power.stop(eve, vm_id);
-  await removal.remove(eve, vm_id);
+  await deleter.remove(eve, vm_id);
   await poor.close();
 });
 
 test('a machine is deleted only when it is stopped; then it is gone, and its address is free', async () => {
-  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_not_stopped'));
+  await assert.rejects(cloud.deleter.remove(ann, vmId), code('vm_not_stopped'));
   await cloud.power.start(ann, vmId);
-  await assert.rejects(cloud.removal.remove(ann, vmId), code('vm_not_stopped'));
+  await assert.rejects(cloud.deleter.remove(ann, vmId), code('vm_not_stopped'));
   const { ip_address } = await cloud.power.stop(ann, vmId);
-  const gone = await Promise.all([cloud.removal.remove(ann, vmId), cloud.removal.remove(ann, vmId)]);
+  const gone = await Promise.all([cloud.deleter.remove(ann, vmId), cloud.deleter.remove(ann, vmId)]);
   assert.deepEqual(gone[0], { vm_id: vmId, name: 'web', deleted: true, state: 'deleted' });
   assert.deepEqual(gone[1], gone[0]);
   await assert.rejects(read(), code('vm_not_found'));
@@ -236,11 +236,11 @@ test('a deletion whose disk cannot be removed is finished when it is asked for a
   cloud.scripted.script('discard', async () => {
     throw new AppError('engine_unavailable', 'not now');
   });
-  await assert.rejects(cloud.removal.remove(ann, vmId), code('engine_unavailable'));
+  await assert.rejects(cloud.deleter.remove(ann, vmId), code('engine_unavailable'));
   const { state, ip_address } = await read();
   assert.deepEqual([state, ip_address], ['deleting', null]);
   await assert.rejects(cloud.power.start(ann, vmId), code('vm_invalid_state'));
   cloud.scripted.script('discard');
-  await cloud.removal.remove(ann, vmId);
+  await cloud.deleter.remove(ann, vmId);
   assert.deepEqual(await events(), ['created', 'deleted']);
 });

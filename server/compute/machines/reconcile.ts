@@ -5,10 +5,10 @@ import { isAppError } from '../../platform/errors.ts';
 import type { GuestFact, Hypervisor, LastEnd } from '../hypervisor.ts';
 import type { Actions, Wanted } from './actions.ts';
 import type { Exposures } from './exposures.ts';
-import type { Removal } from './removal.ts';
-import { CRASHED_UNSEEN, type Gone, HOST_RESTARTED, type Runs } from './runs.ts';
+import { CRASHED_UNSEEN, HOST_RESTARTED, type Runs, type UnseenEnd } from './runs.ts';
 import { type AccountBlock, STOP_REASONS } from './stop-causes.ts';
 import type { VmAction, VmState } from './transitions.ts';
+import type { VmDeleter } from './vm-deleter.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 export type ReconcileStep =
@@ -54,7 +54,7 @@ export interface ReconcilerDeps {
   readonly hypervisor: Hypervisor;
   readonly actions: Actions;
   readonly runs: Runs;
-  readonly removal: Removal;
+  readonly deleter: VmDeleter;
   readonly exposures: Exposures;
   readonly graceMs: number;
 }
@@ -97,7 +97,7 @@ export class Reconciler {
 
   /** The row is as it was just read: from there to the action nothing else gets its turn. */
   async #take(step: ReconcileStep, found: Found): Promise<void> {
-    const { actions, removal, hypervisor, graceMs } = this.#deps;
+    const { actions, deleter, hypervisor, graceMs } = this.#deps;
     const { row, fact } = found;
     const vmId = row.vm_id;
     if (step === 'adopt') await this.#adopt(row, fact);
@@ -105,7 +105,7 @@ export class Reconciler {
     if (step === 'stop') await this.#stop(found);
     if (step === 'end_stray') await actions.runExclusive(vmId, () => hypervisor.stop(vmId, { graceMs }));
     if (step === 'note_gone') await this.#noteGone(found);
-    if (step === 'delete') await actions.run(known('delete', row), () => removal.finish(row));
+    if (step === 'delete') await actions.run(known('delete', row), () => deleter.finish(row));
   }
 
   async #start({ row, fact, block }: Found): Promise<void> {
@@ -164,7 +164,7 @@ function known(action: VmAction, row: VmRow): Wanted {
 }
 
 /** Nothing of an account that is blocked is started again: it counts as stopped with the others. */
-function afterHostRestart(block: AccountBlock | null): Gone {
+function afterHostRestart(block: AccountBlock | null): UnseenEnd {
   if (block === null) return HOST_RESTARTED;
   return { event: 'powered_off', desired: 'stopped', reason: STOP_REASONS[block] };
 }

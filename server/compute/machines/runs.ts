@@ -54,9 +54,9 @@ const SHUT_DOWN_UNSEEN: Reason = {
 };
 
 /** What a guest that is gone without a word leads to. */
-export type Gone = Required<Pick<Happening, 'event' | 'desired' | 'reason'>>;
+export type UnseenEnd = Required<Pick<Happening, 'event' | 'desired' | 'reason'>>;
 
-export const CRASHED_UNSEEN: Gone = {
+export const CRASHED_UNSEEN: UnseenEnd = {
   event: 'crashed',
   desired: 'stopped',
   reason: {
@@ -64,7 +64,7 @@ export const CRASHED_UNSEEN: Gone = {
     message: 'It ended while Cloudlet was not running: it was killed, or powered itself off',
   },
 };
-export const HOST_RESTARTED: Gone = {
+export const HOST_RESTARTED: UnseenEnd = {
   event: 'host_restarted',
   desired: 'running',
   reason: { code: 'host_restarted', message: 'The host went down under it; it is started again' },
@@ -148,7 +148,7 @@ export class Runs {
    * Notes that a guest is gone and nobody knows how. It is counted up to `at`, ms since 1970; null: only the
    * time in which it was seen running.
    */
-  async noteGone(row: VmRow, gone: Gone, at: number | null): Promise<VmRow> {
+  async noteGone(row: VmRow, gone: UnseenEnd, at: number | null): Promise<VmRow> {
     const { store, lifecycle, exposures } = this.#deps;
     if (row.started_at === null) return row;
     const endedAt = at ?? (await store.lastSeen(row.id, row.started_at)) ?? row.started_at;

@@ -9,7 +9,7 @@ import { graceMsOf, type VmRoutesDeps } from './vm-routes.ts';
 
 const VM = '/api/admin/vms/{vm_id}';
 
-export function vmAdminRoutes({ machines, power, removal }: VmRoutesDeps): Route[] {
+export function vmAdminRoutes({ machines, power, deleter }: VmRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -54,7 +54,7 @@ export function vmAdminRoutes({ machines, power, removal }: VmRoutesDeps): Route
       params: VmPath,
       responses: { 200: DeletedVm },
       errors: ['vm_not_found', 'vm_not_stopped', 'vm_locked', 'write_conflict', 'engine_unavailable'],
-      handler: (call) => removal.remove({ ...call, principal: 'administrator' }, call.params.vm_id),
+      handler: (call) => deleter.remove({ ...call, principal: 'administrator' }, call.params.vm_id),
     }),
   ];
 }

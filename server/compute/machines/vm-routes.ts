@@ -5,16 +5,16 @@ import { Type } from '../../platform/json-schema.ts';
 import { INSTANCE_TYPES } from '../instance-types.ts';
 import { DeletedVm, InstanceTypeEntry, NewVm, StopQuery, Vm, VmPath } from '../schema.ts';
 import type { Machines } from './machines.ts';
-import type { Power } from './power.ts';
-import type { Removal } from './removal.ts';
+import type { PowerControl } from './power-control.ts';
 import type { VmBilling } from './vm-billing.ts';
+import type { VmDeleter } from './vm-deleter.ts';
 import { assertVmFields } from './vm-fields.ts';
 import { pricePerMonth } from './vm-view.ts';
 
 export interface VmRoutesDeps {
   readonly machines: Machines;
-  readonly power: Power;
-  readonly removal: Removal;
+  readonly power: PowerControl;
+  readonly deleter: VmDeleter;
   readonly billing: Pick<VmBilling, 'planOf' | 'pricePerHour'>;
 }
 
@@ -117,7 +117,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
   ];
 }
 
-function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
+function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -159,7 +159,7 @@ function changeRoutes({ power, removal }: VmRoutesDeps): Route[] {
       params: VmPath,
       responses: { 200: DeletedVm },
       errors: ['vm_not_found', 'vm_not_stopped', 'vm_locked', 'write_conflict', 'engine_unavailable'],
-      handler: (call) => removal.remove(call, call.params.vm_id),
+      handler: (call) => deleter.remove(call, call.params.vm_id),
     }),
   ];
 }

@@ -58,7 +58,7 @@ test('a failed write is told by the next call and by the end, and no area is los
     await file.append([randomSecret(10_000)]);
     if (i % 2 === 0) await assert.rejects(file.append([randomSecret(10_000)]), { code: 'EBADF' });
     await assert.rejects(file.end(), { code: 'EBADF' });
-    await file.settle();
+    await file.drain();
     closeSync(fd);
   }
 });

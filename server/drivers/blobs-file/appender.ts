@@ -15,7 +15,7 @@ export interface Appender {
   /** Resolves when the file has all bytes and no other. Nothing may be appended any more. */
   end(): Promise<void>;
   /** Resolves when nothing uses the descriptor any more, whatever became of it. */
-  settle(): Promise<void>;
+  drain(): Promise<void>;
 }
 
 /** Through the page cache: for what is small, and where there is no other way. */
@@ -47,7 +47,7 @@ export class CachedAppender implements Appender {
   }
 
   async end(): Promise<void> {}
-  async settle(): Promise<void> {}
+  async drain(): Promise<void> {}
 }
 
 /**
@@ -95,7 +95,7 @@ export class DirectAppender implements Appender {
     }
   }
 
-  async settle(): Promise<void> {
+  async drain(): Promise<void> {
     await this.#writing.catch(() => {});
   }
 

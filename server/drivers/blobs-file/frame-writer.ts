@@ -81,7 +81,7 @@ export class FrameWriter {
 
   async #close(): Promise<void> {
     await this.#appending;
-    await this.#file.settle();
+    await this.#file.drain();
     let awaited: Promise<void>;
     do {
       awaited = this.#syncing;

@@ -33,8 +33,8 @@ export interface OpenHead extends Room {
 /** A tenant's file that is open. */
 export interface OpenedFile {
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** As DurableLog.settle(); null: there is nothing to wait for. */
-  settle(): Promise<void> | null;
+  /** As DurableLog.flush(); null: there is nothing to wait for. */
+  flush(): Promise<void> | null;
   figures(): Counters & { readonly sizeBytes: number };
   /** Called every second in which nothing is asked. */
   whenIdle(): void;
@@ -82,7 +82,7 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
   };
   const socket = new ChildSocket(new Socket({ fd: DESCRIPTOR }), {
     handlers,
-    settle: () => opened?.settle() ?? null,
+    flush: () => opened?.flush() ?? null,
     describe: (error) => ({
       message: (error as Error).message,
       engineCode: errorName(error),

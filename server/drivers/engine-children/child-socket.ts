@@ -16,8 +16,8 @@ interface Running {
 
 export interface ChildSocketOptions {
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** As DurableLog.settle(); null: there is nothing to wait for. */
-  settle(): Promise<void> | null;
+  /** As DurableLog.flush(); null: there is nothing to wait for. */
+  flush(): Promise<void> | null;
   /** For the other side, in place of an answer. */
   describe(error: unknown): Readonly<Record<string, unknown>>;
 }
@@ -96,10 +96,10 @@ export class ChildSocket {
       const part: ChildCall['part'] = (more, bytes) =>
         this.#part(running, { ...more, id, part: true }, bytes);
       const reply = await handler({ head, body, signal, part });
-      await this.#settled();
+      await this.#flush();
       this.send({ ...reply.head, id }, reply.body);
     } catch (error) {
-      await this.#settled();
+      await this.#flush();
       this.send({ id, error: this.#options.describe(error) });
     } finally {
       this.#running.delete(id);
@@ -107,7 +107,7 @@ export class ChildSocket {
   }
 
   async #part(running: Running, head: FrameHead, body?: Uint8Array): Promise<void> {
-    await this.#settled();
+    await this.#flush();
     const { signal } = running.abort;
     const { promise, resolve } = Promise.withResolvers<void>();
     running.passedOn = resolve;
@@ -120,9 +120,9 @@ export class ChildSocket {
     signal.throwIfAborted();
   }
 
-  async #settled(): Promise<void> {
+  async #flush(): Promise<void> {
     try {
-      await this.#options.settle();
+      await this.#options.flush();
     } catch (error) {
       process.stderr.write(`the log cannot be written: ${(error as Error).message}\n`);
       process.exit(1);

@@ -20,27 +20,27 @@ test('what was committed is waited for once, by all who came until then, and wha
   ];
   one.exec('CREATE TABLE a (b)');
   const log = new DurableLog(path, watcher);
-  const first = log.settle();
+  const first = log.flush();
   assert.ok(first !== null, 'what another process left may not be on the disk yet');
   await first;
-  assert.equal(log.settle(), null);
+  assert.equal(log.flush(), null);
 
   one.exec('INSERT INTO a VALUES (1)');
-  const afterOne = log.settle();
+  const afterOne = log.flush();
   other.exec('INSERT INTO a VALUES (2)');
   assert.ok(afterOne !== null);
-  assert.equal(log.settle(), afterOne, 'commits of one turn go together');
+  assert.equal(log.flush(), afterOne, 'commits of one turn go together');
   await new Promise(setImmediate);
   other.exec('INSERT INTO a VALUES (3)');
-  const next = log.settle();
+  const next = log.flush();
   assert.ok(next !== null && next !== afterOne, 'a commit that came while one runs waits for the next');
   await next;
-  assert.equal(log.settle(), null);
+  assert.equal(log.flush(), null);
 
   one.exec('BEGIN; INSERT INTO a VALUES (4)');
-  assert.equal(log.settle(), null, 'not committed yet');
+  assert.equal(log.flush(), null, 'not committed yet');
   one.exec('COMMIT; DELETE FROM a');
-  const again = log.settle();
+  const again = log.flush();
   assert.ok(again !== null);
   await again;
   for (const database of [one, other, watcher]) database.close();

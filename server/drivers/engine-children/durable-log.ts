@@ -31,7 +31,7 @@ export class DurableLog {
    * Resolves when all that was committed up to now, by whomever, is on the disk; null: it is. Rejects when
    * the disk fails: then nobody can say what is there, and this process must not go on.
    */
-  settle(): Promise<void> | null {
+  flush(): Promise<void> | null {
     const now = this.#now();
     if (now === this.#durable) return null;
     if (now === this.#syncing) return this.#running;

@@ -53,7 +53,7 @@ type Wire = Connection & {
 export class LimitedQuery {
   readonly result: Promise<Fetched>;
   readonly #wanted: Wanted;
-  readonly #settle: PromiseWithResolvers<Fetched>;
+  readonly #fetched: PromiseWithResolvers<Fetched>;
   #columns: Column[] = [];
   readonly #rows: (string | null)[][] = [];
   #bytes = 0;
@@ -62,8 +62,8 @@ export class LimitedQuery {
 
   constructor(wanted: Wanted) {
     this.#wanted = wanted;
-    this.#settle = Promise.withResolvers();
-    this.result = this.#settle.promise;
+    this.#fetched = Promise.withResolvers();
+    this.result = this.#fetched.promise;
     // It may fail before anyone waits for it.
     this.result.catch(() => {});
   }
@@ -135,12 +135,12 @@ export class LimitedQuery {
   /** The last that is heard of this query; a connection that is gone does not mind. */
   handleError(error: Error, connection: Connection): void {
     if (isDatabaseError(error)) (connection as Wire).sync();
-    this.#settle.reject(error);
+    this.#fetched.reject(error);
   }
 
   handleReadyForQuery(): void {
     const [columns, rows, affected] = [this.#columns, this.#rows, this.#affected];
-    this.#settle.resolve({ columns, rows, affected, truncated: this.#isTruncated });
+    this.#fetched.resolve({ columns, rows, affected, truncated: this.#isTruncated });
   }
 
   #nextRows(): number {

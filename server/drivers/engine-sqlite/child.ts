@@ -27,7 +27,7 @@ runChild({
     const log = new DurableLog(file, watcher);
     return {
       handlers: handlersOf(connections, copy),
-      settle: () => log.settle(),
+      flush: () => log.flush(),
       figures: () => ({ ...connections.counters, sizeBytes: sizeOf(watcher) }),
       whenIdle: () => shrink(connections, watcher),
       close: () => connections.closeAll(),

@@ -5,7 +5,7 @@
 
 interface Waiting<Owner> {
   readonly owner: Owner;
-  readonly settle: (got: boolean) => void;
+  readonly resolve: (got: boolean) => void;
 }
 
 export class WriteTurn<Owner extends object> {
@@ -25,11 +25,11 @@ export class WriteTurn<Owner extends object> {
   /** False when it did not come in that time, or the signal was given. */
   wait(owner: Owner, ms: number, signal: AbortSignal | undefined): Promise<boolean> {
     return new Promise((resolve) => {
-      const leave = () => waiting.settle(false);
+      const leave = () => waiting.resolve(false);
       const timer = setTimeout(leave, ms);
       const waiting: Waiting<Owner> = {
         owner,
-        settle: (got) => {
+        resolve: (got) => {
           clearTimeout(timer);
           signal?.removeEventListener('abort', leave);
           const place = this.#waiting.indexOf(waiting);
@@ -48,6 +48,6 @@ export class WriteTurn<Owner extends object> {
     if (this.#holder !== owner) return;
     const next = this.#waiting[0];
     this.#holder = next?.owner;
-    next?.settle(true);
+    next?.resolve(true);
   }
 }

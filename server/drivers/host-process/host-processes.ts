@@ -85,8 +85,8 @@ const MIB = 1024 * 1024;
 const READY_MS = 30_000;
 const NO_POWERS = ['--bounding-set=-all', '--inh-caps=-all'];
 const USER_TRIES = 10_000;
-const MAX_TOLD_BYTES = 8192;
-const TOLD = new RegExp(`^${READY}(.*)\n`, 'm');
+const MAX_OUTPUT_BYTES = 8192;
+const READY_LINE = new RegExp(`^${READY}(.*)\n`, 'm');
 /** The end is written down a little after it is seen. */
 const NOTE_TRIES = 50;
 const NOTE_STEP_MS = 10;
@@ -279,14 +279,14 @@ async function ready(child: ChildProcess, launch: Launch, uid: number | null): P
   try {
     for await (const piece of line) {
       text += piece;
-      if (TOLD.test(text) || text.length > MAX_TOLD_BYTES) break;
+      if (READY_LINE.test(text) || text.length > MAX_OUTPUT_BYTES) break;
     }
   } catch (error) {
     text += String(error);
   } finally {
     clearTimeout(timer);
   }
-  const found = parseStat(TOLD.exec(text)?.[1] ?? '');
+  const found = parseStat(READY_LINE.exec(text)?.[1] ?? '');
   if (found !== null) {
     const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
     // Its user is changed last of all; until then it would not be known again.

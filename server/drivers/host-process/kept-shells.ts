@@ -52,12 +52,12 @@ export class KeptShells {
 
 class KeptShell implements Shell {
   readonly #child: ChildProcess;
-  readonly #told: Readable;
+  readonly #output: Readable;
   readonly pid: number;
 
   private constructor(child: ChildProcess, pid: number) {
     this.#child = child;
-    this.#told = child.stdio[3] as Readable;
+    this.#output = child.stdio[3] as Readable;
     this.pid = pid;
   }
 
@@ -81,7 +81,7 @@ class KeptShell implements Shell {
   /** Its handles keep the event loop alive only while a script runs. */
   #letGo(): void {
     this.#child.unref();
-    for (const stream of [this.#child.stdin, this.#told]) (stream as Partial<{ unref(): void }>).unref?.();
+    for (const stream of [this.#child.stdin, this.#output]) (stream as Partial<{ unref(): void }>).unref?.();
   }
 
   get isAlive(): boolean {
@@ -91,10 +91,10 @@ class KeptShell implements Shell {
   }
 
   async run(script: string): Promise<string> {
-    (this.#told as Partial<{ ref(): void }>).ref?.();
+    (this.#output as Partial<{ ref(): void }>).ref?.();
     (this.#child.stdin as Writable).end(script);
     let text = '';
-    for await (const piece of this.#told) {
+    for await (const piece of this.#output) {
       text += piece;
       // Leaving closes the pipe.
       if (text.endsWith('\n')) break;
@@ -104,6 +104,6 @@ class KeptShell implements Shell {
 
   dismiss(): void {
     this.#child.stdin?.destroy();
-    this.#told.destroy();
+    this.#output.destroy();
   }
 }

@@ -123,20 +123,20 @@ export class ClientConnection {
     if (run.hasAnswered(guestPort)) return Promise.resolve('taken');
     return new Promise((resolve) => {
       let isEarly = true;
-      const settle = (outcome: 'taken' | 'early' | 'refused') => {
+      const finish = (outcome: 'taken' | 'early' | 'refused') => {
         clearInterval(timer);
         guest.off('data', answered).off('end', ended).off('close', ended).pause();
         this.#over.signal.removeEventListener('abort', ended);
         resolve(outcome);
       };
       const answered = (first: Buffer) => {
-        settle('taken');
+        finish('taken');
         guest.unshift(first);
       };
-      const ended = () => settle(isEarly ? 'early' : 'refused');
+      const ended = () => finish(isEarly ? 'early' : 'refused');
       const timer = setInterval(() => {
         isEarly = this.#heldBytes === 0;
-        if (this.#heldBytes >= MAX_HELD_BYTES) settle('taken');
+        if (this.#heldBytes >= MAX_HELD_BYTES) finish('taken');
       }, timings.atOnceMs).unref();
       guest.on('data', answered).on('end', ended).on('close', ended);
       this.#over.signal.addEventListener('abort', ended);

@@ -74,7 +74,7 @@ export function makeServerCertificate(
   return { cert: signed({ subject, issuer: authority.name, span, spki, extensions }, authority.key), key };
 }
 
-interface Told {
+interface CertificateFields {
   readonly subject: string;
   readonly issuer: string;
   readonly span: Span;
@@ -82,12 +82,12 @@ interface Told {
   readonly extensions: readonly Buffer[];
 }
 
-function signed({ subject, issuer, span, spki, extensions }: Told, key: string): string {
+function signed({ subject, issuer, span, spki, extensions }: CertificateFields, key: string): string {
   const algorithm = sequence(der(OBJECT, hex(ECDSA_SHA256)));
   const serial = randomSecret(SERIAL_BYTES);
   // Positive, and not shortened.
   serial[0] = ((serial[0] as number) & 0x7f) | 0x40;
-  const told = sequence(
+  const tbsCertificate = sequence(
     der(0xa0, der(INTEGER, Buffer.from([2]))),
     der(INTEGER, serial),
     algorithm,
@@ -97,8 +97,8 @@ function signed({ subject, issuer, span, spki, extensions }: Told, key: string):
     spki,
     der(0xa3, sequence(...extensions)),
   );
-  const signature = Buffer.concat([Buffer.from([0]), sign('sha256', told, key)]);
-  const bytes = sequence(told, algorithm, der(BIT_STRING, signature));
+  const signature = Buffer.concat([Buffer.from([0]), sign('sha256', tbsCertificate, key)]);
+  const bytes = sequence(tbsCertificate, algorithm, der(BIT_STRING, signature));
   const lines = bytes.toString('base64').replace(/.{64}/g, '$&\n').trimEnd();
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 }

@@ -23,10 +23,8 @@ export async function runMaker(
   const { stdin, stdout, stderr } = running.child ?? {};
   // It may leave before it has read all.
   stdin?.on('error', () => {}).end(input);
-  const [told, complained] = await Promise.all(
-    [stdout, stderr].map((stream) => (stream ? text(stream) : '')),
-  );
+  const [output, errors] = await Promise.all([stdout, stderr].map((stream) => (stream ? text(stream) : '')));
   const { code } = await running.ended;
-  const said = `${told}\n${complained}`.trim().slice(-500);
+  const said = `${output}\n${errors}`.trim().slice(-500);
   if (code !== 0) throw new Error(`${program.name} ended with ${code}: ${said}`);
 }

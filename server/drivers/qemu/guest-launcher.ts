@@ -39,7 +39,7 @@ export interface LaunchMeans extends Accel {
 export class GuestLauncher {
   readonly #deps: LauncherDeps;
   /** That there are no limits here. */
-  #hasTold = false;
+  #hasWarned = false;
 
   constructor(deps: LauncherDeps) {
     this.#deps = deps;
@@ -109,8 +109,9 @@ export class GuestLauncher {
   limit(run: GuestRun, size: GuestSize): void {
     try {
       const { problem } = this.#deps.cgroups;
-      if (problem !== '' && !this.#hasTold) this.#deps.warn('', `machines have no cgroup limits: ${problem}`);
-      this.#hasTold = true;
+      if (problem !== '' && !this.#hasWarned)
+        this.#deps.warn('', `machines have no cgroup limits: ${problem}`);
+      this.#hasWarned = true;
       this.#deps.cgroups.place(run.vmId, run.identity.pid, limitsOf(size));
     } catch (error) {
       this.#deps.warn(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);

@@ -48,7 +48,7 @@ const PROBE = `
   const probe = new AccelProbe({ directory, clock: systemClock, uid: ${testUidBase()}, device: '/dev/kvm' });
   const program = await new QemuPrograms().system();
   probe.current(program);
-  await probe.settled();
+  await probe.whenIdle();
   console.log(JSON.stringify(probe.current(program)));
   rmSync(directory, { recursive: true });`;
 /** The ids of a guest's process that is started with KVM. */

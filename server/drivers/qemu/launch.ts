@@ -44,8 +44,10 @@ export async function spawnQemu(shells: KeptShells, options: LaunchOptions): Pro
   fs.rmSync(join(folder, ENDED), { force: true });
   fs.closeSync(fs.openSync(log, 'w', 0o600));
   const shell = await shells.take();
-  const told = await shell.run(supervise({ folder: resolve(folder), workFolder, log: resolve(log), words }));
-  const identity = await becoming(Number(told), user?.uid ?? null);
+  const output = await shell.run(
+    supervise({ folder: resolve(folder), workFolder, log: resolve(log), words }),
+  );
+  const identity = await becoming(Number(output), user?.uid ?? null);
   if (identity === null) {
     // One that runs, and is no guest's, is nobody's.
     if (shell.isAlive) killGroup(shell.pid);

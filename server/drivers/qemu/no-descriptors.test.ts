@@ -30,7 +30,7 @@ const SCRIPT = `
     const shells = new KeptShells();
     await shells.take().then((shell) => { seen.shells++; shell.dismiss(); }, () => {});
     probe.current(program);
-    await probe.settled();
+    await probe.whenIdle();
     seen.probed = probe.current(program).reason;
     await images.stage(imageId).then((stage) => stage.write(new Uint8Array(65536)).then(() => stage.close()))
       .then(() => images.import(imageId, options)).catch(() => {});

@@ -88,7 +88,7 @@ test('the probe boots for real, says what it found and remembers it', { skip: no
     const deps = { directory, clock: systemClock, uid: null, device: '/dev/null' };
     const probe = new AccelProbe(deps);
     assert.deepEqual(probe.current(program), { accel: 'tcg', reason: 'KVM is being tested', fix: '' });
-    await probe.settled();
+    await probe.whenIdle();
     const found = probe.current(program);
     assert.ok(found.accel === 'kvm' || found.reason !== '');
     assert.doesNotMatch(found.reason, /emulated, too|could not/, 'the emulated boot works everywhere');
@@ -103,12 +103,12 @@ test('the probe boots for real, says what it found and remembers it', { skip: no
       assert.equal(readProbe(directory, other, device), null, device);
     const again = new AccelProbe(deps);
     again.current(program);
-    await again.settled();
+    await again.whenIdle();
     assert.deepEqual(again.current(program), found);
     const none = new AccelProbe({ ...deps, device: join(directory, 'kvm') });
     const updated = { ...program, version: '99.0' };
     none.current(updated);
-    await none.settled();
+    await none.whenIdle();
     assert.equal(none.current(updated).reason, 'this host offers no KVM');
   } finally {
     rmSync(directory, { recursive: true, force: true });

@@ -130,7 +130,7 @@ export class AccelProbe {
   }
 
   /** Resolves when what was begun is known. */
-  async settled(): Promise<void> {
+  async whenIdle(): Promise<void> {
     await this.#running;
   }
 

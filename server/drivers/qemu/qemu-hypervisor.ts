@@ -138,8 +138,8 @@ export class QemuHypervisor implements hv.Hypervisor {
     const { accel, reason, fix } = this.#accel(program);
     const { message = '', hint = '' } = this.#networks.refusal ?? {};
     const noTiny = whyNoTinyImage(this.#deps.tiny);
-    const told = noTiny === null || message !== '' ? { problem: message, fix: hint } : noTiny;
-    const fine = { isUsable: noTiny === null || this.#images.list().length > 0, ...told };
+    const problem = noTiny === null || message !== '' ? { problem: message, fix: hint } : noTiny;
+    const fine = { isUsable: noTiny === null || this.#images.list().length > 0, ...problem };
     return { ...fine, version: program.version, accel, accelReason: withFix(reason, fix) };
   }
 
@@ -150,7 +150,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   /** Resolves when it is known whether guests start with KVM. */
   async probed(): Promise<void> {
     await this.readiness();
-    await this.#probe.settled();
+    await this.#probe.whenIdle();
   }
 
   #accel(program: QemuProgram): Accel {

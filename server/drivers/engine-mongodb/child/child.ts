@@ -28,7 +28,7 @@ runChild({
           return { head: {} };
         },
       },
-      settle: () => tenant.durable(),
+      flush: () => tenant.durable(),
       figures: () => ({ ...tenant.counters, sizeBytes: tenant.sizeBytes }),
       whenIdle: () => {},
       close: () => tenant.close(),

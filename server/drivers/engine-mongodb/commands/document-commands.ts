@@ -127,7 +127,7 @@ export class DocumentDatabase {
    * answer is sent, those of reads too. Rejects when the disk fails; then this process must end.
    */
   durable(): Promise<void> | null {
-    return this.#log.settle();
+    return this.#log.flush();
   }
 
   close(): void {

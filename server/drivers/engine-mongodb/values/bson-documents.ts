@@ -43,7 +43,7 @@ export function decodeCommand(body: RawDocument, sequences: readonly DocumentSeq
 /** Throws CommandError. */
 export function decodeDocument(bytes: RawDocument, fieldsAsRaw?: Document): Document {
   try {
-    return settle(deserialize(bytes, fieldsAsRaw ? { ...EXACT, fieldsAsRaw } : EXACT), 1) as Document;
+    return normalize(deserialize(bytes, fieldsAsRaw ? { ...EXACT, fieldsAsRaw } : EXACT), 1) as Document;
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError(22, `invalid BSON: ${(error as Error).message}`);
@@ -66,28 +66,28 @@ export function tooLarge(bytes: number): CommandError {
 }
 
 /** From what `bson` makes to what this engine works with; changes it in place. */
-function settle(value: unknown, depth: number): unknown {
+function normalize(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > MAX_DEPTH)
     throw new CommandError('Overflow', `Document exceeds maximum nesting depth of ${MAX_DEPTH}`);
   if (value instanceof Int32) return value.value;
-  if (value instanceof Double) return settleDouble(value);
+  if (value instanceof Double) return normalizeDouble(value);
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) value[i] = settle(value[i], depth + 1);
+    for (let i = 0; i < value.length; i++) value[i] = normalize(value[i], depth + 1);
     return value;
   }
   // A subdocument with `$ref` and `$id` is nothing special to a server.
-  if (value instanceof DBRef) return settle(dereference(value), depth);
+  if (value instanceof DBRef) return normalize(dereference(value), depth);
   if (value.constructor !== Object) return value;
   const document = value as Document;
   for (const key of Object.keys(document)) {
     const inner = document[key];
-    if (typeof inner === 'object' && inner !== null) document[key] = settle(inner, depth + 1);
+    if (typeof inner === 'object' && inner !== null) document[key] = normalize(inner, depth + 1);
   }
   return document;
 }
 
-function settleDouble(value: Double): unknown {
+function normalizeDouble(value: Double): unknown {
   const { value: number } = value;
   return Number.isInteger(number) && !Object.is(number, -0) && Math.abs(number) <= 2 ** 31 ? value : number;
 }

@@ -9,7 +9,7 @@ import type { Lifecycle } from './lifecycle.ts';
 import type { MachineCall, Machines } from './machines.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
-export interface RemovalDeps {
+export interface VmDeleterDeps {
   readonly changes: Changes;
   readonly store: VmStore;
   readonly hypervisor: Hypervisor;
@@ -20,10 +20,10 @@ export interface RemovalDeps {
   readonly addresses: AddressPool;
 }
 
-export class Removal {
-  readonly #deps: RemovalDeps;
+export class VmDeleter {
+  readonly #deps: VmDeleterDeps;
 
-  constructor(deps: RemovalDeps) {
+  constructor(deps: VmDeleterDeps) {
     this.#deps = deps;
   }
 

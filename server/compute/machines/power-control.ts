@@ -15,7 +15,7 @@ import type { VmViews } from './vm-view.ts';
 /** Files that a start opens: listeners, consoles, pipes of programs. */
 const FILES_TO_START = 48;
 
-export interface PowerDeps {
+export interface PowerControlDeps {
   readonly store: VmStore;
   readonly machines: Machines;
   readonly actions: Actions;
@@ -35,10 +35,10 @@ export interface StopRequest {
   readonly reason?: Reason | undefined;
 }
 
-export class Power {
-  readonly #deps: PowerDeps;
+export class PowerControl {
+  readonly #deps: PowerControlDeps;
 
-  constructor(deps: PowerDeps) {
+  constructor(deps: PowerControlDeps) {
     this.#deps = deps;
   }
 

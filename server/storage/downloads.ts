@@ -9,7 +9,7 @@ import type { ContentRow, ObjectSql } from './object-sql.ts';
 import { notFound } from './objects.ts';
 import { openInline } from './upload.ts';
 
-export interface ContentsDeps {
+export interface DownloadsDeps {
   readonly store: ObjectSql;
   readonly blobs: BlobStore;
   readonly clock: Clock;
@@ -40,10 +40,10 @@ export interface ContentRead {
   readonly signal: AbortSignal;
 }
 
-export class Contents {
-  readonly #deps: ContentsDeps;
+export class Downloads {
+  readonly #deps: DownloadsDeps;
 
-  constructor(deps: ContentsDeps) {
+  constructor(deps: DownloadsDeps) {
     this.#deps = deps;
   }
 

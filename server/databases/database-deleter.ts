@@ -23,7 +23,7 @@ import { ACCESS, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
 
-export interface RemovalDeps {
+export interface DatabaseDeleterDeps {
   readonly store: DatabaseStore;
   readonly owned: OwnedDatabases;
   readonly changes: Changes;
@@ -44,10 +44,10 @@ export interface RemovalDeps {
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
-export class Removal {
-  readonly #deps: RemovalDeps;
+export class DatabaseDeleter {
+  readonly #deps: DatabaseDeleterDeps;
 
-  constructor(deps: RemovalDeps) {
+  constructor(deps: DatabaseDeleterDeps) {
     this.#deps = deps;
   }
 
