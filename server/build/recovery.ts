@@ -66,8 +66,11 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
   const changes = new Changes({ metadata });
-  const target = new DirectoryTarget(config.recoveryTarget || join(directory, 'recovery'));
+  const place = config.recoveryTarget || join(directory, 'recovery');
+  const target = new DirectoryTarget(place);
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
+  // With threads of its own: it does not wait for those that a point is made with.
+  const verifying = new RecoveryKeys({ secrets, target: new DirectoryTarget(place), store, changes, clock });
   const onError = (id: string, err: unknown) =>
     log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
   const lease = new Lease({
@@ -91,7 +94,7 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
     void watch.look().catch((error) => onError('', error));
   };
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
-  const verifications = new Verifications(shared);
+  const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
   const points: Points = new Points({
     ...shared,
     lease,

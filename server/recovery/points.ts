@@ -129,6 +129,7 @@ export class Points {
       await this.#recovered;
       await makeWay();
       const repository = await this.#deps.repository();
+      repository.prepare();
       holding = await lease.hold();
       const pointId = newId('drp', clock);
       const now = clock.now();

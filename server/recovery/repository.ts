@@ -137,6 +137,11 @@ export class Repository {
     return { sizeBytes, pieces: names, addedBytes };
   }
 
+  /** Pieces will be kept soon: what that takes is begun. */
+  prepare(): void {
+    this.#pieces.prepare();
+  }
+
   /** As store(), of the next bytes of a file of this host. */
   storePart(part: FilePart, isPacked: boolean): Promise<KeptPart> {
     return this.#pieces.keepPart(part, isPacked);

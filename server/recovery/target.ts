@@ -31,6 +31,8 @@ export interface Target {
 
 /** The pieces of a repository. All work on them is done beside the event loop. */
 export interface PieceStore {
+  /** There will be work soon. */
+  prepare(): void;
   /** Whoever has the bytes of one of these puts it anew: they are known to be damaged. */
   distrust(pieces: ReadonlySet<string>): void;
   /** Takes the bytes: nobody may use them any more. */

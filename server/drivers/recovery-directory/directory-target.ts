@@ -27,6 +27,8 @@ const run = promisify(execFile);
 export class DirectoryTarget implements Target {
   readonly place: string;
   readonly #made = new Set<string>();
+  /** By their key: a thread takes longer to begin than most of the work that it is begun for. */
+  readonly #pieces = new Map<string, PieceThreads>();
 
   /** `place`: an absolute path; the directory is made when it is missing. */
   constructor(place: string) {
@@ -34,7 +36,12 @@ export class DirectoryTarget implements Target {
   }
 
   pieces(key: Uint8Array): PieceStore {
-    return new PieceThreads({ place: this.place, key, explain: (cause) => this.#explain(cause) });
+    const id = Buffer.from(key).toString('hex');
+    const made =
+      this.#pieces.get(id) ??
+      new PieceThreads({ place: this.place, key, explain: (cause) => this.#explain(cause) });
+    this.#pieces.set(id, made);
+    return made;
   }
 
   put(name: string, bytes: Uint8Array): Promise<void> {

@@ -31,7 +31,13 @@ export class PieceThreads implements PieceStore {
     this.#deps = deps;
   }
 
+  prepare(): void {
+    this.#leastBusy();
+    this.#endLater();
+  }
+
   distrust(pieces: ReadonlySet<string>): void {
+    if (pieces.size === 0 && this.#suspects.size === 0) return;
     this.#suspects = pieces;
     // Those that run go on with what they have, and no new job.
     for (const thread of this.#threads) thread.endWhenIdle();
@@ -73,9 +79,13 @@ export class PieceThreads implements PieceStore {
     try {
       return (await this.#leastBusy().run(job, given)) as T;
     } finally {
-      clearTimeout(this.#ending);
-      this.#ending = setTimeout(() => this.#end(), IDLE_MS).unref();
+      this.#endLater();
     }
+  }
+
+  #endLater(): void {
+    clearTimeout(this.#ending);
+    this.#ending = setTimeout(() => this.#end(), IDLE_MS).unref();
   }
 
   #leastBusy(): PieceThread {
