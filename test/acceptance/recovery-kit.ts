@@ -116,6 +116,6 @@ export class LosableCloud {
   async #start(dataDir: string, env: Env = {}): Promise<void> {
     this.cloud = await CloudProcess.start({ dataDir, env: { ...this.#env, ...env } });
     this.admin = await CheckedClient.open(this.cloud.api, ADMIN_KEY);
-    if (this.user !== undefined) this.user = await CheckedClient.open(this.cloud.api, this.user.key);
+    if (this.user !== undefined) this.user = this.admin.as(this.user.key);
   }
 }

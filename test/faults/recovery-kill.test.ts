@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LosableCloud, POINTS, POST } from '../acceptance/recovery-kit.ts';
 import { chooseSeed, randomFrom, rounds } from './load.ts';
 
-const ROUNDS = rounds(12, 200);
+const ROUNDS = rounds(10, 200);
 const CHECK = '/api/disaster-recovery/check';
 const DELETE = { method: 'DELETE' };
 
@@ -27,23 +27,25 @@ test('kill -9 at random moments', async (t) => {
   const objects = new Map<string, Buffer>();
   const ends = new Map<string, number>();
   const listed = (): Promise<Point[]> => lost.admin.expect(200, POINTS);
+  const create = () => lost.admin.call(POINTS, POST);
   const acts: [string, (point: Point | undefined) => Promise<unknown>][] = [
-    ['create', () => lost.admin.call(POINTS, POST)],
+    ['create', create],
     ['verify', async (point) => point && lost.admin.call(`${POINTS}/${point.point_id}/verify`, POST)],
     ['delete', async (point) => point && lost.admin.call(`${POINTS}/${point.point_id}`, DELETE)],
+    ['create', create],
     ['check', () => lost.admin.call(CHECK, POST)],
   ];
   await lost.point();
   await lost.keepKey();
   for (let round = 0; round < ROUNDS; round++) {
-    const bytes = randomBytes(2_000_000);
+    const bytes = randomBytes(1_000_000);
     const { body } = await lost.user.upload('files', `file-${round}`, bytes);
     objects.set(body.object_id, bytes);
     const [name, act] = acts[round % acts.length] ?? ['', async () => {}];
     const points = await listed();
     const answered = act(points[Math.floor(random() * points.length)]).catch(() => {});
     if (random() < 0.7) await answered;
-    await sleep(random() * 150);
+    await sleep(random() * 80);
     await lost.cloud.crash();
     await answered;
     await lost.startAgain();
