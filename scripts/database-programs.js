@@ -21,6 +21,7 @@ import { DebianPackages, GuestImageError } from './guest-packages.js';
 const PROGRAMS = {
   postgresql: {
     title: 'PostgreSQL',
+    oldest: '15.19',
     // What only its compiler of queries reads.
     superfluous: (root) => [`${root.replace('postgresql-', 'usr/lib/postgresql/')}/lib/bitcode`],
     // The package of that name stands for whatever release the distribution has.
@@ -31,6 +32,7 @@ const PROGRAMS = {
   },
   mariadb: {
     title: 'MariaDB',
+    oldest: '10.11.8',
     known: 'mariadb-server-core',
     superfluous: (_, tree) =>
       ['usr/bin', 'usr/sbin'].flatMap((folder) =>
@@ -49,6 +51,10 @@ const SUPERFLUOUS = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/
 const RETRY_MS = 3_600_000;
 const AGAIN =
   'connect apt to its mirror, remove build/programs/*.problem.json and run the set-up again (npm start)';
+const ELSEWHERE = 'set Cloudlet up on Debian 12, Ubuntu 24.04 or newer (npm start)';
+
+/** This distribution has none that will do, today and tomorrow. */
+export class NoPackages extends Error {}
 
 /** Names in PROGRAMS that are not in the repository `root` yet. */
 export function missingDatabasePrograms(root) {
@@ -65,12 +71,17 @@ export function hasJustFailed(root, name) {
   }
 }
 
+/** They were had in another way. */
+export function forgetFailure(root, name) {
+  rmSync(noteOf(root, name), { force: true });
+}
+
 /** For humans. */
 export function titleOf(name) {
   return PROGRAMS[name].title;
 }
 
-/** Fetches them. Returns their version. Throws an Error of one line when this host cannot. */
+/** Fetches them; returns their version. Throws an Error of one line when this host cannot, or NoPackages. */
 export function fetchDatabasePrograms({ root, outsidePath, name }) {
   const output = folderOf(root);
   mkdirSync(output, { recursive: true });
@@ -78,22 +89,33 @@ export function fetchDatabasePrograms({ root, outsidePath, name }) {
   try {
     const packages = new DebianPackages({ directory, path: outsidePath });
     const version = fetch(packages, { name, output });
-    rmSync(noteOf(root, name), { force: true });
+    forgetFailure(root, name);
     return version;
   } catch (error) {
-    if (!(error instanceof GuestImageError)) throw error;
-    const reason = /was not found/.test(error.message) ? 'this host has no apt-get' : error.message;
-    writeFileSync(noteOf(root, name), `${JSON.stringify({ reason, fix: AGAIN })}\n`);
-    throw new Error(reason);
+    const isLasting = error instanceof NoPackages;
+    if (!isLasting && !(error instanceof GuestImageError)) throw error;
+    writeFileSync(
+      noteOf(root, name),
+      `${JSON.stringify({ reason: error.message, fix: isLasting ? ELSEWHERE : AGAIN })}\n`,
+    );
+    throw error;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
 function fetch(packages, { name, output }) {
-  packages.firstKnown([PROGRAMS[name].known || name]);
+  const { title, oldest, known = name } = PROGRAMS[name];
+  try {
+    packages.firstKnown([known]);
+  } catch (error) {
+    if (/was not found/.test(error.message)) throw new NoPackages('this host has no apt-get');
+    throw error;
+  }
   const roots = PROGRAMS[name].roots(packages);
   const version = /^(?:\d+:)?([\d.]+)/.exec(packages.candidates(roots)[roots[0]])[1];
+  if (isOlder(version, oldest))
+    throw new NoPackages(`${title} ${version} is the newest package, and ${oldest} or newer is needed`);
   const isTaken = (other) =>
     /^(?:lib|zlib)/.test(other) && !NOT_TAKEN.test(other) && !other.endsWith('-perl');
   const tree = packages.unpack(packages.closure(roots, isTaken));
@@ -104,7 +126,14 @@ function fetch(packages, { name, output }) {
   return version;
 }
 
-function folderOf(root) {
+function isOlder(version, oldest) {
+  const [one, other] = [version, oldest].map((text) => text.split('.').map(Number));
+  const at = other.findIndex((number, place) => number !== (one[place] || 0));
+  return at >= 0 && (one[at] || 0) < other[at];
+}
+
+/** Of them all. */
+export function folderOf(root) {
   return join(root, 'build', 'programs');
 }
 

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { noApt, useArchive } from './test-archive.ts';
 
 // By a name that tsc cannot follow: it is JavaScript, because an old Node runs it.
-const { fetchDatabasePrograms, hasJustFailed, missingDatabasePrograms } = await import(
+const { fetchDatabasePrograms, hasJustFailed, missingDatabasePrograms, NoPackages } = await import(
   new URL('./database-programs.js', import.meta.url).href
 );
 const DIRECTORY = mkdtempSync(join(tmpdir(), 'database-programs-'));
@@ -68,15 +68,39 @@ test('programs and their libraries are unpacked, whatever the major version, and
   assert.deepEqual(files.sort(), ['libldap.so.2', 'libpq.so.5', 'postgres', 'psql']);
 });
 
+test('packages that are too old are not fetched', { skip: noApt }, (t) => {
+  const root = repository('ubuntu');
+  const old = PACKAGES.map((one) => ({ ...one, version: one.version?.replace('17.4', '15.9') }));
+  useArchive(
+    t,
+    join(DIRECTORY, 'old'),
+    old.map(({ version, ...one }) => (version ? { ...one, version } : one)),
+  );
+  assert.throws(
+    () => fetchDatabasePrograms({ root, outsidePath, name: 'postgresql' }),
+    (error: Error) => {
+      assert.ok(error instanceof NoPackages);
+      assert.match(error.message, /^PostgreSQL 15\.9 is the newest package, and 15\.19 or newer is needed$/);
+      return true;
+    },
+  );
+  assert.deepEqual(readdirSync(join(root, 'build/programs')), ['postgresql.problem.json']);
+});
+
 test('a host without apt is told so, once an hour at most, and nothing half-made is left', () => {
   const root = repository('fedora');
   const name = 'postgresql';
   assert.equal(hasJustFailed(root, name), false);
-  assert.throws(() => fetchDatabasePrograms({ root, outsidePath: DIRECTORY, name }), {
-    message: 'this host has no apt-get',
-  });
+  assert.throws(
+    () => fetchDatabasePrograms({ root, outsidePath: DIRECTORY, name }),
+    (error: Error) => {
+      assert.ok(error instanceof NoPackages);
+      assert.equal(error.message, 'this host has no apt-get');
+      return true;
+    },
+  );
   const note = join(root, 'build/programs/postgresql.problem.json');
-  assert.match(JSON.parse(readFileSync(note, 'utf8')).fix, /run the set-up again/);
+  assert.match(JSON.parse(readFileSync(note, 'utf8')).fix, /on Debian 12, Ubuntu 24.04 or newer/);
   assert.deepEqual(readdirSync(join(root, 'build/programs')), ['postgresql.problem.json']);
   assert.equal(hasJustFailed(root, name), true);
   const before = new Date(Date.now() - 2 * 3_600_000);

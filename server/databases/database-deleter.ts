@@ -4,7 +4,8 @@
  * A deleted row passes: sessions ended → last dump kept (`kept_dump_bytes`) → gone from its engine
  * (`is_dropped`) → at `deletes_at` gone for good. While there is no room for the dump, or its engine is away,
  * the database stays in its engine, closed to everybody. undelete goes the way back; cut off before its
- * commit, it has not happened.
+ * commit, it has not happened. An engine that has no dumps on this host keeps the database until
+ * `deletes_at`.
  */
 import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
@@ -12,7 +13,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import type { DatabaseViews } from './database-view.ts';
-import type { Engine } from './engine.ts';
+import { DumpsMissing, type Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { KeptDumps } from './kept-dumps.ts';
 import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
@@ -104,7 +105,9 @@ export class DatabaseDeleter {
     let last = row;
     if (row.is_dropped === 0) {
       if (row.kept_dump_bytes === null) {
-        last = await lifecycle.commit(row, { kept_dump_bytes: await this.#keep(row) });
+        const bytes = await this.#keep(row);
+        if (bytes === null) return void (await lifecycle.commit(row, { applied: row.generation + 1 }));
+        last = await lifecycle.commit(row, { kept_dump_bytes: bytes });
       }
       await engines.get(row.engine).drop(row.engine_database);
     }
@@ -131,16 +134,20 @@ export class DatabaseDeleter {
     return response;
   }
 
-  /** Resolves with its bytes. */
-  async #keep(row: DatabaseRow): Promise<number> {
+  /** Resolves with its bytes; null: its engine has no dumps here. */
+  async #keep(row: DatabaseRow): Promise<number | null> {
     const { engines, lifecycle, kept, turns, assertRoom } = this.#deps;
     const engine = engines.get(row.engine);
     const database = lifecycle.inEngine(row);
     await engine.restrict(database, 'none');
     assertRoom(row.size_bytes);
-    return turns.during([row.database_id], async (signal) => {
+    const work = async (signal: AbortSignal) => {
       const { stream } = await engine.dump(database, usualFormat(engine), signal);
       return kept.keep(row.database_id, stream);
+    };
+    return turns.during([row.database_id], work).catch((error) => {
+      if (error instanceof DumpsMissing) return null;
+      throw error;
     });
   }
 

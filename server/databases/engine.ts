@@ -8,6 +8,7 @@
  * The suite testing/engine.conformance.ts is this contract as tests, through the users' own driver.
  */
 import type { Readable } from 'node:stream';
+import { AppError } from '../platform/errors.ts';
 
 export const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
 export type EngineName = (typeof ENGINES)[number];
@@ -151,7 +152,7 @@ export interface Engine {
   /** Throws QueryFailed, AppError `query_timeout`. */
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
-  /** As of one moment, while others write, and whatever access there is. */
+  /** As of one moment, while others write, and whatever access there is. Throws DumpsMissing. */
   dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump>;
   /**
    * Replaces everything in the database by what a dump holds, once all of it was read and found good; else
@@ -192,5 +193,12 @@ export class LoadFailed extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'LoadFailed';
+  }
+}
+
+/** Its host lacks what dumps and loads need: trying again is of no use. */
+export class DumpsMissing extends AppError {
+  constructor(reason: string, fix: string) {
+    super('engine_unavailable', reason, { hint: fix });
   }
 }

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import type { Call } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import { type DatabaseCloud, TEST_KEEP_MS, withDatabaseFixture } from '../testing/database-fixture.ts';
+import { DumpsMissing } from './engine.ts';
 
 const DUMP = 'scripted dump\nloaded';
 
@@ -63,6 +64,38 @@ describe('a deleted database', () => {
       assert.equal((await cloud.deleter.remove(ann, id)).deletes_at, null);
       await cloud.turns.idle();
       assert.equal(await fixture.store.find(id), undefined);
+      assert.equal(fixture.disk.databases.size, 0);
+    }));
+
+  test('stays in its engine, closed, until its time is up where the engine has no dumps', () =>
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
+      const id = await make(cloud, ann);
+      let asked = 0;
+      cloud.scripted.script('dump', async () => {
+        asked++;
+        throw new DumpsMissing('no pg_dump here', 'install it');
+      });
+      const remove = async () => {
+        await cloud.deleter.remove(ann, id);
+        await cloud.turns.idle();
+        assert.deepEqual(
+          [...fixture.disk.databases.values()].map(({ access }) => access),
+          ['none'],
+        );
+      };
+      await remove();
+      await cloud.supervisor.check();
+      assert.equal(asked, 1, 'it is not tried again');
+      assert.equal((await cloud.deleter.undelete(ann, id, {})).state, 'ready');
+      assert.deepEqual(
+        [...fixture.disk.databases.values()].map(({ access }) => access),
+        ['full'],
+      );
+      await remove();
+      fixture.clock.advance(TEST_KEEP_MS + 1);
+      await cloud.supervisor.check();
       assert.equal(fixture.disk.databases.size, 0);
     }));
 

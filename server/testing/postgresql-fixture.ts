@@ -7,8 +7,8 @@ import { NO_POSTGRESQL } from '../../scripts/installed.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import type { PostgresqlOptions } from '../drivers/engine-postgresql/site.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import { randomName } from '../platform/ids.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
@@ -29,7 +29,7 @@ export interface PostgresqlFixture {
 
 export function postgresqlFixture(
   firstPort = 20_000 + (process.pid % 10_000),
-  more: Pick<ManagedEngineOptions, 'external' | 'tls'> = {},
+  more: Pick<PostgresqlOptions, 'external' | 'tls' | 'find'> = {},
 ): PostgresqlFixture {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-postgresql-'));
   const alarms = new Map<string, string>();

@@ -25,7 +25,7 @@ export function externalSite(
     dumper: 'pg_dump',
     ask: () => factsOf(links, address),
     begin,
-    programs: (facts: ServerFacts | null) => clientPrograms(facts?.major ?? null),
+    programs: (facts: ServerFacts | null) => clientPrograms(facts?.major ?? 0),
     command: (programs: PostgresqlPrograms, at, work: ClientWork) => clientCommand(programs, at, work),
   });
   const { server, clients, facts, secret, endpoint, readiness } = place;
@@ -68,11 +68,11 @@ async function factsOf(links: PostgresqlLinks, address: ServerAddress): Promise<
 }
 
 /** Of the server's major version, else newer ones: an older one cannot dump. */
-async function clientPrograms(major: number | null): Promise<PostgresqlPrograms | NoPrograms> {
-  const same = await findPrograms(major);
-  if ('version' in same || major === null) return same;
-  const any = await findPrograms(null);
-  if ('version' in any && any.major >= major) return any;
+async function clientPrograms(major: number): Promise<PostgresqlPrograms | NoPrograms> {
+  for (const wanted of [major, null]) {
+    const found = await findPrograms(wanted);
+    if ('version' in found && found.hasClients && found.major >= major) return found;
+  }
   return {
     reason: `pg_dump and psql of PostgreSQL ${major} are not on this host`,
     fix: `install the client programs of PostgreSQL ${major} or newer on the host of Cloudlet`,

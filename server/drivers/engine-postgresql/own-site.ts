@@ -1,28 +1,24 @@
 /** A PostgreSQL that we look after: made, started and stopped by us, on a socket and on loopback. */
 import { join } from 'node:path';
+import { DumpsMissing } from '../../databases/engine.ts';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
-import {
-  endpointOf,
-  type ManagedEngineOptions,
-  programsOrThrow,
-  readinessOf,
-} from '../managed-server/managed-engine.ts';
+import { endpointOf, programsOrThrow, readinessOf } from '../managed-server/managed-engine.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { trustedExtensions } from './extensions.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
-import { findPrograms, newestPrograms } from './postgresql-programs.ts';
+import { findPrograms, missingOf, newestPrograms, type PostgresqlPrograms } from './postgresql-programs.ts';
 import { PostgresqlServer, socketFolder } from './postgresql-server.ts';
 import { ADMIN, analyse, DUMPER, databases, setUpServer } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
-import type { PostgresqlSite } from './site.ts';
+import type { PostgresqlOptions, PostgresqlSite } from './site.ts';
 
 /** `begin`: what is to be done each time it is up. */
-export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void>): PostgresqlSite {
-  const { folder, processes, uidBase, alarms, warn, tls = null, firstPort } = options;
-  const found = () => findPrograms(dataMajor(server.places));
+export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>): PostgresqlSite {
+  const { folder, processes, uidBase, alarms, warn, tls = null, firstPort, find = findPrograms } = options;
+  const found = () => find(dataMajor(server.places));
   const programs = async () => programsOrThrow('PostgreSQL', await found());
   const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });
   let secret: Buffer | null = null;
@@ -52,7 +48,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     folder: join(folder, 'clients'),
     name: kind.name,
     socket: () => socket().folder,
-    command: async (work: ClientWork) => clientCommand(await programs(), socket(), work),
+    command: async (work: ClientWork) => clientCommand(withClients(await programs()), socket(), work),
   });
   return {
     server,
@@ -62,14 +58,16 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     endpoint: () => endpointOf(server.port, tls),
     readiness: async () => {
       const programs = await found();
-      const extensions = 'bin' in programs ? trustedExtensions(programs.bin, programs.major) : [];
-      return Object.assign(readinessOf(programs, server.problem), { extensions });
+      if (!('bin' in programs))
+        return Object.assign(readinessOf(programs, server.problem), { extensions: [] });
+      const extensions = trustedExtensions(programs.bin, programs.major);
+      return Object.assign(readinessOf(programs, server.problem, missingOf(programs)), { extensions });
     },
     upgrade: async () => {
       const made = dataMajor(server.places);
       const to = await newestPrograms();
       if (made === null || to === null || to.major <= made) return null;
-      const from = await programs();
+      const from = withClients(await programs());
       // What a crash left is put in order by the server that made it.
       await server.up();
       await links.close();
@@ -79,6 +77,13 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
       return { from: from.version, to: to.version };
     },
   };
+}
+
+/** Throws DumpsMissing where they are a server alone. */
+function withClients(programs: PostgresqlPrograms): PostgresqlPrograms {
+  const missing = missingOf(programs);
+  if (missing !== null) throw new DumpsMissing(missing.reason, missing.fix);
+  return programs;
 }
 
 /** An upgrade leaves statistics behind, without which large tables are searched badly. */

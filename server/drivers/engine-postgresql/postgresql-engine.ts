@@ -20,7 +20,7 @@ import type {
 } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
-import { hostAndPort, type ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import { hostAndPort } from '../managed-server/managed-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
 import { externalSite } from './external-site.ts';
@@ -29,7 +29,7 @@ import { ownSite } from './own-site.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
-import type { PostgresqlSite, Upgrade } from './site.ts';
+import type { PostgresqlOptions, PostgresqlSite, Upgrade } from './site.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -51,7 +51,7 @@ export class PostgresqlEngine implements Engine {
   readonly #ids = new Map<string, string>();
   readonly #isDiskLow: () => boolean;
 
-  constructor(options: ManagedEngineOptions) {
+  constructor(options: PostgresqlOptions) {
     const { external = null, folder, isDiskLow, warn } = options;
     const begin = () => this.#begin();
     const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);

@@ -13,7 +13,8 @@ import {
 
 const run = promisify(execFile);
 const NAME = 'postgresql';
-const NEEDED = ['postgres', 'initdb', 'pg_dump', 'psql'];
+const SERVER = ['postgres', 'initdb'];
+const CLIENTS = ['pg_dump', 'psql'];
 /** Where distributions keep one folder for each major version. */
 const MAJOR_FOLDERS = ['/usr/lib/postgresql', '/usr/local/lib/postgresql'];
 const ASK_MS = 10_000;
@@ -27,6 +28,8 @@ export interface PostgresqlPrograms {
   readonly major: number;
   /** Folder of the programs. */
   readonly bin: string;
+  /** False: they are those of npm, with nothing but the server. */
+  readonly hasClients: boolean;
   readonly env: Readonly<Record<string, string>>;
   /** What a process must see to run them, besides the system's folders. */
   readonly readOnly: readonly string[];
@@ -37,30 +40,45 @@ export async function findPrograms(
   major: number | null,
   folders: { readonly unpacked?: string; readonly host?: readonly string[] } = {},
 ): Promise<PostgresqlPrograms | NoPrograms> {
-  const ours = unpacked(folders.unpacked);
   const fits = (found: PostgresqlPrograms) => major === null || found.major === major;
-  const chosen = ours.filter(fits).find(({ version, bin }) => isSafe(version) && isWhole(bin));
-  if (chosen !== undefined) return chosen;
+  const ours = unpacked(folders.unpacked).filter((found) => fits(found) && isSafe(found.version));
+  const whole = ours.find(({ hasClients }) => hasClients);
+  if (whole !== undefined) return whole;
   const hosts = (await hostPrograms(folders.host)).filter(fits);
-  return hosts.find(({ version }) => isSafe(version)) ?? whyNone(major, hosts);
+  return hosts.find(({ version }) => isSafe(version)) ?? ours[0] ?? whyNone(major, hosts);
+}
+
+/** What there is to know of these programs, with the fix; null: nothing is missing. */
+export function missingOf({ major, version, hasClients }: PostgresqlPrograms): NoPrograms | null {
+  if (hasClients) return null;
+  return {
+    reason:
+      `PostgreSQL ${version} is npm's package, without pg_dump, psql and pg_upgrade: databases cannot be dumped, ` +
+      'loaded, copied or upgraded. It uses OpenSSL 1.1, which is no longer maintained',
+    fix: `install PostgreSQL ${major} on this host and restart Cloudlet; the data stay as they are`,
+  };
 }
 
 /** Newest of all that can upgrade data to their version; null: there are none. */
 export async function newestPrograms(): Promise<PostgresqlPrograms | null> {
-  const all = [...unpacked().filter(({ bin }) => isWhole(bin)), ...(await hostPrograms())];
+  const all = [...unpacked(), ...(await hostPrograms())];
   const able = all.filter(({ version, bin }) => isSafe(version) && existsSync(join(bin, 'pg_upgrade')));
   return able.sort((a, b) => compareVersions(b.version, a.version))[0] ?? null;
 }
 
 function unpacked(folder?: string): PostgresqlPrograms[] {
-  return unpackedPrograms(NAME, folder).map(({ version, root, env }) => {
+  return unpackedPrograms(NAME, folder).flatMap(({ version, root, env }) => {
     const bin = join(root, 'usr/lib/postgresql', String(majorOf(version)), 'bin');
-    return { version, major: majorOf(version), bin, env, readOnly: [root] };
+    const hasClients = hasAll(bin, CLIENTS);
+    return hasAll(bin, SERVER)
+      ? [{ version, major: majorOf(version), bin, hasClients, env, readOnly: [root] }]
+      : [];
   });
 }
 
 async function hostPrograms(folders: readonly string[] = hostFolders()): Promise<PostgresqlPrograms[]> {
-  const found = await Promise.all(folders.filter(isWhole).map(describe));
+  const whole = folders.filter((bin) => hasAll(bin, [...SERVER, ...CLIENTS]));
+  const found = await Promise.all(whole.map(describe));
   return found.flat().sort((a, b) => compareVersions(b.version, a.version));
 }
 
@@ -89,14 +107,14 @@ async function describe(bin: string): Promise<PostgresqlPrograms[]> {
     const version = /\(PostgreSQL\) (\d+(?:\.\d+)+)/.exec(stdout)?.[1];
     if (version === undefined) return [];
     const readOnly = bin.startsWith('/usr/') ? [] : [dirname(bin)];
-    return [{ version, major: majorOf(version), bin, env: {}, readOnly }];
+    return [{ version, major: majorOf(version), bin, hasClients: true, env: {}, readOnly }];
   } catch {
     return [];
   }
 }
 
-function isWhole(bin: string): boolean {
-  return NEEDED.every((name) => {
+function hasAll(bin: string, names: readonly string[]): boolean {
+  return names.every((name) => {
     try {
       accessSync(join(bin, name), constants.X_OK);
       return true;

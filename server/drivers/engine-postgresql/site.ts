@@ -1,8 +1,15 @@
 import type { Endpoint, Readiness } from '../../databases/engine.ts';
 import type { EngineServer } from '../managed-server/engine-server.ts';
+import type { ManagedEngineOptions } from '../managed-server/managed-engine.ts';
 import type { PostgresqlClients } from './client-commands.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
+import type { findPrograms } from './postgresql-programs.ts';
 import type { Guest } from './postgresql-store.ts';
+
+export interface PostgresqlOptions extends ManagedEngineOptions {
+  /** Set by tests. */
+  readonly find?: typeof findPrograms;
+}
 
 /** Versions. */
 export interface Upgrade {

@@ -30,12 +30,17 @@ export interface ManagedEngineOptions {
 
 type Found = { readonly version: string } | NoPrograms;
 
-/** By the programs that were found, and why the last start of the server failed. */
-export function readinessOf(found: Found, problem: AppError | null): Readiness {
+/** By the programs that were found, what these cannot do, and why the last start of the server failed. */
+export function readinessOf(
+  found: Found,
+  problem: AppError | null,
+  missing: NoPrograms | null = null,
+): Readiness {
   const source = 'managed';
   if ('reason' in found) return { available: false, version: null, source, ...found };
-  const reason = problem?.message ?? null;
-  return { available: problem === null, version: found.version, source, reason, fix: problem?.hint ?? null };
+  const reason = problem?.message ?? missing?.reason ?? null;
+  const fix = problem === null ? (missing?.fix ?? null) : (problem.hint ?? null);
+  return { available: problem === null, version: found.version, source, reason, fix };
 }
 
 /** Throws `engine_unavailable` when there are none. */

@@ -1,0 +1,74 @@
+/** npm as the set-up calls it, and what its failures mean. Plain JavaScript, because an old Node runs it. */
+import { run } from './outside-programs.js';
+
+/** What npm says, and what it means. The first that matches is printed. */
+const NPM_FAILURES = [
+  {
+    pattern: /\b(ENOTFOUND|EAI_AGAIN|ECONN(REFUSED|RESET)|ETIMEDOUT|E(NET|HOST)UNREACH|ERR_SOCKET_TIMEOUT)\b/,
+    message:
+      'the package registry cannot be reached; connect to the network (or set its proxy) and run this again',
+  },
+  { pattern: /\bENOSPC\b/, message: 'the disk is full; free about 700 MB and run this again' },
+  {
+    pattern: /\b(EACCES|EPERM|EROFS)\b/,
+    message: "no permission to write node_modules (or npm's cache); run this as the owner of that directory",
+  },
+  {
+    pattern: /\bEINTEGRITY\b/,
+    message: 'a downloaded package does not match package-lock.json; run `npm cache verify` and try again',
+  },
+  {
+    pattern: /\bETARGET\b|\bE404\b/,
+    message: 'the registry in use does not have a package that package-lock.json names',
+  },
+  {
+    pattern: /\bEUSAGE\b/,
+    message: 'package.json and package-lock.json disagree; run `npm install` and commit the lock file',
+  },
+];
+
+const NPM_LOG = 'A complete log of this run can be found in: ';
+/** Of what npm says when nothing of it is known. */
+const CAUSE_LINES = 15;
+
+/**
+ * `npm ci`, without install scripts: what the lock file names, or nothing. Returns undefined, or why it
+ * failed, for humans.
+ */
+export function cleanInstall(more) {
+  // Warnings are about the Node that boots us, which then runs nothing; errors still show.
+  const result = run('npm', [
+    'ci',
+    '--ignore-scripts',
+    '--loglevel=error',
+    '--no-audit',
+    '--no-fund',
+    '--no-progress',
+    '--prefer-offline',
+    '--fetch-retry-mintimeout=2000',
+    '--fetch-retry-maxtimeout=10000',
+    ...more,
+  ]);
+  return result.error || result.status !== 0 ? explainNpm(result) : undefined;
+}
+
+/** Why npm failed: on one line when it is known, else what npm said. */
+function explainNpm(result) {
+  if (result.error && result.error.code === 'ENOENT')
+    return 'npm was not found; install Node.js 18 or newer with npm';
+  const output = `${result.stderr || ''}\n${result.stdout || ''}`;
+  const known = NPM_FAILURES.find(({ pattern }) => pattern.test(output));
+  const detail = output.match(/(?:Missing|Invalid): .*/);
+  if (known) return detail ? `${known.message} (${detail[0]})` : known.message;
+  const said = output
+    .split('\n')
+    .filter((line) => /^npm (error|ERR!) \S/.test(line))
+    .map((line) => line.replace(/^npm (error|ERR!) /, ''));
+  const log = said.find((line) => line.startsWith(NPM_LOG));
+  const cause = said.filter((line) => line !== log).slice(0, CAUSE_LINES);
+  return [
+    `npm ci ended with ${result.signal || result.status}${cause.length > 0 ? ':' : ''}`,
+    ...cause.map((line) => `  ${line}`),
+    ...(log ? [`npm's log: ${log.slice(NPM_LOG.length)}`] : []),
+  ].join('\n');
+}
