@@ -3,14 +3,14 @@
  * each minute, rates an hour of all machines, makes a report. In a process of its own, whose CPU time is
  * measured.
  */
-import { PriceStore } from '../../server/billing/catalog/catalog-store.ts';
+import { CatalogStore } from '../../server/billing/catalog/catalog-store.ts';
 import { Prices } from '../../server/billing/catalog/prices.ts';
-import { BillingAccountStore } from '../../server/billing/credit/credit-store.ts';
+import { BillingAccountStore } from '../../server/billing/credit/billing-account-store.ts';
 import { Checks } from '../../server/billing/ledger/checks.ts';
-import { CheckStore, ReportStore } from '../../server/billing/ledger/ledger-store.ts';
+import { LedgerStore } from '../../server/billing/ledger/ledger-store.ts';
 import { Rating } from '../../server/billing/metering/rating.ts';
 import { SteadyClock } from '../../server/billing/metering/steady-clock.ts';
-import { HoldStore, UsageStore } from '../../server/billing/metering/usage-store.ts';
+import { UsageStore } from '../../server/billing/metering/usage-store.ts';
 import { Reports } from '../../server/billing/reports/report.ts';
 import { readPeriod } from '../../server/billing/reports/report-period.ts';
 import { SqliteMetadata } from '../../server/drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -33,17 +33,18 @@ const first = fillBilling(directory, filling, clock.now());
 const metadata = await openDatabase();
 
 const accounts = new BillingAccountStore(metadata);
-const priceStore = new PriceStore(metadata);
+const ledger = new LedgerStore(metadata);
+const catalog = new CatalogStore(metadata);
 const builtIn = [{ meter: 'vm.time' as const, variant: 't2.micro', priceNano: 11_600_000 }];
-const prices = new Prices({ store: priceStore, clock, builtIn });
+const prices = new Prices({ store: catalog, clock, builtIn });
 await prices.load();
 const steady = new SteadyClock({ clock, bootId: 'bench', anchor: null });
-const stores = { usage: new UsageStore(metadata), holds: new HoldStore(metadata), accounts };
+const stores = { usage: new UsageStore(metadata), accounts };
 const rating = new Rating({ changes: new Changes({ metadata }), clock, steady, prices, ...stores });
 const checks = new Checks({
   alarms,
   clock: systemClock,
-  store: new CheckStore(metadata),
+  store: ledger,
   rateUsage: (accountId) => rating.rateUsage(accountId),
   onError: (error) => {
     throw error;
@@ -51,7 +52,7 @@ const checks = new Checks({
 });
 const reports = new Reports({
   clock,
-  store: new ReportStore(metadata),
+  store: ledger,
   rateUsage: (accountId, notSince) => rating.rateUsage(accountId, notSince),
 });
 

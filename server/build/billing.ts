@@ -1,21 +1,21 @@
 /** Makes billing, and what it shows. */
 import type { Logger } from 'pino';
-import { PlanStore, PriceStore, QuotaStore } from '../billing/catalog/catalog-store.ts';
+import { CatalogStore } from '../billing/catalog/catalog-store.ts';
 import { Monthly, Plans } from '../billing/catalog/plans.ts';
 import { PriceList } from '../billing/catalog/price-list.ts';
 import { type BuiltInPrice, Prices } from '../billing/catalog/prices.ts';
 import { Quotas } from '../billing/catalog/quotas.ts';
+import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { Credit } from '../billing/credit/credit.ts';
 import { type AccountStops, CreditStates } from '../billing/credit/credit-state.ts';
-import { BillingAccountStore, CreditStateStore, CreditStore } from '../billing/credit/credit-store.ts';
 import { Checks } from '../billing/ledger/checks.ts';
-import { CheckStore, ReportStore } from '../billing/ledger/ledger-store.ts';
+import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import { Holds } from '../billing/metering/holds.ts';
 import { Rating } from '../billing/metering/rating.ts';
 import { DatabaseCharges, StorageCharges, VmCharges } from '../billing/metering/resource-charges.ts';
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
 import { Usage } from '../billing/metering/usage.ts';
-import { ClockStore, HoldStore, UsageStore } from '../billing/metering/usage-store.ts';
+import { UsageStore } from '../billing/metering/usage-store.ts';
 import { estimate } from '../billing/reports/estimate.ts';
 import { Reports, revenueReport } from '../billing/reports/report.ts';
 import { LedgerReports } from '../billing/reports/report-ledger.ts';
@@ -61,36 +61,31 @@ export type Billing = Awaited<ReturnType<typeof buildBilling>>;
 export async function buildBilling({ clock, log, base }: BillingDeps) {
   const { metadata, alarms } = base;
   const changes = new Changes({ metadata });
-  const clockStore = new ClockStore(metadata);
-  const anchor = await clockStore.find();
+  const usageStore = new UsageStore(metadata);
+  const anchor = await usageStore.findAnchor();
   const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
   if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time that is not charged');
   const accounts = new BillingAccountStore(metadata);
-  const usageStore = new UsageStore(metadata);
-  const priceStore = new PriceStore(metadata);
-  const prices = new Prices({ store: priceStore, clock, builtIn: BUILT_IN });
+  const catalog = new CatalogStore(metadata);
+  const ledger = new LedgerStore(metadata);
+  const prices = new Prices({ store: catalog, clock, builtIn: BUILT_IN });
   await prices.load();
-  const holdStore = new HoldStore(metadata);
   const shared = { changes, clock, steady, prices, accounts };
-  const rating = new Rating({ ...shared, usage: usageStore, holds: holdStore });
-  const credit = new Credit({ store: new CreditStore(metadata) });
+  const rating = new Rating({ ...shared, usage: usageStore });
   const checks = new Checks({
     clock,
     alarms,
-    store: new CheckStore(metadata),
+    store: ledger,
     rateUsage: (accountId) => rating.rateUsage(accountId),
     onError: (error) => {
       if (!isAppError(error, 'shutting_down')) log.error({ err: error }, 'a check of billing failed');
     },
   });
   const usage = new Usage({ store: usageStore, steady });
-  const holds = new Holds({ ...shared, store: holdStore });
-  const quotas = new Quotas({ store: new QuotaStore(metadata) });
-  const assertCredit = async (accountId: number, neededMicro?: bigint) => {
-    checks.assertSound();
-    await credit.assertCredit(accountId, neededMicro);
-  };
-  const charges = { usage, holds, quotas, prices, accounts, assertCredit, now: () => clock.now() };
+  const holds = new Holds({ ...shared, store: usageStore });
+  const quotas = new Quotas({ store: catalog });
+  const credit = new Credit({ accounts, checks });
+  const charges = { usage, holds, quotas, prices, accounts, credit, now: () => clock.now() };
   return {
     clock,
     log,
@@ -99,7 +94,8 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     accounts,
     steady,
     prices,
-    priceStore,
+    catalog,
+    ledger,
     usageStore,
     rating,
     holds,
@@ -109,7 +105,7 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     databaseCharges: new DatabaseCharges(charges),
     storageCharges: new StorageCharges(charges),
     /** Writes the charged time down. */
-    flush: () => changes.store([clockStore.put(steady.reanchor())]),
+    flush: () => changes.store([usageStore.putAnchor(steady.reanchor())]),
   };
 }
 
@@ -117,21 +113,19 @@ export type Credits = ReturnType<typeof buildCredits>;
 
 /** What follows when credits run out or come, or an account is suspended: needs what is stopped then. */
 export function buildCredits(billing: Billing, stops: readonly AccountStops[], graceMs: number) {
-  const { clock, log, metadata, changes, usageStore: usage } = billing;
-  const creditStateStore = new CreditStateStore(metadata);
+  const { clock, log, accounts, catalog: store, changes, usageStore: usage } = billing;
   const creditStates = new CreditStates({
     ...billing,
     usage,
     stops,
     graceMs,
     announce: eventStatements,
-    store: creditStateStore,
+    store: accounts,
     onError: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
   });
   const creditsAdded = (accountId: number) => creditStates.creditsAdded(accountId);
   const accountChanged = (accountId: number) => creditStates.accountChanged(accountId);
-  const reactivation = (accountId: number) => [creditStateStore.resumeDue(accountId)];
-  const store = new PlanStore(metadata);
+  const reactivation = (accountId: number) => [accounts.resumeDue(accountId)];
   const monthly = new Monthly({ changes, clock, store, creditsAdded });
   const forAccounts = { creditsAdded, accountChanged, reactivation };
   return { creditStates, monthly, forAccounts, graceMs, plans: new Plans({ ...billing, store, monthly }) };
@@ -160,22 +154,21 @@ export function buildReports(billing: Billing) {
   const {
     accounts,
     prices,
-    priceStore,
+    catalog,
+    ledger: store,
     usageStore: usage,
     rating,
     checks,
     clock,
-    metadata,
     changes,
   } = billing;
-  const store = new ReportStore(metadata);
   const rateUsage = (accountId: number, notSince: number) => rating.rateUsage(accountId, notSince);
   return {
     clock,
     checks,
     reports: new Reports({ store, clock, rateUsage }),
     ledgerReports: new LedgerReports({ store }),
-    priceList: new PriceList({ prices, accounts, changes, clock, reports: store, priceStore }),
+    priceList: new PriceList({ prices, accounts, changes, clock, reports: store, catalog }),
     estimate: (accountId: number) => estimate({ accounts, usage, prices, clock, rateUsage }, accountId),
     revenue: (period: Period) => revenueReport(store, period),
   };

@@ -1,7 +1,7 @@
 /** `cloudlet ledger verify`: walks the whole ledger now and names the first inconsistent transfer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LedgerHead, LedgerWalk } from '../billing/ledger/checks-walk.ts';
-import { CheckStore } from '../billing/ledger/ledger-store.ts';
+import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import type { Config } from '../config/config.ts';
 import { openSnapshot } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
@@ -57,7 +57,7 @@ function readHead(text: string): LedgerHead {
 async function walkBeside({ dataDir }: Config, head: LedgerHead | undefined): Promise<Found> {
   const database = openSnapshot(dataDir);
   try {
-    const walk = new LedgerWalk({ store: new CheckStore(new SqliteReads(database)) });
+    const walk = new LedgerWalk({ store: new LedgerStore(new SqliteReads(database)) });
     const began = systemClock.monotonic();
     const problem = (await walk.wholeProblem()) ?? (head ? await walk.anchorProblem(head) : null);
     const { seq, hash } = walk.head;

@@ -15,7 +15,7 @@ import { SessionStore } from '../accounts/sessions-store.ts';
 import { SetupLinks } from '../accounts/setup-links.ts';
 import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
-import { CreditStateStore } from '../billing/credit/credit-store.ts';
+import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -100,7 +100,7 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
       authenticator,
       transfer,
       accountChanged,
-      reactivation: (accountId) => [new CreditStateStore(metadata).resumeDue(accountId)],
+      reactivation: (accountId) => [new BillingAccountStore(metadata).resumeDue(accountId)],
     }),
     async close() {
       await metadata.close();

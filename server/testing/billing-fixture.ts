@@ -2,15 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PriceStore } from '../billing/catalog/catalog-store.ts';
+import { CatalogStore } from '../billing/catalog/catalog-store.ts';
 import { type BuiltInPrice, Prices } from '../billing/catalog/prices.ts';
-import { BillingAccountStore } from '../billing/credit/credit-store.ts';
+import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { Ledger, transferStatements } from '../billing/ledger/ledger.ts';
 import { Holds } from '../billing/metering/holds.ts';
 import { Rating } from '../billing/metering/rating.ts';
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
 import { Usage } from '../billing/metering/usage.ts';
-import { HoldStore, UsageStore } from '../billing/metering/usage-store.ts';
+import { UsageStore } from '../billing/metering/usage-store.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Changes } from '../metadata/change.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -35,14 +35,13 @@ export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
   const metadata = await SqliteMetadata.open({ directory, clock, alarms: new Alarms(clock) });
   const accounts = new BillingAccountStore(metadata);
   const usageStore = new UsageStore(metadata);
-  const holdStore = new HoldStore(metadata);
-  const priceStore = new PriceStore(metadata);
+  const catalog = new CatalogStore(metadata);
   const steady = new SteadyClock({ clock, bootId: 'boot', anchor: null });
-  const prices = new Prices({ store: priceStore, clock, builtIn: TEST_PRICES });
+  const prices = new Prices({ store: catalog, clock, builtIn: TEST_PRICES });
   const usage = new Usage({ store: usageStore, steady });
   const shared = { changes: new Changes({ metadata }), clock, steady, prices, accounts };
-  const rating = new Rating({ ...shared, usage: usageStore, holds: holdStore });
-  const holds = new Holds({ ...shared, store: holdStore });
+  const rating = new Rating({ ...shared, usage: usageStore });
+  const holds = new Holds({ ...shared, store: usageStore });
   const ledger = new Ledger({ metadata });
   const addAccount = async (micro: bigint): Promise<number> => {
     const [made] = await metadata.commit([
@@ -84,9 +83,8 @@ export async function openBillingFixture({ creditsMicro = 10_000_000n } = {}) {
     metadata,
     usageStore,
     usage,
-    holdStore,
     holds,
-    priceStore,
+    catalog,
     rating,
     ledger,
     addAccount,

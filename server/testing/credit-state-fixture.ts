@@ -1,12 +1,12 @@
 /** How accounts stand, on a real database, with machines that billing stops and starts. For tests. */
 import assert from 'node:assert/strict';
+import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import {
   type AccountStops,
   CreditStates,
   type CreditStatesDeps,
   type StopCause,
 } from '../billing/credit/credit-state.ts';
-import { CreditStateStore } from '../billing/credit/credit-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { type BillingFixture, openBillingFixture } from './billing-fixture.ts';
@@ -87,7 +87,7 @@ export async function openCreditStates(creditsMicro: bigint) {
   const deps: CreditStatesDeps = {
     ...fixture,
     usage: fixture.usageStore,
-    store: new CreditStateStore(fixture.metadata),
+    store: new BillingAccountStore(fixture.metadata),
     stops: [machines],
     graceMs: GRACE,
     announce: (event) => {

@@ -12,28 +12,6 @@ export interface PriceRow {
   readonly price_nano: number | bigint;
 }
 
-export class PriceStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  /** All that were ever set. */
-  list(): Awaitable<PriceRow[]> {
-    return this.#reads.all('SELECT meter, variant, plan, effective_from, price_nano FROM prices');
-  }
-
-  /** In place of one for the same hour. */
-  set({ meter, variant, plan, effective_from, price_nano }: PriceRow): Statement {
-    return {
-      sql: `INSERT INTO prices (meter, variant, plan, effective_from, price_nano) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (meter, variant, plan, effective_from) DO UPDATE SET price_nano = excluded.price_nano`,
-      params: [meter, variant, plan, effective_from, price_nano],
-    };
-  }
-}
-
 export interface PlanRow {
   readonly name: string;
   readonly monthly_micro: number | bigint;
@@ -50,87 +28,6 @@ export interface DueRow {
 }
 
 const PLAN = 'SELECT name, monthly_micro, quotas, created_at FROM plans';
-
-export class PlanStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  list(): Awaitable<PlanRow[]> {
-    return this.#reads.all(`${PLAN} ORDER BY created_at, name`);
-  }
-
-  find(name: string): Awaitable<PlanRow | undefined> {
-    return this.#reads.get(`${PLAN} WHERE name = ?`, name);
-  }
-
-  /** How many open accounts have it. */
-  async countAccounts(name: string): Promise<number> {
-    const sql = 'SELECT count(*) AS count FROM accounts WHERE plan = ? AND closed_at IS NULL';
-    return (await this.#reads.get<{ count: number }>(sql, name))?.count ?? 0;
-  }
-
-  /** Of an open account. */
-  async planOf(accountId: number): Promise<string | undefined> {
-    const sql = 'SELECT plan FROM accounts WHERE id = ? AND closed_at IS NULL';
-    return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
-  }
-
-  /** Rejected as `unique` when there is one of that name. */
-  insert({ name, monthly_micro, quotas, created_at }: PlanRow): Statement {
-    return {
-      sql: 'INSERT INTO plans (name, monthly_micro, quotas, created_at) VALUES (?, ?, ?, ?)',
-      params: [name, monthly_micro, quotas, created_at],
-    };
-  }
-
-  /** Changes no row that was changed since `before` was read. */
-  update(before: PlanRow, after: Pick<PlanRow, 'monthly_micro' | 'quotas'>): Statement {
-    return {
-      sql: 'UPDATE plans SET monthly_micro = ?, quotas = ? WHERE name = ? AND monthly_micro = ? AND quotas = ?',
-      params: [after.monthly_micro, after.quotas, before.name, before.monthly_micro, before.quotas],
-    };
-  }
-
-  /** Changes no row while an open account has it, and when it is gone. */
-  delete(name: string): Statement {
-    return {
-      sql: `DELETE FROM plans WHERE name = ?
-            AND NOT EXISTS (SELECT 1 FROM accounts WHERE plan = ? AND closed_at IS NULL)`,
-      params: [name, name],
-    };
-  }
-
-  /** Changes no row when there is no such plan, or the account is closed. */
-  assign(accountId: number, name: string): Statement {
-    return {
-      sql: `UPDATE accounts SET plan = ? WHERE id = ? AND closed_at IS NULL
-            AND EXISTS (SELECT 1 FROM plans WHERE name = ?)`,
-      params: [name, accountId, name],
-    };
-  }
-
-  /** Open accounts whose plan gives credits, and that have none of `month` (YYYY-MM), after id `after`. */
-  due(month: string, after: number, limit: number): Awaitable<DueRow[]> {
-    return this.#reads.all(
-      `SELECT a.id AS account_id, plan, monthly_micro FROM accounts a JOIN plans p ON p.name = a.plan
-       WHERE a.id > ? AND monthly_micro > 0 AND closed_at IS NULL AND NOT EXISTS (
-         SELECT 1 FROM ledger_transfers t WHERE t.id = 'plan-' || plan || '-' || a.id || '-' || ?)
-       ORDER BY a.id LIMIT ?`,
-      after,
-      month,
-      limit,
-    );
-  }
-
-  /** Of all accounts ever; 0 without any. */
-  async highestAccountId(): Promise<number> {
-    const row = await this.#reads.get<{ id: number | null }>('SELECT max(id) AS id FROM accounts');
-    return row?.id ?? 0;
-  }
-}
 
 export interface QuotaRow {
   readonly plan: string;
@@ -167,14 +64,101 @@ const MOVE = `UPDATE billing_accounts SET ${COUNTED.map((name) => `${COLUMNS[nam
   WHERE account_id = ?`;
 const CLAIM = `${MOVE} ${COUNTED.map((name) => `AND ${COLUMNS[name]} + ? <= ?`).join(' ')}`;
 
-export class QuotaStore {
+export class CatalogStore {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
     this.#reads = reads;
   }
 
-  find(accountId: number): Awaitable<QuotaRow | undefined> {
+  /** All that were ever set. */
+  prices(): Awaitable<PriceRow[]> {
+    return this.#reads.all('SELECT meter, variant, plan, effective_from, price_nano FROM prices');
+  }
+
+  /** In place of one for the same hour. */
+  setPrice({ meter, variant, plan, effective_from, price_nano }: PriceRow): Statement {
+    return {
+      sql: `INSERT INTO prices (meter, variant, plan, effective_from, price_nano) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (meter, variant, plan, effective_from) DO UPDATE SET price_nano = excluded.price_nano`,
+      params: [meter, variant, plan, effective_from, price_nano],
+    };
+  }
+
+  plans(): Awaitable<PlanRow[]> {
+    return this.#reads.all(`${PLAN} ORDER BY created_at, name`);
+  }
+
+  findPlan(name: string): Awaitable<PlanRow | undefined> {
+    return this.#reads.get(`${PLAN} WHERE name = ?`, name);
+  }
+
+  /** How many open accounts have it. */
+  async countAccounts(name: string): Promise<number> {
+    const sql = 'SELECT count(*) AS count FROM accounts WHERE plan = ? AND closed_at IS NULL';
+    return (await this.#reads.get<{ count: number }>(sql, name))?.count ?? 0;
+  }
+
+  /** Of an open account. */
+  async planOf(accountId: number): Promise<string | undefined> {
+    const sql = 'SELECT plan FROM accounts WHERE id = ? AND closed_at IS NULL';
+    return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
+  }
+
+  /** Rejected as `unique` when there is one of that name. */
+  insertPlan({ name, monthly_micro, quotas, created_at }: PlanRow): Statement {
+    return {
+      sql: 'INSERT INTO plans (name, monthly_micro, quotas, created_at) VALUES (?, ?, ?, ?)',
+      params: [name, monthly_micro, quotas, created_at],
+    };
+  }
+
+  /** Changes no row that was changed since `before` was read. */
+  updatePlan(before: PlanRow, after: Pick<PlanRow, 'monthly_micro' | 'quotas'>): Statement {
+    return {
+      sql: 'UPDATE plans SET monthly_micro = ?, quotas = ? WHERE name = ? AND monthly_micro = ? AND quotas = ?',
+      params: [after.monthly_micro, after.quotas, before.name, before.monthly_micro, before.quotas],
+    };
+  }
+
+  /** Changes no row while an open account has it, and when it is gone. */
+  deletePlan(name: string): Statement {
+    return {
+      sql: `DELETE FROM plans WHERE name = ?
+            AND NOT EXISTS (SELECT 1 FROM accounts WHERE plan = ? AND closed_at IS NULL)`,
+      params: [name, name],
+    };
+  }
+
+  /** Changes no row when there is no such plan, or the account is closed. */
+  assignPlan(accountId: number, name: string): Statement {
+    return {
+      sql: `UPDATE accounts SET plan = ? WHERE id = ? AND closed_at IS NULL
+            AND EXISTS (SELECT 1 FROM plans WHERE name = ?)`,
+      params: [name, accountId, name],
+    };
+  }
+
+  /** Open accounts whose plan gives credits, and that have none of `month` (YYYY-MM), after id `after`. */
+  due(month: string, after: number, limit: number): Awaitable<DueRow[]> {
+    return this.#reads.all(
+      `SELECT a.id AS account_id, plan, monthly_micro FROM accounts a JOIN plans p ON p.name = a.plan
+       WHERE a.id > ? AND monthly_micro > 0 AND closed_at IS NULL AND NOT EXISTS (
+         SELECT 1 FROM ledger_transfers t WHERE t.id = 'plan-' || plan || '-' || a.id || '-' || ?)
+       ORDER BY a.id LIMIT ?`,
+      after,
+      month,
+      limit,
+    );
+  }
+
+  /** Of all accounts ever; 0 without any. */
+  async highestAccountId(): Promise<number> {
+    const row = await this.#reads.get<{ id: number | null }>('SELECT max(id) AS id FROM accounts');
+    return row?.id ?? 0;
+  }
+
+  findQuotas(accountId: number): Awaitable<QuotaRow | undefined> {
     return this.#reads.get(
       `SELECT plan, p.quotas AS plan_quotas, b.quotas, vm_count AS vms, vcpu_count AS vcpus,
          bucket_count AS buckets, database_count AS databases, storage_bytes
@@ -224,7 +208,7 @@ export class QuotaStore {
   }
 
   /** JSON of the account's own limits. */
-  setOwn(accountId: number, quotas: string): Statement {
+  setQuotas(accountId: number, quotas: string): Statement {
     const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
     return { sql, params: [quotas, accountId] };
   }

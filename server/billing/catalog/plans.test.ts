@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { UNASKED } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openBillingFixture } from '../../testing/billing-fixture.ts';
-import { PlanStore, QuotaStore } from './catalog-store.ts';
+import { CatalogStore } from './catalog-store.ts';
 import { Monthly, Plans } from './plans.ts';
 import { Quotas } from './quotas.ts';
 
@@ -12,13 +12,13 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 
 async function openPlans() {
   const fixture = await openBillingFixture({ creditsMicro: 0n });
-  const store = new PlanStore(fixture.metadata);
+  const store = new CatalogStore(fixture.metadata);
   const nudged: number[] = [];
   const deps = { ...fixture, store, creditsAdded: (id: number) => nudged.push(id) };
   /** Nothing in memory is left, as after a kill. */
   const newMonthly = () => new Monthly(deps);
   const monthly = newMonthly();
-  const quotas = new Quotas({ store: new QuotaStore(fixture.metadata) });
+  const quotas = new Quotas({ store: new CatalogStore(fixture.metadata) });
   const plans = new Plans({ ...fixture, store, quotas, monthly });
   const credits = async (id = 1) => Number((await fixture.row(id)).credits_micro) / 1e6;
   return { ...fixture, store, monthly, newMonthly, plans, nudged, credits };
@@ -95,7 +95,7 @@ test('what was used before a change of plan is charged by the plan of before', a
   await grant(1, 10_000_000n);
   await plans.create(UNASKED, { name: 'gift' });
   const gift = { meter: 'vm.time', variant: 'p3.2xlarge', plan: 'gift', price_nano: 0 } as const;
-  await metadata.commit([fixture.priceStore.set({ ...gift, effective_from: 0 })]);
+  await metadata.commit([fixture.catalog.setPrice({ ...gift, effective_from: 0 })]);
   await fixture.prices.load();
   const vm = { vm_id: 'vm-1', account_id: 1, name: 'a', instance_type: 'p3.2xlarge', disk_gb: 0 };
   await metadata.commit([...usage.vmCreated(vm), ...usage.vmStarted(vm, clock.now())]);
@@ -129,6 +129,6 @@ test('plans are made, changed and deleted, but none that somebody has', async (t
   await plans.remove(UNASKED, 'pro');
   await assert.rejects(plans.remove(UNASKED, 'pro'), code('plan_not_found'));
   await assert.rejects(plans.change(UNASKED, 'pro', {}), code('plan_not_found'));
-  const [assigned] = await fixture.metadata.commit([fixture.store.assign(1, 'pro')]);
+  const [assigned] = await fixture.metadata.commit([fixture.store.assignPlan(1, 'pro')]);
   assert.equal(assigned?.changes, 0);
 });

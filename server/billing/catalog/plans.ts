@@ -8,7 +8,7 @@ import { AppError } from '../../platform/errors.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import type { Rating } from '../metering/rating.ts';
 import type { AccountQuotas, AccountTerms, NewPlan, Plan, PlanChange, TermsChange } from '../schema.ts';
-import type { DueRow, PlanRow, PlanStore } from './catalog-store.ts';
+import type { CatalogStore, DueRow, PlanRow } from './catalog-store.ts';
 import { type Limits, QUOTAS, type Quotas } from './quotas.ts';
 
 /** Every new account has it. */
@@ -17,7 +17,7 @@ const FIRST_PLAN = 'free';
 export interface PlansDeps {
   readonly changes: Changes;
   readonly clock: Clock;
-  readonly store: PlanStore;
+  readonly store: CatalogStore;
   readonly quotas: Quotas;
   readonly rating: Rating;
   readonly monthly: Monthly;
@@ -32,7 +32,7 @@ export class Plans {
 
   /** Oldest first. */
   async list(): Promise<Plan[]> {
-    const rows = await this.#deps.store.list();
+    const rows = await this.#deps.store.plans();
     return Promise.all(rows.map(async (row) => present(row, await this.#deps.store.countAccounts(row.name))));
   }
 
@@ -47,7 +47,7 @@ export class Plans {
     };
     return changes.run(call, (change) => {
       const exists = () => new AppError('plan_exists', `There is a plan ${input.name} already`);
-      change.add(store.insert(row), exists);
+      change.add(store.insertPlan(row), exists);
       change.after(() => quotas.limitsChanged());
       return present(row, 0);
     });
@@ -67,7 +67,7 @@ export class Plans {
         monthly_micro: credits === undefined ? before.monthly_micro : toMicro(credits, 'monthly_credits'),
         quotas: quotas === undefined ? before.quotas : JSON.stringify(known(quotas)),
       };
-      change.expect(store.update(before, after), 'retry');
+      change.expect(store.updatePlan(before, after), 'retry');
       change.after(() => {
         monthly.changed();
         allQuotas.limitsChanged();
@@ -84,7 +84,7 @@ export class Plans {
     }
     return changes.run(call, async (change) => {
       const row = await this.#find(name);
-      change.expect(store.delete(name), async () => {
+      change.expect(store.deletePlan(name), async () => {
         const count = await store.countAccounts(name);
         if (count === 0) return planNotFound(name);
         return new AppError(
@@ -114,7 +114,7 @@ export class Plans {
       const terms = isOpen ? await quotas.termsOf(accountId, { plan, own }) : undefined;
       if (terms === undefined) throw accountNotFound();
       // The plan went, or the account was closed, since they were looked at.
-      if (plan !== undefined) change.expect(store.assign(accountId, plan.name), 'retry');
+      if (plan !== undefined) change.expect(store.assignPlan(accountId, plan.name), 'retry');
       if (own !== undefined) change.expect(quotas.setOwn(accountId, own), 'retry');
       change.after(() => quotas.limitsChanged());
       return { id: accountId, ...terms };
@@ -133,7 +133,7 @@ export class Plans {
   }
 
   async #find(name: string): Promise<PlanRow> {
-    const row = await this.#deps.store.find(name);
+    const row = await this.#deps.store.findPlan(name);
     if (row === undefined) throw planNotFound(name);
     return row;
   }
@@ -163,7 +163,7 @@ function present(row: PlanRow, accountCount: number): Plan {
 export interface MonthlyDeps {
   readonly changes: Changes;
   readonly clock: Clock;
-  readonly store: PlanStore;
+  readonly store: CatalogStore;
   /** Told after the commit. */
   readonly creditsAdded: (accountId: number) => void;
 }

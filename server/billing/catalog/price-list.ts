@@ -3,19 +3,19 @@
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { invalidField } from '../../platform/errors.ts';
-import type { BillingAccountStore } from '../credit/credit-store.ts';
-import type { ReportStore } from '../ledger/ledger-store.ts';
+import type { BillingAccountStore } from '../credit/billing-account-store.ts';
+import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { hourOf } from '../metering/charge.ts';
 import { METERS, type MeterName, PRICED_BY } from '../metering/meters.ts';
 import { type Figure, priceOfNano, readDayOrTime } from '../reports/report-period.ts';
-import type { PriceRow, PriceStore } from './catalog-store.ts';
+import type { CatalogStore, PriceRow } from './catalog-store.ts';
 import type { Prices } from './prices.ts';
 
 export interface PriceListDeps {
   readonly prices: Prices;
-  readonly priceStore: PriceStore;
+  readonly catalog: CatalogStore;
   readonly accounts: BillingAccountStore;
-  readonly reports: ReportStore;
+  readonly reports: LedgerStore;
   readonly changes: Changes;
   readonly clock: Clock;
 }
@@ -107,10 +107,10 @@ export class PriceList {
 
   /** Throws `invalid_request`. The price is in force from its hour on; none is changed that began. */
   async set(call: Recorder, wanted: NewPrice): Promise<SetPrice> {
-    const { prices, priceStore, changes } = this.#deps;
+    const { prices, catalog, changes } = this.#deps;
     const row = await this.#rowOf(wanted);
     return changes.run(call, (change) => {
-      change.add(priceStore.set(row));
+      change.add(catalog.setPrice(row));
       change.after(() => prices.put(row));
       return describeRow(row);
     });

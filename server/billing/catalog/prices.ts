@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { hourOf } from '../metering/charge.ts';
 import type { Meter, MeterName } from '../metering/meters.ts';
 import { METERS } from '../metering/meters.ts';
-import type { PriceRow, PriceStore } from './catalog-store.ts';
+import type { CatalogStore, PriceRow } from './catalog-store.ts';
 
 /** A price that holds while nothing else was set, nano-credits for a unit. */
 export interface BuiltInPrice {
@@ -24,7 +24,7 @@ export interface PriceQuestion {
 }
 
 export interface PricesDeps {
-  readonly store: PriceStore;
+  readonly store: CatalogStore;
   readonly clock: Clock;
   readonly builtIn: readonly BuiltInPrice[];
 }
@@ -39,7 +39,7 @@ export class Prices {
 
   /** Reads what was set. Call once before anything else. */
   async load(): Promise<void> {
-    this.#rows = inOrder(await this.#deps.store.list());
+    this.#rows = inOrder(await this.#deps.store.prices());
   }
 
   /** A price that was set just now, in place of one for the same hour. */

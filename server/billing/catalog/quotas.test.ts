@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { CommitRejected, type Statement } from '../../metadata/metadata.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openBillingFixture } from '../../testing/billing-fixture.ts';
-import { QuotaStore } from './catalog-store.ts';
+import { CatalogStore } from './catalog-store.ts';
 import { type Limits, Quotas } from './quotas.ts';
 
 async function openQuotas() {
   const fixture = await openBillingFixture();
-  const quotas = new Quotas({ store: new QuotaStore(fixture.metadata) });
+  const quotas = new Quotas({ store: new CatalogStore(fixture.metadata) });
   const setPlan = (limits: Limits) =>
     fixture.metadata.commit([
       { sql: "UPDATE plans SET quotas = ? WHERE name = 'free'", params: [JSON.stringify(limits)] },

@@ -4,7 +4,7 @@
  */
 import type { Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Counts, QuotaRow, QuotaStore } from './catalog-store.ts';
+import type { CatalogStore, Counts, QuotaRow } from './catalog-store.ts';
 
 export const QUOTAS = ['vms', 'vcpus', 'storage_bytes', 'buckets', 'databases'] as const;
 export type Quota = (typeof QUOTAS)[number];
@@ -38,11 +38,11 @@ type Claim = Readonly<Partial<Record<Quota, number>>>;
 const NONE = { vms: 0, vcpus: 0, buckets: 0, databases: 0 };
 
 export class Quotas {
-  readonly #store: QuotaStore;
+  readonly #store: CatalogStore;
   /** Whether any plan or account has a limit of bytes; null: to be looked up. */
   #limitsStorage: boolean | null = null;
 
-  constructor(deps: { readonly store: QuotaStore }) {
+  constructor(deps: { readonly store: CatalogStore }) {
     this.#store = deps.store;
   }
 
@@ -95,7 +95,7 @@ export class Quotas {
 
   /** The limits that hold. Throws `quota_exceeded`, which names the first quota that is not enough. */
   async #assertEnough(accountId: number, claim: Claim): Promise<Limits> {
-    const row = await this.#store.find(accountId);
+    const row = await this.#store.findQuotas(accountId);
     if (row === undefined) return {};
     const limits = limitsOf(row);
     for (const quota of QUOTAS) {
@@ -113,7 +113,7 @@ export class Quotas {
    * and other limits of its own; undefined without such an account.
    */
   async termsOf(accountId: number, wanted: WantedTerms = {}): Promise<Terms | undefined> {
-    const found = await this.#store.find(accountId);
+    const found = await this.#store.findQuotas(accountId);
     if (found === undefined) return undefined;
     const { plan, own: own_quotas = JSON.parse(found.quotas) as Limits } = wanted;
     const row = {
@@ -130,7 +130,7 @@ export class Quotas {
 
   /** Replaces the account's own limits. Changes no row when there is no such account. */
   setOwn(accountId: number, limits: Limits): Statement {
-    return this.#store.setOwn(accountId, JSON.stringify(limits));
+    return this.#store.setQuotas(accountId, JSON.stringify(limits));
   }
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { BillingState } from './billing-account-store.ts';
 import { type CreditFacts, creditStateOf, eventOf, hoursLeft } from './credit.ts';
-import type { BillingState } from './credit-store.ts';
 
 const STATES: readonly BillingState[] = ['ok', 'low', 'critical', 'grace', 'suspended'];
 /** A credit an hour. */

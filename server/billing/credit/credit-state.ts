@@ -15,6 +15,12 @@ import { METER_NAMES, type MeterName } from '../metering/meters.ts';
 import type { Rating } from '../metering/rating.ts';
 import type { SteadyClock } from '../metering/steady-clock.ts';
 import type { UsageStore } from '../metering/usage-store.ts';
+import type {
+  BillingAccountStore,
+  BillingState,
+  CreditStateChange,
+  CreditStateRow,
+} from './billing-account-store.ts';
 import {
   burnNanoOf,
   type CreditEvent,
@@ -25,7 +31,6 @@ import {
   rememberedPrices,
   unratedMicroOf,
 } from './credit.ts';
-import type { BillingState, CreditStateChange, CreditStateRow, CreditStateStore } from './credit-store.ts';
 
 /** What a domain does with all that an account has in it. All of it may be called again and again. */
 export interface AccountStops {
@@ -42,7 +47,7 @@ export interface CreditStatesDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly steady: SteadyClock;
-  readonly store: CreditStateStore;
+  readonly store: BillingAccountStore;
   readonly usage: UsageStore;
   readonly prices: Prices;
   readonly rating: Rating;
@@ -139,7 +144,7 @@ export class CreditStates {
     const { changes, store, rating, holds, steady } = this.#deps;
     await rating.rateUsage(accountId);
     await changes.run(UNASKED, async (change) => {
-      const row = await store.find(accountId);
+      const row = await store.findState(accountId);
       if (row === undefined) return;
       const burnNano = await this.#burnOf(row);
       const freeMicro = BigInt(row.credits_micro);
@@ -188,7 +193,7 @@ export class CreditStates {
       ...(change.graceEndsAt === null ? {} : { grace_ends_at: formatTime(change.graceEndsAt) }),
     };
     const events = type === null ? [] : announce({ accountId: row.account_id, type, data, at });
-    return [store.change(row.account_id, change), ...events];
+    return [store.changeState(row.account_id, change), ...events];
   }
 
   async #burnOf({ account_id, plan }: CreditStateRow): Promise<bigint> {
@@ -231,7 +236,7 @@ export class CreditStates {
 
   async #eachLine(
     meter: MeterName,
-    work: (line: Awaited<ReturnType<CreditStateStore['burning']>>[number]) => void,
+    work: (line: Awaited<ReturnType<BillingAccountStore['burning']>>[number]) => void,
   ): Promise<void> {
     for (let after = ''; ; ) {
       const lines = await this.#deps.store.burning(meter, after, PAGE_LINES);
@@ -286,7 +291,7 @@ export class CreditStates {
 
   async #followUp(accountId: number): Promise<void> {
     const { store, stops, changes } = this.#deps;
-    const row = await store.find(accountId);
+    const row = await store.findState(accountId);
     if (row === undefined) return;
     const cause = stopCauseOf(row);
     if (cause !== null) {

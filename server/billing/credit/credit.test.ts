@@ -3,15 +3,16 @@ import { test } from 'node:test';
 import { UNASKED } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openAccountFixture } from '../../testing/account-fixture.ts';
+import { BillingAccountStore } from './billing-account-store.ts';
 import { Credit } from './credit.ts';
-import { CreditStore } from './credit-store.ts';
 
 test('an account pays while a micro-credit is left; an unknown one never, nor one that ran out', async () => {
   const fixture = await openAccountFixture();
   try {
     const fields = { username: 'payer', email: 'payer@example.org', password: 'correct horse' };
     const { id } = await fixture.accounts.register(UNASKED, fields);
-    const credit = new Credit({ store: new CreditStore(fixture.metadata) });
+    const accounts = new BillingAccountStore(fixture.metadata);
+    const credit = new Credit({ accounts, checks: { assertSound() {} } });
     const set = (micro: number | bigint) =>
       fixture.metadata.commit([
         { sql: 'UPDATE accounts SET credits_micro = ? WHERE id = ?', params: [micro, id] },

@@ -6,16 +6,22 @@ import { toCredits } from '../../accounts/credits.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { PriceQuestion } from '../catalog/prices.ts';
+import type { Checks } from '../ledger/checks.ts';
 import { METERS, type MeterName, ticksOf } from '../metering/meters.ts';
-import type { BillingState, CreditStore } from './credit-store.ts';
+import type { BillingAccountStore, BillingState } from './billing-account-store.ts';
 
 const HINT = 'Reading, exporting, stopping and deleting still work; ask your administrator for credits';
 
-export class Credit {
-  readonly #store: CreditStore;
+interface CreditDeps {
+  readonly accounts: BillingAccountStore;
+  readonly checks: Pick<Checks, 'assertSound'>;
+}
 
-  constructor(deps: { readonly store: CreditStore }) {
-    this.#store = deps.store;
+export class Credit {
+  readonly #deps: CreditDeps;
+
+  constructor(deps: CreditDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -23,8 +29,10 @@ export class Credit {
    * until it gets credits. The refusal tells of `neededMicro`, which is not demanded. One read.
    */
   async assertCredit(accountId: number, neededMicro = 1n): Promise<void> {
-    const row = await this.#store.find(accountId);
-    const free = BigInt(row?.micro ?? 0);
+    const { accounts, checks } = this.#deps;
+    checks.assertSound();
+    const row = await accounts.find(accountId);
+    const free = BigInt(row?.credits_micro ?? 0);
     const isOut = row?.state === 'grace' || row?.state === 'suspended';
     if (!isOut && free > 0n) return;
     const available = toCredits(free > 0n ? free : 0n);

@@ -3,7 +3,7 @@
  * add up to: with that, every figure that is cached elsewhere can be compared at any time.
  */
 import { hash as digest } from 'node:crypto';
-import type { CachedRow, CheckStore, HashedRow } from './ledger-store.ts';
+import type { CachedRow, HashedRow, LedgerStore } from './ledger-store.ts';
 import { FIRST_PREV_HASH } from './ledger-store.ts';
 
 export interface LedgerHead {
@@ -14,7 +14,7 @@ export interface LedgerHead {
 }
 
 export interface LedgerWalkDeps {
-  readonly store: CheckStore;
+  readonly store: LedgerStore;
   /** Ends a walk, which is rejected then. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -34,7 +34,7 @@ const WRITE_OFFS = 'system:write-offs';
 const WRITTEN_OFF_FOR = / of (account:\d+),\d+:\d+,$/;
 
 export class LedgerWalk {
-  readonly #store: CheckStore;
+  readonly #store: LedgerStore;
   readonly #signal: AbortSignal | undefined;
   readonly #sides = new Map<string, Moved>();
   #seq = 0;

@@ -7,7 +7,7 @@ import { isAppError } from '../../platform/errors.ts';
 import { openBillingFixture } from '../../testing/billing-fixture.ts';
 import { Checks } from './checks.ts';
 import { LedgerWalk } from './checks-walk.ts';
-import { CheckStore } from './ledger-store.ts';
+import { LedgerStore } from './ledger-store.ts';
 
 const VM = { vm_id: 'vm-1', account_id: 1, name: 'web', instance_type: 't2.micro', disk_gb: 30 };
 
@@ -20,7 +20,7 @@ async function open(t: TestContext) {
   const checks = new Checks({
     alarms,
     clock: fixture.clock,
-    store: new CheckStore(fixture.metadata),
+    store: new LedgerStore(fixture.metadata),
     rateUsage: async (accountId) => {
       if (unchargeable.has(accountId)) throw new Error('cannot be charged');
       settled.push(accountId);
@@ -196,6 +196,6 @@ test('a machine that runs is metered, one that does not is not, and both are rat
 test('a walk ends when it is told to, as at the end of Cloudlet', async (t) => {
   const { fixture } = await open(t);
   const signal = AbortSignal.abort(new Error('told to'));
-  const walk = new LedgerWalk({ store: new CheckStore(fixture.metadata), signal });
+  const walk = new LedgerWalk({ store: new LedgerStore(fixture.metadata), signal });
   await assert.rejects(walk.wholeProblem(), /told to/);
 });

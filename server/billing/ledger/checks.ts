@@ -7,10 +7,10 @@ import type { Clock } from '../../platform/clock.ts';
 import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
-import type { CheckStore } from './ledger-store.ts';
+import type { LedgerStore } from './ledger-store.ts';
 
 export interface ChecksDeps {
-  readonly store: CheckStore;
+  readonly store: LedgerStore;
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
   /** Charges an account what it used up to now. */

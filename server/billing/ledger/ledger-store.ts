@@ -108,7 +108,52 @@ export interface CachedRow {
 
 const LAST = 'SELECT coalesce(max(seq), 0) FROM ledger_transfers';
 
-export class CheckStore {
+export interface UsedRow {
+  /** Days since 1970. */
+  readonly day: number;
+  readonly meter: MeterName;
+  readonly resource_id: string;
+  readonly name: string;
+  readonly price_nano: Int;
+  /** The sum of the quantities is high × 2^32 + low: a month of much storage is beyond 64 bits. */
+  readonly high: Int;
+  readonly low: Int;
+  readonly cost_micro: Int;
+}
+
+/** All in micro-credits. */
+export interface TotalsRow {
+  readonly plan: string;
+  readonly credits_micro: Int;
+  readonly held_micro: Int;
+  readonly granted_micro: Int;
+  readonly written_off_micro: Int;
+}
+
+export interface EntryRow {
+  readonly seq: Int;
+  readonly id: string;
+  readonly debit: string;
+  readonly credit: string;
+  readonly amount_micro: Int;
+  readonly code: string;
+  readonly reference: string;
+  readonly created_at: number;
+  readonly hash: string;
+}
+
+export interface RevenueRow {
+  readonly day: number;
+  /** A system side. */
+  readonly side: string;
+  /** Less what was given back. */
+  readonly amount_micro: Int;
+}
+
+const ENTRY = 'seq, id, debit, credit, amount_micro, code, reference, created_at, hash';
+const DAY_MS = 86_400_000;
+
+export class LedgerStore {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
@@ -202,59 +247,6 @@ export class CheckStore {
       before,
     );
     return rows.map((row) => row.account_id);
-  }
-}
-
-export interface UsedRow {
-  /** Days since 1970. */
-  readonly day: number;
-  readonly meter: MeterName;
-  readonly resource_id: string;
-  readonly name: string;
-  readonly price_nano: Int;
-  /** The sum of the quantities is high × 2^32 + low: a month of much storage is beyond 64 bits. */
-  readonly high: Int;
-  readonly low: Int;
-  readonly cost_micro: Int;
-}
-
-/** All in micro-credits. */
-export interface TotalsRow {
-  readonly plan: string;
-  readonly credits_micro: Int;
-  readonly held_micro: Int;
-  readonly granted_micro: Int;
-  readonly written_off_micro: Int;
-}
-
-export interface EntryRow {
-  readonly seq: Int;
-  readonly id: string;
-  readonly debit: string;
-  readonly credit: string;
-  readonly amount_micro: Int;
-  readonly code: string;
-  readonly reference: string;
-  readonly created_at: number;
-  readonly hash: string;
-}
-
-export interface RevenueRow {
-  readonly day: number;
-  /** A system side. */
-  readonly side: string;
-  /** Less what was given back. */
-  readonly amount_micro: Int;
-}
-
-const ENTRY = 'seq, id, debit, credit, amount_micro, code, reference, created_at, hash';
-const DAY_MS = 86_400_000;
-
-export class ReportStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
   }
 
   /** What an account used, by day, resource and price, the oldest day first. */

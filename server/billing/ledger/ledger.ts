@@ -13,7 +13,7 @@ import type { Metadata, RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
 import type { Balance } from './ledger-store.ts';
-import { addToBalance, CheckStore, insertTransfer, takeFromBalance } from './ledger-store.ts';
+import { addToBalance, insertTransfer, LedgerStore, takeFromBalance } from './ledger-store.ts';
 
 /**
  * `account:<id>`, `held:<id>`, `system:<name>`, or the account that an earlier statement of the same commit
@@ -94,10 +94,10 @@ export interface LedgerCheck {
 }
 
 export class Ledger {
-  readonly #store: CheckStore;
+  readonly #store: LedgerStore;
 
   constructor(deps: { readonly metadata: Metadata }) {
-    this.#store = new CheckStore(deps.metadata);
+    this.#store = new LedgerStore(deps.metadata);
   }
 
   /**

@@ -8,13 +8,13 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Prices } from '../catalog/prices.ts';
-import type { BillingAccountStore } from '../credit/credit-store.ts';
+import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import type { UsedVm } from './usage.ts';
-import { deleteHold, type HoldStore, insertHold, raiseHold } from './usage-store.ts';
+import { deleteHold, insertHold, raiseHold, type UsageStore } from './usage-store.ts';
 
 export interface HoldsDeps {
-  readonly store: HoldStore;
+  readonly store: UsageStore;
   readonly accounts: BillingAccountStore;
   readonly prices: Prices;
   readonly clock: Clock;
@@ -36,7 +36,7 @@ export class Holds {
    */
   async place(vm: UsedVm): Promise<Statement[]> {
     const { store, accounts, clock } = this.#deps;
-    if ((await store.find(vm.vm_id)) !== undefined) return [];
+    if ((await store.findHold(vm.vm_id)) !== undefined) return [];
     const account = await accounts.find(vm.account_id);
     const at = clock.now();
     const amountMicro = this.hourMicro(account?.plan ?? '', vm.instance_type);
@@ -66,7 +66,7 @@ export class Holds {
     const account = await accounts.find(accountId);
     let free = BigInt(account?.credits_micro ?? 0);
     const statements: Statement[] = [];
-    for (const hold of await store.typedOf(accountId)) {
+    for (const hold of await store.typedHoldsOf(accountId)) {
       const missing = this.hourMicro(account?.plan ?? '', hold.instance_type) - BigInt(hold.amount_micro);
       const amountMicro = missing < free ? missing : free;
       if (amountMicro <= 0n) continue;
@@ -90,7 +90,7 @@ export class Holds {
   /** The statements that give back what is left of it; none without one. */
   async release({ vm_id, account_id }: Pick<UsedVm, 'vm_id' | 'account_id'>): Promise<Statement[]> {
     const { store, clock } = this.#deps;
-    const hold = await store.find(vm_id);
+    const hold = await store.findHold(vm_id);
     if (hold === undefined) return [];
     const amountMicro = BigInt(hold.amount_micro);
     const sides = { debit: `held:${account_id}`, credit: `account:${account_id}` };

@@ -20,7 +20,7 @@ async function hoursOf(fixture: BillingFixture, meter: string): Promise<[number,
 test('what is sent is charged in its hour, not in that of the rating before', async (t) => {
   const fixture = await openBillingFixture();
   t.after(fixture.close);
-  const { clock, metadata, usage, rating, priceStore, prices } = fixture;
+  const { clock, metadata, usage, rating, catalog, prices } = fixture;
   await metadata.commit(usage.bucketCreated(BUCKET));
   clock.advance(30 * DAY_MS);
   const from = prices.nextHour();
@@ -31,7 +31,7 @@ test('what is sent is charged in its hour, not in that of the rating before', as
     effective_from: from,
     price_nano: 5_000_000,
   } as const;
-  await metadata.commit([priceStore.set(dear)]);
+  await metadata.commit([catalog.setPrice(dear)]);
   await prices.load();
   clock.advance(2 * HOUR_MS);
   await metadata.commit([usage.bucketSent(BUCKET.id, GIB)]);

@@ -24,7 +24,7 @@ const bookedMicro = (fixture: BillingFixture) =>
 async function assertSound(fixture: BillingFixture): Promise<void> {
   assert.equal((await fixture.ledger.verify()).problem, null);
   assert.equal(await usedMicro(fixture), bookedMicro(fixture));
-  const holds = await fixture.holdStore.listOf(1);
+  const holds = await fixture.usageStore.holdsOf(1);
   const held = holds.reduce((sum, hold) => sum + BigInt(hold.amount_micro), 0n);
   assert.equal(BigInt((await fixture.row()).held_micro), held);
 }
@@ -210,11 +210,17 @@ test('any history, rated anyhow, adds up to what a model says was used', async (
 test('a price holds from its hour on, also when nobody rated in between', async (t) => {
   const fixture = await openBillingFixture();
   t.after(fixture.close);
-  const { clock, metadata, usage, rating, priceStore, prices } = fixture;
+  const { clock, metadata, usage, rating, catalog, prices } = fixture;
   const from = prices.nextHour();
   await metadata.commit([
-    priceStore.set({ meter: 'vm.time', variant: 't2.micro', plan: '', effective_from: from, price_nano: 0 }),
-    priceStore.set({
+    catalog.setPrice({
+      meter: 'vm.time',
+      variant: 't2.micro',
+      plan: '',
+      effective_from: from,
+      price_nano: 0,
+    }),
+    catalog.setPrice({
       meter: 'vm.time',
       variant: 't2.micro',
       plan: 'lab',

@@ -8,7 +8,11 @@ import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { Prices } from '../catalog/prices.ts';
-import { addToWrittenOff, type BillingAccountStore, type BillingRow } from '../credit/credit-store.ts';
+import {
+  addToWrittenOff,
+  type BillingAccountStore,
+  type BillingRow,
+} from '../credit/billing-account-store.ts';
 import { type Transfer, transferStatements } from '../ledger/ledger.ts';
 import { charge, hourOf, spreadOverHours } from './charge.ts';
 import { METERS, type Service, ticksOf } from './meters.ts';
@@ -16,7 +20,6 @@ import type { SteadyClock } from './steady-clock.ts';
 import {
   FIRST_LINE,
   type HoldRow,
-  type HoldStore,
   type LineKey,
   type LineRow,
   PAGE_LINES,
@@ -104,7 +107,6 @@ export interface RatingDeps {
   readonly prices: Prices;
   readonly usage: UsageStore;
   readonly accounts: BillingAccountStore;
-  readonly holds: HoldStore;
 }
 
 /** One moment on both clocks, the same for all lines that were read together. */
@@ -178,7 +180,7 @@ export class Rating {
    * none are left.
    */
   #rateSome(accountId: number, after: LineKey): Promise<LineKey | undefined> {
-    const { accounts, usage, holds, changes, clock, steady } = this.#deps;
+    const { accounts, usage, changes, clock, steady } = this.#deps;
     return changes.run(UNASKED, async (change) => {
       const account = await accounts.find(accountId);
       if (account === undefined) return undefined;
@@ -199,7 +201,7 @@ export class Rating {
       if (hasClosed) statements.push(usage.forgetClosed(accountId));
       const isEnd = last === lines.at(-1) && lines.length < PAGE_LINES;
       if (statements.length > 0) {
-        const bill = { owed, holds: await holds.listOf(accountId), at: moment.wallMs };
+        const bill = { owed, holds: await usage.holdsOf(accountId), at: moment.wallMs };
         // Somebody else rated, or spent the credits, since they were looked at.
         change.expect(accounts.countRating(accountId, account.settlement, moment.wallMs), 'retry');
         change.addAll([...statements, ...payments(account, bill)], 'retry');

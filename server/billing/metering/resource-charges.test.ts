@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
-import { QuotaStore } from '../catalog/catalog-store.ts';
+import { CatalogStore } from '../catalog/catalog-store.ts';
 import { Quotas } from '../catalog/quotas.ts';
-import { ReportStore } from '../ledger/ledger-store.ts';
+import { Credit } from '../credit/credit.ts';
+import { LedgerStore } from '../ledger/ledger-store.ts';
 import { Reports } from '../reports/report.ts';
 import { DatabaseCharges } from './resource-charges.ts';
 
@@ -18,14 +19,14 @@ let charges: DatabaseCharges;
 
 beforeEach(async () => {
   fixture = await openBillingFixture();
-  const { usage, prices, clock, metadata } = fixture;
-  const quotas = new Quotas({ store: new QuotaStore(metadata) });
+  const { usage, prices, clock, metadata, accounts } = fixture;
+  const quotas = new Quotas({ store: new CatalogStore(metadata) });
   charges = new DatabaseCharges({
     usage,
     prices,
     quotas,
     now: () => clock.now(),
-    assertCredit: async () => {},
+    credit: new Credit({ accounts, checks: { assertSound() {} } }),
   });
 });
 afterEach(() => fixture.close());
@@ -34,7 +35,7 @@ afterEach(() => fixture.close());
 async function items() {
   const { metadata, clock, rating } = fixture;
   const rateUsage = (accountId: number) => rating.rateUsage(accountId);
-  const reports = new Reports({ store: new ReportStore(metadata), clock, rateUsage });
+  const reports = new Reports({ store: new LedgerStore(metadata), clock, rateUsage });
   const { items: list } = await reports.usage(1, { from: 0, to: clock.now() + HOUR_MS });
   return list.map(({ resource_type, resource_id, name, meter, quantity, unit }) => ({
     of: `${resource_type} ${resource_id} ${name}`,

@@ -2,8 +2,8 @@
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { Quotas } from '../catalog/quotas.ts';
-import { burnNanoOf } from '../credit/credit.ts';
-import type { BillingAccountStore } from '../credit/credit-store.ts';
+import type { BillingAccountStore } from '../credit/billing-account-store.ts';
+import { burnNanoOf, type Credit } from '../credit/credit.ts';
 import type { Holds } from './holds.ts';
 import type { Usage, UsedBucket, UsedDatabase, UsedVm } from './usage.ts';
 
@@ -14,8 +14,7 @@ export interface VmChargesDeps {
   readonly quotas: Quotas;
   readonly accounts: BillingAccountStore;
   readonly now: () => number;
-  /** Throws `insufficient_credits`, telling of `neededMicro`, when the account may not begin anything new. */
-  readonly assertCredit: (accountId: number, neededMicro?: bigint) => Promise<void>;
+  readonly credit: Credit;
 }
 
 interface WantedVm {
@@ -37,7 +36,10 @@ export class VmCharges {
 
   /** A refusal says that an hour of the type is needed. */
   async assertCredit({ account_id, plan, instance_type }: WantedVm): Promise<void> {
-    await this.#deps.assertCredit(account_id, this.#deps.holds.hourMicro(plan, instance_type) || undefined);
+    await this.#deps.credit.assertCredit(
+      account_id,
+      this.#deps.holds.hourMicro(plan, instance_type) || undefined,
+    );
   }
 
   /** '' without such an account. */
@@ -81,8 +83,7 @@ export class VmCharges {
 export interface StorageChargesDeps {
   readonly usage: Usage;
   readonly quotas: Quotas;
-  /** Throws `insufficient_credits` when the account may not begin anything new. */
-  readonly assertCredit: (accountId: number) => Promise<void>;
+  readonly credit: Credit;
 }
 
 interface KnownBucket {
@@ -98,7 +99,7 @@ export class StorageCharges {
   }
 
   assertCredit(accountId: number): Promise<void> {
-    return this.#deps.assertCredit(accountId);
+    return this.#deps.credit.assertCredit(accountId);
   }
 
   async bucketCreated(bucket: UsedBucket): Promise<readonly Statement[]> {
@@ -128,8 +129,7 @@ export interface DatabaseChargesDeps {
   readonly quotas: Quotas;
   readonly prices: Prices;
   readonly now: () => number;
-  /** Throws `insufficient_credits` when the account may not begin anything new. */
-  readonly assertCredit: (accountId: number) => Promise<void>;
+  readonly credit: Credit;
 }
 
 interface PricedDatabase {
@@ -145,7 +145,7 @@ export class DatabaseCharges {
   }
 
   assertCredit(accountId: number): Promise<void> {
-    return this.#deps.assertCredit(accountId);
+    return this.#deps.credit.assertCredit(accountId);
   }
 
   created({ account_id }: UsedDatabase): Promise<readonly Statement[]> {

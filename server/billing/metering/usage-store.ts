@@ -80,6 +80,12 @@ export interface LineKey {
 /** Before all lines. */
 export const FIRST_LINE: LineKey = { meter: '', resource_id: '' };
 
+export interface HoldRow {
+  readonly resource_id: string;
+  readonly account_id: number;
+  readonly amount_micro: number | bigint;
+}
+
 export class UsageStore {
   readonly #reads: Reads;
 
@@ -231,17 +237,9 @@ export class UsageStore {
       toMs,
     );
   }
-}
 
-export class ClockStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  /** The last one written down, or null. */
-  async find(): Promise<Anchor | null> {
+  /** Of the steady clock, the last one written down, or null. */
+  async findAnchor(): Promise<Anchor | null> {
     const row = await this.#reads.get<Anchor>(
       `SELECT boot_id AS "bootId", uptime_ms AS "uptimeMs", wall_ms AS "wallMs", steady_ms AS "steadyMs"
        FROM steady_clock`,
@@ -249,7 +247,7 @@ export class ClockStore {
     return row ?? null;
   }
 
-  put({ bootId, uptimeMs, wallMs, steadyMs }: Anchor): Statement {
+  putAnchor({ bootId, uptimeMs, wallMs, steadyMs }: Anchor): Statement {
     return {
       sql: `INSERT INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms) VALUES (1, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET boot_id = excluded.boot_id, uptime_ms = excluded.uptime_ms,
@@ -257,22 +255,8 @@ export class ClockStore {
       params: [bootId, uptimeMs, wallMs, steadyMs],
     };
   }
-}
 
-export interface HoldRow {
-  readonly resource_id: string;
-  readonly account_id: number;
-  readonly amount_micro: number | bigint;
-}
-
-export class HoldStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  find(resourceId: string): Awaitable<HoldRow | undefined> {
+  findHold(resourceId: string): Awaitable<HoldRow | undefined> {
     return this.#reads.get(
       'SELECT resource_id, account_id, amount_micro FROM holds WHERE resource_id = ?',
       resourceId,
@@ -280,7 +264,7 @@ export class HoldStore {
   }
 
   /** Those of machines that exist, with their type. */
-  typedOf(accountId: number): Awaitable<(HoldRow & { readonly instance_type: string })[]> {
+  typedHoldsOf(accountId: number): Awaitable<(HoldRow & { readonly instance_type: string })[]> {
     return this.#reads.all(
       `SELECT h.resource_id, h.account_id, h.amount_micro, l.variant AS instance_type
        FROM holds h JOIN usage_lines l ON l.meter = 'vm.time' AND l.resource_id = h.resource_id
@@ -289,7 +273,7 @@ export class HoldStore {
     );
   }
 
-  listOf(accountId: number): Awaitable<HoldRow[]> {
+  holdsOf(accountId: number): Awaitable<HoldRow[]> {
     return this.#reads.all(
       'SELECT resource_id, account_id, amount_micro FROM holds WHERE account_id = ? ORDER BY placed_at',
       accountId,

@@ -2,8 +2,8 @@
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Prices } from '../catalog/prices.ts';
+import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { burnNanoOf, rememberedPrices } from '../credit/credit.ts';
-import type { BillingAccountStore } from '../credit/credit-store.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
 import type { LineRow, UsageStore } from '../metering/usage-store.ts';
 import { creditsOf, type Figure, priceOfNano, quantityOf } from './report-period.ts';

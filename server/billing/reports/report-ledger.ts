@@ -1,7 +1,7 @@
 /** The transfers of one account, as it sees them: how each changed its balance, and what was left. */
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { EntryRow, ReportStore } from '../ledger/ledger-store.ts';
+import type { EntryRow, LedgerStore } from '../ledger/ledger-store.ts';
 import { creditsOf, type Figure, formatMonth, type Period } from './report-period.ts';
 
 export interface Entry {
@@ -34,9 +34,9 @@ const PAGE_ENTRIES = 500;
 const END = 2n ** 62n;
 
 export class LedgerReports {
-  readonly #store: ReportStore;
+  readonly #store: LedgerStore;
 
-  constructor(deps: { readonly store: ReportStore }) {
+  constructor(deps: { readonly store: LedgerStore }) {
     this.#store = deps.store;
   }
 

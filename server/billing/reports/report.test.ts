@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
 import { transferStatements } from '../ledger/ledger.ts';
-import { ReportStore } from '../ledger/ledger-store.ts';
+import { LedgerStore } from '../ledger/ledger-store.ts';
 import { estimate } from './estimate.ts';
 import { Reports, revenueReport } from './report.ts';
 import { LedgerReports } from './report-ledger.ts';
@@ -21,7 +21,7 @@ function micro(figure: Figure): bigint {
 const sum = (figures: readonly Figure[]) => figures.reduce((total, figure) => total + micro(figure), 0n);
 
 function open(fixture: BillingFixture) {
-  const store = new ReportStore(fixture.metadata);
+  const store = new LedgerStore(fixture.metadata);
   const rateUsage = (accountId: number, notSince: number) => fixture.rating.rateUsage(accountId, notSince);
   const reports = new Reports({ store, clock: fixture.clock, rateUsage });
   const everything = () => readPeriod({ from: '2026-01-01', to: '2027-01-01' }, fixture.clock.now());

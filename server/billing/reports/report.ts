@@ -2,12 +2,12 @@
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { endOfTick } from '../../platform/tick.ts';
-import type { ReportStore, TotalsRow, UsedRow } from '../ledger/ledger-store.ts';
+import type { LedgerStore, TotalsRow, UsedRow } from '../ledger/ledger-store.ts';
 import { METERS, type MeterName, SERVICES, type Service } from '../metering/meters.ts';
 import { creditsOf, DAY_MS, type Figure, type Period, priceOfNano, quantityOf } from './report-period.ts';
 
 export interface ReportsDeps {
-  readonly store: ReportStore;
+  readonly store: LedgerStore;
   readonly clock: Clock;
   /** Charges an account what it used; not at all when that was done after `notSince`, ms since 1970. */
   readonly rateUsage: (accountId: number, notSince: number) => Promise<void>;
@@ -201,7 +201,7 @@ const WRITE_OFFS = 'system:write-offs';
 type Sums = Map<string, bigint>;
 
 /** By the times of the transfers; days on which nothing was booked are left out. */
-export async function revenueReport(store: ReportStore, period: Period): Promise<RevenueReport> {
+export async function revenueReport(store: LedgerStore, period: Period): Promise<RevenueReport> {
   const days = new Map<number, Sums>();
   const all: Sums = new Map();
   for (let from = period.from; from < period.to; from += HOUR_MS) {

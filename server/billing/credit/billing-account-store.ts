@@ -2,87 +2,33 @@
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 import type { MeterName } from '../metering/meters.ts';
 
+type Int = number | bigint;
+
 export type BillingState = 'ok' | 'low' | 'critical' | 'grace' | 'suspended';
 
 export interface BillingRow {
   readonly account_id: number;
   readonly plan: string;
   /** May be spent. */
-  readonly credits_micro: number | bigint;
+  readonly credits_micro: Int;
   /** Set aside for what runs. */
-  readonly held_micro: number | bigint;
+  readonly held_micro: Int;
   /** Of its use, what it could not pay. */
-  readonly written_off_micro: number | bigint;
+  readonly written_off_micro: Int;
   /** Number of the last rating. */
   readonly settlement: number;
   /** ms since 1970; 0: never. */
   readonly settled_at: number;
   readonly state: BillingState;
+  /** ms since 1970. */
+  readonly exhausted_at: number | null;
   /** Since when, ms since 1970. */
   readonly state_at: number;
-  readonly vm_count: number;
-  readonly vcpu_count: number;
-  readonly bucket_count: number;
-  readonly storage_bytes: number | bigint;
 }
 
 const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_micro, settlement, settled_at,
-  state, state_at,
-  vm_count, vcpu_count, bucket_count, storage_bytes
+  state, exhausted_at, state_at
   FROM billing_accounts JOIN accounts ON id = account_id`;
-
-export class BillingAccountStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  find(accountId: number): Awaitable<BillingRow | undefined> {
-    return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
-  }
-
-  /** Changes no row when another rating was faster than the one that saw number `before`. */
-  countRating(accountId: number, before: number, at: number): Statement {
-    return {
-      sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?
-            WHERE account_id = ? AND settlement = ?`,
-      params: [at, accountId, before],
-    };
-  }
-}
-
-/** Refuses when there is no such account. */
-export function addToWrittenOff(accountId: number, micro: bigint): Statement {
-  const sql = 'UPDATE billing_accounts SET written_off_micro = written_off_micro + ? WHERE account_id = ?';
-  return { sql, params: [micro, accountId], expectChanges: 1 };
-}
-
-export interface CreditRow {
-  /** May be spent, micro-credits. */
-  readonly micro: number | bigint;
-  readonly state: BillingState;
-  /** ms since 1970. */
-  readonly exhausted_at: number | null;
-}
-
-export class CreditStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  find(accountId: number): Awaitable<CreditRow | undefined> {
-    return this.#reads.get(
-      `SELECT credits_micro AS micro, state, exhausted_at
-       FROM accounts JOIN billing_accounts ON account_id = id WHERE id = ?`,
-      accountId,
-    );
-  }
-}
-
-type Int = number | bigint;
 
 export interface CreditStateRow {
   readonly account_id: number;
@@ -144,14 +90,27 @@ const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_
   THEN 1 ELSE 0 END AS is_in_use
   FROM billing_accounts b JOIN accounts ON id = account_id`;
 
-export class CreditStateStore {
+export class BillingAccountStore {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
     this.#reads = reads;
   }
 
-  find(accountId: number): Awaitable<CreditStateRow | undefined> {
+  find(accountId: number): Awaitable<BillingRow | undefined> {
+    return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
+  }
+
+  /** Changes no row when another rating was faster than the one that saw number `before`. */
+  countRating(accountId: number, before: number, at: number): Statement {
+    return {
+      sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?
+            WHERE account_id = ? AND settlement = ?`,
+      params: [at, accountId, before],
+    };
+  }
+
+  findState(accountId: number): Awaitable<CreditStateRow | undefined> {
     return this.#reads.get(`${ROW} WHERE account_id = ?`, accountId);
   }
 
@@ -195,7 +154,7 @@ export class CreditStateStore {
   }
 
   /** Refuses when state or balance are no longer those that were judged. */
-  change(accountId: number, change: CreditStateChange): Statement {
+  changeState(accountId: number, change: CreditStateChange): Statement {
     const { before, after, creditsMicro, at, exhaustedAt, graceEndsAt, graceUntil } = change;
     return {
       sql: `UPDATE billing_accounts SET state = ?, state_at = ?, exhausted_at = ?, grace_ends_at = ?,
@@ -223,4 +182,10 @@ export class CreditStateStore {
       params: [accountId],
     };
   }
+}
+
+/** Refuses when there is no such account. */
+export function addToWrittenOff(accountId: number, micro: bigint): Statement {
+  const sql = 'UPDATE billing_accounts SET written_off_micro = written_off_micro + ? WHERE account_id = ?';
+  return { sql, params: [micro, accountId], expectChanges: 1 };
 }
