@@ -65,5 +65,5 @@ test('one that ran is stopped, is itself again, and has its files', { skip }, as
 
 /** A machine that is lost does not run on. */
 async function removeRunning(vm: string): Promise<void> {
-  await lost.user.expect(200, `${vm}/stop`, { json: { force: true } });
+  await lost.user.expect(200, `${vm}/stop?force=true`, POST);
 }

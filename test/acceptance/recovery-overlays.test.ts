@@ -52,7 +52,9 @@ function namesIn(folder: string): string[] {
   }
 }
 
-const forced = { json: { force: true } };
+function powerOff(vm: string): Promise<unknown> {
+  return lost.user.expect(200, `${vm}/stop?force=true`, POST);
+}
 
 test('what was written over an image comes back, with the image', { skip }, async () => {
   const { image_id: image } = await upload(lost.admin, countingDisk(), { name: 'counts' });
@@ -61,18 +63,18 @@ test('what was written over an image comes back, with the image', { skip }, asyn
   const stopped = await newVm(lost.user, { name: 'stopped', image });
   await started(running, 1);
   await started(stopped, 1);
-  await lost.user.expect(200, `${stopped}/stop`, forced);
+  await powerOff(stopped);
   const point = await lost.point();
   assert.deepEqual([point.state, point.gaps], ['complete', []]);
   const { state } = await lost.admin.expect(200, `${POINTS}/${point.point_id}/verify?wait=100`, POST);
   assert.equal(state, 'verified');
   await lost.keepKey();
-  await lost.user.expect(200, `${running}/stop`, forced);
+  await powerOff(running);
   await lost.lose();
   for (const vm of [running, stopped]) {
     await eventually('it is stopped', async () => (await lost.user.expect(200, vm)).state === 'stopped');
     await started(vm, 2);
-    await lost.user.expect(200, `${vm}/stop`, forced);
+    await powerOff(vm);
   }
 });
 
@@ -82,9 +84,9 @@ test('a machine that ends while it is copied does not end the point', { skip }, 
   ).image_id;
   const idOf = (vm: string) => vm.split('/').at(-1) ?? '';
   const ends: ((vm: string) => Promise<unknown>)[] = [
-    (vm) => lost.user.expect(200, `${vm}/stop`, forced),
+    powerOff,
     async (vm) => {
-      await lost.user.expect(200, `${vm}/stop`, forced);
+      await powerOff(vm);
       await lost.user.expect(200, vm, { method: 'DELETE' });
     },
     async (vm) => {

@@ -179,7 +179,7 @@ test('every byte, version, id, key, balance, row and disk of one moment per comp
   assert.equal(point.contents.versions, before.length);
   assert.equal(point.contents.databases, paths.size);
   await lost.keepKey();
-  if (machine) await user.expect(200, `${machine.vm}/stop`, { json: { force: true } });
+  if (machine) await user.expect(200, `${machine.vm}/stop?force=true`, POST);
   await lost.lose();
   await each([...sums], async ([id, sum]) => {
     const [object = '', query] = id.split('?');
