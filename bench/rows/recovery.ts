@@ -147,7 +147,7 @@ function speedRow(work: string, atLeast: number, comparison: Comparison): Row {
 
 function recovery(options: RunOptions): Promise<Row[]> {
   const total = options.quick ? 256 * 2 ** 20 : 4 * 2 ** 30;
-  const rounds = options.quick ? 3 : 5;
+  const rounds = options.rounds ?? (options.quick ? 3 : 5);
   const size = `${total / 2 ** 20} MiB`;
   return withCloud(options, async (cloud) => {
     await createBucket(cloud.client, { name: 'bench' });
