@@ -64,8 +64,14 @@ interface Materials {
   readonly holding: Holding;
 }
 
+interface Progress {
+  current: PointRow;
+  /** Everybody sees by now how it has ended; what is left is to tidy up. */
+  isOver: boolean;
+}
+
 interface Making {
-  readonly row: PointRow;
+  readonly progress: Progress;
   readonly cancel: AbortController;
   readonly ended: Promise<void>;
 }
@@ -97,7 +103,12 @@ export class Points {
 
   /** Id of the point that is being made, empty while it has none; null: none. */
   get making(): string | null {
-    return this.#isMaking ? (this.#making?.row.point_id ?? '') : null;
+    return this.#isMaking ? (this.#making?.progress.current.point_id ?? '') : null;
+  }
+
+  /** Whoever sees that a point has ended may make the next: nobody is refused because of its last traces. */
+  async settled(): Promise<void> {
+    if (this.#making?.progress.isOver === true) await this.#making.ended;
   }
 
   /** True while a point is being made: what it may name must not be removed, keys not retired. */
@@ -107,7 +118,8 @@ export class Points {
 
   /** Runs `work` while no point is made, and none while it runs. Throws `point_in_progress`. */
   async apart<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isMaking) throw inProgress(this.#making?.row.point_id ?? null);
+    await this.settled();
+    if (this.#isMaking) throw inProgress(this.making);
     this.#isBeginning = true;
     try {
       return await work();
@@ -122,7 +134,8 @@ export class Points {
    */
   async create(call: Call): Promise<Point> {
     const { clock, changes, store, snapshots, place, lease, makeWay, news } = this.#deps;
-    if (this.#isMaking) throw inProgress(this.#making?.row.point_id ?? null);
+    await this.settled();
+    if (this.#isMaking) throw inProgress(this.making);
     this.#isBeginning = true;
     let holding: Holding | undefined;
     try {
@@ -170,7 +183,7 @@ export class Points {
   /** Once it is no longer being made, or `ms` have passed. */
   async wait(pointId: string, ms: number): Promise<Point> {
     const making = this.#making;
-    if (making?.row.point_id === pointId) {
+    if (making?.progress.current.point_id === pointId) {
       const late = new Promise((resolve) => setTimeout(resolve, ms).unref());
       await Promise.race([making.ended, late]);
     }
@@ -181,7 +194,7 @@ export class Points {
   async cancel(pointId: string): Promise<Point> {
     const row = await this.row(pointId);
     const making = this.#making;
-    if (making?.row.point_id !== pointId) throw invalidState(row, 'is not being made');
+    if (making?.progress.current.point_id !== pointId) throw invalidState(row, 'is not being made');
     making.cancel.abort();
     await making.ended;
     return this.find(pointId);
@@ -195,13 +208,13 @@ export class Points {
 
   #begin(row: PointRow, materials: Materials): void {
     const cancel = new AbortController();
-    const making = { current: row };
+    const making: Progress = { current: row, isOver: false };
     const { snapshot, holding } = materials;
     const signal = AbortSignal.any([cancel.signal, holding.signal]);
     const renewing = setInterval(() => this.#renewHold(row.point_id), RENEW_MS).unref();
     const ended = this.#make(making, { ...materials, signal })
       .catch(async (error: unknown) => {
-        await this.#fail(making.current, { error, isCancelled: cancel.signal.aborted });
+        await this.#fail(making, { error, isCancelled: cancel.signal.aborted });
         // What it has put would fill the place for ever.
         const isFull = isAppError(error) && error.code === 'out_of_space';
         if (isFull) await this.#deps.sweep(holding);
@@ -215,19 +228,10 @@ export class Points {
         this.#making = undefined;
         this.#deps.onEnd();
       });
-    this.#making = {
-      cancel,
-      ended,
-      get row() {
-        return making.current;
-      },
-    };
+    this.#making = { cancel, ended, progress: making };
   }
 
-  async #make(
-    making: { current: PointRow },
-    how: Materials & { readonly signal: AbortSignal },
-  ): Promise<void> {
+  async #make(making: Progress, how: Materials & { readonly signal: AbortSignal }): Promise<void> {
     const { store, clock, sources, bytesPerSecond } = this.#deps;
     const { snapshot, repository, holding, signal } = how;
     const estimate = Math.max(1, await new RecoveryStore(snapshot.reads).sumOfBytes());
@@ -253,17 +257,18 @@ export class Points {
       written.push(await components.write(source, snapshot, before));
     }
     gaps.push(...(await tryPointKeys({ repository, written, reads: snapshot.reads, signal })));
-    await this.#complete(making.current, { written, gaps, snapshot, repository, holding });
+    await this.#complete(making, { written, gaps, snapshot, repository, holding });
   }
 
   async #complete(
-    row: PointRow,
+    making: Progress,
     what: {
       readonly written: readonly Component[];
       readonly gaps: readonly Gap[];
     } & Materials,
   ): Promise<void> {
     const { clock, changes, store, version, news } = this.#deps;
+    const row = making.current;
     const now = clock.now();
     const manifest: Manifest = {
       format: 1,
@@ -290,6 +295,7 @@ export class Points {
       gaps: JSON.stringify(what.gaps),
       manifest_sha256: createHash('sha256').update(sealed).digest('hex'),
     };
+    making.isOver = true;
     await changes.run(UNASKED, async (change) => {
       change.add(store.update(complete));
       change.addAll(await news.of('recovery_point.completed', complete));
@@ -309,13 +315,18 @@ export class Points {
     }
   }
 
-  async #fail(row: PointRow, why: { readonly error: unknown; readonly isCancelled: boolean }): Promise<void> {
+  async #fail(
+    making: Progress,
+    why: { readonly error: unknown; readonly isCancelled: boolean },
+  ): Promise<void> {
     const { changes, store, onError, news } = this.#deps;
     const { error, isCancelled } = why;
+    const row = making.current;
     if (!isCancelled) onError(row.point_id, error);
     const state = isCancelled ? 'cancelled' : 'failed';
     const reason = isCancelled ? null : reasonOf(error);
     const ended: PointRow = { ...row, state, reason };
+    making.isOver = true;
     await changes.run(UNASKED, async (change) => {
       change.add(store.update(ended));
       if (!isCancelled) change.addAll(await news.of('recovery_point.failed', ended));
@@ -348,7 +359,7 @@ export class Points {
   }
 
   #current(row: PointRow): PointRow {
-    const making = this.#making?.row;
+    const making = this.#making?.progress.current;
     return making?.point_id === row.point_id && row.state === 'creating' ? making : row;
   }
 }
@@ -368,8 +379,9 @@ class ListedPoint {
   }
 }
 
+/** `pointId`: empty while it has none. */
 function inProgress(pointId: string | null): AppError {
-  const extra = pointId === null ? {} : { point_id: pointId };
+  const extra = pointId ? { point_id: pointId } : {};
   const hint = 'Wait for its end, or cancel it';
   return new AppError('point_in_progress', 'Another recovery point is being made', { extra, hint });
 }

@@ -28,7 +28,7 @@ export interface RemovalsDeps {
   readonly find: () => Promise<Repository | undefined>;
   /** True when the place can be reached and the points that were made there are not in it. */
   readonly isLost: () => Promise<boolean>;
-  readonly points: Pick<Points, 'row' | 'making'>;
+  readonly points: Pick<Points, 'row' | 'making' | 'settled'>;
   /** Where the repository is. */
   readonly place: string;
   /** How long a deleted point can be had back, ms. */
@@ -107,6 +107,7 @@ export class Removals {
    * `point_in_progress`, `target_in_use`, `target_unavailable`.
    */
   async check(): Promise<Checked> {
+    await this.#deps.points.settled();
     const { making } = this.#deps.points;
     if (making !== null) {
       throw new AppError('point_in_progress', 'A recovery point is being made', {

@@ -51,6 +51,16 @@ test('no other, no removal and no new master key; a verification and a cancellat
   assert.equal((await lost.point()).state, 'complete');
 });
 
+test('whoever sees that a point is complete can make the next', async () => {
+  for (let round = 0; round < 8; round++) {
+    const { point_id: id } = await lost.admin.expect(201, POINTS, POST);
+    for (let state = 'creating'; state === 'creating'; ) {
+      state = (await lost.admin.expect(200, `${POINTS}/${id}`)).state;
+    }
+  }
+  assert.equal((await lost.point()).state, 'complete');
+});
+
 test('an operation ends with the point', async (t) => {
   let operation = '';
   const goOn = await holdUp(lost.dataDir, async () => {
