@@ -66,11 +66,17 @@ export async function list(config: Config): Promise<number> {
   return 0;
 }
 
-/** All that is known of one. */
+/** All that is known of one, or of each. */
 export async function get(config: Config, words: Words): Promise<number> {
-  const point = await asOperator(config, async (call) =>
-    call<Point>({ method: 'GET', path: await pathOf(words, call) }),
-  );
+  const points = await asOperator(config, async (call) => {
+    const paths = await pathsOf(words, call);
+    return Promise.all(paths.map((path) => call<Point>({ method: 'GET', path })));
+  });
+  for (const point of points) tellAll(point);
+  return 0;
+}
+
+function tellAll(point: Point): void {
   const { point_id: id, state, state_reason: reason } = point;
   const counts = Object.entries(point.contents).map(([what, count]) => `${count} ${what}`);
   console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
@@ -81,9 +87,8 @@ export async function get(config: Config, words: Words): Promise<number> {
   tell('size', `${formatSize(point.size_bytes)}, ${formatSize(point.stored_bytes)} of it new`);
   tell('in it', counts.join(', '));
   for (const { component, reason: why } of point.gaps) tell('not in it', `${component} (${why})`);
-  tell('damaged', point.damaged_files === 0 ? null : `${point.damaged_files} files; verify names them`);
+  tell('damaged', point.damaged_files === 0 ? null : `files: ${point.damaged_files}; verify names them`);
   tell('kept in', point.target);
-  return 0;
 }
 
 function tell(what: string, value: string | null, unit = ''): void {
@@ -139,13 +144,17 @@ export async function fsck(config: Config): Promise<number> {
   return checked.damaged_points.length === 0 ? 0 : 1;
 }
 
-/** Of one that is named, or of `latest`: the newest that was not deleted and is whole, or was. */
-export async function pathOf(words: Words, call: CallAsOperator): Promise<string> {
-  if (words.positionals[1] !== 'latest') return pathOfId(words);
+/**
+ * Of one that is named, or of `latest`: the newest that was not deleted and is whole, or was. `all`: of all
+ * such points.
+ */
+export async function pathsOf(words: Words, call: CallAsOperator): Promise<string[]> {
+  const [, which = ''] = words.positionals;
+  if (which !== 'latest' && which !== 'all') return [pathOfId(words)];
   const points = await call<Point[]>({ method: 'GET', path: POINTS });
-  const newest = points.filter(({ state }) => LASTING.includes(state)).at(-1);
-  if (newest === undefined) throw new Error('There is no recovery point that is whole');
-  return `${POINTS}/${newest.point_id}`;
+  const whole = points.filter(({ state }) => LASTING.includes(state));
+  if (whole.length === 0) throw new Error('There is no recovery point that is whole');
+  return whole.slice(which === 'all' ? 0 : -1).map(({ point_id: id }) => `${POINTS}/${id}`);
 }
 
 function pathOfId({ positionals: [verb, id] }: Words): string {

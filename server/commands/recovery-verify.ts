@@ -1,8 +1,9 @@
-/** `cloudlet recovery verify`: every byte of a point, by the cloud that runs or without any. */
+/** `cloudlet recovery verify`: every byte of a point, or of all, by the cloud that runs or without any. */
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
+import { PieceSet } from '../recovery/piece-set.ts';
 import { Repository } from '../recovery/repository.ts';
 import { findPoint } from '../recovery/restore.ts';
 import { type DamagedFile, verifyPoint } from '../recovery/verification.ts';
@@ -10,7 +11,7 @@ import type { Words } from './command.ts';
 import { askServer } from './operator-call.ts';
 import { Progress } from './progress.ts';
 import { givenRecoveryKey } from './recovery-key-text.ts';
-import { POLL_MS, type Point, pathOf } from './recovery-points.ts';
+import { POLL_MS, type Point, pathsOf } from './recovery-points.ts';
 
 /** Waits for the end. Exit code 1 when something is missing or damaged. */
 export async function verify(config: Config, words: Words): Promise<number> {
@@ -20,19 +21,22 @@ export async function verify(config: Config, words: Words): Promise<number> {
 
 async function verifyHere(config: Config, words: Words): Promise<number> {
   return askServer(config, async (call) => {
-    const path = await pathOf(words, call);
-    let point = await call<Point>({ method: 'POST', path: `${path}/verify` });
-    const bar = new Progress();
-    while (point.verifying_percent !== null) {
-      bar.show(point.verifying_percent);
-      await sleep(POLL_MS);
-      point = await call<Point>({ method: 'GET', path });
+    let code = 0;
+    for (const path of await pathsOf(words, call)) {
+      let point = await call<Point>({ method: 'POST', path: `${path}/verify` });
+      const bar = new Progress();
+      while (point.verifying_percent !== null) {
+        bar.show(point.verifying_percent);
+        await sleep(POLL_MS);
+        point = await call<Point>({ method: 'GET', path });
+      }
+      bar.end();
+      const { point_id: id, state, state_reason: reason } = point;
+      tellDamage(point.damage, point.damaged_files);
+      console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
+      if (reason !== null || (state !== 'verified' && state !== 'drilled')) code = 1;
     }
-    bar.end();
-    const { point_id: id, state, state_reason: reason } = point;
-    tellDamage(point.damage, point.damaged_files);
-    console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
-    return reason === null && (state === 'verified' || state === 'drilled') ? 0 : 1;
+    return code;
   });
 }
 
@@ -41,19 +45,35 @@ async function verifyThere(from: string, { positionals: [, id = 'latest'], value
   const target = new DirectoryTarget(resolve(from));
   const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
   const repository = new Repository(target, keys);
-  const { point_id: pointId, cut_at: cutAt } = await findPoint(repository, id);
+  const there = await pointsThere(repository);
+  const chosen = id === 'all' ? there : [(await findPoint(repository, id)).point_id];
+  if (chosen.length === 0) throw new Error('The repository has no recovery point');
+  const sound = new PieceSet();
   const bar = new Progress();
-  const { damage, damagedFiles } = await verifyPoint({
-    repository,
-    pointId,
-    signal: new AbortController().signal,
-    onProgress: ({ bytes, totalBytes }) => bar.show((bytes / Math.max(1, totalBytes)) * 100),
-  });
-  bar.end();
-  tellDamage(damage, damagedFiles);
-  const verdict = damagedFiles === 0 ? 'every byte is there' : `${damagedFiles} files are missing or damaged`;
-  console.log(`${pointId} of ${cutAt} UTC: ${verdict}`);
-  return damagedFiles === 0 ? 0 : 1;
+  let code = 0;
+  for (const pointId of chosen) {
+    const { damage, damagedFiles } = await verifyPoint({
+      repository,
+      pointId,
+      signal: new AbortController().signal,
+      sound,
+      onProgress: ({ bytes, totalBytes }) => bar.show((bytes / Math.max(1, totalBytes)) * 100),
+    });
+    bar.end();
+    tellDamage(damage, damagedFiles);
+    const damaged = `${damagedFiles} ${damagedFiles === 1 ? 'file is' : 'files are'} missing or damaged`;
+    console.log(`${pointId}: ${damagedFiles === 0 ? 'every byte is there' : damaged}`);
+    if (damagedFiles > 0) code = 1;
+  }
+  const others = there.filter((one) => !chosen.includes(one)).length;
+  if (others > 0) console.log(`${others} other points were not read: name one, or all`);
+  return code;
+}
+
+/** Those that were not deleted, oldest first. */
+async function pointsThere(repository: Repository): Promise<string[]> {
+  const deleted = await repository.deleted();
+  return (await repository.points()).filter((id) => !deleted.includes(id));
 }
 
 function tellDamage(damage: readonly DamagedFile[], count: number): void {

@@ -11,20 +11,20 @@ import { verify } from './recovery-verify.ts';
 const HELP = `Usage: cloudlet recovery create
        cloudlet recovery list
        cloudlet recovery status
-       cloudlet recovery get|verify POINT|latest
+       cloudlet recovery get|verify POINT|latest|all
        cloudlet recovery cancel|delete|undelete POINT
        cloudlet recovery fsck
        cloudlet recovery key
        cloudlet recovery restore --from DIR --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial]
                                  [--revoke-all-keys]
-       cloudlet recovery verify --from DIR [POINT|latest] [--key-file FILE]
+       cloudlet recovery verify --from DIR [POINT|latest|all] [--key-file FILE]
 
 create    makes a recovery point of the whole cloud and waits for its end.
 list      lists the points of this cloud.
 status    says whether this cloud could be had back if it were lost now, and what is in the way.
 get       shows all that is known of a point.
-verify    reads every byte of a point, and names each file that is missing or damaged. With --from it needs the
-          points and the recovery key, and no running cloud.
+verify    reads every byte of a point, or of all, and names each file that is missing or damaged. With --from
+          it needs the points and the recovery key, and no running cloud; it reads the newest if none is named.
 cancel    stops making a point, or verifying one.
 delete    deletes a point. undelete has it back, for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
 fsck      makes the list agree with what is there, and frees what no point needs.

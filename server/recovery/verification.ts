@@ -26,6 +26,8 @@ export interface VerifyOptions {
   readonly signal: AbortSignal;
   /** What the seals of pieces say is enough: some sooner, and as sure unless whoever sealed them erred. */
   readonly isQuick?: boolean;
+  /** Pieces that were read before and are right; those of this point are added. */
+  readonly sound?: PieceSet;
   /** Told of files of the cloud whose pieces have been seen to. */
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
 }
@@ -59,7 +61,7 @@ async function manifestOf(
 }
 
 async function verifyPieces(
-  { repository, signal, isQuick, onProgress }: VerifyOptions,
+  { repository, signal, isQuick, onProgress, sound = new PieceSet() }: VerifyOptions,
   manifest: Manifest,
   found: Findings,
 ): Promise<void> {
@@ -79,6 +81,7 @@ async function verifyPieces(
   const check = async (piece: string, neededBy: string) => {
     const damaged = await repository.check(piece, isQuick);
     if (damaged) await found.add({ file: pieceFile(piece), problem: damaged.problem, needed_by: neededBy });
+    else sound.add(piece);
   };
   for (const component of manifest.components) {
     const onDamaged = ({ problem }: Damaged, piece: string) => {
@@ -87,7 +90,7 @@ async function verifyPieces(
     };
     for await (const { path, size_bytes, pieces } of entriesOf(repository, component, onDamaged)) {
       for (const piece of pieces) {
-        if (!seen.add(piece)) continue;
+        if (!seen.add(piece) || sound.has(piece)) continue;
         signal.throwIfAborted();
         begin(check(piece, path));
         if (running.size >= AT_ONCE) await Promise.race(running);

@@ -47,6 +47,9 @@ test('get shows a point, and latest is the newest that was not deleted', async (
   const verified = await recovery('verify', 'latest');
   assert.equal(verified.code, 0, verified.stderr);
   assert.ok(verified.stdout.includes(`${points[1]} is verified`), verified.stdout);
+  const all = await recovery('verify', 'all');
+  assert.equal(all.code, 0, all.stderr);
+  for (const id of points.slice(0, 2)) assert.ok(all.stdout.includes(`${id} is verified`), all.stdout);
 });
 
 test('without a running cloud every byte is read, and what is damaged is named', async () => {
@@ -54,9 +57,9 @@ test('without a running cloud every byte is read, and what is damaged is named',
   const before = readdirSync(lost.target, { recursive: true }).length;
   const sound = await verifyThere();
   assert.equal(sound.code, 0, sound.stderr);
-  assert.match(sound.stdout, new RegExp(`${points[1]} of \\S+ \\S+ UTC: every byte is there\n$`));
+  assert.match(sound.stdout, new RegExp(`${points[1]}: every byte is there\n1 other points were not read`));
   const deleted = await verifyThere(String(points[2]));
-  assert.match(deleted.stdout, new RegExp(`${points[2]} of .*: every byte is there\n$`));
+  assert.match(deleted.stdout, new RegExp(`${points[2]}: every byte is there\n`));
   const unknown = await verifyThere('drp-none');
   assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
   assert.match(unknown.stderr, /No point drp-none: there are drp-/);
@@ -72,6 +75,10 @@ test('without a running cloud every byte is read, and what is damaged is named',
     damaged.stdout,
   );
   rmSync(piece);
+  const all = await verifyThere('all');
+  assert.equal(all.code, 1);
+  for (const id of points.slice(0, 2)) assert.match(all.stdout, new RegExp(`${id}: 1 file is missing or`));
+  assert.doesNotMatch(all.stdout, /were not read/);
   assert.match((await verifyThere()).stdout, /^missing: pieces\/\S+ \(blobs\/\S+\)$/m);
   assert.equal(readdirSync(lost.target, { recursive: true }).length, before - 1, 'nothing is written there');
 });
