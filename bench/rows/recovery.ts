@@ -1,11 +1,12 @@
 /** A recovery point and a restore against copies of the same files, and against restic where there is one. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '../../test/harness/client.ts';
 import { ADMIN_KEY } from '../../test/harness/cloud-process.ts';
 import { runCloudlet } from '../../test/harness/command.ts';
+import { runProgram } from '../child.ts';
 import { type Comparison, compare } from '../ratios.ts';
 import { skippedRow } from '../table.ts';
 import {
@@ -37,7 +38,7 @@ async function fill(client: Client, totalBytes: number): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, upload));
 }
 
-async function timed(work: () => unknown): Promise<number> {
+async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
   await work();
   return performance.now() - began;
@@ -59,22 +60,21 @@ async function point(admin: Client) {
 }
 
 /** All files of the cloud but the points: what a copy would have to take. */
-function copy(dataDir: string, to: string): void {
+async function copy(dataDir: string, to: string): Promise<void> {
   mkdirSync(to);
   const names = readdirSync(dataDir).filter(
     (name) => !['recovery', 'reserve', 'control.sock'].includes(name),
   );
-  execFileSync('cp', ['-a', ...names.map((name) => join(dataDir, name)), to]);
-  execFileSync('sync', ['-f', to]);
+  await runProgram('cp', ['-a', ...names.map((name) => join(dataDir, name)), to]);
+  await runProgram('sync', ['-f', to]);
 }
 
-function restic(dataDir: string, to: string): void {
-  const env = { ...process.env, RESTIC_PASSWORD: 'bench', RESTIC_REPOSITORY: to };
-  const run = (...words: string[]) =>
-    execFileSync('restic', ['--no-cache', '-q', ...words], { env, stdio: 'pipe' });
-  run('init');
-  run('backup', '--exclude', join(dataDir, 'recovery'), dataDir);
-  execFileSync('sync', ['-f', to]);
+async function restic(dataDir: string, to: string): Promise<void> {
+  const env = { RESTIC_PASSWORD: 'bench', RESTIC_REPOSITORY: to };
+  const run = (...words: string[]) => runProgram('restic', ['--no-cache', '-q', ...words], env);
+  await run('init');
+  await run('backup', '--exclude', join(dataDir, 'recovery'), dataDir);
+  await runProgram('sync', ['-f', to]);
 }
 
 interface Times {
