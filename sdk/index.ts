@@ -9,6 +9,7 @@ import { databaseCalls } from './resources/databases.ts';
 import { recoveryCalls } from './resources/recovery.ts';
 import { storageCalls } from './resources/storage.ts';
 import { systemCalls } from './resources/system.ts';
+import { updateCalls } from './resources/updates.ts';
 import { vmCalls } from './resources/vms.ts';
 import { webhookCalls } from './resources/webhooks.ts';
 import { type CloudOptions, Transport } from './transport.ts';
@@ -16,6 +17,7 @@ import { type CloudOptions, Transport } from './transport.ts';
 export type * from '../build/sdk/schema.d.ts';
 export { CloudError, type ErrorCode } from './problem.ts';
 export type { CallName, CallOptions, CloudOptions, Input, Page, Pages, Result } from './transport.ts';
+export type { ChangedThing, UpdateListener } from './updates.ts';
 export type { UploadOptions } from './upload.ts';
 
 export type Cloud = ReturnType<typeof createCloud>;
@@ -32,6 +34,7 @@ export function createCloud(options: CloudOptions = {}) {
     billing: billingCalls(transport),
     webhooks: webhookCalls(transport),
     system: systemCalls(transport),
+    updates: updateCalls(transport),
     admin: adminCalls(transport),
   };
 }

@@ -8,6 +8,7 @@ import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
 import { OperationsStore } from '../calls/operations-store.ts';
 import type { Principal } from '../calls/principal.ts';
+import { Updates } from '../calls/updates.ts';
 import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import { type Config, poolThreads } from '../config/config.ts';
@@ -18,11 +19,13 @@ import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { ControlSockets } from '../http/credentials.ts';
+import { updatesSocket } from '../http/update-routes.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { ReserveCommits } from '../metadata/reserve-commits.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets.ts';
+import { ToldCommits } from '../metadata/told-commits.ts';
 import { Alarms, assertWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
@@ -91,6 +94,7 @@ interface Foundations {
   readonly keys: MasterKeys;
   readonly alarms: Alarms;
   readonly metadata: Metadata;
+  readonly updates: Updates;
   readonly room: DiskRoom;
   /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
@@ -133,7 +137,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       find: databases.logins.find.bind(databases.logins),
       exchange: parts.engines.exchange,
     },
-    sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl })],
+    sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl }), updatesSocket(base.updates)],
     connections: compute.descriptors.connections,
   });
   gaugeHealth(meters, { guard: edges.guard, alarms: base.alarms });
@@ -327,7 +331,9 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
     const room = new DiskRoom({ clock, alarms, directory: dataDir });
     await room.start();
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
-    const metadata = new ReserveCommits(sqlite, () => room.releaseReserve());
+    const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
+    const reserved = new ReserveCommits(sqlite, () => room.releaseReserve());
+    const metadata = new ToldCommits(reserved, (told) => updates.tell(told));
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed });
     const secrets = new Secrets({ metadata, keys });
@@ -350,7 +356,7 @@ async function openFoundations({ config, clock, step }: BuildOptions): Promise<F
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
     });
-    const stores = { metadata, blobs };
+    const stores = { metadata, blobs, updates };
     return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, secrets, outbound, ...stores };
   } catch (error) {
     lock.release();

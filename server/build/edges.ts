@@ -22,6 +22,7 @@ import { type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes } from '../http/operation-routes.ts';
 import { CallerLimits, RateLimiter } from '../http/rate-limit.ts';
 import type { Route } from '../http/route.ts';
+import { updateRoutes } from '../http/update-routes.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { type RecoveryRoutesDeps, recoveryRoutes } from '../recovery/routes.ts';
 import { type SystemRoutesDeps, systemRoutes } from '../status/routes.ts';
@@ -54,6 +55,7 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...billingRoutes(deps.billing),
     ...webhookRoutes(deps.webhooks),
     ...operationRoutes(deps.operations),
+    ...updateRoutes(),
     ...systemRoutes(deps.system),
     ...adminRoutes(deps.administration),
     ...planRoutes(deps.billing),

@@ -1,5 +1,5 @@
 /** SQL of operations. */
-import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { Awaitable, Reads, Statement, Told } from '../metadata/metadata.ts';
 
 export interface OperationRow {
   readonly operation_id: string;
@@ -15,6 +15,7 @@ export interface OperationRow {
 export type NewOperation = Omit<OperationRow, 'ended_at' | 'status' | 'sealed_body'>;
 
 export interface OperationEnd {
+  readonly accountId: number;
   readonly endedAt: number;
   readonly status: number;
   readonly sealedBody: Uint8Array;
@@ -35,15 +36,17 @@ export class OperationsStore {
     return {
       sql: 'INSERT INTO operations (operation_id, account_id, credential_id, name, created_at) VALUES (?, ?, ?, ?, ?)',
       params: [row.operation_id, row.account_id, row.credential_id, row.name, row.created_at],
+      tells: tellsOf(row.operation_id, row.account_id),
     };
   }
 
   /** Of two ends the first counts. */
-  end(operationId: string, { endedAt, status, sealedBody }: OperationEnd): Statement {
+  end(operationId: string, { accountId, endedAt, status, sealedBody }: OperationEnd): Statement {
     return {
       sql: `UPDATE operations SET ended_at = ?, status = ?, sealed_body = ?
             WHERE operation_id = ? AND ended_at IS NULL`,
       params: [endedAt, status, sealedBody, operationId],
+      tells: tellsOf(operationId, accountId),
     };
   }
 
@@ -60,4 +63,8 @@ export class OperationsStore {
   deleteOlderThan(notAfter: number): Statement {
     return { sql: 'DELETE FROM operations WHERE created_at <= ?', params: [notAfter] };
   }
+}
+
+function tellsOf(id: string, accountId: number): Told {
+  return { accountId, kind: 'operation', id };
 }

@@ -95,7 +95,7 @@ export class Operations {
       end();
       throw error;
     }
-    return new PendingOperation(this.#deps, operation, end);
+    return new PendingOperation(this.#deps, { operation, accountId, end });
   }
 
   /** The caller's operation, once it has ended or the wait is over. Throws `operation_not_found`. */
@@ -165,12 +165,17 @@ interface WorkEnd extends StoredResponse {
 class PendingOperation {
   readonly #deps: OperationsDeps;
   readonly #end: () => void;
+  readonly #accountId: number;
   readonly operation: Operation;
   #recorded = false;
 
-  constructor(deps: OperationsDeps, operation: Operation, end: () => void) {
+  constructor(
+    deps: OperationsDeps,
+    { operation, accountId, end }: { operation: Operation; accountId: number; end: () => void },
+  ) {
     this.#deps = deps;
     this.operation = operation;
+    this.#accountId = accountId;
     this.#end = end;
   }
 
@@ -201,7 +206,7 @@ class PendingOperation {
     const { sealer, store, clock } = this.#deps;
     const { operationId } = this.operation;
     const sealedBody = sealer.seal(Buffer.from(body, 'utf8'), contextOf(operationId));
-    return store.end(operationId, { endedAt: clock.now(), status, sealedBody });
+    return store.end(operationId, { accountId: this.#accountId, endedAt: clock.now(), status, sealedBody });
   }
 }
 

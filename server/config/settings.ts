@@ -138,6 +138,13 @@ export const SETTINGS = {
     100_000,
     'Access keys of one account at a time, beside its own key',
   ),
+  maxUpdateStreams: integer(
+    'CLOUDLET_MAX_UPDATE_STREAMS',
+    200,
+    1,
+    100_000,
+    'Connections of one account at a time that are told of its changes (GET /api/updates)',
+  ),
   signupCredits: integer('CLOUDLET_SIGNUP_CREDITS', 10, 0, 1e9, 'Credits granted at registration'),
   creditGraceSeconds: integer(
     'CLOUDLET_CREDIT_GRACE_SECONDS',

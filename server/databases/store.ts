@@ -1,5 +1,5 @@
 /** SQL of databases. */
-import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+import type { Awaitable, Reads, RowIdOf, Statement, Told } from '../metadata/metadata.ts';
 import type { EngineName } from './engine.ts';
 import type { DatabaseState } from './states.ts';
 
@@ -162,6 +162,7 @@ export class DatabaseStore {
         ],
         ...[row.size_limit_bytes, row.is_protected, row.created_at, row.state_changed_at],
       ],
+      tells: tellsOf(row),
     };
   }
 
@@ -185,18 +186,23 @@ export class DatabaseStore {
         ...[row.is_protected, row.state_changed_at, row.deletes_at, row.is_dropped, row.kept_dump_bytes],
         ...[row.id, row.generation - 1],
       ],
+      tells: tellsOf(row),
       expectChanges: 1,
     };
   }
 
   /** Refuses when the row has changed since. */
-  delete({ id, generation }: DatabaseRow): Statement {
+  delete(row: DatabaseRow): Statement {
     const sql = `DELETE FROM databases WHERE id = ? AND generation = ? AND state = 'deleting'`;
-    return { sql, params: [id, generation], expectChanges: 1 };
+    return { sql, params: [row.id, row.generation], expectChanges: 1, tells: tellsOf(row) };
   }
 
   /** Does nothing to one that is gone. */
   setSize(id: number | RowIdOf, sizeBytes: number): Statement {
     return { sql: 'UPDATE databases SET size_bytes = ? WHERE id = ?', params: [sizeBytes, id] };
   }
+}
+
+function tellsOf({ database_id, account_id }: Pick<DatabaseRow, 'database_id' | 'account_id'>): Told {
+  return { accountId: account_id, kind: 'database', id: database_id };
 }

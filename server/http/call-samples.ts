@@ -43,6 +43,10 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
       'A console is a WebSocket, which curl does not speak. Get a ticket (createConsoleTicket) and open the ' +
       '`url` of its response with a WebSocket client.',
   },
+  watchUpdates: {
+    instead:
+      'Updates are a WebSocket, which curl does not speak: open the path with a WebSocket client and your key.',
+  },
   adminAddImage: { body: { name: 'Debian 12', url: 'https://images.example.com/debian-12.qcow2' } },
   adminUploadImage: { form: { file: '@debian-12.qcow2', name: 'Debian 12' } },
   adminCreateSetupLink: {

@@ -24,8 +24,11 @@ export type SocketParams = Readonly<Record<string, string | undefined>>;
 
 /** The open WebSocket. */
 export interface Channel {
-  /** Never waits: whoever reads too slowly is closed with 1013. The bytes must not change afterwards. */
-  send(bytes: Uint8Array): void;
+  /**
+   * Never waits: whoever reads too slowly is closed with 1013. Bytes, which must not change afterwards, go
+   * out as a binary frame and text as one of text.
+   */
+  send(message: Uint8Array | string): void;
   /** `code`: of RFC 6455 §7.4. */
   close(code: number, reason: string): void;
 }
@@ -263,7 +266,7 @@ export class WebSockets {
       );
     });
     session.begin({
-      send: (bytes) => send(webSocket, bytes),
+      send: (message) => send(webSocket, message),
       close: (code, reason) => void this.#end(webSocket, { code, reason }),
     });
   }
@@ -311,13 +314,13 @@ interface Upgrade {
   readonly head: Buffer;
 }
 
-function send(webSocket: WebSocket, bytes: Uint8Array): void {
+function send(webSocket: WebSocket, message: Uint8Array | string): void {
   if (webSocket.readyState !== webSocket.OPEN) return;
-  if (webSocket.bufferedAmount + bytes.length > MAX_WAITING_BYTES) {
+  if (webSocket.bufferedAmount + message.length > MAX_WAITING_BYTES) {
     shut(webSocket, { code: 1013, reason: 'Too slow: connect again for what came last' });
     return;
   }
-  webSocket.send(bytes);
+  webSocket.send(message);
 }
 
 interface Ending {

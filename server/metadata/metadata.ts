@@ -18,12 +18,25 @@ export interface RowIdOf {
   readonly rowIdOf: number;
 }
 
+/** Things whose changes are told to who watches. */
+export type ResourceKind = 'vm' | 'database' | 'balance' | 'operation' | 'recovery_point';
+
+/** That a thing changed. */
+export interface Told {
+  /** Whose it is; null: the operators'. */
+  readonly accountId: number | null;
+  readonly kind: ResourceKind;
+  readonly id: string;
+}
+
 export interface Statement {
   /** With `?` placeholders. Constant text: it is the key of the prepared-statement cache. */
   readonly sql: string;
   readonly params: readonly (SqlValue | RowIdOf)[];
   /** The commit is rolled back and rejected unless exactly this many rows changed. */
   readonly expectChanges?: number;
+  /** Told to who watches, once the commit is stored. */
+  readonly tells?: Told;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** SQL of recovery points. */
 import { RESTORED } from '../billing/metering/steady-clock.ts';
-import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
+import type { Awaitable, Reads, Statement, Told } from '../metadata/metadata.ts';
 import type { Verdict } from './verification.ts';
 
 export const POINT_STATES = [
@@ -138,6 +138,7 @@ export class RecoveryStore {
       sql: `INSERT INTO recovery_points (point_id, state, target, created_at, contents)
             VALUES (?, 'creating', ?, ?, ?)`,
       params: [point_id, target, created_at, contents],
+      tells: tellsOf(point_id),
     };
   }
 
@@ -165,6 +166,7 @@ export class RecoveryStore {
         ...[row.size_bytes, row.stored_bytes, row.contents, row.gaps, row.manifest_sha256],
         ...[row.deletes_at, row.damage, row.damaged_files, row.id],
       ],
+      tells: tellsOf(row.point_id),
     };
   }
 
@@ -182,6 +184,7 @@ export class RecoveryStore {
         ...[isSound ? null : reason, JSON.stringify(verdict.damage), count],
         ...[Number(isSound), now, Number(isSound), pointId],
       ],
+      tells: tellsOf(pointId),
     };
   }
 
@@ -199,6 +202,7 @@ export class RecoveryStore {
       sql: `UPDATE recovery_points SET state = 'damaged', reason = ?, damage = ?, damaged_files = ?
             WHERE point_id = ? AND ${IS_LASTING}`,
       params: [reason, JSON.stringify(damage), damage.length, pointId],
+      tells: tellsOf(pointId),
     };
   }
 
@@ -211,6 +215,7 @@ export class RecoveryStore {
       sql: `UPDATE recovery_points SET state = 'deleting', state_before = state, grace_left_ms = ?, deletes_at = ?
             WHERE point_id = ? AND state = ?`,
       params: [graceMs, deletesAt, point_id, state],
+      tells: tellsOf(point_id),
     };
   }
 
@@ -221,6 +226,7 @@ export class RecoveryStore {
               deletes_at = NULL
             WHERE point_id = ? AND state = 'deleting' AND state_before IS NOT NULL AND grace_left_ms > 0`,
       params: [point_id],
+      tells: tellsOf(point_id),
     };
   }
 
@@ -235,7 +241,8 @@ export class RecoveryStore {
   }
 
   remove({ point_id }: Pick<PointRow, 'point_id'>): Statement {
-    return { sql: 'DELETE FROM recovery_points WHERE point_id = ?', params: [point_id] };
+    const sql = 'DELETE FROM recovery_points WHERE point_id = ?';
+    return { sql, params: [point_id], tells: tellsOf(point_id) };
   }
 
   /** What lies elsewhere is not of this list. */
@@ -384,4 +391,8 @@ function databasesAfterRestore(now: number, dumps: ReadonlyMap<string, number>):
       params: [],
     },
   ];
+}
+
+function tellsOf(pointId: string): Told {
+  return { accountId: null, kind: 'recovery_point', id: pointId };
 }

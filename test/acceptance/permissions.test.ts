@@ -113,6 +113,7 @@ const CASES: Readonly<Record<string, Case>> = {
   createConsoleTicket: { foreign: 'vm_not_found' },
   getVmLog: { foreign: 'vm_not_found' },
   openConsole: { foreign: 'vm_not_found' },
+  watchUpdates: {},
   createWebhook: { json: { url: 'https://example.org/hook' } },
   listWebhooks: {},
   getWebhook: { foreign: 'webhook_not_found' },

@@ -78,12 +78,19 @@ const TAKE = {
 
 /** Adds to a cached balance. Changes no row when the account does not exist. */
 export function addToBalance({ kind, accountId }: Balance, amountMicro: bigint): Statement {
-  return { sql: ADD[kind], params: [amountMicro, accountId], expectChanges: 1 };
+  return { sql: ADD[kind], params: [amountMicro, accountId], expectChanges: 1, ...tells(accountId) };
 }
 
 /** Takes from a cached balance. Changes no row when it holds less, or does not exist. */
 export function takeFromBalance({ kind, accountId }: Balance, amountMicro: bigint): Statement {
-  return { sql: TAKE[kind], params: [amountMicro, accountId, amountMicro], expectChanges: 1 };
+  const params = [amountMicro, accountId, amountMicro];
+  return { sql: TAKE[kind], params, expectChanges: 1, ...tells(accountId) };
+}
+
+/** Nobody watches an account that this very commit makes. */
+function tells(accountId: Balance['accountId']): Pick<Statement, 'tells'> {
+  if (typeof accountId !== 'number') return {};
+  return { tells: { accountId, kind: 'balance', id: String(accountId) } };
 }
 
 type Int = number | bigint;

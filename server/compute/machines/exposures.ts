@@ -39,7 +39,7 @@ export class Exposures {
         address: row.address,
         guestPorts: network.ports,
         endpointOf: (port) => hypervisor.endpoint({ vmId, network }, port),
-        onSignOfLife: () => void this.#markReady(vmId),
+        onSignOfLife: () => void this.#markReady(row),
       });
       if (closed.length > 0) onClosedPorts(vmId, closed);
     } catch (error) {
@@ -56,12 +56,12 @@ export class Exposures {
     return this.#deps.ingress.close(vmId);
   }
 
-  async #markReady(vmId: string): Promise<void> {
+  async #markReady(row: VmRow): Promise<void> {
     const { changes, store, clock, onError } = this.#deps;
     try {
-      await changes.run(UNASKED, (change) => change.add(store.markReady(vmId, clock.now())));
+      await changes.run(UNASKED, (change) => change.add(store.markReady(row, clock.now())));
     } catch (error) {
-      onError(vmId, 'its first sign of life was not stored', error);
+      onError(row.vm_id, 'its first sign of life was not stored', error);
     }
   }
 }

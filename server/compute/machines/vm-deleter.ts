@@ -43,14 +43,14 @@ export class VmDeleter {
 
   /** The rest of a deletion: the machine's ingress, its disk, its row. May be repeated. */
   async finish(row: VmRow, call: Recorder = UNASKED): Promise<VmRow> {
-    const { id, vm_id: vmId, address } = row;
+    const { vm_id: vmId, address } = row;
     const { changes, store, hypervisor, exposures, addresses } = this.#deps;
     await exposures.close(vmId);
     // Only now: the next machine of this address opens it anew.
     if (address !== null) addresses.giveBack(address);
     await hypervisor.discard(vmId);
     await changes.run(call, (change) => {
-      change.add(store.delete(id));
+      change.add(store.delete(row));
       return deletedVm(row);
     });
     return row;

@@ -1,5 +1,5 @@
 /** SQL of machines and of what they used. */
-import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
+import type { Awaitable, Reads, Statement, Told } from '../../metadata/metadata.ts';
 import type { AccountBlock, StopCause } from './stop-causes.ts';
 import type { VmState } from './transitions.ts';
 
@@ -160,6 +160,7 @@ export class VmStore {
         ...[row.ports, row.outbound, row.uuid, row.mac, row.address, row.state, row.desired_state],
         ...[row.generation, row.state_changed_at, row.created_at],
       ],
+      tells: tellsOf(row),
     };
   }
 
@@ -175,19 +176,21 @@ export class VmStore {
         ...[row.reason_message, row.handle, row.accel, row.accel_reason, row.state_changed_at],
         ...[row.started_at, row.started_at === null ? 0 : 1, row.id, row.generation - 1],
       ],
+      tells: tellsOf(row),
     };
   }
 
   /** Does nothing when the machine does not run or was ready before. */
-  markReady(vmId: string, at: number): Statement {
+  markReady(row: VmIdentity, at: number): Statement {
     return {
       sql: `UPDATE vms SET ready_at = ? WHERE vm_id = ? AND state = 'running' AND ready_at IS NULL`,
-      params: [at, vmId],
+      params: [at, row.vm_id],
+      tells: tellsOf(row),
     };
   }
 
-  delete(id: number): Statement {
-    return { sql: 'DELETE FROM vms WHERE id = ?', params: [id] };
+  delete(row: VmRow): Statement {
+    return { sql: 'DELETE FROM vms WHERE id = ?', params: [row.id], tells: tellsOf(row) };
   }
 
   usage(row: Omit<VmRow, 'id'>, event: UsageEvent, at: number): Statement {
@@ -197,4 +200,10 @@ export class VmStore {
       params: [row.vm_id, row.account_id, event, row.instance_type, row.price_micro, row.disk_gb, at],
     };
   }
+}
+
+type VmIdentity = Pick<VmRow, 'vm_id' | 'account_id'>;
+
+function tellsOf({ vm_id, account_id }: VmIdentity): Told {
+  return { accountId: account_id, kind: 'vm', id: vm_id };
 }
