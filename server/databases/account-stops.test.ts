@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Call } from '../calls/principal.ts';
+import { AppError } from '../platform/errors.ts';
 import { type DatabaseCloud, openDatabaseFixture } from '../testing/database-fixture.ts';
 
 const MIB = 2 ** 20;
@@ -55,6 +56,28 @@ test('databases are closed for want of credits, and come back as their size says
     ...['database.read_only', 'database.read_only', 'database.resumed'],
     ...['database.suspended', 'database.suspended'],
   ]);
+});
+
+test('one that comes back is said to be ready once its engine lets its users in', async (t) => {
+  const { fixture, cloud, ada } = await open(t);
+  const id = await newDatabase(cloud, ada);
+  const { accountId } = ada.principal;
+  await cloud.accountStops.stop(accountId, 'credits_exhausted');
+  const seen: string[] = [];
+  cloud.scripted.script('restrict', async () => {
+    seen.push(await stateOf(cloud, ada, id));
+    if (seen.length === 1) throw new AppError('engine_unavailable', 'not yet');
+  });
+  assert.deepEqual(await cloud.accountStops.resume(accountId), { waiting: 1 });
+  assert.equal(await stateOf(cloud, ada, id), 'suspended credits_exhausted');
+  await cloud.supervisor.check();
+  assert.equal(await stateOf(cloud, ada, id), 'suspended credits_exhausted', 'as its engine was left');
+  assert.deepEqual(await cloud.accountStops.resume(accountId), { waiting: 0 });
+  assert.equal(await stateOf(cloud, ada, id), 'ready');
+  assert.deepEqual(seen, Array(3).fill('suspended credits_exhausted'));
+  const row = await fixture.store.find(id);
+  assert.equal(row?.applied, row?.generation);
+  assert.deepEqual(cloud.told, ['database.created', 'database.suspended', 'database.resumed']);
 });
 
 test('while the engine is away they are suspended in the rows, and closed when it is back', async (t) => {

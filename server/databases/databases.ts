@@ -117,7 +117,7 @@ export class Databases {
       const response = await this.#credentialsOf(row, password);
       const wished = await lifecycle.commit(row, next);
       try {
-        await lifecycle.apply(wished, { call, response });
+        await lifecycle.apply(wished, { recorded: { call, response } });
       } catch (error) {
         throw isAway(error) ? rotatedLater(error) : error;
       }

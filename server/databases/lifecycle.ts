@@ -12,7 +12,7 @@ import { type Announce, announcement } from './database-events.ts';
 import type { DatabaseSecrets } from './database-secrets.ts';
 import type { EngineDatabase, EngineLimits } from './engine.ts';
 import type { Engines } from './engines.ts';
-import { ACCESS } from './states.ts';
+import { ACCESS, isOpening } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface LifecycleDeps {
@@ -60,15 +60,14 @@ export class Lifecycle {
   }
 
   /**
-   * Stores what is wanted of the database, then has its engine follow. Resolves with the row, settled. What
-   * the engine cannot do now it does later: this throws, and what is wanted stays.
+   * Brings row and engine to what is wanted. Resolves with the row, settled. Throws when the engine cannot do
+   * it now. What closes the database is then stored, and done later. What opens it is not: its row says that
+   * it is open once it is, so whoever wants that asks again.
    */
-  async setDesired(
-    before: DatabaseRow,
-    wanted: Partial<DatabaseRow>,
-    recorded?: Commit['recorded'],
-  ): Promise<DatabaseRow> {
-    return this.apply(await this.commit(before, wanted), recorded);
+  async setDesired(before: DatabaseRow, wanted: Partial<DatabaseRow>): Promise<DatabaseRow> {
+    if (!isOpening(before, wanted)) return this.apply(await this.commit(before, wanted));
+    // Cut off from here on, the engine is brought back in line with the row.
+    return this.apply(await this.commit(before, {}), { wanted });
   }
 
   /** One change of the row. Throws `write_conflict` when it has changed since it was read. */
@@ -92,15 +91,22 @@ export class Lifecycle {
     return row;
   }
 
-  /** Has the engine do what the row says, and notes that it did, with the response to whoever asked. */
-  async apply(row: DatabaseRow, recorded?: Commit['recorded']): Promise<DatabaseRow> {
+  /**
+   * Has the engine do what the row says, and `wanted` beyond it, and notes that it did, with the response to
+   * whoever asked.
+   */
+  async apply(
+    row: DatabaseRow,
+    { recorded, wanted = {} }: Pick<Commit, 'recorded'> & { readonly wanted?: Partial<DatabaseRow> } = {},
+  ): Promise<DatabaseRow> {
     if (row.kept_dump_bytes !== null) throw notBack(row);
     const engine = this.#deps.engines.get(row.engine);
     const database = this.inEngine(row);
     const next = row.sealed_next_password;
     if (next !== null) await engine.rotate(database, this.passwordOf(row));
-    await engine.restrict(database, ACCESS[row.state]);
+    await engine.restrict(database, ACCESS[wanted.state ?? row.state]);
     const settled = {
+      ...wanted,
       sealed_password: next ?? row.sealed_password,
       sealed_next_password: null,
       applied: row.generation + 1,

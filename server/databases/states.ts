@@ -15,6 +15,16 @@ export const ACCESS: Readonly<Record<DatabaseState, Access>> = {
   deleting: 'none',
 };
 
+const OPENNESS: readonly Access[] = ['none', 'read_only', 'full'];
+
+/** Whether sessions may do more than before. */
+export function isOpening(
+  before: { readonly state: DatabaseState },
+  { state = before.state }: { readonly state?: DatabaseState },
+): boolean {
+  return OPENNESS.indexOf(ACCESS[state]) > OPENNESS.indexOf(ACCESS[before.state]);
+}
+
 interface Sized {
   readonly state: DatabaseState;
   readonly size_bytes: number;
