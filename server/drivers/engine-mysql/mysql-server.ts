@@ -14,6 +14,7 @@ import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tl
 import type { MysqlPrograms } from './mysql-programs.ts';
 import { ADMIN } from './mysql-store.ts';
 import { nativeHash } from './native-hash.ts';
+import { TEMPORARY_TABLES } from './temporary-tables.ts';
 
 export const SOCKET = 'mysqld.sock';
 /** In the server's home. */
@@ -202,7 +203,7 @@ function settingsOf(at: Settings) {
     '--max-allowed-packet=64M',
     '--key-buffer-size=1M',
     '--aria-pagecache-buffer-size=8M',
-    '--innodb-temp-data-file-path=ibtmp1:12M:autoextend:max:512M',
+    `--innodb-temp-data-file-path=${TEMPORARY_TABLES}`,
     // What a session may raise its own to.
     ...['sort-buffer-size', 'join-buffer-size', 'read-rnd-buffer-size', 'read-buffer-size'].map(
       (name) => `--maximum-${name}=16M`,

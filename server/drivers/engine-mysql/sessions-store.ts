@@ -142,3 +142,25 @@ export async function runningThreads(admin: Admin): Promise<RunningThread[]> {
     at: String(at),
   }));
 }
+
+/** Whether a session of a tenant is told to end and still there. */
+export async function isAnyEnding(admin: Admin): Promise<boolean> {
+  const tenants = `s.command = 'Killed' AND s.user REGEXP '^[tuwr]_'`;
+  const rows = await rowsOf(admin, `SELECT 1 FROM (${admin.ways.sessions}) s WHERE ${tenants} LIMIT 1`);
+  return rows.length > 0;
+}
+
+/**
+ * The user whose statements under way wrote most rows to temporary tables, the only ones that are not locked;
+ * null: there is none.
+ */
+export async function largestTemporaryWriter(admin: Admin): Promise<Omit<Session, 'id'> | null> {
+  const [row] = await rowsOf(
+    admin,
+    `SELECT s.user, ${NOW} AS at
+     FROM information_schema.INNODB_TRX t JOIN (${admin.ways.sessions}) s ON s.id = t.trx_mysql_thread_id
+     WHERE s.user REGEXP '^[tuwr]_' AND t.trx_rows_modified > 0 AND t.trx_tables_locked = 0
+     GROUP BY s.user ORDER BY SUM(t.trx_rows_modified) DESC LIMIT 1`,
+  );
+  return row === undefined ? null : { user: String(row.user), at: String(row.at) };
+}

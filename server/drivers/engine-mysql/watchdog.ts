@@ -9,6 +9,7 @@ import { TEMPORARY_BYTES } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
 import * as sessions from './sessions-store.ts';
 import { TemporarySpace } from './temporary-space.ts';
+import { TemporaryTables } from './temporary-tables.ts';
 
 export interface WatchdogDeps {
   readonly links: MysqlLinks;
@@ -35,10 +36,12 @@ export class Watchdog {
   constructor(deps: WatchdogDeps) {
     this.#deps = deps;
     const { server, isGuest } = deps;
-    const space = new TemporarySpace({ ...deps, pid: () => server.pid, bytes: TEMPORARY_BYTES });
+    const pid = () => server.pid;
+    const space = new TemporarySpace({ ...deps, pid, bytes: TEMPORARY_BYTES });
+    const tables = new TemporaryTables({ ...deps, pid });
     const look = { everyMs: EVERY_MS, work: () => this.#look() };
-    const atSpace = { everyMs: SPACE_MS, work: () => space.look() };
-    this.#rounds = new ServerRounds(() => server.isUp, isGuest ? [look] : [look, atSpace]);
+    const atSpace = [space, tables].map((one) => ({ everyMs: SPACE_MS, work: () => one.look() }));
+    this.#rounds = new ServerRounds(() => server.isUp, isGuest ? [look] : [look, ...atSpace]);
   }
 
   /** Databases that were used since the last call. */
