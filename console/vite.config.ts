@@ -20,7 +20,8 @@ export default defineConfig({
     port: 5173,
     strictPort: true,
     proxy: {
-      '/api': { target: CLOUD, changeOrigin: true, ws: true },
+      // WebSockets are only taken from pages of the cloud's own origin.
+      '/api': { target: CLOUD, changeOrigin: true, ws: true, rewriteWsOrigin: true },
       '/setup': { target: CLOUD, changeOrigin: true },
     },
   },

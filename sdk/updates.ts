@@ -62,8 +62,12 @@ export function watchUpdates(url: string, { headers, listener }: Watch): () => v
       if (message.type === 'changed') listener.changed(message.things);
     };
   };
-  // A browser that is back on the network need not wait.
-  const hurry = () => socket === undefined && expect(0, connect);
+  // A browser that is back on the network need not wait, and its old connection is in doubt.
+  const hurry = () => {
+    const old = socket;
+    connect();
+    old?.close();
+  };
   globalThis.addEventListener?.('online', hurry);
   connect();
   return () => {

@@ -3,6 +3,7 @@ import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/
 import { CloudError } from '../../sdk/index.ts';
 import { cloud } from './cloud.ts';
 import { showRefusal } from './parts/notices.tsx';
+import { createStore } from './parts/store.ts';
 
 declare module '@tanstack/react-query' {
   interface Register {
@@ -13,7 +14,23 @@ declare module '@tanstack/react-query' {
   }
 }
 
-/** Set by the router: goes to the sign-in page and comes back. */
+/** `over`: one is asked to sign in again, over the page that is shown. */
+export const session = createStore<'alive' | 'over'>('alive');
+
+/** Whether the cloud tells what changes (`connected`), is asked now and then, or does not answer. */
+export const live = createStore<'connected' | 'polling' | 'gone'>('polling');
+
+/** ms between reads of what goes on changing by itself, and of what rests. */
+const MOVING_MS = 2000;
+const RESTING_MS = 30_000;
+
+/** How often something is read again: never while the cloud tells of its changes. */
+export function watchEvery(isMoving: boolean): number | false {
+  if (live.get() === 'connected') return false;
+  return isMoving ? MOVING_MS : RESTING_MS;
+}
+
+/** Set by the router: asks to sign in again. */
 let onSessionEnd: () => unknown = () => {};
 
 export function whenSessionEnds(listener: () => unknown): void {

@@ -10,7 +10,7 @@ import { machineRoutes } from './pages/machines/routes.ts';
 import { overviewRoutes } from './pages/overview/routes.ts';
 import { recoveryRoutes } from './pages/recovery/routes.ts';
 import { storageRoutes } from './pages/storage/routes.ts';
-import { isSignedOut, queryClient, whenSessionEnds } from './queries.ts';
+import { accountQuery, isSignedOut, queryClient, session, whenSessionEnds } from './queries.ts';
 import { rootRoute, shellRoute } from './shell/base-routes.ts';
 
 const routeTree = rootRoute.addChildren([
@@ -40,13 +40,11 @@ declare module '@tanstack/react-router' {
   }
 }
 
-const isOutside = () => router.state.location.pathname.startsWith('/sign-');
-
 whenSessionEnds(async () => {
-  if (isOutside()) return;
+  // Who was not let in yet is shown the door by the route.
+  if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() === 'over') return;
+  if (router.state.location.pathname.startsWith('/sign-')) return;
   // The refusal may be of a call that was made before one signed in again.
   const isOver = await cloud.account.get().then(() => false, isSignedOut);
-  if (!isOver || isOutside()) return;
-  queryClient.removeQueries({ queryKey: ['account'] });
-  await router.navigate({ to: '/sign-in', search: { next: router.state.location.href, ended: true } });
+  if (isOver) session.set('over');
 });

@@ -51,8 +51,8 @@ export class ConsoleFixture {
       if (!own.some((start) => url.startsWith(start))) this.complaints.push(`asked ${url}`);
     });
     page.on('console', (said) => {
-      // Refusals are said there too.
-      const isRefusal = said.text().startsWith('Failed to load resource');
+      // Refusals are said there too, and that the cloud is out of reach.
+      const isRefusal = /^(?:Failed to load resource|WebSocket connection to)/.test(said.text());
       if (said.type() === 'error' && !isRefusal) this.complaints.push(said.text());
     });
     return page;

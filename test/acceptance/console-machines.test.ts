@@ -47,6 +47,11 @@ step('a machine is made, typed into, and its console is there after a reload', a
   };
   await typeLine('uname -s; echo $((6*7))-done');
   await shows(/Linux[\s\S]*42-done/);
+  await typeLine("printf '\\033[38;2;250;120;10mtrue-%s\\033[0m\\n' color");
+  await shows(/true-color/);
+  const color = await page.evaluate(`getComputedStyle([...document.querySelectorAll('.xterm-rows span')]
+    .find(({ textContent }) => textContent === 'true-color')).color`);
+  assert.equal(color, 'rgb(250, 120, 10)');
 
   await page.reload();
   await page.getByText('Connected', { exact: true }).waitFor();

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
+import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { noBrowser } from './browser-kit.ts';
+import { assertAccessible } from './console-journey.ts';
 import { ConsoleFixture, PASSWORD, seriousFaults } from './console-kit.ts';
 
 const skip = noBrowser;
@@ -110,6 +112,39 @@ test('whoever is no administrator is shown no such page, and refused at its addr
   await plain.getByRole('alert').waitFor();
   assert.equal(await plain.getByText('chief@example.org').count(), 0);
   await plain.close();
+});
+
+test('what is made elsewhere is shown without a reload, and so is that the cloud is out of reach', {
+  skip,
+}, async () => {
+  await open('/databases');
+  await page.getByRole('heading', { name: 'No databases yet' }).waitFor();
+  const { api_key } = (await (await page.request.get(`${fixture.cloud.api}/api/account`)).json()) as Account;
+  const chief = user.as(api_key);
+  const { database_id } = await chief.expect(201, '/api/databases', { json: { name: 'elsewhere' } });
+  await page.getByRole('link', { name: 'elsewhere' }).waitFor();
+  await page.context().setOffline(true);
+  await page.getByText('The cloud does not answer').waitFor();
+  await assertAccessible(page, 'the cloud out of reach');
+  await chief.expect(200, `/api/databases/${database_id}`, { method: 'DELETE' });
+  await page.context().setOffline(false);
+  await page.getByRole('heading', { name: 'No databases yet' }).waitFor();
+  await page.getByText('The cloud does not answer').waitFor({ state: 'detached' });
+});
+
+test('a form outlives the end of the session', { skip }, async () => {
+  await open('/databases/new');
+  await page.getByLabel('Name', { exact: true }).fill('kept');
+  assert.ok((await page.request.post(`${fixture.cloud.api}/api/logout`)).ok());
+  const door = page.getByRole('dialog', { name: 'Your session ended' });
+  await door.waitFor();
+  await assertAccessible(page, 'the door over a form');
+  assert.equal(await page.getByRole('alert').count(), 0, 'it is said more than once');
+  await door.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await door.getByRole('button', { name: 'Sign in' }).click();
+  await door.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Create database' }).click();
+  await page.getByRole('heading', { level: 1, name: 'kept' }).waitFor();
 });
 
 test('who is signed in elsewhere is listed, and can be signed out', { skip }, async () => {

@@ -37,7 +37,7 @@ export function Page({ title, trail, lead, actions, children }: PageProps) {
   );
 }
 
-interface Read<T> {
+export interface Read<T> {
   readonly data: T | undefined;
   readonly error: unknown;
   readonly refetch: () => unknown;

@@ -1,10 +1,12 @@
 /** A refusal in its place on the page. */
 import { Alert, Button, Text } from '@mantine/core';
+import { isSignedOut } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { refusalOf } from './refusal.ts';
 
 export function Refused({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
-  if (error === null || error === undefined) return null;
+  // That the session ended is said once, over the page.
+  if (error === null || error === undefined || isSignedOut(error)) return null;
   const { title, detail, requestId } = refusalOf(error);
   return (
     <Alert color="red" variant="light" title={title} role="alert">

@@ -1,14 +1,17 @@
 /** What should be looked at soon, in its place on the page. */
 import { Alert } from '@mantine/core';
 import type { ReactNode } from 'react';
+import classes from './warning.module.css';
 
-/** The title in the colour of the text: yellow on yellow cannot be read. */
-const TITLE = { title: { color: 'var(--mantine-color-text)' } };
-
-export function Warning({ title, children }: { title: string; children?: ReactNode }) {
+export function Warning({ title, children }: { title?: string; children?: ReactNode }) {
   return (
-    <Alert color="yellow" variant="light" title={title} styles={TITLE}>
+    <Alert title={title} className={classes.warning ?? ''}>
       {children}
     </Alert>
   );
+}
+
+/** Why a thing is in the state it is in. */
+export function StateReason({ isError, children }: { isError: boolean; children: ReactNode }) {
+  return isError ? <Alert color="red">{children}</Alert> : <Warning>{children}</Warning>;
 }

@@ -5,18 +5,24 @@ import { ActionIcon, AppShell, Burger, Group, Kbd, Text, UnstyledButton } from '
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
+import { useEffect, useSyncExternalStore } from 'react';
 import { openPalette, Palette } from '../palette/palette.tsx';
-import { accountQuery } from '../queries.ts';
+import { accountQuery, session } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { DropZone } from '../uploads/drop-zone.tsx';
 import { UploadTray } from '../uploads/upload-tray.tsx';
 import { AREAS } from './areas.ts';
+import { ConnectionNotice } from './connection-notice.tsx';
+import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
 import classes from './shell.module.css';
+import { SignInAgain } from './sign-in-again.tsx';
 import { UserMenu } from './user-menu.tsx';
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure();
+  const sessionState = useSyncExternalStore(session.subscribe, session.get);
+  useEffect(() => (sessionState === 'alive' ? followCloud() : undefined), [sessionState]);
   const { data: account } = useQuery(accountQuery);
   const areas = AREAS.filter(({ forAdmins }) => !forAdmins || account?.is_admin === true);
   return (
@@ -70,10 +76,12 @@ export function Shell() {
         </AppShell.Navbar>
         <AppShell.Main id="content" tabIndex={-1} className={classes.main ?? ''}>
           <div className={classes.page}>
+            <ConnectionNotice />
             <Outlet />
           </div>
         </AppShell.Main>
       </AppShell>
+      {account !== undefined && <SignInAgain account={account} />}
       <Palette areas={areas} />
       <DropZone />
       <UploadTray />

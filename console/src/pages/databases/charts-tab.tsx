@@ -1,13 +1,10 @@
 /** What a database takes and does over time. */
-import { Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useMemo } from 'react';
 import type { Database, DatabaseMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Chart, type ChartLine } from '../../parts/chart.tsx';
-import { gauge, onSteps, rate, type Series, SPANS, type Span, spanQuery } from '../../parts/history.ts';
-import { Loaded } from '../../parts/page.tsx';
+import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/history.ts';
+import { type Figure, HistoryCharts } from '../../parts/history-charts.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 
@@ -25,65 +22,28 @@ export function ChartsTab({ database: { database_id: id } }: { database: Databas
     refetchInterval: SPANS[span].refreshMs,
   });
   return (
-    <Stack>
-      <Group justify="space-between">
-        <Text c="dimmed">{words.gaps}</Text>
-        <SegmentedControl
-          aria-label={words.span}
-          value={span}
-          data={Object.entries(words.spans).map(([value, label]) => ({ value, label }))}
-          onChange={(next) =>
-            navigate({ search: (before) => ({ ...before, span: next as Span }), replace: true })
-          }
-        />
-      </Group>
-      <Loaded query={metrics}>
-        {({ history = [] }) =>
-          history.length === 0 ? <Text>{words.none}</Text> : <Charts history={history} span={span} />
-        }
-      </Loaded>
-    </Stack>
+    <HistoryCharts
+      query={metrics}
+      span={span}
+      onSpan={(next) => navigate({ search: (before) => ({ ...before, span: next }), replace: true })}
+      words={words}
+      figuresOf={figuresOf}
+    />
   );
 }
 
-interface ChartsProps {
-  readonly history: readonly DatabaseMetricsEntry[];
-  readonly span: Span;
-}
-
-function Charts({ history, span }: ChartsProps) {
-  const { times, lines } = useMemo(() => {
-    const series = onSteps(history, span);
-    return { times: series.times, lines: linesOf(series) };
-  }, [history, span]);
-  const figure = (title: string, of: readonly ChartLine[], say: (value: number) => string) => (
-    <Chart title={title} label={words.over(title)} times={times} lines={of} say={say} />
-  );
-  return (
-    <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
-      <Chart
-        title={words.size}
-        label={words.over(words.size)}
-        times={times}
-        lines={lines.size}
-        say={sayBytes}
-        isBinary
-      />
-      {figure(words.connections, lines.connections, sayNumber)}
-      {figure(words.statements, lines.statements, sayRate)}
-      {figure(words.rowsOut, lines.rows, sayRate)}
-    </SimpleGrid>
-  );
-}
-
-function linesOf(series: Series<DatabaseMetricsEntry>) {
-  return {
-    size: [{ label: words.taken, values: gauge(series, (entry) => entry.size_bytes) }],
-    connections: [{ label: words.open, values: gauge(series, (entry) => entry.connections) }],
-    statements: [{ label: words.perSecond, values: rate(series, (entry) => entry.statements) }],
-    rows: [
-      { label: words.returned, values: rate(series, (entry) => entry.rows_returned) },
-      { label: words.written, values: rate(series, (entry) => entry.rows_written) },
-    ],
-  };
+function figuresOf(series: Series<DatabaseMetricsEntry>): readonly Figure[] {
+  const size = gauge(series, (entry) => entry.size_bytes);
+  const connections = gauge(series, (entry) => entry.connections);
+  const statements = rate(series, (entry) => entry.statements);
+  const rows = [
+    { label: words.returned, values: rate(series, (entry) => entry.rows_returned) },
+    { label: words.written, values: rate(series, (entry) => entry.rows_written) },
+  ];
+  return [
+    { title: words.size, lines: [{ label: words.taken, values: size }], say: sayBytes, isBinary: true },
+    { title: words.connections, lines: [{ label: words.open, values: connections }], say: sayNumber },
+    { title: words.statements, lines: [{ label: words.perSecond, values: statements }], say: sayRate },
+    { title: words.rowsOut, lines: rows, say: sayRate },
+  ];
 }

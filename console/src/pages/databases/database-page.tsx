@@ -1,5 +1,5 @@
 /** One database: how to connect, what is in it, and what can be done with it. */
-import { Alert, Group, Tabs } from '@mantine/core';
+import { Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
@@ -9,6 +9,7 @@ import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
 import { sayBytes } from '../../parts/size.ts';
+import { StateReason } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { ConnectTab } from './connect-tab.tsx';
 import { DatabaseState } from './database-state.tsx';
@@ -54,7 +55,7 @@ function Inside({ database }: { database: Database }) {
   return (
     <>
       {database.state_reason !== null && (
-        <Alert color={database.state === 'error' ? 'red' : 'yellow'}>{database.state_reason.message}</Alert>
+        <StateReason isError={database.state === 'error'}>{database.state_reason.message}</StateReason>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
         <Tabs.List className={tabs.list ?? ''}>

@@ -2,16 +2,14 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-
-/** ms between reads while something is under way; at rest nothing is read. */
-const WATCH_MS = 2000;
+import { watchEvery } from '../../queries.ts';
 
 const isMoving = ({ state }: Database) => state === 'creating' || state === 'deleting';
 
 export const databasesQuery = queryOptions({
   queryKey: ['databases'],
   queryFn: () => cloud.databases.list().all(),
-  refetchInterval: ({ state }) => (state.data?.some(isMoving) ? WATCH_MS : false),
+  refetchInterval: ({ state }) => watchEvery(state.data?.some(isMoving) === true),
 });
 
 export const keptDatabasesQuery = queryOptions({
@@ -23,7 +21,7 @@ export const databaseQuery = (id: string) =>
   queryOptions({
     queryKey: ['databases', id],
     queryFn: () => cloud.databases.get(id),
-    refetchInterval: ({ state }) => (state.data !== undefined && isMoving(state.data) ? WATCH_MS : false),
+    refetchInterval: ({ state }) => watchEvery(state.data !== undefined && isMoving(state.data)),
   });
 
 export const credentialsQuery = (id: string) =>

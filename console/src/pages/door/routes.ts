@@ -5,15 +5,13 @@ import { rootRoute } from '../../shell/base-routes.ts';
 export interface DoorSearch {
   /** Where to go afterwards. */
   readonly next?: string | undefined;
-  /** They were signed in until now. */
-  readonly ended?: boolean;
 }
 
 function readSearch(search: Record<string, unknown>): DoorSearch {
-  const { next, ended } = search;
+  const { next } = search;
   // A path of this console, and no `//elsewhere`.
   const isOwn = typeof next === 'string' && /^\/(?![/\\])/.test(next);
-  return { ...(isOwn ? { next } : {}), ...(ended === true ? { ended } : {}) };
+  return isOwn ? { next } : {};
 }
 
 export const doorRoutes = [

@@ -1,7 +1,7 @@
 /** One machine: its state and what can be done with it, and in tabs its facts, console, log and charts. */
 
 import { PlayIcon, StopIcon } from '@heroicons/react/24/outline';
-import { Alert, Button, Group, Tabs } from '@mantine/core';
+import { Button, Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
@@ -10,6 +10,7 @@ import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
+import { StateReason } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { LogTab } from './log-tab.tsx';
 import { MachineFacts } from './machine-facts.tsx';
@@ -81,7 +82,7 @@ function Inside({ vm }: { vm: Vm }) {
   return (
     <>
       {vm.state_reason !== null && (
-        <Alert color={vm.state === 'error' ? 'red' : 'yellow'}>{vm.state_reason.message}</Alert>
+        <StateReason isError={vm.state === 'error'}>{vm.state_reason.message}</StateReason>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
         <Tabs.List className={tabs.list ?? ''}>

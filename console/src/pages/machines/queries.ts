@@ -2,9 +2,8 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { watchEvery } from '../../queries.ts';
 
-/** ms between reads while something is under way; at rest nothing is read. */
-const WATCH_MS = 2000;
 /** ms after its start in which a guest is expected to boot. */
 const BOOT_MAX_SECONDS = 300;
 
@@ -18,14 +17,14 @@ function isMoving({ state, ready_at, ssh_command, uptime_seconds }: Vm): boolean
 export const vmsQuery = queryOptions({
   queryKey: ['vms'],
   queryFn: () => cloud.vms.list().all(),
-  refetchInterval: ({ state }) => (state.data?.some(isMoving) ? WATCH_MS : false),
+  refetchInterval: ({ state }) => watchEvery(state.data?.some(isMoving) === true),
 });
 
 export const vmQuery = (id: string) =>
   queryOptions({
     queryKey: ['vms', id],
     queryFn: () => cloud.vms.get(id),
-    refetchInterval: ({ state }) => (state.data !== undefined && isMoving(state.data) ? WATCH_MS : false),
+    refetchInterval: ({ state }) => watchEvery(state.data !== undefined && isMoving(state.data)),
   });
 
 export const vmLogQuery = (id: string, bytes: number) =>

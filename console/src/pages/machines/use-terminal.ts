@@ -5,6 +5,7 @@ import '@xterm/xterm/css/xterm.css';
 import { type RefObject, useEffect, useRef, useState } from 'react';
 import { text } from '../../texts/text.ts';
 import { type LineState, SerialLine } from './serial-line.ts';
+import { letSpansHaveStyles } from './span-styles.ts';
 
 const SCROLLBACK_LINES = 10_000;
 /** Dark in both themes, as most programs expect. */
@@ -70,6 +71,7 @@ export function useTerminal(
 }
 
 function openTerminal(element: HTMLElement, onLeave: () => void): Terminal {
+  letSpansHaveStyles();
   const terminal = new Terminal({
     scrollback: SCROLLBACK_LINES,
     fontFamily: getComputedStyle(document.body).getPropertyValue('--mantine-font-family-monospace'),

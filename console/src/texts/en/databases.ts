@@ -122,8 +122,6 @@ export const databases = {
     number: 'Row',
   },
   charts: {
-    span: 'Time shown',
-    spans: { hour: '1 hour', day: '24 hours', month: '30 days' },
     size: 'Size',
     connections: 'Connections',
     statements: 'Statements',
@@ -135,7 +133,6 @@ export const databases = {
     written: 'written',
     gaps: 'Gaps are times in which nobody used it.',
     none: 'Nothing was measured in this time. It is measured while it is used.',
-    over: (what: string) => `${what} over time`,
   },
   log: {
     lead: 'What the server told of this database last: errors, refused logins, slow statements.',

@@ -2,7 +2,8 @@
 export const door = {
   signIn: 'Sign in',
   signInLead: 'Welcome back.',
-  ended: 'Your session ended. Sign in to go on where you were.',
+  ended: 'Your session ended',
+  endedLead: 'Sign in to go on where you were. What you typed on this page is still there.',
   uploadsWait: (count: string) =>
     count === '1'
       ? 'One file is not uploaded yet. It is sent when you sign in; until then, keep this page open.'

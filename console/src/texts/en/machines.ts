@@ -122,8 +122,6 @@ export const machines = {
     whole: 'Show up to 1 MB',
   },
   charts: {
-    span: 'Time shown',
-    spans: { hour: '1 hour', day: '24 hours', month: '30 days' },
     cpu: 'CPU',
     memory: 'Memory',
     disk: 'Disk',
@@ -135,6 +133,5 @@ export const machines = {
     sent: 'sent',
     gaps: 'Gaps are times in which it did not run, or was not measured.',
     none: 'Nothing was measured in this time.',
-    tableOf: (what: string) => `${what} over time`,
   },
 };

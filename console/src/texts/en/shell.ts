@@ -31,6 +31,13 @@ export const shell = {
   asCode: 'Show as code',
   language: 'Language',
   never: 'never',
+  gone: 'The cloud does not answer',
+  goneLead: 'What you see may be old. It is tried again by itself; what you typed stays.',
+  charts: {
+    span: 'Time shown',
+    spans: { hour: '1 hour', day: '24 hours', month: '30 days' },
+    over: (what: string) => `${what} over time`,
+  },
   pageFailed: 'This page has failed',
   notFound: 'There is no such page',
   notFoundLead: 'The address may be mistyped, or what was here is gone.',

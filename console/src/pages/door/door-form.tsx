@@ -1,0 +1,91 @@
+/** The form of a door: who one is, and the button that lets one in. */
+import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import type { Account } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { fieldError } from '../../parts/refusal.ts';
+import { Refused } from '../../parts/refused.tsx';
+import { text } from '../../texts/text.ts';
+
+interface DoorField {
+  readonly name: string;
+  readonly label: string;
+  readonly rule?: string;
+  /** What a password manager fills in. */
+  readonly complete: string;
+  readonly isSecret?: boolean;
+}
+
+type Values = Readonly<Record<string, string>>;
+
+interface DoorFormProps<F extends string> {
+  readonly fields: readonly (DoorField & { readonly name: F })[];
+  readonly given?: Values;
+  /** The button: `Sign in`. */
+  readonly action: string;
+  readonly send: (values: Readonly<Record<F, string>>) => Promise<Account>;
+  readonly onEnter: (account: Account) => unknown;
+  readonly children?: ReactNode;
+}
+
+export function DoorForm<F extends string>(props: DoorFormProps<F>) {
+  const { fields, given = {}, action, send, onEnter, children } = props;
+  const [values, setValues] = useState(
+    () => Object.fromEntries(fields.map(({ name }) => [name, given[name] ?? ''])) as Record<F, string>,
+  );
+  const enter = useMutation({
+    mutationFn: () => send(values),
+    onSuccess: onEnter,
+    meta: { shown: true },
+  });
+  const isOfFields = fields.some(({ name }) => fieldError(enter.error, name) !== undefined);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        enter.mutate();
+      }}
+    >
+      <Stack>
+        {fields.map(({ name, label, rule, complete, isSecret }) => {
+          const Input = isSecret ? PasswordInput : TextInput;
+          return (
+            <Input
+              key={name}
+              name={name}
+              label={label}
+              description={rule}
+              autoComplete={complete}
+              autoCapitalize="none"
+              spellCheck={false}
+              required
+              withAsterisk={false}
+              value={values[name]}
+              error={fieldError(enter.error, name)}
+              onChange={({ currentTarget: { value } }) => setValues({ ...values, [name]: value })}
+              data-autofocus={given[name] === undefined || undefined}
+            />
+          );
+        })}
+        {!isOfFields && <Refused error={enter.error} />}
+        <Button type="submit" loading={enter.isPending}>
+          {action}
+        </Button>
+        {children}
+      </Stack>
+    </form>
+  );
+}
+
+const SIGN_IN = [
+  { name: 'username', label: text.door.name, complete: 'username' },
+  { name: 'password', label: text.door.password, complete: 'current-password', isSecret: true },
+] as const;
+
+type SignInProps = Pick<DoorFormProps<'username' | 'password'>, 'given' | 'onEnter' | 'children'>;
+
+export function SignInForm(props: SignInProps) {
+  const send = (login: { username: string; password: string }) => cloud.account.logIn(login);
+  return <DoorForm {...props} fields={SIGN_IN} action={text.door.signIn} send={send} />;
+}

@@ -1,0 +1,44 @@
+/** Over the page whose session ended: it stays as it is, with what was typed into it. */
+import { Modal, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useRouter } from '@tanstack/react-router';
+import { useSyncExternalStore } from 'react';
+import type { Account } from '../../../sdk/index.ts';
+import { SignInForm } from '../pages/door/door-form.tsx';
+import { UploadsWait } from '../pages/door/uploads-wait.tsx';
+import { accountQuery, session } from '../queries.ts';
+import { text } from '../texts/text.ts';
+import { uploadQueue } from '../uploads/upload-queue.ts';
+
+export function SignInAgain({ account }: { account: Account }) {
+  const isOver = useSyncExternalStore(session.subscribe, session.get) === 'over';
+  const queryClient = useQueryClient();
+  const router = useRouter();
+  const enter = async (entered: Account) => {
+    const isSame = entered.id === account.id;
+    if (!isSame) queryClient.clear();
+    queryClient.setQueryData(accountQuery.queryKey, entered);
+    session.set('alive');
+    uploadQueue.signedIn(entered.id);
+    if (isSame) await queryClient.invalidateQueries();
+    else router.history.push('/');
+  };
+  return (
+    <Modal
+      opened={isOver}
+      onClose={() => {}}
+      title={text.door.ended}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      zIndex={1000}
+      size="sm"
+    >
+      <Stack>
+        <Text size="sm">{text.door.endedLead}</Text>
+        <UploadsWait />
+        <SignInForm given={{ username: account.username }} onEnter={enter} />
+      </Stack>
+    </Modal>
+  );
+}
