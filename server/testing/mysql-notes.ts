@@ -3,33 +3,15 @@ import { createPool, type PoolConnection, type ResultSetHeader, type RowDataPack
 import type { EngineDatabase } from '../databases/engine.ts';
 import type { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
+import { engineFixture, type ServerFixture } from './server-fixture.ts';
 
 /** `crash`, `close`: of the server; clients are closed before. */
-export function mysqlEngineFixture({
-  engine,
-  crash,
-  close,
-}: {
-  readonly engine: MysqlEngine;
-  readonly crash: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}): EngineFixture {
-  const clients: NotesClient[] = [];
-  return {
-    engine,
-    connect: async (database, password) => {
-      // It may be on its way back.
-      await engine.prepare();
-      const client = await notesIn(engine, database, password);
-      clients.push(client);
-      return client;
-    },
-    crash,
-    close: async () => {
-      for (const client of clients) await client.close();
-      await close();
-    },
-    holdsSize: false,
+export function mysqlEngineFixture(
+  server: Pick<ServerFixture<MysqlEngine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
+): EngineFixture {
+  return engineFixture({
+    ...server,
+    notesIn,
     statements: {
       count: (rows) =>
         `WITH RECURSIVE c AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM c WHERE n < ${rows}) SELECT n FROM c`,
@@ -37,10 +19,9 @@ export function mysqlEngineFixture({
       wrong: 'SELEC 1',
       endless: 'SELECT COUNT(*) FROM seq_1_to_1000000000 a, seq_1_to_1000000000 b',
     },
-  };
+  });
 }
 
-/** As programs use it: a pool, which connects again when a session was ended. */
 async function notesIn(
   engine: MysqlEngine,
   database: EngineDatabase,

@@ -3,45 +3,26 @@ import { Pool } from 'pg';
 import type { EngineDatabase } from '../databases/engine.ts';
 import type { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
+import { engineFixture, type ServerFixture } from './server-fixture.ts';
 
 /** `crash`, `close`: of the server; clients are closed before. */
-export function postgresqlEngineFixture({
-  engine,
-  crash,
-  close,
-}: {
-  readonly engine: PostgresqlEngine;
-  readonly crash: () => Promise<void>;
-  readonly close: () => Promise<void>;
-}): EngineFixture {
-  const clients: NotesClient[] = [];
-  return {
-    engine,
-    connect: async (database, password) => {
-      // It may be on its way back.
-      await engine.prepare();
-      const client = await notesIn(engine, database, password);
-      clients.push(client);
-      return client;
-    },
-    crash,
-    close: async () => {
-      for (const client of clients) await client.close();
-      await close();
-    },
-    holdsSize: false,
+export function postgresqlEngineFixture(
+  server: Pick<ServerFixture<PostgresqlEngine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
+): EngineFixture {
+  return engineFixture({
+    ...server,
+    notesIn,
     statements: {
       count: (rows) => `SELECT generate_series(1, ${rows}) AS n`,
       addNote: "INSERT INTO notes VALUES ('by query')",
       wrong: 'SELEC 1',
       endless: 'SELECT count(*) FROM generate_series(1, 1000000000000)',
     },
-  };
+  });
 }
 
 const ENDED_BY_ADMIN = '57P01';
 
-/** As programs use it: a pool, which connects again when a session was ended. */
 async function notesIn(
   engine: PostgresqlEngine,
   database: EngineDatabase,

@@ -157,7 +157,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
   test('while the disk is nearly full nobody writes', async () => {
     const neighbour = await connectTo(other.database, other.username);
     await neighbour.query('CREATE TABLE low (a int)');
-    fixture.isDiskLow = true;
+    fixture.disk.isLow = true;
     const writes = () =>
       neighbour.query('INSERT INTO low VALUES (1)').then(
         () => null,
@@ -165,7 +165,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
       );
     assert.equal(await eventually(writes), 1290);
     await rowsOf('SELECT * FROM low', neighbour);
-    fixture.isDiskLow = false;
+    fixture.disk.isLow = false;
     await eventually(async () => (await writes()) === null);
     neighbour.destroy();
   });

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { newDatabase } from '../../testing/new-database.ts';
 import {
   connect,
-  newDatabase,
   noPostgresql,
   type PostgresqlFixture,
   postgresqlFixture,

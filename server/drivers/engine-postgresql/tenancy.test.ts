@@ -5,9 +5,9 @@ import { after, before, describe, test } from 'node:test';
 import type { Client } from 'pg';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { newDatabase } from '../../testing/new-database.ts';
 import {
   connect,
-  newDatabase,
   noPostgresql,
   type PostgresqlFixture,
   postgresqlFixture,

@@ -1,0 +1,86 @@
+/** An engine with a server of a test's own, and what the suite of engines needs of it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Engine, EngineDatabase } from '../databases/engine.ts';
+import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
+import { systemClock } from '../platform/clock.ts';
+import type { EngineFixture, NotesClient } from './engine.conformance.ts';
+import { noUsers, testUidBase } from './own-ground.ts';
+
+export interface ServerFixture<E extends Engine> {
+  readonly engine: E;
+  readonly folder: string;
+  readonly alarms: Map<string, string>;
+  /** Set by tests. */
+  readonly disk: { isLow: boolean };
+  /** A new engine on the same folder, as a new start of Cloudlet makes one. */
+  reopen(): E;
+  close(): Promise<void>;
+}
+
+/** `name`: of the engine. */
+export function serverFixture<E extends Engine>(
+  name: string,
+  firstPort: number,
+  make: (options: ManagedEngineOptions) => E,
+): ServerFixture<E> {
+  const folder = mkdtempSync(join(tmpdir(), `cloudlet-${name}-`));
+  const alarms = new Map<string, string>();
+  const disk = { isLow: false };
+  const hasUsers = noUsers === null;
+  const engines: E[] = [];
+  const reopen = () => {
+    const group = `cloudlet-${name}-test`;
+    const engine = make({
+      folder,
+      processes: new HostProcesses({ clock: systemClock, group, hasUsers, ground: folder }),
+      uidBase: hasUsers ? testUidBase() : null,
+      alarms: {
+        raise: (code, detail) => alarms.set(code, detail),
+        clear: (code) => alarms.delete(code),
+      },
+      isDiskLow: () => disk.isLow,
+      warn: () => {},
+      firstPort,
+    });
+    engines.push(engine);
+    return engine;
+  };
+  const close = async () => {
+    for (const engine of engines.reverse()) await engine.close();
+    rmSync(folder, { recursive: true });
+  };
+  return { engine: reopen(), folder, alarms, disk, reopen, close };
+}
+
+/** `crash`, `close`: of the server; clients are closed before. */
+export function engineFixture<E extends Engine>({
+  engine,
+  close,
+  notesIn,
+  ...rest
+}: Pick<ServerFixture<E>, 'engine' | 'close'> &
+  Pick<EngineFixture, 'crash' | 'statements'> & {
+    /** As programs use it: a pool, which connects again when a session was ended. */
+    readonly notesIn: (engine: E, database: EngineDatabase, password: string) => Promise<NotesClient>;
+  }): EngineFixture {
+  const clients: NotesClient[] = [];
+  return {
+    engine,
+    holdsSize: false,
+    connect: async (database, password) => {
+      // It may be on its way back.
+      await engine.prepare();
+      const client = await notesIn(engine, database, password);
+      clients.push(client);
+      return client;
+    },
+    close: async () => {
+      for (const client of clients) await client.close();
+      await close();
+    },
+    ...rest,
+  };
+}
