@@ -1,7 +1,8 @@
 /** A recovery point and a restore against copies of the same files, and against restic where there is one. */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '../../test/harness/client.ts';
 import { ADMIN_KEY } from '../../test/harness/cloud-process.ts';
@@ -97,7 +98,8 @@ async function round(
   const [copied, repository, restored] = ['copied', 'restic', 'restored'].map((name) =>
     join(folder, name),
   ) as [string, string, string];
-  rmSync(join(dataDir, 'recovery'), { recursive: true, force: true });
+  // Nothing here may hold up this process for seconds: connections that rest would end without its notice.
+  await rm(join(dataDir, 'recovery'), { recursive: true, force: true });
   await call(admin, 'check');
   times.copies.push(await timed(() => copy(dataDir, copied)));
   if (hasRestic()) times.restics.push(await timed(() => restic(dataDir, repository)));
@@ -126,7 +128,7 @@ async function round(
     }),
   );
   times.shares.push(second.stored_bytes / first.stored_bytes);
-  for (const path of [copied, repository, restored]) rmSync(path, { recursive: true, force: true });
+  for (const path of [copied, repository, restored]) await rm(path, { recursive: true, force: true });
 }
 
 const hasRestic = () => spawnSync('restic', ['version']).status === 0;
