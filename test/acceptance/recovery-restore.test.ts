@@ -1,6 +1,6 @@
 /** Restores that are refused, that give what is left, and that go on after a kill. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -14,15 +14,17 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { runCloudlet } from '../harness/command.ts';
-import { eventually } from '../harness/waiting.ts';
+import { blobFiles } from '../harness/waiting.ts';
 import { LosableCloud, POINTS } from './recovery-kit.ts';
 
+const LAUNCHER = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
 let lost: LosableCloud;
 let points: string[];
 const objects = new Map<string, Buffer>();
@@ -134,34 +136,45 @@ test('the newest point is meant that was not deleted', async () => {
   await lost.admin.expect(200, `${POINTS}/${second}/undelete`, { method: 'POST' });
 });
 
+/** Kills a restore as soon as `isTime`, or lets it end when it is too fast. */
+async function killWhen(to: string, isTime: () => boolean): Promise<void> {
+  const child = spawn(LAUNCHER, restoreArgs(lost.target, to), { stdio: 'ignore', detached: true });
+  const exited = once(child, 'exit');
+  while (child.exitCode === null && !isTime()) await turn();
+  if (child.exitCode === null) process.kill(-(child.pid as number), 'SIGKILL');
+  await exited;
+}
+
 test('killed at any moment it leaves no cloud, and goes on where it was', async () => {
   const to = join(lost.root, 'killed');
-  mkdirSync(join(to, 'lost+found'), { recursive: true });
-  const launcher = fileURLToPath(new URL('../../bin/cloudlet', import.meta.url));
+  const note = join(to, '.restoring', '.point');
+  const isBegun = () => existsSync(note) && readFileSync(note, 'utf8').includes('"isWhole":false');
+  do {
+    rmSync(to, { recursive: true, force: true });
+    mkdirSync(join(to, 'lost+found'), { recursive: true });
+    await killWhen(to, () => existsSync(note));
+  } while (!isBegun());
   const blobs = join(to, '.restoring', 'blobs');
-  const written = () =>
-    existsSync(blobs)
-      ? readdirSync(blobs, { recursive: true }).filter((name) => String(name).includes('blob-')).length
-      : 0;
-  let kills = 0;
-  for (let wanted = 1; wanted < objects.size; wanted = Math.max(wanted + 4, written() + 1)) {
-    const child = spawn(launcher, restoreArgs(lost.target, to), { stdio: 'ignore', detached: true });
-    const exited = once(child, 'exit');
-    await eventually('it has written some', () => child.exitCode !== null || written() >= wanted);
-    if (child.exitCode !== null) break;
-    process.kill(-(child.pid as number), 'SIGKILL');
-    await exited;
-    kills++;
-    assert.ok(!existsSync(join(to, 'metadata.db')), 'half a cloud');
+  const paths = blobFiles(lost.dataDir)
+    .sort((a, b) => basename(a).localeCompare(basename(b)))
+    .map((path) => join(blobs, relative(join(lost.dataDir, 'blobs'), path)));
+  assert.equal(paths.length, objects.size);
+  for (const [at, path] of paths.entries()) {
+    if (at % 10 !== 9) continue;
+    // Whoever writes to it waits for a reader, who never comes.
+    const gate = `${path}.unfinished`;
+    for (const file of [path, gate]) rmSync(file, { force: true });
+    mkdirSync(dirname(gate), { recursive: true });
+    execFileSync('mkfifo', [gate]);
+    await killWhen(to, () => paths.slice(0, at).every((earlier) => existsSync(earlier)));
+    rmSync(gate);
+    assert.ok(isBegun() && !existsSync(join(to, 'metadata.db')), 'half a cloud');
   }
-  assert.ok(kills > 1, `${kills} kills`);
-  if (!existsSync(join(to, 'metadata.db'))) {
-    const begun = statSync(blobs).ino;
-    const { code, stdout, stderr } = await restore(lost.target, to);
-    assert.equal(code, 0, stderr);
-    assert.doesNotMatch(stdout, /Reading every piece/, 'the pieces were read before');
-    assert.equal(statSync(join(to, 'blobs')).ino, begun);
-  }
+  const begun = statSync(blobs).ino;
+  const { code, stdout, stderr } = await restore(lost.target, to);
+  assert.equal(code, 0, stderr);
+  assert.doesNotMatch(stdout, /Reading every piece/, 'the pieces were read before');
+  assert.equal(statSync(join(to, 'blobs')).ino, begun);
   assert.ok(!existsSync(join(to, '.restoring')));
   await demandObjects(to);
 });
