@@ -66,7 +66,8 @@ async function verifyThere(from: string, { positionals: [, id = 'latest'], value
     if (damagedFiles > 0) code = 1;
   }
   const others = there.filter((one) => !chosen.includes(one)).length;
-  if (others > 0) console.log(`${others} other points were not read: name one, or all`);
+  const read = others === 1 ? 'point was' : 'points were';
+  if (others > 0) console.log(`${others} other ${read} not read: name one, or all`);
   return code;
 }
 
