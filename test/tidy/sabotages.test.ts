@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { SABOTAGES } from './sabotages.ts';
+import { SABOTAGES } from '../../scripts/sabotages.ts';
 
-const ROOT = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '../..');
 
 test('what each sabotage breaks is there, once', () => {
   const edits = SABOTAGES.flatMap(({ name, edits }) => edits.map((edit) => ({ name, ...edit })));
