@@ -8,6 +8,7 @@ import { isOfChoice, ruleWords, type SchemaError } from './rule-words.ts';
 
 type Check = (value: unknown) => unknown;
 type Members = Record<string, never>;
+type Validator = ReturnType<typeof Compile>;
 
 const accept: Check = (value) => value;
 
@@ -21,9 +22,10 @@ export type MemberRules = (members: Readonly<Members>) => void;
  */
 export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Check {
   if (schema === undefined) return accept;
-  const validator = Compile(schema);
+  let validator: Validator | undefined;
   const sort = memberSorter(schema);
   return (value) => {
+    validator ??= Compile(schema); // not at the start, where all would take 20 ms
     // Routes whose members are all optional may be called without a body.
     const body = value === undefined ? {} : value;
     if (validator.Check(body)) return body;
@@ -39,7 +41,7 @@ export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Che
 /** Checks query or path parameters, which arrive as text: integers and booleans are read from it first. */
 export function textCheck(schema: TSchema | undefined): Check {
   if (schema === undefined) return accept;
-  const validator = Compile(schema);
+  let validator: Validator | undefined;
   const sort = memberSorter(schema);
   const kinds = Object.entries(propertiesOf(schema) as Record<string, { type?: string }>);
   return (value) => {
@@ -48,6 +50,7 @@ export function textCheck(schema: TSchema | undefined): Check {
     for (const [name, { type }] of kinds) {
       if (given[name] !== undefined) read[name] = fromText(given[name], type);
     }
+    validator ??= Compile(schema);
     if (!validator.Check(read)) throw refusal('invalid_request', sort(read as Members).problems);
     return read;
   };
@@ -65,7 +68,7 @@ function propertiesOf(schema: TSchema): Readonly<Record<string, TSchema>> {
 
 interface Member {
   readonly schema: TSchema;
-  readonly validator: ReturnType<typeof Compile>;
+  readonly validator: Validator;
 }
 
 /**
