@@ -108,8 +108,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'sweeper: removes files without asking isKnown',
     test: 'kill',
-    // Enough kills that uploads left files: only then does the test wait for a sweep.
-    rounds: 6,
+    rounds: 2,
     sees: /waited in vain: only the files of visible versions|cannot be read/,
     edits: [
       {
