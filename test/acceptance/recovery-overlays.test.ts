@@ -61,8 +61,7 @@ test('what was written over an image comes back, with the image', { skip }, asyn
   assert.equal((await settled(lost.admin, image)).state, 'ready');
   const running = await newVm(lost.user, { name: 'running', image });
   const stopped = await newVm(lost.user, { name: 'stopped', image });
-  await started(running, 1);
-  await started(stopped, 1);
+  await Promise.all([running, stopped].map((vm) => started(vm, 1)));
   await powerOff(stopped);
   const point = await lost.point();
   assert.deepEqual([point.state, point.gaps], ['complete', []]);
@@ -71,14 +70,15 @@ test('what was written over an image comes back, with the image', { skip }, asyn
   await lost.keepKey();
   await powerOff(running);
   await lost.lose();
-  for (const vm of [running, stopped]) {
+  const goesOn = async (vm: string) => {
     await eventually('it is stopped', async () => (await lost.user.expect(200, vm)).state === 'stopped');
     await started(vm, 2);
     await powerOff(vm);
-  }
+  };
+  await Promise.all([running, stopped].map(goesOn));
 });
 
-test('a machine that ends while it is copied does not end the point', { skip }, async () => {
+test('machines that end while they are copied do not end the point', { skip }, async () => {
   const image = (await lost.admin.expect(200, '/api/images')).find(
     ({ name }: { name: string }) => name === 'counts',
   ).image_id;
@@ -93,11 +93,11 @@ test('a machine that ends while it is copied does not end the point', { skip }, 
       for (const pid of guestPids(idOf(vm))) process.kill(pid, 'SIGKILL');
     },
   ];
-  for (const end of ends) {
-    for (let round = 0; round < 3; round++) {
-      const vm = await newVm(lost.user, { name: 'ends', image });
-      await started(vm, 1);
-      const { point_id: id } = await lost.admin.expect(201, POINTS, POST);
+  for (let round = 0; round < 3; round++) {
+    const vms = await Promise.all(ends.map(() => newVm(lost.user, { name: 'ends', image })));
+    await Promise.all(vms.map((vm) => started(vm, 1)));
+    const { point_id: id } = await lost.admin.expect(201, POINTS, POST);
+    const endOne = async (vm: string, end: (vm: string) => Promise<unknown>) => {
       // While the keys, the metadata and the objects are read, or while its disk is.
       const folder = join(lost.dataDir, 'vms', idOf(vm), 'guest');
       if (round > 0) {
@@ -107,15 +107,16 @@ test('a machine that ends while it is copied does not end the point', { skip }, 
         });
       }
       await end(vm);
-      const point = await eventually('the point has ended', async () => {
-        const found = await lost.admin.expect(200, `${POINTS}/${id}`);
-        return found.state !== 'creating' && found;
-      });
-      assert.equal(point.state, 'complete', point.state_reason);
-      for (const { component } of point.gaps) assert.match(component, /^machine ends /);
-      const { state } = await lost.admin.expect(200, `${POINTS}/${id}/verify?wait=100`, POST);
-      assert.equal(state, 'verified');
-      await removeAll(lost.user);
-    }
+    };
+    await Promise.all(vms.map((vm, i) => endOne(vm, ends[i] ?? assert.fail())));
+    const point = await eventually('the point has ended', async () => {
+      const found = await lost.admin.expect(200, `${POINTS}/${id}`);
+      return found.state !== 'creating' && found;
+    });
+    assert.equal(point.state, 'complete', point.state_reason);
+    for (const { component } of point.gaps) assert.match(component, /^machine ends /);
+    const { state } = await lost.admin.expect(200, `${POINTS}/${id}/verify?wait=100`, POST);
+    assert.equal(state, 'verified');
+    await removeAll(lost.user);
   }
 });
