@@ -28,9 +28,11 @@ import { Sampler } from '../databases/sampler.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { DatabaseSupervisor } from '../databases/supervisor.ts';
 import { DatabaseTurns } from '../databases/turns.ts';
-import { ExternalMongodb } from '../drivers/engine-mongodb/external/external-engine.ts';
-import { externalMongodb } from '../drivers/engine-mongodb/external/operator-mongodb.ts';
-import { MongodbEngine } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
+import { type HostSiteOptions, hostSite } from '../drivers/engine-mongodb/on-server/host-site.ts';
+import { ServerMongodb } from '../drivers/engine-mongodb/on-server/server-engine.ts';
+import { operatorSite } from '../drivers/engine-mongodb/on-server/site.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
 import { MYSQL_USERS, MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
@@ -65,6 +67,7 @@ export interface EnginesOptions {
     | 'mysqlPort'
     | 'mongodbPort'
     | 'mongodbUrl'
+    | 'mongodbServer'
     | 'databaseHost'
     | 'tlsCert'
     | 'tlsKey'
@@ -96,14 +99,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
   };
   const atSqlite = join(config.dataDir, 'databases', 'sqlite');
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
-  const atMongodb = join(config.dataDir, 'databases', 'mongodb');
   const tls = tlsOf(config, clock);
-  const firstPort = config.mongodbPort;
-  const address = externalMongodb(config);
-  const mongodb =
-    address === null
-      ? new MongodbEngine({ ...children, folder: atMongodb, firstPort, tls, alarms })
-      : new ExternalMongodb({ folder: atMongodb, address, alarms });
   const processes = new HostProcesses({
     clock,
     group: 'cloudlet-servers',
@@ -132,8 +128,28 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     isDiskLow: () => room.isLow(),
     warn: (text) => log.warn(text),
   });
+  const uidBase = users === null ? null : users.first + users.count - USERS - MYSQL_USERS - 1;
+  const mongodb = mongodbEngine({ config, alarms, log }, { ...children, tls }, { processes, uidBase });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
   return { sqlite, postgresql, mysql, mongodb, exchange };
+}
+
+function mongodbEngine(
+  { config, alarms, log }: Pick<EnginesOptions, 'config' | 'alarms' | 'log'>,
+  own: Omit<MongodbEngineOptions, 'folder' | 'firstPort' | 'alarms'>,
+  host: Pick<HostSiteOptions, 'processes' | 'uidBase'>,
+) {
+  const folder = join(config.dataDir, 'databases', 'mongodb');
+  const firstPort = config.mongodbPort;
+  const choice = chooseMongodb(config, folder);
+  if (choice.kind === 'built-in')
+    return new MongodbEngine({ ...own, folder, firstPort, alarms, whyNoServer: choice.why });
+  const warn = (text: string) => log.warn(text);
+  const site =
+    choice.kind === 'url'
+      ? operatorSite({ folder, address: choice.address, alarms })
+      : hostSite({ ...host, folder, firstPort, alarms, warn });
+  return new ServerMongodb({ folder, site });
 }
 
 /** For servers that users on other hosts reach; null: there are none. */

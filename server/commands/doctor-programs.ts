@@ -1,8 +1,10 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { probe as probeMongodb } from '../drivers/engine-mongodb/external/external-engine.ts';
-import { externalMongodb } from '../drivers/engine-mongodb/external/operator-mongodb.ts';
+import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
+import { findMongod } from '../drivers/engine-mongodb/on-server/mongod-program.ts';
+import { dataSeries } from '../drivers/engine-mongodb/on-server/mongod-server.ts';
+import { probe as probeMongodb } from '../drivers/engine-mongodb/on-server/operator-mongodb.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
 import { probe as probeMysql } from '../drivers/engine-mysql/external-site.ts';
 import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
@@ -25,22 +27,30 @@ export async function checkQemu(): Promise<Finding[]> {
   ];
 }
 
+type EngineSettings = Pick<
+  Config,
+  'dataDir' | 'postgresqlUrl' | 'mysqlUrl' | 'mongodbUrl' | 'mongodbServer' | 'databaseHost'
+>;
+
 /** SQLite databases need none of these; each missing engine makes its own kind unavailable. */
-export function checkEngines(
-  config: Pick<Config, 'dataDir' | 'postgresqlUrl' | 'mysqlUrl' | 'mongodbUrl'>,
-): Promise<Finding[]> {
+export function checkEngines(config: EngineSettings): Promise<Finding[]> {
   return Promise.all([checkPostgresql(config), checkMysql(config), checkMongodb(config)]);
 }
 
-async function checkMongodb(config: Pick<Config, 'mongodbUrl'>): Promise<Finding> {
+async function checkMongodb(config: EngineSettings): Promise<Finding> {
   const subject = 'MongoDB';
-  const external = externalMongodb(config);
-  if (external === null) {
-    const detail =
-      "Cloudlet's own engine; a mongod of this host is not used, one named by CLOUDLET_MONGODB_URL is";
-    return { level: 'ok', subject, detail };
+  const folder = join(config.dataDir, 'databases/mongodb');
+  const choice = chooseMongodb(config, folder);
+  if (choice.kind === 'url') return checkExternal(subject, probeMongodb(choice.address));
+  if (choice.kind === 'built-in') {
+    const why = choice.why ?? 'there is no mongod on this host, and CLOUDLET_MONGODB_URL names no other';
+    return { level: 'ok', subject, detail: `Cloudlet's own engine; ${why}` };
   }
-  return checkExternal(subject, probeMongodb(external));
+  const found = await findMongod(dataSeries({ keeper: join(folder, 'server/keeper') }));
+  if (!('version' in found))
+    return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
+  const untried = 'Cloudlet looks after it, but was never tested with one';
+  return { level: 'ok', subject, detail: `${found.version}, ${found.command}; ${untried}` };
 }
 
 async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding> {

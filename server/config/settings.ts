@@ -332,8 +332,14 @@ export const SETTINGS = {
   mongodbUrl: text(
     'CLOUDLET_MONGODB_URL',
     '',
-    'Your own MongoDB, 5.0 or newer, to make databases in, `mongodb://user:password@host:27017/?replicaSet=rs0`; empty: the engine of Cloudlet itself',
+    'Your own MongoDB, 5.0 or newer, to make databases in, `mongodb://user:password@host:27017/?replicaSet=rs0`; empty: see CLOUDLET_MONGODB_SERVER',
     serverUrl(/^mongodb:$/, 'mongodb://user:password@host:27017/?replicaSet=rs0'),
+  ),
+  mongodbServer: oneOf(
+    'CLOUDLET_MONGODB_SERVER',
+    'host',
+    ['host', 'built-in'],
+    'Where MongoDB databases of a new cloud are without CLOUDLET_MONGODB_URL: on a `mongod` of this host, where there is one, or in the engine of Cloudlet itself',
   ),
   mysqlUrl: text(
     'CLOUDLET_MYSQL_URL',

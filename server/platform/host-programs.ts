@@ -24,12 +24,19 @@ export function hostPath(): string {
   return folders().join(':');
 }
 
+/** Where the program is; null: it is not installed, or not on the PATH. */
+export function findHostProgram(name: string): string | null {
+  return (
+    folders()
+      .map((folder) => join(folder, name))
+      .find(isProgram) ?? null
+  );
+}
+
 /** Where the program is. Throws `engine_unavailable`, with its package, when it is not installed. */
 export function hostProgram(name: keyof typeof PACKAGES): string {
-  const found = folders()
-    .map((folder) => join(folder, name))
-    .find(isProgram);
-  if (found !== undefined) return found;
+  const found = findHostProgram(name);
+  if (found !== null) return found;
   throw new AppError('engine_unavailable', `${name} is not installed on this host, or not on the PATH`, {
     hint: `install it: apt-get install ${PACKAGES[name]}`,
   });

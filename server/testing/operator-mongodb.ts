@@ -3,10 +3,11 @@
  * are our own engine's; users, roles and what administrators may do are as MongoDB's manual has them. What
  * passes here was not seen to pass on a server.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import * as v8 from 'node:v8';
 import { type Document, Long, serialize } from 'bson';
 import { CommandError } from '../drivers/engine-mongodb/command-error.ts';
 import { DocumentDatabase } from '../drivers/engine-mongodb/commands/document-commands.ts';
@@ -39,29 +40,41 @@ const CLEANS = new Set(['delete', 'drop', 'dropIndexes']);
 const ADMIN = 'createUser dropUser createRole grantRole dropDatabase find insert dbStats';
 const ON_SERVER = 'listDatabases inprog killop killAnySession';
 const PASSWORD = 'p:/@ word';
+/** Beside the databases, which have their own names. */
+const USERS_FILE = '.users';
 
 export class OperatorMongodb {
   /** What administrators asked for. */
   readonly asked: Document[] = [];
   /** Told as under way. */
   readonly running: Document[] = [];
-  readonly #folder = mkdtempSync(join(tmpdir(), 'cloudlet-operator-mongodb-'));
-  readonly #users = new Map<string, User>();
+  readonly #folder: string;
+  readonly #users: Map<string, User>;
   readonly #databases = new Map<string, DocumentDatabase>();
   readonly #sockets = new Map<Socket, User | null>();
   readonly #server: Server;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, folder: string) {
     this.#server = server;
+    this.#folder = folder;
+    const users = join(folder, USERS_FILE);
+    this.#users = existsSync(users) ? v8.deserialize(readFileSync(users)) : new Map();
   }
 
   static async start(): Promise<OperatorMongodb> {
-    const server = createServer();
-    const mongodb = new OperatorMongodb(server);
-    server.on('connection', (socket) => void mongodb.#serve(socket).catch(() => socket.destroy()));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const folder = mkdtempSync(join(tmpdir(), 'cloudlet-operator-mongodb-'));
+    const mongodb = await OperatorMongodb.open(folder, 0);
     await mongodb.#keep('admin', { createUser: 'chief', pwd: PASSWORD, roles: ['root'] });
     await mongodb.#keep('admin', { createUser: 'weak', pwd: PASSWORD, roles: [] });
+    return mongodb;
+  }
+
+  /** With the users and documents that are kept in that folder. */
+  static async open(folder: string, port: number): Promise<OperatorMongodb> {
+    const server = createServer();
+    const mongodb = new OperatorMongodb(server, folder);
+    server.on('connection', (socket) => void mongodb.#serve(socket).catch(() => socket.destroy()));
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     return mongodb;
   }
 
@@ -127,7 +140,13 @@ export class OperatorMongodb {
         };
         return await open({ ...connected, logOut: () => {} }, command, String(command.$db ?? 'admin'));
       }
-      if (user?.roles.includes('root')) return await this.#administer(name, command);
+      // Who comes first makes the first user, from this host.
+      const isFirst = this.#users.size === 0 && name === 'createUser';
+      if (isFirst || user?.roles.includes('root')) {
+        const reply = await this.#administer(name, command);
+        writeFileSync(join(this.#folder, USERS_FILE), v8.serialize(this.#users));
+        return reply;
+      }
       refuseUnless(user, name, command);
       return this.#databaseOf(command.$db).run(command, { readOnly: false });
     } catch (error) {

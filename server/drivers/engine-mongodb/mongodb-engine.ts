@@ -35,6 +35,8 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly tls?: ServerTls | null;
   /** Of the router, at its first start; where it is taken, the next that is free. */
   readonly firstPort: number;
+  /** Why a server that is there is not used, for humans; null: there is none. */
+  readonly whyNoServer?: string | null;
 }
 
 const WHAT_IT_IS =
@@ -60,15 +62,17 @@ const KIND: ChildEngineKind = {
 export class MongodbEngine extends ChildEngine implements Engine {
   readonly name = 'mongodb';
   readonly #folder: string;
+  readonly #whatItIs: string;
   readonly #logins: TenantLogins;
   readonly #router: MongoRouter;
   readonly #tls: ServerTls | null;
 
   constructor(options: MongodbEngineOptions) {
     super(KIND, options);
-    const { folder, clock, alarms, tls = null, firstPort } = options;
+    const { folder, clock, alarms, tls = null, firstPort, whyNoServer = null } = options;
     this.#tls = tls;
     this.#folder = folder;
+    this.#whatItIs = whyNoServer === null ? WHAT_IT_IS : `${WHAT_IT_IS}; ${whyNoServer}`;
     const logins = new TenantLogins(join(folder, '.logins'));
     this.#logins = logins;
     this.#router = new MongoRouter({
@@ -86,7 +90,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
   override async readiness(): Promise<Readiness> {
     const { problem } = this.#router;
     const readiness = await super.readiness();
-    if (problem === null) return { ...readiness, reason: readiness.reason ?? WHAT_IT_IS };
+    if (problem === null) return { ...readiness, reason: readiness.reason ?? this.#whatItIs };
     return { ...readiness, available: false, reason: problem.message, fix: problem.hint ?? null };
   }
 

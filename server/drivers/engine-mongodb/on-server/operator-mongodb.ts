@@ -2,6 +2,8 @@
 import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { AppError } from '../../../platform/errors.ts';
 import { caOf, type ServerAddress, serverAddress } from '../../managed-server/server-url.ts';
+import { compareVersions } from '../../managed-server/unpacked-programs.ts';
+import { OLDEST } from './mongod-program.ts';
 
 export interface OperatorMongodb extends ServerAddress {
   /** That its administrator is kept in. */
@@ -20,7 +22,6 @@ export interface MongodbFacts {
 }
 
 const PORT = 27_017;
-const OLDEST = 5;
 const PATIENCE_MS = 5000;
 const AUTHENTICATION_FAILED = 18;
 /** What we do on any database, and on the server. */
@@ -68,6 +69,7 @@ export function clientOf(
   return new MongoClient(`mongodb://${host.includes(':') ? `[${host}]` : host}:${port}/`, {
     appName: 'cloudlet',
     serverSelectionTimeoutMS: PATIENCE_MS,
+    journal: true,
     tls,
     ...(ca === null ? {} : { ca }),
     ...(replicaSet === null ? {} : { replicaSet }),
@@ -101,6 +103,12 @@ export async function factsOf(client: MongoClient, address: OperatorMongodb): Pr
   } catch (error) {
     throw whyNotReached(error, address);
   }
+}
+
+/** Asks it once, for `cloudlet doctor`. Throws `engine_unavailable` with what is wrong and the fix. */
+export async function probe(address: OperatorMongodb): Promise<MongodbFacts> {
+  const client = clientOf(address, address);
+  return factsOf(client, address).finally(() => client.close(true));
 }
 
 interface Privilege {
@@ -145,8 +153,8 @@ export function unmetNeed(
 ): AppError | null {
   const refuse = (what: string, hint: string) =>
     new AppError('engine_unavailable', `The operator's MongoDB ${what}`, { hint });
-  if (Number.parseInt(facts.version, 10) < OLDEST)
-    return refuse(`is ${facts.version}, older than ${OLDEST}.0`, `upgrade it, or name another in ${setting}`);
+  if (compareVersions(facts.version, OLDEST) < 0)
+    return refuse(`is ${facts.version}, older than ${OLDEST}`, `upgrade it, or name another in ${setting}`);
   if (facts.isSharded)
     return refuse('is a sharded cluster', `name a replica set or a standalone server in ${setting}`);
   if (facts.letsAnybodyIn)

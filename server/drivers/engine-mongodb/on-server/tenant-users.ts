@@ -16,12 +16,12 @@ export const readerOf = (database: string): string => database.replace('d_', 'r_
 export const writerOf = (database: string): string => database.replace('d_', 'q_');
 
 export class TenantUsers {
-  readonly #client: MongoClient;
+  readonly #clientOf: () => MongoClient;
   readonly #mark: () => string;
 
   /** `mark`: tells users of this cloud from those of another one on the same server. */
-  constructor(client: MongoClient, mark: () => string) {
-    this.#client = client;
+  constructor(client: () => MongoClient, mark: () => string) {
+    this.#clientOf = client;
     this.#mark = mark;
   }
 
@@ -78,6 +78,10 @@ export class TenantUsers {
     const { users } = await this.#admin.command({ usersInfo: { forAllDBs: true } });
     const ours = users.filter(({ customData }: Document) => customData?.cloudlet === this.#mark());
     return [...new Set<string>(ours.map(({ db }: Document) => db))];
+  }
+
+  get #client(): MongoClient {
+    return this.#clientOf();
   }
 
   get #admin(): Db {

@@ -1,6 +1,6 @@
 /**
- * A MongoDB of the operator's as an engine: we are a guest there, with databases and users of our own. By the
- * driver alone; it was never run against a MongoDB server, for none could be had (docs/databases.md).
+ * A MongoDB server as an engine, the operator's or the one of this host: each database has users of its own.
+ * By the driver alone; it was never run against a MongoDB server, for none could be had (docs/databases.md).
  */
 import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,23 +22,19 @@ import {
   type Table,
 } from '../../../databases/engine.ts';
 import { receiveFile } from '../../engine-children/load-file.ts';
-import { ExternalServer, type ExternalServerDeps } from '../../managed-server/external-server.ts';
-import { externalReadiness, hostAndPort } from '../../managed-server/managed-engine.ts';
+import type { EngineServer } from '../../managed-server/engine-server.ts';
+import { hostAndPort } from '../../managed-server/managed-engine.ts';
 import { ServerRounds } from '../../managed-server/server-rounds.ts';
-import {
-  makeServerSecret,
-  markOf,
-  readServerSecret,
-  rolePassword,
-} from '../../managed-server/server-secret.ts';
+import { markOf, rolePassword } from '../../managed-server/server-secret.ts';
 import { caOf } from '../../managed-server/server-url.ts';
 import { connectionEnded, timedOut } from '../../managed-server/session-errors.ts';
 import { ARCHIVE_FILE, ARCHIVE_KIND, BrokenArchive } from '../archive/archive-format.ts';
 import { CommandError } from '../command-error.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
-import { clientOf, factsOf, type MongodbFacts, type OperatorMongodb } from './operator-mongodb.ts';
+import { clientOf } from './operator-mongodb.ts';
 import { archiveOf, loadArchive } from './server-archives.ts';
+import type { MongodbSite } from './site.ts';
 import { readerOf, TenantUsers, writerOf } from './tenant-users.ts';
 
 const TITLE = 'MongoDB';
@@ -47,54 +43,50 @@ const TIME_IS_OVER = 50;
 const EXACT = { promoteValues: false, bsonRegExp: true } as const;
 const TENANT = /^[uqr]_[a-z0-9]{16}$/;
 
-export interface ExternalMongodbOptions extends Pick<ExternalServerDeps, 'alarms'> {
-  /** Ours, for all that is kept of it. */
+export interface ServerMongodbOptions {
+  /** Ours, for what is loaded. */
   readonly folder: string;
-  readonly address: OperatorMongodb;
+  readonly site: MongodbSite;
 }
 
-export class ExternalMongodb implements Engine {
+export class ServerMongodb implements Engine {
   readonly name = 'mongodb';
   readonly dumpFormats = ['archive'];
   readonly #folder: string;
-  readonly #address: OperatorMongodb;
-  readonly #client: MongoClient;
-  readonly #server: ExternalServer;
+  readonly #site: MongodbSite;
+  readonly #server: EngineServer;
   readonly #users: TenantUsers;
   readonly #rounds: ServerRounds;
-  #facts: MongodbFacts | null = null;
   /** As they were asked for last, by their names there. */
   readonly #known = new Map<string, EngineDatabase>();
   /** Connections of each database at the last look. */
   #connections: ReadonlyMap<string, number> = new Map();
   #loads = 0;
 
-  constructor({ folder, address, alarms }: ExternalMongodbOptions) {
+  constructor({ folder, site }: ServerMongodbOptions) {
     this.#folder = folder;
-    this.#address = address;
-    this.#client = clientOf(address, address);
-    this.#users = new TenantUsers(this.#client, () => markOf(this.#secret()));
-    const check = async () => {
-      this.#facts = await factsOf(this.#client, address);
-    };
-    this.#server = new ExternalServer({ name: this.name, alarms, check, begin: async () => {} });
+    this.#site = site;
+    this.#server = site.server;
+    this.#users = new TenantUsers(site.client, () => markOf(site.secret()));
     const round = { everyMs: ROUND_MS, work: () => this.#look() };
     this.#rounds = new ServerRounds(() => this.#server.isUp, [round]);
   }
 
+  get #client(): MongoClient {
+    return this.#site.client();
+  }
+
   readiness(): Promise<Readiness> {
-    return externalReadiness(this.#server, async () => ({
-      version: this.#facts?.version ?? null,
-      limits: this.#facts?.limits ?? [],
-    }));
+    return this.#site.readiness();
   }
 
   prepare(): Promise<void> {
     return this.#server.up();
   }
 
+  /** The server that there was, without anybody waiting for it. */
   wake(): void {
-    this.#server.up().catch(() => {});
+    if (this.#server.isMade) this.#server.up().catch(() => {});
   }
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
@@ -116,9 +108,11 @@ export class ExternalMongodb implements Engine {
   }
 
   async endpoint({ database, username }: Pick<EngineDatabase, 'database' | 'username'>): Promise<Endpoint> {
-    const { host, port, tls, replicaSet } = this.#address;
-    const ca = tls ? caOf(this.#address) : null;
-    const options = new URLSearchParams({ authSource: database });
+    const address = this.#site.address();
+    const { host, port, tls, replicaSet } = address;
+    const ca = tls ? caOf(address) : null;
+    // A server alone acknowledges what is in its memory, unless it is asked for more.
+    const options = new URLSearchParams({ authSource: database, journal: 'true' });
     if (replicaSet !== null) options.set('replicaSet', replicaSet);
     if (tls) options.set('tls', 'true');
     if (ca !== null) options.set('tlsCAFile', 'ca.pem');
@@ -145,7 +139,7 @@ export class ExternalMongodb implements Engine {
     const { database: name, limits } = database;
     const user = query.readOnly ? readerOf(name) : writerOf(name);
     const login = { user, password: this.#passwordOf(user), authSource: name };
-    const client = clientOf(this.#address, login, { maxPoolSize: 1 });
+    const client = clientOf(this.#site.address(), login, { maxPoolSize: 1 });
     const leave = () => void client.close(true);
     query.signal.addEventListener('abort', leave, { once: true });
     try {
@@ -177,7 +171,7 @@ export class ExternalMongodb implements Engine {
 
   async dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
     await this.#ready(database);
-    const { version = '', isReplicaSet: isSnapshot = false } = this.#facts ?? {};
+    const { version = '', isReplicaSet: isSnapshot = false } = this.#site.facts() ?? {};
     const pieces = archiveOf(this.#client, database.database, { version, isSnapshot, signal });
     const stream = Readable.from(pieces, { objectMode: false });
     return { contentType: 'application/octet-stream', extension: format, sizeBytes: null, stream };
@@ -212,12 +206,15 @@ export class ExternalMongodb implements Engine {
   }
 
   async drop(name: string): Promise<void> {
+    // There never was a server, so nothing of it.
+    if (!this.#server.isMade) return;
     await this.#server.up();
     await this.#users.drop(name);
     this.#known.delete(name);
   }
 
   async list(): Promise<readonly string[]> {
+    if (!this.#server.isMade) return [];
     await this.#server.up();
     return this.#users.databases();
   }
@@ -225,7 +222,7 @@ export class ExternalMongodb implements Engine {
   async close(): Promise<void> {
     await this.#rounds.close();
     await this.#server.close();
-    await this.#client.close(true);
+    if (this.#server.isMade) await this.#client.close(true);
   }
 
   async #ready(database: EngineDatabase): Promise<void> {
@@ -233,15 +230,8 @@ export class ExternalMongodb implements Engine {
     await this.#server.up();
   }
 
-  #secret(): Buffer {
-    const keeper = join(this.#folder, 'external');
-    mkdirSync(keeper, { recursive: true, mode: 0o700 });
-    makeServerSecret({ keeper });
-    return readServerSecret({ keeper });
-  }
-
   #passwordOf(user: string): string {
-    return rolePassword(this.#secret(), user);
+    return rolePassword(this.#site.secret(), user);
   }
 
   /** Counts connections, and ends what runs for too long. */
@@ -260,12 +250,6 @@ export class ExternalMongodb implements Engine {
     }
     this.#connections = connections;
   }
-}
-
-/** Asks it once, for `cloudlet doctor`. Throws `engine_unavailable` with what is wrong and the fix. */
-export async function probe(address: OperatorMongodb): Promise<MongodbFacts> {
-  const client = clientOf(address, address);
-  return factsOf(client, address).finally(() => client.close(true));
 }
 
 function asQueryError(error: unknown): unknown {

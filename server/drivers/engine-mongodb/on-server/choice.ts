@@ -1,0 +1,34 @@
+/** Where MongoDB databases are: on a server by URL, on the mongod of this host, or in our own engine. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../../config/config.ts';
+import { keptPort } from '../../managed-server/server-port.ts';
+import { mongodPath } from './mongod-program.ts';
+import { externalMongodb, type OperatorMongodb } from './operator-mongodb.ts';
+
+export type MongodbChoice =
+  | { readonly kind: 'url'; readonly address: OperatorMongodb }
+  | { readonly kind: 'host' }
+  /** `why`: a mongod that is here is not used; null: there is none. */
+  | { readonly kind: 'built-in'; readonly why: string | null };
+
+type Settings = Pick<Config, 'mongodbUrl' | 'mongodbServer' | 'databaseHost'>;
+
+/** Databases that there are stay where they are, whatever package somebody installs. */
+export function chooseMongodb(settings: Settings, folder: string, mongod = mongodPath()): MongodbChoice {
+  const address = externalMongodb(settings);
+  if (address !== null) return { kind: 'url', address };
+  if (keptPort(join(folder, 'server', 'keeper')) !== null) return { kind: 'host' };
+  if (mongod === null) return { kind: 'built-in', why: null };
+  const why = whyNot(settings, folder);
+  if (why === null) return { kind: 'host' };
+  return { kind: 'built-in', why: `${mongod} is not used: ${why}` };
+}
+
+function whyNot({ mongodbServer, databaseHost }: Settings, folder: string): string | null {
+  if (mongodbServer === 'built-in') return 'CLOUDLET_MONGODB_SERVER is built-in';
+  if (databaseHost !== '')
+    return 'CLOUDLET_DATABASE_HOST asks for TLS, which Cloudlet sets up on its own engine only';
+  const hasOwn = existsSync(folder) && readdirSync(folder).some((name) => name.startsWith('d_'));
+  return hasOwn ? "there are databases in Cloudlet's own engine, where they and new ones stay" : null;
+}

@@ -1,0 +1,81 @@
+/** The `mongod` of this host as the place of databases: started and looked after like PostgreSQL. */
+import { join } from 'node:path';
+import type { MongoClient } from 'mongodb';
+import {
+  type ManagedEngineOptions,
+  programsOrThrow,
+  readinessOf,
+} from '../../managed-server/managed-engine.ts';
+import { ManagedServer } from '../../managed-server/managed-server.ts';
+import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
+import { findMongod, type Mongod } from './mongod-program.ts';
+import { dataSeries, MongodServer } from './mongod-server.ts';
+import { clientOf, type OperatorMongodb } from './operator-mongodb.ts';
+import type { MongodbSite } from './site.ts';
+
+const ADMIN = 'cloudlet';
+const NOT_LET_IN = 18;
+const WHAT_IT_IS =
+  'The mongod of this host, which Cloudlet looks after but was never tested with; ' +
+  'CLOUDLET_MONGODB_SERVER=built-in has new clouds use the engine of Cloudlet itself';
+
+export interface HostSiteOptions
+  extends Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase' | 'alarms' | 'warn' | 'firstPort'> {
+  /** For tests. */
+  readonly find?: (series: string | null) => Promise<Mongod | { reason: string; fix: string }>;
+}
+
+export function hostSite(options: HostSiteOptions): MongodbSite {
+  const { folder, processes, uidBase: uid, alarms, warn, firstPort, find = findMongod } = options;
+  const found = () => find(dataSeries(server.places));
+  const program = async () => programsOrThrow('MongoDB', await found());
+  const secret = () => readServerSecret(server.places);
+  const address = (): OperatorMongodb => ({
+    setting: 'CLOUDLET_MONGODB_SERVER',
+    host: '127.0.0.1',
+    port: server.port ?? 0,
+    user: ADMIN,
+    password: rolePassword(secret(), ADMIN),
+    authSource: 'admin',
+    database: '',
+    tls: false,
+    caFile: null,
+    replicaSet: null,
+  });
+  let admin: MongoClient | null = null;
+  const client = () => {
+    admin ??= clientOf(address(), address());
+    return admin;
+  };
+  let version: string | null = null;
+  const greet = async (isNew: boolean) => {
+    const logIn = () => client().db('admin').command({ ping: 1 });
+    if (isNew) await logIn().catch((error) => makeAdministrator(error, address()));
+    version = (await client().db('admin').command({ buildInfo: 1 })).version;
+  };
+  const kind = new MongodServer({ uid, firstPort, program, greet });
+  const server = new ManagedServer({ kind, processes, uid, folder: join(folder, 'server'), alarms, warn });
+  return {
+    server,
+    address,
+    client,
+    secret,
+    facts: () => (version === null ? null : { version, isReplicaSet: false }),
+    readiness: async () => {
+      const readiness = readinessOf(await found(), server.problem);
+      return { ...readiness, reason: readiness.reason ?? WHAT_IT_IS };
+    },
+  };
+}
+
+/** A server without users lets one be made from this host, the first. */
+async function makeAdministrator(why: unknown, address: OperatorMongodb): Promise<void> {
+  if ((why as { code?: unknown }).code !== NOT_LET_IN) throw why;
+  const stranger = clientOf(address, null);
+  const { user, password: pwd } = address;
+  try {
+    await stranger.db('admin').command({ createUser: user, pwd, roles: ['root'] });
+  } finally {
+    await stranger.close();
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * A `mongod` as a server that we look after. None could be had to try it with: what is asked of it follows
+ * MongoDB's manual, and the tests run a stand-in.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { AppError } from '../../../platform/errors.ts';
+import { removeTree } from '../../host-process/tree-removal.ts';
+import type { ServerKind, ServerPlaces } from '../../managed-server/managed-server.ts';
+import { makeFolder } from '../../managed-server/server-data.ts';
+import { makeServerSecret, syncFolder } from '../../managed-server/server-secret.ts';
+import type { Mongod } from './mongod-program.ts';
+
+/** In the server's home. */
+const DATA = 'data';
+/** Whatever version, its data have it. */
+const MARK = 'WiredTiger';
+/** In the keeper. */
+const SERIES = 'series';
+const MEMORY_MB = 2048;
+/** The least there is; the rest of its memory is for connections and queries. */
+const CACHE_GB = '0.25';
+const MAX_CONNECTIONS = '2000';
+
+export interface MongodServerDeps {
+  readonly uid: number | null;
+  readonly firstPort: number;
+  /** Throws `engine_unavailable`. */
+  readonly program: () => Promise<Mongod>;
+  /** Rejects until its administrator is let in, who is made first when there are no data yet. */
+  readonly greet: (isNew: boolean) => Promise<void>;
+}
+
+export class MongodServer implements ServerKind {
+  readonly name = 'mongodb';
+  readonly title = 'MongoDB';
+  readonly memoryMb = MEMORY_MB;
+  readonly stop = { signal: 'SIGTERM', graceMs: 60_000 } as const;
+  readonly firstPort: number;
+  readonly #deps: MongodServerDeps;
+  #mongod: Mongod | null = null;
+
+  constructor(deps: MongodServerDeps) {
+    this.#deps = deps;
+    this.firstPort = deps.firstPort;
+  }
+
+  async initialise(places: ServerPlaces): Promise<void> {
+    this.#mongod = await this.#deps.program();
+    makeServerSecret(places);
+    const data = join(places.home, DATA);
+    if (dataSeries(places) === null) {
+      // Without an administrator there is nothing in it; who made one there before us is gone with it.
+      await removeTree(data);
+      makeFolder(data, this.#deps.uid);
+    } else if (!fs.existsSync(join(data, MARK))) {
+      throw new AppError('engine_unavailable', `there are no data of MongoDB in ${data}`, {
+        hint: 'put them back; a server is not started over them, for it would begin with none',
+      });
+    }
+  }
+
+  program({ seen }: ServerPlaces, port: number) {
+    const mongod = this.#mongod;
+    if (mongod === null) throw new Error('not initialised');
+    const { command, readOnly } = mongod;
+    return { command, args: mongodWords(join(seen, DATA), port), env: { LC_ALL: 'C', TZ: 'UTC' }, readOnly };
+  }
+
+  async ping(places: ServerPlaces): Promise<void> {
+    const isNew = dataSeries(places) === null;
+    await this.#deps.greet(isNew);
+    if (!isNew) return;
+    const { series } = this.#mongod ?? (await this.#deps.program());
+    fs.writeFileSync(join(places.keeper, SERIES), `${series}\n`, { mode: 0o600, flush: true });
+    syncFolder(places.keeper);
+  }
+}
+
+/** `7.0`, of the data there are; null: there are none. */
+export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | null {
+  try {
+    return fs.readFileSync(join(keeper, SERIES), 'latin1').trim();
+  } catch {
+    return null;
+  }
+}
+
+/** On loopback alone, for users that log in, without their JavaScript. */
+export function mongodWords(data: string, port: number): string[] {
+  return [
+    '--dbpath',
+    data,
+    '--port',
+    String(port),
+    '--bind_ip',
+    '127.0.0.1',
+    '--nounixsocket',
+    '--auth',
+    '--noscripting',
+    '--setParameter',
+    'authenticationMechanisms=SCRAM-SHA-256',
+    '--wiredTigerCacheSizeGB',
+    CACHE_GB,
+    '--maxConns',
+    MAX_CONNECTIONS,
+    '--setParameter',
+    'diagnosticDataCollectionEnabled=false',
+  ];
+}

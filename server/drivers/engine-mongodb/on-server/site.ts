@@ -1,0 +1,56 @@
+/** Where databases on a MongoDB server are: on one of the operator's, or on the one of this host. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { MongoClient } from 'mongodb';
+import type { Readiness } from '../../../databases/engine.ts';
+import type { EngineServer } from '../../managed-server/engine-server.ts';
+import { ExternalServer, type ExternalServerDeps } from '../../managed-server/external-server.ts';
+import { externalReadiness } from '../../managed-server/managed-engine.ts';
+import { makeServerSecret, readServerSecret } from '../../managed-server/server-secret.ts';
+import { clientOf, factsOf, type MongodbFacts, type OperatorMongodb } from './operator-mongodb.ts';
+
+export interface MongodbSite {
+  readonly server: EngineServer;
+  /** With its administrator. */
+  address(): OperatorMongodb;
+  /** A driver of the administrator's. */
+  client(): MongoClient;
+  /** Null: it was not found good yet. */
+  facts(): Pick<MongodbFacts, 'version' | 'isReplicaSet'> | null;
+  /** From which all passwords of our own users come. */
+  secret(): Buffer;
+  readiness(): Promise<Readiness>;
+}
+
+export interface OperatorSiteOptions extends Pick<ExternalServerDeps, 'alarms'> {
+  /** Ours, for all that is kept of it. */
+  readonly folder: string;
+  readonly address: OperatorMongodb;
+}
+
+/** By CLOUDLET_MONGODB_URL. */
+export function operatorSite({ folder, address, alarms }: OperatorSiteOptions): MongodbSite {
+  const client = clientOf(address, address);
+  const keeper = join(folder, 'external');
+  let facts: MongodbFacts | null = null;
+  const check = async () => {
+    facts = await factsOf(client, address);
+  };
+  const server = new ExternalServer({ name: 'mongodb', alarms, check, begin: async () => {} });
+  return {
+    server,
+    address: () => address,
+    client: () => client,
+    facts: () => facts,
+    secret: () => {
+      mkdirSync(keeper, { recursive: true, mode: 0o700 });
+      makeServerSecret({ keeper });
+      return readServerSecret({ keeper });
+    },
+    readiness: () =>
+      externalReadiness(server, async () => ({
+        version: facts?.version ?? null,
+        limits: facts?.limits ?? [],
+      })),
+  };
+}

@@ -1,0 +1,25 @@
+/**
+ * A program in the place of `mongod`, for want of one: it takes the options that Cloudlet gives, and no
+ * others, and serves what OperatorMongodb does.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { OperatorMongodb } from './operator-mongodb.ts';
+
+const { values } = parseArgs({
+  options: {
+    dbpath: { type: 'string', default: '' },
+    port: { type: 'string', default: '' },
+    bind_ip: { type: 'string' },
+    nounixsocket: { type: 'boolean' },
+    auth: { type: 'boolean' },
+    noscripting: { type: 'boolean' },
+    wiredTigerCacheSizeGB: { type: 'string' },
+    maxConns: { type: 'string' },
+    setParameter: { type: 'string', multiple: true },
+  },
+});
+writeFileSync(join(values.dbpath, 'WiredTiger'), 'WiredTiger\n');
+await OperatorMongodb.open(values.dbpath, Number(values.port));
+process.on('SIGTERM', () => process.exit(0));
