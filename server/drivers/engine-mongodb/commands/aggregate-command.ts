@@ -42,7 +42,8 @@ function aggregate(command: Document, scope: CommandScope): Document {
   const { read, rest } = split(target === null ? pipeline : stages.slice(0, -1));
   const run = compilePipeline(rest, readerOf(scope));
   const quick = quickCount(name, { read, rest }, scope);
-  const documents = quick ?? run(sourceOf(name, { ...read, variables }, scope), variables);
+  const source = () => find(name, scope, { ...read, variables }).map(({ document }) => document);
+  const documents = quick ?? run(source(), variables);
   if (target !== null) target(documents);
   const result = target === null ? documents : [];
   const isHeld =
@@ -56,14 +57,6 @@ function aggregate(command: Document, scope: CommandScope): Document {
 interface Start {
   readonly filter: Document;
   readonly sort?: SortSpec;
-}
-
-function* sourceOf(
-  name: string,
-  options: Start & { variables: Document },
-  scope: CommandScope,
-): Generator<Document> {
-  for (const { document } of find(name, scope, options)) yield document;
 }
 
 /** What of a pipeline's beginning an index can do. */

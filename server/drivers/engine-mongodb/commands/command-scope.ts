@@ -77,9 +77,8 @@ function ticking({ clock, timer }: CommandScope): () => void {
 
 export function readerOf(scope: CommandScope): CollectionReader {
   return {
-    *read(name, filter, variables) {
-      for (const { document } of find(name, scope, { filter, variables })) yield document;
-    },
+    read: (name, filter, variables) =>
+      find(name, scope, { filter, variables }).map(({ document }) => document),
   };
 }
 

@@ -33,17 +33,13 @@ function findCommand(command: Document, scope: CommandScope): Document {
   const sort = readSort(command.sort);
   const show = projection === undefined ? null : compileProjection(projection, { variables, filter });
   const found = find(name, scope, { filter, sort, variables, ...window(command) });
-  const documents = shown(found, show);
+  const documents = found.map(({ bytes, document }) => (show === null ? bytes : show(document)));
   const isHeld = collection !== undefined && !planQuery(collection, filter, sort).isSorted;
   const isSingle = Boolean(command.singleBatch);
   return scope.cursors.first(
     { documents, isHeld },
     { namespace: namespaceOf(name, scope), batchSize, isSingle },
   );
-}
-
-function* shown(found: ReturnType<typeof find>, show: ((document: Document) => Document) | null) {
-  for (const { bytes, document } of found) yield show === null ? bytes : show(document);
 }
 
 function window({ skip = 0, limit = 0 }: Document): { skip: number; limit: number } {

@@ -24,27 +24,6 @@ const variablesOf = (options: Evaluation): Document => ({
   ...(options as { local?: { variables?: Document } }).local?.variables,
 });
 
-function* mapped<T extends Document>(documents: Documents, work: (document: Document) => T): Generator<T> {
-  for (const document of documents) yield work(document);
-}
-
-function* filtered(documents: Documents, test: (document: Document) => boolean): Generator<Document> {
-  for (const document of documents) if (test(document)) yield document;
-}
-
-function* limited(documents: Documents, limit: number): Generator<Document> {
-  let left = limit;
-  for (const document of documents) {
-    yield document;
-    if (--left === 0) return;
-  }
-}
-
-function* skipping(documents: Documents, count: number): Generator<Document> {
-  let left = count;
-  for (const document of documents) if (left-- <= 0) yield document;
-}
-
 function* unwound(documents: Documents, argument: Document | string): Generator<Document> {
   const {
     path,
@@ -96,7 +75,7 @@ function sorted<T extends Document>(documents: Iterable<T>, sort: unknown, limit
 
 const sample: Stage = (documents, { size }: Document, options) => {
   const draw = () => evaluate({}, { $rand: {} }, options);
-  const drawn = mapped(bounded(documents, '$sample'), (document) => ({ draw: draw(), document }));
+  const drawn = bounded(documents, '$sample').map((document) => ({ draw: draw(), document }));
   return sorted(drawn, { draw: 1 }, plainNumber(size)).map(({ document }) => document);
 };
 
@@ -104,7 +83,7 @@ const project: Stage = (documents, argument: Document, options) => {
   if (Object.keys(argument).length === 0)
     throw new CommandError(51272, '$project must have at least one field');
   const projection = compileProjection(argument, { variables: variablesOf(options) });
-  return projection === null ? documents : mapped(documents, projection);
+  return projection === null ? documents : Iterator.from(documents).map(projection);
 };
 
 const unset: Stage = (documents, argument: string | string[], options) =>
@@ -122,15 +101,15 @@ const count: Stage = (documents, name: unknown, options) => {
 
 const OWN: Readonly<Record<string, Stage>> = {
   $match: (documents, argument: Document, options) =>
-    filtered(documents, compileFilter(argument, variablesOf(options))),
+    Iterator.from(documents).filter(compileFilter(argument, variablesOf(options))),
   $project: project,
   $unset: unset,
   $limit: (documents, argument: unknown) => {
     const limit = plainNumber(argument);
     if (!(limit > 0)) throw new CommandError(15958, 'the limit must be positive');
-    return limited(documents, limit);
+    return Iterator.from(documents).take(limit);
   },
-  $skip: (documents, argument: unknown) => skipping(documents, plainNumber(argument)),
+  $skip: (documents, argument: unknown) => Iterator.from(documents).drop(plainNumber(argument)),
   $sort: (documents, argument: unknown) => sorted(documents, argument),
   $group: (documents, argument: Document, options) => groupDocuments(documents, argument, options),
   $sortByCount: (documents, argument: unknown, options) =>
@@ -155,7 +134,7 @@ function lookup(reader: CollectionReader): Stage {
       throw new CommandError('FailedToParse', "must specify 'as' field for a $lookup");
     const sub = pipeline === undefined ? null : compilePipeline(pipeline, reader);
     const budget = () => new MemoryBudget('$lookup');
-    return mapped(documents, (document) => {
+    return Iterator.from(documents).map((document) => {
       const outer = { ...variablesOf(options), ...(evaluate(document, variables, options) as Document) };
       const local = localField === undefined ? null : valuesOf(document, localField, options);
       const found = reader.read(from, local === null ? {} : { [foreignField]: { $in: local } }, outer);
@@ -237,7 +216,7 @@ function stagesOf(reader: CollectionReader): Record<string, Stage> {
     ...Object.fromEntries(
       PLAIN.map((name) => {
         const stage = lazily(name, (documents) =>
-          mapped(bounded(documents, name), (each) => plainDeep(each) as Document),
+          bounded(documents, name).map((each) => plainDeep(each) as Document),
         );
         return [
           name,

@@ -47,7 +47,9 @@ export class Cursors {
 
   /** The reply with the first documents of a result, and the cursor for the rest if there is any. */
   first(result: Result, { namespace, batchSize, isSingle }: FirstBatch): Document {
-    const documents = encoded(result.documents);
+    const documents = Iterator.from(result.documents).map((each) =>
+      each instanceof Uint8Array ? each : encodeDocument(each),
+    );
     const { batch, rest } = take(documents, batchSize === undefined ? FIRST_BATCH : plainNumber(batchSize));
     if (rest === null || isSingle)
       return { cursor: { firstBatch: batch, id: Long.ZERO, ns: namespace }, ok: 1 };
@@ -123,12 +125,6 @@ interface FirstBatch {
   readonly batchSize: unknown;
   /** No cursor is kept, whatever is left. */
   readonly isSingle: boolean;
-}
-
-function* encoded(documents: Iterator<RawDocument | Document>): Generator<RawDocument> {
-  for (let next = documents.next(); !next.done; next = documents.next()) {
-    yield next.value instanceof Uint8Array ? next.value : encodeDocument(next.value);
-  }
 }
 
 /** As many as fit; `rest` is null when there are no more. */

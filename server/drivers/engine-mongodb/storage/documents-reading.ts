@@ -29,26 +29,27 @@ export function readDocuments(
   store: DocumentsStore,
   collection: Collection,
   { filter, sort = [], skip = 0, limit = 0, variables = {}, tick = () => {} }: ReadOptions,
-): Generator<FoundDocument> {
+): IteratorObject<FoundDocument> {
   const test = compileFilter(filter, variables);
   const plan = planQuery(collection, filter, sort);
   const matching = matches(rowsOf(store, collection, plan), test, tick);
-  if (plan.isSorted) return section(matching, skip, limit);
-  const sorted = sortItems(keyed(matching, sort), {
+  const section = <T>(items: IteratorObject<T>) => {
+    const rest = skip === 0 ? items : items.drop(skip);
+    return limit === 0 ? rest : rest.take(limit);
+  };
+  if (plan.isSorted) return section(matching);
+  // Only the bytes wait to be sorted.
+  const keyed = matching.map(({ document, ...row }) => ({ ...row, key: sortKeyOf(document, sort) }));
+  const sorted = sortItems(keyed, {
     limit: limit === 0 ? null : skip + limit,
     keyOf: ({ key }) => key,
     bytesOf: ({ bytes }) => bytes.length,
   });
-  return decoded(section(sorted, skip, limit));
-}
-
-/** Only the bytes wait to be sorted. */
-function* keyed(found: Iterable<FoundDocument>, sort: SortSpec): Generator<Row & { key: Buffer }> {
-  for (const { place, bytes, document } of found) yield { place, bytes, key: sortKeyOf(document, sort) };
-}
-
-function* decoded(rows: Iterable<Row>): Generator<FoundDocument> {
-  for (const { place, bytes } of rows) yield { place, bytes, document: decodeDocument(bytes) };
+  return section(sorted.values()).map(({ place, bytes }) => ({
+    place,
+    bytes,
+    document: decodeDocument(bytes),
+  }));
 }
 
 function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generator<FoundDocument> {
@@ -56,15 +57,6 @@ function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generato
     tick();
     const document = decodeDocument(row.bytes);
     if (test(document)) yield { place: row.place, bytes: row.bytes, document };
-  }
-}
-
-function* section<T>(items: Iterable<T>, skip: number, limit: number): Generator<T> {
-  let index = 0;
-  for (const item of items) {
-    if (index++ < skip) continue;
-    yield item;
-    if (limit > 0 && index >= skip + limit) return;
   }
 }
 

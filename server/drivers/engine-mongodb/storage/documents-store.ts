@@ -159,8 +159,8 @@ export class DocumentsStore {
 
   /** Bytes of an index's keys. */
   indexBytes(collection: Collection, index: Index): number {
-    const [table, column] = index.id === 0 ? [`c${collection.id}`, 'k'] : [`i${index.id}`, 'k'];
-    return Number(this.#all(`SELECT total(length(${column}) + 8) AS bytes FROM ${table}`)[0]?.bytes);
+    const sql = `SELECT total(length(k) + 8) AS bytes FROM ${tableOf(collection, index)}`;
+    return Number(this.#all(sql)[0]?.bytes);
   }
 
   collections(): Collection[] {
@@ -264,8 +264,9 @@ export class DocumentsStore {
     index: Index,
     { key, except }: { key: Uint8Array; except: number },
   ): number | undefined {
-    const table = index.id === 0 ? `c${collection.id}` : `i${index.id}`;
-    const row = this.#prepare(`SELECT n FROM ${table} WHERE k = ? AND n <> ? LIMIT 1`).get(key, except);
+    const row = this.#prepare(
+      `SELECT n FROM ${tableOf(collection, index)} WHERE k = ? AND n <> ? LIMIT 1`,
+    ).get(key, except);
     return row === undefined ? undefined : Number(row.n);
   }
 
@@ -318,6 +319,11 @@ export class DocumentsStore {
       throw new CommandError(175, 'collection or index dropped while a cursor read it');
     }
   }
+}
+
+/** Where the keys of an index are; those of `_id` stand beside the documents. */
+function tableOf(collection: Collection, { id }: Index): string {
+  return id === 0 ? `c${collection.id}` : `i${id}`;
 }
 
 type SqlRow = Record<string, SQLOutputValue>;
