@@ -23,7 +23,7 @@ export const SETTINGS = {
     9000,
     0,
     65535,
-    'Port of the data origin: CDN links; 0 picks a free one',
+    'Port of the data origin, CDN links; 0: a free one',
   ),
   dataDir: text('CLOUDLET_DATA_DIR', './data', 'Where everything is kept', notEmpty),
   publicUrl: text(
