@@ -18,13 +18,7 @@ import {
 export const SETTINGS = {
   host: text('CLOUDLET_HOST', '127.0.0.1', 'Address to listen on', notEmpty),
   port: integer('CLOUDLET_PORT', 8080, 0, 65535, 'Port of the API and the console; 0 picks a free one'),
-  dataPort: integer(
-    'CLOUDLET_DATA_PORT',
-    9000,
-    0,
-    65535,
-    'Port of the data origin, CDN links; 0: a free one',
-  ),
+  dataPort: integer('CLOUDLET_DATA_PORT', 9000, 0, 65535, 'Port of the data origin: CDN links; 0: any free'),
   dataDir: text('CLOUDLET_DATA_DIR', './data', 'Where everything is kept', notEmpty),
   publicUrl: text(
     'CLOUDLET_PUBLIC_URL',
