@@ -15,6 +15,12 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 800,
+    rolldownOptions: {
+      output: {
+        // What many pages share comes in one file: browsers fetch six at a time, and each costs a trip.
+        codeSplitting: { groups: [{ name: 'shared', minShareCount: 6 }] },
+      },
+    },
   },
   server: {
     port: 5173,
