@@ -1,7 +1,7 @@
 /** From a declared route to a function that answers one request. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type AsyncOperationsDeps, prefersAsync, respondAsync } from './async-operations.ts';
-import { type OnceInput, once, type Retry, WITHOUT_KEY } from './once.ts';
+import { type OnceInput, once, type Retry, withoutKey } from './once.ts';
 import { ACCEPTED } from './operation-view.ts';
 import {
   JSON_TYPE,
@@ -59,7 +59,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const isAsync = mayBeAsync && prefersAsync(request);
     const asked = { request, reply, isAsync };
     const key = takesIdempotencyKey(route) ? request.headers['idempotency-key'] : undefined;
-    if (key === undefined) return run(asked, WITHOUT_KEY);
+    if (key === undefined) return run(asked, withoutKey());
     const { idempotency } = deps;
     return once({ idempotency, route, status: isAsync ? ACCEPTED : status, key, request }, (retry) =>
       run(asked, retry),

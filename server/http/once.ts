@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Attempt, Idempotency, StoredResponse } from '../calls/idempotency.ts';
-import { type Recorder, UNASKED } from '../metadata/change.ts';
+import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { ACCEPTED, operationHeaders } from './operation-view.ts';
@@ -16,7 +16,12 @@ export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'reco
   readonly withdraw: () => readonly Statement[];
 }
 
-export const WITHOUT_KEY: Retry = { ...UNASKED, identify: () => {}, withdraw: () => [] };
+const NOTHING = { identify: () => {}, withdraw: () => [] };
+
+/** For a request without a key, one each: see Changes.run(). */
+export function withoutKey(): Retry {
+  return { ...NOTHING, record: () => [] };
+}
 
 /** Thrown by `identify` when the response is known already; caught below. */
 class Replay extends Error {

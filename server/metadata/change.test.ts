@@ -49,6 +49,14 @@ describe('a change', () => {
     assert.equal(await valueIn('answer of one'), 1);
   });
 
+  test('refuses a second change of one call, whose response is stored already', async () => {
+    const call = { record: () => [] };
+    const build = (name: string) => changes.run(call, (change) => void change.add(insert(name, 1)));
+    await build('first of a call');
+    await assert.rejects(build('second of a call'), /has one change/);
+    assert.equal(await valueIn('second of a call'), undefined);
+  });
+
   test('tells the caller what the statement that refused names; nothing is stored and no hook runs', async () => {
     const told = async (name: string) =>
       changes

@@ -33,6 +33,9 @@ export interface Recorder {
 /** For work that nobody waits for: what a timer or a start of Cloudlet finds to do. */
 export const UNASKED: Recorder = { record: () => [] };
 
+/** Those whose response is stored: what a call changes is one change, so that no crash comes between. */
+const spent = new WeakSet<Recorder['record']>();
+
 /** Times a change is built anew because others were faster, before we give up. */
 const MAX_TRIES = 50;
 
@@ -103,14 +106,17 @@ export class Changes {
   /**
    * Builds a change and commits it with the response, which is what `build` returns. Rejects with what a
    * refusal names, with `write_conflict` when others are faster again and again, with CommitRejected when a
-   * statement refuses that names nothing, and with what Metadata.commit() rejects with.
+   * statement refuses that names nothing, and with what Metadata.commit() rejects with. Throws when the call
+   * has changed something before.
    */
   async run<T>(recorder: Recorder, build: (change: Change) => T | Promise<T>): Promise<T> {
+    const { record } = recorder;
+    if (spent.has(record)) throw new Error('a call has one change, and this would be its second');
     for (let tries = 1; ; tries++) {
       const change = new Change();
       const response = await build(change);
       const { hooks } = change;
-      const statements = [...change.steps, ...recorder.record(response)];
+      const statements = [...change.steps, ...record(response)];
       try {
         if (statements.length > 0) await this.#metadata.commit(statements);
       } catch (error) {
@@ -124,6 +130,7 @@ export class Changes {
         }
         throw refusal ? await refusal(error.reason) : error;
       }
+      if (record !== UNASKED.record) spent.add(record);
       for (const hook of hooks) hook();
       return response;
     }
