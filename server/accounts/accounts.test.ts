@@ -119,13 +119,16 @@ test('the record of the answer is part of the commit: refused together, stored t
   const insert = (answer: unknown) => [
     { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['receipt', JSON.stringify(answer)] },
   ];
-  const account = await fixture.accounts.register({ record: insert }, fields);
+  const account = await fixture.accounts.register({ record: (answer) => insert(answer) }, fields);
   const stored = await fixture.metadata.get<{ value: string }>(
     "SELECT value FROM settings WHERE name = 'receipt'",
   );
   assert.deepEqual(JSON.parse(stored?.value ?? ''), account);
   const second = { ...fields, username: 'receipt2', email: 'receipt2@example.com' };
-  await assert.rejects(fixture.accounts.register({ record: insert }, second), CommitRejected);
+  await assert.rejects(
+    fixture.accounts.register({ record: (answer) => insert(answer) }, second),
+    CommitRejected,
+  );
   assert.equal(await fixture.store.accountByUsername('receipt2'), undefined);
 });
 

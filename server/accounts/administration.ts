@@ -1,6 +1,7 @@
 /** What administrators do with accounts. */
 import type { Call, Principal } from '../calls/principal.ts';
 import { type Change, type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
+import { listRows } from '../metadata/list.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
@@ -13,8 +14,6 @@ import type { Authenticator } from './authenticator.ts';
 import { MAX_CREDITS, toCredits, toMicro } from './credits.ts';
 import type { Account, AdminAccount } from './schema.ts';
 import type { AccountRow, AccountStore } from './store.ts';
-
-const PAGE_SIZE = 500;
 
 export interface AdministrationDeps {
   readonly store: AccountStore;
@@ -39,6 +38,11 @@ export interface Adjustment {
   readonly transferId?: string | undefined;
 }
 
+interface AccountsPage {
+  readonly afterId: number;
+  readonly limit: number;
+}
+
 export class Administration {
   readonly #deps: AdministrationDeps;
   readonly #locks = new KeyedMutex();
@@ -48,16 +52,10 @@ export class Administration {
   }
 
   /** Accounts by id, those above `afterId`, at most `limit`, at constant memory. Closed ones are left out. */
-  async *list(page: { readonly afterId: number; readonly limit: number }): AsyncGenerator<AdminAccount> {
-    let { afterId, limit: left } = page;
-    while (left > 0) {
-      const asked = Math.min(left, PAGE_SIZE);
-      const rows = await this.#deps.store.accountsAfter(afterId, asked);
-      for (const row of rows) yield describeForAdmin(row);
-      if (rows.length < asked) return;
-      left -= rows.length;
-      afterId = rows.at(-1)?.id ?? afterId;
-    }
+  async *list({ afterId: after, limit }: AccountsPage): AsyncGenerator<AdminAccount> {
+    const { store } = this.#deps;
+    const rows = listRows({ after, limit }, (last, size) => store.accountsAfter(last, size));
+    for await (const row of rows) yield describeForAdmin(row);
   }
 
   /** Errors as Accounts.create. */

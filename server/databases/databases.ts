@@ -1,6 +1,7 @@
 /** Databases: found and changed by their owner. What engines do meanwhile is lifecycle.ts. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
+import { Listed, listRows, type Page } from '../metadata/list.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';
@@ -13,8 +14,6 @@ import { snippetsFor } from './snippets.ts';
 import { assertReadable, isOpen, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
-
-const LIST_STEP = 1000;
 
 export interface DatabasesDeps {
   readonly store: DatabaseStore;
@@ -30,11 +29,7 @@ export interface DatabasesDeps {
   readonly maxSizeMb: number;
 }
 
-interface Page {
-  /** A row id. */
-  readonly after: number;
-  readonly limit: number;
-}
+type ListedDatabase = Listed<DatabaseRow, Database>;
 
 export class Databases {
   readonly #deps: DatabasesDeps;
@@ -49,19 +44,11 @@ export class Databases {
   }
 
   /** At most `limit`, oldest first; `kept`: the deleted ones that can be had back. */
-  async *list(principal: Principal, kept: boolean, { after, limit }: Page): AsyncGenerator<ListedDatabase> {
+  async *list(principal: Principal, kept: boolean, page: Page): AsyncGenerator<ListedDatabase> {
     const { store, views } = this.#deps;
-    let last = after;
-    let left = limit;
-    while (left > 0) {
-      const step = Math.min(left, LIST_STEP);
-      const rows = await store.listOf(principal.accountId, kept, { after: last, limit: step });
-      for (const row of rows) yield new ListedDatabase(row.id, await views.present(row));
-      left -= rows.length;
-      const end = rows.at(-1);
-      if (rows.length < LIST_STEP || !end) return;
-      last = end.id;
-    }
+    const { accountId } = principal;
+    const rows = listRows(page, (after, limit) => store.listOf(accountId, kept, { after, limit }));
+    for await (const row of rows) yield new Listed(row, await views.present(row));
   }
 
   /**
@@ -154,21 +141,6 @@ export class Databases {
 function stateWithLimit(row: DatabaseRow, sizeLimitBytes: number): Partial<DatabaseRow> {
   if (!isOpen(row)) return {};
   return openStateOf({ state: 'ready', size_bytes: row.size_bytes, size_limit_bytes: sizeLimitBytes });
-}
-
-/** A database with its place in the list. */
-class ListedDatabase {
-  readonly id: number;
-  readonly database: Database;
-
-  constructor(id: number, database: Database) {
-    this.id = id;
-    this.database = database;
-  }
-
-  toJSON(): Database {
-    return this.database;
-  }
 }
 
 function isAway(error: unknown): error is AppError {

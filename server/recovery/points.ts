@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto';
 import type { Call } from '../calls/principal.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
+import { Listed } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
@@ -175,9 +176,9 @@ export class Points {
     return this.#present(await this.row(pointId));
   }
 
-  async *list(after: number, limit: number): AsyncGenerator<ListedPoint> {
+  async *list(after: number, limit: number): AsyncGenerator<Listed<PointRow, Point>> {
     const rows = await this.#deps.store.list(after, Number.isFinite(limit) ? limit : 1_000_000);
-    for (const row of rows) yield new ListedPoint(row.id, this.#present(row));
+    for (const row of rows) yield new Listed(row, this.#present(row));
   }
 
   /** Once it is no longer being made, or `ms` have passed. */
@@ -361,21 +362,6 @@ export class Points {
   #current(row: PointRow): PointRow {
     const making = this.#making?.progress.current;
     return making?.point_id === row.point_id && row.state === 'creating' ? making : row;
-  }
-}
-
-/** A point with its place in the list. */
-class ListedPoint {
-  readonly id: number;
-  readonly #point: Point;
-
-  constructor(id: number, point: Point) {
-    this.id = id;
-    this.#point = point;
-  }
-
-  toJSON(): Point {
-    return this.#point;
   }
 }
 

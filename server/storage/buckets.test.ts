@@ -21,14 +21,16 @@ const refuses = (attempt: () => Promise<unknown>, code: ErrorCode) =>
 
 test('the record of the answer is part of the commit: refused together, stored together', async () => {
   const sql = 'INSERT INTO settings (name, value) VALUES (?, ?)';
-  const record = (answer: unknown) => [{ sql, params: ['record', JSON.stringify(answer)] }];
   await fixture.buckets.create(by(owner), { name: 'recorded' });
-  const call = { principal: owner, record };
-  const changed = await fixture.buckets.change(call, 'recorded', { versioning: true });
+  const call = () => ({
+    principal: owner,
+    record: (answer: unknown) => [{ sql, params: ['record', JSON.stringify(answer)] }],
+  });
+  const changed = await fixture.buckets.change(call(), 'recorded', { versioning: true });
   const stored = await fixture.metadata.get("SELECT value FROM settings WHERE name = 'record'");
   assert.deepEqual(stored, { value: JSON.stringify(changed) });
-  await assert.rejects(fixture.buckets.change(call, 'recorded', { versioning: false }), CommitRejected);
-  await assert.rejects(fixture.buckets.removeEmpty(call, 'recorded'), CommitRejected);
+  await assert.rejects(fixture.buckets.change(call(), 'recorded', { versioning: false }), CommitRejected);
+  await assert.rejects(fixture.buckets.removeEmpty(call(), 'recorded'), CommitRejected);
   assert.deepEqual(await fixture.buckets.describe(owner, 'recorded'), changed);
 });
 

@@ -1,6 +1,7 @@
 /** Buckets: made, found, changed and removed by their owner. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
+import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BucketRow, BucketSql } from './bucket-sql.ts';
@@ -10,7 +11,6 @@ import type { Bucket, BucketChange, NewBucket } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 
 const DEFAULT_REGION = 'us-east-1';
-const LIST_STEP = 1000;
 const EMPTY = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
 
 export interface BucketsDeps {
@@ -63,19 +63,14 @@ export class Buckets {
   }
 
   /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
-  async *list(principal: Principal, after: number, limit: number): AsyncGenerator<ListedBucket> {
-    let last = after;
+  async *list(principal: Principal, after: number, limit: number): AsyncGenerator<Listed<BucketRow, Bucket>> {
+    const { store } = this.#deps;
     let left = limit;
-    while (left > 0) {
-      const rows = await this.#deps.store.list(principal.accountId, last, LIST_STEP);
-      for (const row of rows) {
-        if (left === 0 || !mayEnter(principal, row.name)) continue;
-        left--;
-        yield new ListedBucket(row);
-      }
-      const end = rows.at(-1);
-      if (rows.length < LIST_STEP || !end) return;
-      last = end.id;
+    const page = { after, limit: Number.POSITIVE_INFINITY };
+    for await (const row of listRows(page, (last, size) => store.list(principal.accountId, last, size))) {
+      if (!mayEnter(principal, row.name)) continue;
+      yield new Listed(row, present(row));
+      if (--left === 0) return;
     }
   }
 
@@ -119,21 +114,6 @@ export class Buckets {
       change.addAll(billing.bucketDeleted(row), 'retry');
       return present(row);
     });
-  }
-}
-
-/** A bucket with its place in the list. */
-class ListedBucket {
-  readonly id: number;
-  readonly bucket: Bucket;
-
-  constructor(row: BucketRow) {
-    this.id = row.id;
-    this.bucket = present(row);
-  }
-
-  toJSON(): Bucket {
-    return this.bucket;
   }
 }
 

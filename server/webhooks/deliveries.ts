@@ -1,6 +1,7 @@
 /** What was sent to a webhook, as its owner sees it; tests, replays and recoveries. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
+import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime, formatTimeOrNull, readTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
@@ -36,7 +37,7 @@ export class Deliveries {
     principal: Principal,
     webhookId: string,
     { before, limit }: { readonly before: number; readonly limit: number },
-  ): Promise<AsyncGenerator<ListedDelivery>> {
+  ): Promise<AsyncGenerator<Listed<DeliveryRow, Delivery>>> {
     const webhook = await this.#deps.webhooks.findFor(principal, webhookId);
     return this.#list(webhook.id, before === 0 ? Number.MAX_SAFE_INTEGER : before, limit);
   }
@@ -111,18 +112,16 @@ export class Deliveries {
     });
   }
 
-  async *#list(webhook: number, before: number, limit: number): AsyncGenerator<ListedDelivery> {
+  async *#list(
+    webhook: number,
+    before: number,
+    limit: number,
+  ): AsyncGenerator<Listed<DeliveryRow, Delivery>> {
     const { deliveryStore } = this.#deps;
-    let last = before;
-    let left = limit;
-    while (left > 0) {
-      const step = Math.min(left, LIST_STEP);
-      const rows = await deliveryStore.list(webhook, last, step);
-      for (const row of rows) yield new ListedDelivery(row, await deliveryStore.attempts(row.id));
-      left -= rows.length;
-      const end = rows.at(-1);
-      if (rows.length < step || !end) return;
-      last = end.id;
+    const page = { after: before, limit };
+    const rows = listRows(page, (last, size) => deliveryStore.list(webhook, last, size), LIST_STEP);
+    for await (const row of rows) {
+      yield new Listed(row, present(row, await deliveryStore.attempts(row.id)));
     }
   }
 
@@ -132,21 +131,6 @@ export class Deliveries {
     throw new AppError('webhook_disabled', `This webhook is disabled: ${webhook.disabled_message}`, {
       hint: 'Enable it first, with PATCH and {"enabled": true}',
     });
-  }
-}
-
-/** A delivery with its place in the list. */
-class ListedDelivery {
-  readonly id: number;
-  readonly #delivery: Delivery;
-
-  constructor(row: DeliveryRow, attempts: readonly AttemptRow[]) {
-    this.id = row.id;
-    this.#delivery = present(row, attempts);
-  }
-
-  toJSON(): Delivery {
-    return this.#delivery;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Webhooks: made, found, changed and removed by their owner. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
+import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, assertFields, type FieldProblem } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
@@ -13,7 +14,6 @@ import { newWebhookSecret, openSecret, sealSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
 
 export const MAX_WEBHOOKS = 20;
-const LIST_STEP = 1000;
 const BY_OWNER = { code: 'owner', message: 'It was disabled by its owner' };
 
 interface WebhooksDeps {
@@ -67,10 +67,16 @@ export class Webhooks {
   }
 
   /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
-  async *list(principal: Principal, after: number, limit: number): AsyncGenerator<ListedWebhook> {
-    const most = Math.min(limit, LIST_STEP);
-    const rows = await this.#deps.webhookStore.list(principal.accountId, after, most);
-    for (const row of rows) yield new ListedWebhook(row);
+  async *list(
+    principal: Principal,
+    after: number,
+    limit: number,
+  ): AsyncGenerator<Listed<WebhookRow, Webhook>> {
+    const { webhookStore } = this.#deps;
+    const rows = listRows({ after, limit }, (last, size) =>
+      webhookStore.list(principal.accountId, last, size),
+    );
+    for await (const row of rows) yield new Listed(row, present(row));
   }
 
   /** What is not named stays. Throws `invalid_request`, `webhook_not_found`. */
@@ -139,21 +145,6 @@ export class Webhooks {
         hint: 'The operator may allow further networks with CLOUDLET_FETCH_ALLOW',
       });
     }
-  }
-}
-
-/** A webhook with its place in the list. */
-class ListedWebhook {
-  readonly id: number;
-  readonly #row: WebhookRow;
-
-  constructor(row: WebhookRow) {
-    this.id = row.id;
-    this.#row = row;
-  }
-
-  toJSON(): Webhook {
-    return present(this.#row);
   }
 }
 

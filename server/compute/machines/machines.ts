@@ -1,6 +1,7 @@
 /** Machines: made and found by their owner. What runs them is power-control.ts. */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
+import { Listed, listRows, type Page } from '../../metadata/list.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
@@ -16,7 +17,6 @@ import type { VmRow, VmStore } from './vm-store.ts';
 import type { VmViews } from './vm-view.ts';
 
 const DEFAULT_REGION = 'us-east-1';
-const LIST_STEP = 1000;
 
 /** Throws `insufficient_capacity` when this process may not open so many files more. */
 export interface OpenFiles {
@@ -47,19 +47,14 @@ export interface MachinesDeps {
 /** The owner of a machine, or an administrator, for whom it may be anybody's. */
 export type Caller = Principal | 'administrator';
 
+export type ListedVm = Listed<VmRow, Vm>;
+
 /** What is asked about a machine, and who is answered. */
 export interface MachineCall extends Recorder {
   readonly principal: Caller;
 }
 
 type NewRow = Omit<VmRow, 'id'>;
-
-interface Page {
-  /** A row id. */
-  readonly after: number;
-  /** At most so many. */
-  readonly limit: number;
-}
 
 interface VmRequest {
   readonly input: NewVm;
@@ -119,19 +114,12 @@ export class Machines {
   }
 
   /** Of an account, or of all, oldest first. */
-  async *list(accountId: number | 'all', { after, limit }: Page): AsyncGenerator<ListedVm> {
-    const { store } = this.#deps;
-    let last = after;
-    let left = limit;
-    while (left > 0) {
-      const step = Math.min(left, LIST_STEP);
-      const rows = await (accountId === 'all' ? store.list(last, step) : store.listOf(accountId, last, step));
-      for (const row of rows) yield new ListedVm(row, this.#deps.views);
-      left -= rows.length;
-      const end = rows.at(-1);
-      if (rows.length < LIST_STEP || !end) return;
-      last = end.id;
-    }
+  async *list(accountId: number | 'all', page: Page): AsyncGenerator<ListedVm> {
+    const { store, views } = this.#deps;
+    const rows = listRows(page, (after, limit) =>
+      accountId === 'all' ? store.list(after, limit) : store.listOf(accountId, after, limit),
+    );
+    for await (const row of rows) yield new Listed(row, views.present(row));
   }
 
   isBeingCreated(vmId: string): boolean {
@@ -211,24 +199,5 @@ export class Machines {
       address = await addresses.take(guestNetwork(row).ports);
     }
     return { ...row, address };
-  }
-}
-
-/** A machine with its place in the list and its owner. */
-export class ListedVm {
-  readonly id: number;
-  readonly accountId: number;
-  readonly #row: VmRow;
-  readonly #views: VmViews;
-
-  constructor(row: VmRow, views: VmViews) {
-    this.id = row.id;
-    this.accountId = row.account_id;
-    this.#row = row;
-    this.#views = views;
-  }
-
-  toJSON(): Vm {
-    return this.#views.present(this.#row);
   }
 }

@@ -1,6 +1,7 @@
 /** Machines of all accounts, for administrators. */
 import { listPage, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
+import { Listed } from '../../metadata/list.ts';
 import { Type } from '../../platform/json-schema.ts';
 import { AdminVm, AdminVmsQuery, DeletedVm, StopQuery, Vm, VmPath } from '../schema.ts';
 import type { ListedVm } from './machines.ts';
@@ -61,6 +62,6 @@ export function vmAdminRoutes({ machines, power, deleter }: VmRoutesDeps): Route
 
 async function* withOwners(vms: AsyncIterable<ListedVm>) {
   for await (const vm of vms) {
-    yield { id: vm.id, toJSON: () => ({ ...vm.toJSON(), account_id: vm.accountId }) };
+    yield new Listed(vm.row, { ...vm.toJSON(), account_id: vm.row.account_id });
   }
 }
