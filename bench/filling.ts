@@ -27,7 +27,7 @@ function statements(database: Database.Database) {
       `INSERT INTO versions (version_id, object, blob, size_bytes, etag, mime_type, storage_class, created_at)
        VALUES (?, ?, ?, ?, ?, 'text/plain', 'STANDARD', ?)`,
     ),
-    current: database.prepare('UPDATE objects SET current = ? WHERE id = ?'),
+    current: database.prepare('UPDATE objects SET current = ?, size_bytes = ?, changed_at = ? WHERE id = ?'),
     bucket: database.prepare(
       `UPDATE buckets SET object_count = ?, size_bytes = ?, version_count = ?, total_bytes = ? WHERE id = ?`,
     ),
@@ -75,7 +75,7 @@ function insertObjects(
       version = insert.version.run(id, object, blob, CONTENT.length, ETAG, now).lastInsertRowid;
       versions++;
     }
-    insert.current.run(version, object);
+    insert.current.run(version, CONTENT.length, now, object);
   }
   const bytes = (count: number) => count * CONTENT.length;
   insert.bucket.run(objects, bytes(objects), versions, bytes(versions), bucket.id);

@@ -184,13 +184,11 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'server/storage/object-sql.ts',
-        find: `
-      sql: 'UPDATE objects SET current = ? WHERE id = ? AND coalesce(current, 0) = ?',
-      params: [to, object, from ?? 0],
+        find: `WHERE id = ? AND coalesce(current, 0) = ?\`,
+      params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],
       expectChanges: 1,`,
-        replace: `
-      sql: 'UPDATE objects SET current = ? WHERE id = ? AND (1 OR coalesce(current, 0) = ?)',
-      params: [to, object, from ?? 0],`,
+        replace: `WHERE id = ? AND (1 OR coalesce(current, 0) = ?)\`,
+      params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],`,
       },
       {
         file: 'server/storage/object-sql.ts',

@@ -25,9 +25,11 @@ export function storageCalls(transport: Transport) {
     objects: {
       list: (bucket: string, query: Calls['GET /api/buckets/{name}/files']['input']['query'] = {}) =>
         transport.pages('GET /api/buckets/{name}/files', { params: { name: bucket }, query }),
-      /** A folder (`prefix`), or what is found in it by a part of the name (`search`). */
-      browse: (bucket: string, query: { prefix?: string; search?: string } = {}) =>
-        transport.pages('GET /api/buckets/{name}/browse', { params: { name: bucket }, query }),
+      /** A folder (`prefix`), or what is found in it by a part of the name (`search`); or what was deleted. */
+      browse: (
+        bucket: string,
+        query: Omit<Calls['GET /api/buckets/{name}/browse']['input']['query'], 'limit' | 'cursor'> = {},
+      ) => transport.pages('GET /api/buckets/{name}/browse', { params: { name: bucket }, query }),
       /** Makes an earlier version current again. */
       restore: (id: string, version_id: string) =>
         transport.json('POST /api/storage/{id}/restore', { params: { id }, body: { version_id } }),

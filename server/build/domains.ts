@@ -29,6 +29,7 @@ import type { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import type { BlobStore } from '../storage/blobs.ts';
+import { BrowseSql } from '../storage/browse-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
 import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
@@ -165,7 +166,7 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     objects,
     downloads: new Downloads({ ...shared, accessTimes, hot, egress }),
     listing,
-    browsing: new Browsing({ store, listing, accessTimes }),
+    browsing: new Browsing({ store: new BrowseSql(metadata), listing, accessTimes }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
     bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     sweeper: new Sweeper({

@@ -33,7 +33,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   deleteBucket: { ...BUCKET, query: '?force=true' },
   uploadObject: { ...BUCKET, form: { file: '@photo.jpg', metadata: '{"camera":"X100"}' } },
   listObjects: { ...BUCKET, query: '?limit=100' },
-  browseBucket: { ...BUCKET, query: '?prefix=2026/' },
+  browseBucket: { ...BUCKET, query: '?prefix=2026/&sort=size&order=desc' },
   restoreObject: { body: { version_id: '$VERSION_ID' } },
   downloadObject: { options: '-o photo.jpg' },
   getCdnUrl: { query: '?expires_in=3600' },

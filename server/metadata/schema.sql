@@ -197,7 +197,7 @@ CREATE TABLE objects (
   object_id TEXT NOT NULL UNIQUE,
   bucket_id INTEGER NOT NULL REFERENCES buckets(id),
   name TEXT NOT NULL COLLATE BINARY,        -- UTF-8 byte order
-  current INTEGER,
+  current INTEGER, size_bytes INTEGER, changed_at INTEGER,
   UNIQUE (bucket_id, name)
 ) STRICT;
 
@@ -462,7 +462,13 @@ CREATE INDEX ledger_debit ON ledger_transfers(debit, seq, amount_micro);
 
 CREATE INDEX ledger_time ON ledger_transfers(created_at);
 
+CREATE INDEX objects_changed ON objects(bucket_id, changed_at) WHERE current IS NOT NULL;
+
+CREATE INDEX objects_deleted ON objects(bucket_id, name) WHERE current IS NULL AND changed_at IS NOT NULL;
+
 CREATE INDEX objects_live ON objects(bucket_id, name) WHERE current IS NOT NULL;
+
+CREATE INDEX objects_size ON objects(bucket_id, size_bytes) WHERE current IS NOT NULL;
 
 CREATE INDEX operations_account ON operations(account_id, created_at);
 

@@ -5,6 +5,7 @@ import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
+import type { BrowsingQuery } from './browsing.ts';
 import type { BucketEntry } from './schema.ts';
 
 let fixture: StorageFixture;
@@ -20,7 +21,9 @@ async function fill(bucket: string, names: Iterable<string>): Promise<void> {
   for (const name of names) await fixture.put(owner, bucket, { name, bytes: Buffer.alloc(1) });
 }
 
-async function paged(bucket: string, query: { prefix: string; search?: string }, limit: number) {
+type Query = Omit<BrowsingQuery, 'limit' | 'cursor'>;
+
+async function paged(bucket: string, query: Query, limit: number) {
   const seen: BucketEntry[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < 1000; page++) {
@@ -60,10 +63,15 @@ test('folders and objects are what the names say, on pages of any size', async (
       await fill(bucket, given);
       const folders = given.flatMap((one) => (one.includes('/') ? [one.slice(0, one.indexOf('/') + 1)] : []));
       for (const prefix of ['', 'a', ...folders]) {
-        assert.deepEqual(await paged(bucket, { prefix }, limit), expected(given, prefix), prefix);
+        const forwards = expected(given, prefix);
+        assert.deepEqual(await paged(bucket, { prefix }, limit), forwards, prefix);
+        const backwards = await paged(bucket, { prefix, order: 'desc' }, limit);
+        assert.deepEqual(backwards, forwards.toReversed(), `${prefix} backwards`);
       }
       const found = given.filter((one) => one.toLowerCase().includes('a/')).sort(inBytes);
       assert.deepEqual(await paged(bucket, { prefix: '', search: 'A/' }, limit), found);
+      const backwards = await paged(bucket, { prefix: '', search: 'A/', order: 'desc' }, limit);
+      assert.deepEqual(backwards, found.toReversed());
     }),
     { numRuns: 40 },
   );
@@ -87,12 +95,36 @@ test('entries say what they are', async () => {
   );
 });
 
+test('deleted objects are listed in their folders, with what can be restored', async () => {
+  await fixture.buckets.create(by(owner), { name: 'bin', versioning: true });
+  for (const named of ['docs/a.txt', 'b.txt', 'c.txt']) {
+    const { object_id } = await fixture.put(owner, 'bin', { name: named, bytes: Buffer.alloc(3) });
+    if (named !== 'c.txt') await fixture.objects.remove(by(owner), object_id);
+  }
+  const page = { prefix: '', limit: 10, deleted: true };
+  const { entries } = await fixture.browsing.page(owner, 'bin', page);
+  assert.deepEqual(
+    entries.map(({ kind, name, object }) => [kind, name, object?.size]),
+    [
+      ['object', 'b.txt', 3],
+      ['folder', 'docs/', undefined],
+    ],
+  );
+  assert.ok(entries[0]?.deleted_at);
+  assert.deepEqual(await paged('bin', { prefix: '', deleted: true, search: 'A.' }, 1), ['docs/a.txt']);
+  await assert.rejects(fixture.browsing.page(owner, 'bin', { ...page, sort: 'size' }), (error) =>
+    isAppError(error, 'invalid_request'),
+  );
+});
+
 test('a cursor of somebody else is refused, and so is the bucket of another account', async () => {
   await fill('own', ['a']);
   const page = { prefix: '', limit: 1 };
-  await assert.rejects(fixture.browsing.page(owner, 'own', { ...page, cursor: 'x' }), (error) =>
-    isAppError(error, 'invalid_cursor'),
-  );
+  for (const sort of ['name', 'size'] as const) {
+    await assert.rejects(fixture.browsing.page(owner, 'own', { ...page, sort, cursor: 'x' }), (error) =>
+      isAppError(error, 'invalid_cursor'),
+    );
+  }
   const other = await fixture.newPrincipal('other');
   await assert.rejects(fixture.browsing.page(other, 'own', page), (error) =>
     isAppError(error, 'bucket_not_found'),

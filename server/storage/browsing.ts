@@ -2,14 +2,18 @@
 
 import type { Principal } from '../calls/principal.ts';
 import type { WriteBehind } from '../metadata/write-behind.ts';
-import type { BucketRow } from './bucket-sql.ts';
+import { formatTime } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import type { BrowsedRow, BrowseSql, From, Order, SortKey, View } from './browse-sql.ts';
 import { presentEntry } from './entries.ts';
+import { afterFolder, startOf, walkFolder } from './folder-walk.ts';
 import { decodeCursor, encodeCursor, type Listing } from './listing.ts';
-import type { EntryRow, ObjectSql } from './object-sql.ts';
+import { asciiLower } from './object-names.ts';
 import type { BucketEntry } from './schema.ts';
+import { SortedBrowsing } from './sorted-browsing.ts';
 
 export interface BrowsingDeps {
-  readonly store: ObjectSql;
+  readonly store: BrowseSql;
   readonly listing: Pick<Listing, 'bucketFor'>;
   readonly accessTimes: WriteBehind<number, number>;
 }
@@ -18,6 +22,11 @@ export interface BrowsingQuery {
   readonly prefix: string;
   /** Only objects whose names have this, in all folders below. */
   readonly search?: string | undefined;
+  /** Default: the name. */
+  readonly sort?: 'name' | SortKey | undefined;
+  readonly order?: Order | undefined;
+  /** What was deleted and can be restored, and not what is there. */
+  readonly deleted?: boolean | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
 }
@@ -27,103 +36,94 @@ interface Page {
   readonly next: string | null;
 }
 
-interface From {
-  readonly name: string;
-  readonly after: boolean;
-}
+type ByName = Pick<BrowsingQuery, 'prefix' | 'limit'> & { readonly view: View; readonly from: From };
 
 /** Names looked at in one go: reads are synchronous, and others get their turn between. */
 const SCANNED_AT_ONCE = 20_000;
-/** Rows read after a folder: what comes next is often a folder too. */
-const FIRST_BATCH = 4;
-/** Comes right after "/". */
-const AFTER_SLASH = '0';
 /** In cursors: go on after this object, or after everything in this folder. */
 const OBJECT = 1;
 
 export class Browsing {
   readonly #deps: BrowsingDeps;
+  readonly #sorted: SortedBrowsing;
 
   constructor(deps: BrowsingDeps) {
     this.#deps = deps;
+    this.#sorted = new SortedBrowsing(deps.store);
   }
 
-  /** One page, in the order of UTF-8 bytes. Throws `bucket_not_found`, `scope_required`, `invalid_cursor`. */
+  /**
+   * One page; names are in the order of UTF-8 bytes. Throws `bucket_not_found`, `scope_required`,
+   * `invalid_cursor`, and `invalid_request` for deleted objects by anything but their names.
+   */
   async page(principal: Principal, bucketName: string, query: BrowsingQuery): Promise<Page> {
-    const bucket = await this.#deps.listing.bucketFor(principal, bucketName, query.prefix);
-    const from = startOf(query);
-    return query.search === undefined || query.search === ''
-      ? this.#folder(bucket, query, from)
-      : this.#found(bucket, { ...query, search: query.search }, from);
-  }
-
-  /** What stands directly in a folder. A folder in it costs one look into the index, whatever it holds. */
-  async #folder(bucket: BucketRow, { prefix, limit }: BrowsingQuery, start: From): Promise<Page> {
-    const entries: BucketEntry[] = [];
-    let from = start;
-    let batch = limit + 1;
-    for (;;) {
-      const rows = await this.#deps.store.liveEntries(bucket.id, from, batch);
-      for (const row of rows) {
-        if (!row.name.startsWith(prefix)) return { entries, next: null };
-        if (isBefore(row.name, from)) continue;
-        if (entries.length === limit) return { entries, next: cursorAfter(entries.at(-1)) };
-        const slash = row.name.indexOf('/', prefix.length);
-        if (slash === -1 || row.name === prefix) {
-          entries.push(this.#present(row));
-          from = { name: row.name, after: true };
-        } else {
-          const folder = row.name.slice(0, slash + 1);
-          entries.push({ kind: 'folder', name: folder, object: null });
-          from = afterFolder(folder);
-        }
-      }
-      if (rows.length < batch) return { entries, next: null };
-      batch = from.after ? Math.min(batch * 2, limit + 1) : FIRST_BATCH;
+    const { prefix, limit, cursor, sort = 'name', order = 'asc', deleted = false } = query;
+    const { id: bucketId } = await this.#deps.listing.bucketFor(principal, bucketName, prefix);
+    const search = asciiLower(query.search ?? '');
+    if (sort !== 'name') {
+      if (deleted) throw deletedByName();
+      const wanted = { bucketId, prefix, search, by: sort, order, limit, cursor };
+      const { items, next } = await this.#sorted.page(wanted);
+      const entries = items.map((item) =>
+        'folder' in item ? folderEntry(item.folder) : this.#present(item.row, false),
+      );
+      return { entries, next };
     }
+    const view = { bucketId, isDeleted: deleted, order };
+    const byName = { view, prefix, limit, from: placeOf({ prefix, order, cursor }) };
+    return search === '' ? this.#folder(byName) : this.#found(byName, search);
   }
 
-  async #found(
-    bucket: BucketRow,
-    { prefix, search, limit }: BrowsingQuery & { search: string },
-    start: From,
-  ): Promise<Page> {
+  async #folder({ view, prefix, limit, from: start }: ByName): Promise<Page> {
+    const entries: BucketEntry[] = [];
+    const read = (from: From, most: number) => this.#deps.store.entries(view, from, most);
+    const steps = walkFolder({ read, prefix, order: view.order, start, batch: limit + 1 });
+    for await (const step of steps) {
+      if (entries.length === limit) return { entries, next: cursorAfter(entries.at(-1)) };
+      const isFolder = step.kind === 'folder';
+      entries.push(isFolder ? folderEntry(step.name) : this.#present(step.row, view.isDeleted));
+    }
+    return { entries, next: null };
+  }
+
+  async #found({ view, prefix, limit, from: start }: ByName, words: string): Promise<Page> {
     const { store } = this.#deps;
-    const words = asciiLower(search);
-    const found: EntryRow[] = [];
+    const found: BrowsedRow[] = [];
     let from = start;
     for (;;) {
       const wanted = { words, scan: SCANNED_AT_ONCE, limit: limit + 1 - found.length };
-      found.push(...(await store.foundEntries(bucket.id, from, wanted)));
+      found.push(...(await store.found(view, from, wanted)));
       const own = found.filter(({ name }) => name.startsWith(prefix));
-      const entries = own.slice(0, limit).map((row) => this.#present(row));
+      const entries = own.slice(0, limit).map((row) => this.#present(row, view.isDeleted));
       if (own.length > limit) return { entries, next: cursorAfter(entries.at(-1)) };
-      const last = await store.lastScanned(bucket.id, from, SCANNED_AT_ONCE);
+      const last = await store.lastName(view, from, SCANNED_AT_ONCE);
       if (last === undefined || !last.name.startsWith(prefix)) return { entries, next: null };
       from = { name: last.name, after: true };
       await new Promise(setImmediate);
     }
   }
 
-  #present(row: EntryRow): BucketEntry {
-    return { kind: 'object', name: row.name, object: presentEntry(row, this.#deps.accessTimes, false) };
+  #present(row: BrowsedRow, isDeleted: boolean): BucketEntry {
+    const object = presentEntry(row, this.#deps.accessTimes, isDeleted);
+    const deletedAt = isDeleted ? { deleted_at: formatTime(row.changed_at) } : {};
+    return { kind: 'object', name: row.name, object, ...deletedAt };
   }
 }
 
-function startOf({ prefix, cursor }: BrowsingQuery): From {
-  if (cursor === undefined) return { name: prefix, after: false };
+const folderEntry = (name: string): BucketEntry => ({ kind: 'folder', name, object: null });
+
+function placeOf({
+  prefix,
+  order,
+  cursor,
+}: {
+  prefix: string;
+  order: Order;
+  cursor?: string | undefined;
+}): From {
+  if (cursor === undefined) return startOf(prefix, order);
   const { name, object } = decodeCursor(cursor);
-  return object === OBJECT ? { name, after: true } : afterFolder(name);
-}
-
-function afterFolder(folder: string): From {
-  return { name: folder.slice(0, -1) + AFTER_SLASH, after: false };
-}
-
-/** True for rows of a batch that stand in a folder that is listed already. */
-function isBefore(name: string, { name: from, after }: From): boolean {
-  const order = Buffer.compare(Buffer.from(name), Buffer.from(from));
-  return order < 0 || (order === 0 && after);
+  return object === OBJECT ? { name, after: true } : afterFolder(name, order);
 }
 
 function cursorAfter(entry: BucketEntry | undefined): string | null {
@@ -131,7 +131,7 @@ function cursorAfter(entry: BucketEntry | undefined): string | null {
   return encodeCursor({ name: entry.name, object: entry.kind === 'object' ? OBJECT : 0, version: 0 });
 }
 
-/** As SQLite's lower(). */
-function asciiLower(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+function deletedByName(): AppError {
+  const message = 'must be name for deleted objects';
+  return new AppError('invalid_request', `sort: ${message}`, { fields: [{ field: 'sort', message }] });
 }

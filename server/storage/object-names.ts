@@ -35,3 +35,8 @@ function objectNameProblem(name: string): string | undefined {
   if (/[\u0000-\u001f\u007f]/.test(name)) return 'has a control character';
   return undefined;
 }
+
+/** As SQLite's lower(). */
+export function asciiLower(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}

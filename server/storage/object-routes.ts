@@ -74,19 +74,25 @@ function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
       summary: 'Show a bucket as folders, or find objects by a part of their names',
       description:
         '"/" in names stands for folders: what is directly in the folder `prefix` is listed. With `search`, the ' +
-        'objects in it and in all folders below whose names have that; letters from A to Z match in either case.',
+        'objects in it and in all folders below whose names have that; letters from A to Z match in either case. ' +
+        'By size or time, folders come first. With `deleted`, by name: what was deleted and can be restored.',
       permission: 'storage:read',
       params: BucketPath,
       query: Type.Object({
         prefix: Type.Optional(Type.String()),
         search: Type.Optional(Type.String({ maxLength: 200 })),
+        sort: Type.Optional(
+          Type.Union([Type.Literal('name'), Type.Literal('size'), Type.Literal('created_at')]),
+        ),
+        order: Type.Optional(Type.Union([Type.Literal('asc'), Type.Literal('desc')])),
+        deleted: Type.Optional(Type.Boolean()),
         ...Paging,
       }),
       responses: { 200: Type.Array(BucketEntry) },
       errors: ['bucket_not_found', 'invalid_cursor'],
       handler: async ({ principal, params, query, request }) => {
-        const { prefix = '', search, limit = BROWSED, cursor } = query;
-        const page = await browsing.page(principal, params.name, { prefix, search, limit, cursor });
+        const { prefix = '', limit = BROWSED } = query;
+        const page = await browsing.page(principal, params.name, { ...query, prefix, limit });
         if (page.next !== null) linkHeader(request, { ...query, limit, cursor: page.next });
         return page.entries;
       },

@@ -83,9 +83,19 @@ export interface NewVersion {
   readonly createdAt: number;
 }
 
+/** What an object points at. */
+export interface Pointed {
+  /** Row id; null: nothing, for it was deleted. */
+  readonly version: number | RowIdOf | null;
+  readonly sizeBytes: number;
+  /** ms: when the version was made, or the object deleted. */
+  readonly at: number;
+}
+
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
   v.metadata, v.created_at, v.last_accessed`;
-const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
+/** Of a version `v` and its object `o`: an EntryRow without is_latest. */
+export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
   AS is_latest`;
 const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
@@ -228,41 +238,6 @@ export class ObjectSql {
     );
   }
 
-  /** Live objects whose names have `words` (lower case), of the next `scan` after a position. */
-  foundEntries(
-    bucketId: number,
-    from: { name: string; after: boolean },
-    { words, scan, limit }: { words: string; scan: number; limit: number },
-  ): Awaitable<EntryRow[]> {
-    return this.#reads.all(
-      `SELECT ${ENTRY_COLUMNS}, 1 AS is_latest FROM (
-         SELECT id, object_id, name, current FROM objects
-         WHERE bucket_id = ? AND current IS NOT NULL AND name ${from.after ? '>' : '>='} ? ORDER BY name LIMIT ?
-       ) o JOIN versions v ON v.id = o.current
-       WHERE instr(lower(o.name), ?) > 0 ORDER BY o.name LIMIT ?`,
-      bucketId,
-      from.name,
-      scan,
-      words,
-      limit,
-    );
-  }
-
-  /** The last name of those that foundEntries() looked at; undefined: it came to the end of the bucket. */
-  lastScanned(
-    bucketId: number,
-    from: { name: string; after: boolean },
-    scan: number,
-  ): Awaitable<{ name: string } | undefined> {
-    return this.#reads.get(
-      `SELECT name FROM objects WHERE bucket_id = ? AND current IS NOT NULL
-       AND name ${from.after ? '>' : '>='} ? ORDER BY name LIMIT 1 OFFSET ?`,
-      bucketId,
-      from.name,
-      scan - 1,
-    );
-  }
-
   insertBlob(blob: NewBlob): Statement {
     return {
       sql: 'INSERT INTO blobs (name, size_bytes, data, checksum, wrapped_key) VALUES (?, ?, ?, ?, ?)',
@@ -296,10 +271,11 @@ export class ObjectSql {
   }
 
   /** Points an object at another version; refuses unless it still points at `from`. */
-  setCurrent(object: number | RowIdOf, from: number | null, to: number | RowIdOf | null): Statement {
+  setCurrent(object: number | RowIdOf, from: number | null, to: Pointed): Statement {
     return {
-      sql: 'UPDATE objects SET current = ? WHERE id = ? AND coalesce(current, 0) = ?',
-      params: [to, object, from ?? 0],
+      sql: `UPDATE objects SET current = ?, size_bytes = ?, changed_at = ?
+            WHERE id = ? AND coalesce(current, 0) = ?`,
+      params: [to.version, to.version === null ? null : to.sizeBytes, to.at, object, from ?? 0],
       expectChanges: 1,
     };
   }

@@ -164,6 +164,29 @@ async function assertListings(model: Model): Promise<void> {
   );
 }
 
+/** What folders are sorted by is that of the live version; what has bytes behind a marker can be restored. */
+async function assertBrowsing({ bucket, objects }: Model): Promise<void> {
+  const wrong = await fixture.metadata.all(
+    `SELECT o.name FROM objects o LEFT JOIN versions v ON v.id = o.current
+     WHERE o.size_bytes IS NOT v.size_bytes OR o.changed_at IS NULL
+     OR (o.current IS NOT NULL AND o.changed_at <> v.created_at)`,
+  );
+  assert.deepEqual(wrong, []);
+  const deleted = await fixture.browsing.page(owner, bucket, { prefix: '', limit: 100, deleted: true });
+  const restorable = [...objects].filter(
+    ([named, { versions }]) =>
+      !named.includes('/') && !isLive(versions) && versions.some(({ size }) => size !== null),
+  );
+  assert.deepEqual(
+    deleted.entries
+      .filter(({ kind }) => kind === 'object')
+      .map(({ name, object }) => [name, object?.version_id]),
+    restorable
+      .sort(byName)
+      .map(([named, { versions }]) => [named, versions.findLast(({ size }) => size !== null)?.id]),
+  );
+}
+
 async function assertCounters(model: Model): Promise<void> {
   const all = [...model.objects.values()].flatMap(({ versions }) => versions);
   const live = [...model.objects.values()].flatMap(({ versions }) =>
@@ -208,6 +231,7 @@ test('whatever is put, deleted and switched, listings, counters and blobs are wh
         await STEPS[each.kind]?.(model, each);
         await assertListings(model);
         await assertCounters(model);
+        await assertBrowsing(model);
       }
       garbageSoFar += model.garbage;
       await assertBlobs(garbageSoFar);

@@ -15,7 +15,7 @@ import type { Buckets } from './buckets.ts';
 import { present, presentUpload } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
 import { assertObjectName } from './object-names.ts';
-import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
+import type { NewVersion, ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
@@ -131,7 +131,8 @@ export class Objects {
     const { sizeBytes, md5: etag } = received;
     const row = { ...version, object: objectRow, blob, sizeBytes, etag, storageClass: 'STANDARD' };
     const versionRow = change.add(store.insertVersion(row), 'retry');
-    change.add(store.setCurrent(objectRow, exists ? object.current : null, versionRow), 'retry');
+    const pointed = { version: versionRow, sizeBytes, at: version.createdAt };
+    change.add(store.setCurrent(objectRow, exists ? object.current : null, pointed), 'retry');
   }
 
   /**
@@ -174,7 +175,8 @@ export class Objects {
         }),
         'retry',
       );
-      change.add(store.setCurrent(object.id, object.current, versionRow), 'retry');
+      const pointed = { version: versionRow, sizeBytes: old.size_bytes, at: version.created_at };
+      change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
       if (replaced) this.#dropVersion(change, replaced);
       await this.#count(change, bucket, {
         objects: previous ? 0 : 1,
@@ -221,8 +223,9 @@ export class Objects {
     const keeps = bucket.versioning === 1;
     const marker = keeps || older !== undefined;
     const markerId = newId('ver', this.#deps.clock);
-    change.add(store.setCurrent(object.id, current, null), 'retry');
-    if (marker) change.add(store.insertVersion(this.#marker(object.id, markerId)), 'retry');
+    const at = this.#deps.clock.now();
+    change.add(store.setCurrent(object.id, current, nothingSince(at)), 'retry');
+    if (marker) change.add(store.insertVersion(markerOf(object.id, markerId, at)), 'retry');
     if (!keeps) this.#dropVersion(change, version);
     if (!marker) change.add(store.deleteObject(object.id), 'retry');
     await this.#count(change, bucket, {
@@ -239,19 +242,6 @@ export class Objects {
     };
   }
 
-  #marker(object: number, versionId: string) {
-    const createdAt = this.#deps.clock.now();
-    const nothing = {
-      blob: null,
-      sizeBytes: 0,
-      etag: '',
-      mimeType: '',
-      storageClass: 'STANDARD',
-      metadata: null,
-    };
-    return { versionId, object, createdAt, ...nothing };
-  }
-
   async #removeVersion(
     change: Change,
     { bucket, object, versionId }: { bucket: BucketRow; object: ObjectRow; versionId: string },
@@ -265,7 +255,9 @@ export class Objects {
     const before = object.current === null ? undefined : await store.version(object.current);
     const after = current === null ? undefined : await store.version(current);
     if (current !== object.current) {
-      change.add(store.setCurrent(object.id, object.current, current), 'retry');
+      const at = rest?.created_at ?? this.#deps.clock.now();
+      const pointed = { version: current, sizeBytes: after?.size_bytes ?? 0, at };
+      change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
     }
     this.#dropVersion(change, version);
     if (!rest) change.add(store.deleteObject(object.id), 'retry');
@@ -283,7 +275,7 @@ export class Objects {
    * them the object. Throws `object_not_found`.
    */
   async removeOldest(principal: Principal, objectId: string): Promise<void> {
-    const { store, buckets } = this.#deps;
+    const { store, buckets, clock } = this.#deps;
     const found = await this.findFor(principal, objectId);
     await this.#inTurn(UNASKED, { bucketId: found.bucket_id, name: found.name }, async (change) => {
       const object = await this.findFor(principal, objectId);
@@ -293,7 +285,7 @@ export class Objects {
       // The newest of all: it goes with the object.
       const live = removed.find(({ id }) => id === object.current);
       this.#forgetAfter(change, objectId);
-      if (live) change.add(store.setCurrent(object.id, live.id, null), 'retry');
+      if (live) change.add(store.setCurrent(object.id, live.id, nothingSince(clock.now())), 'retry');
       for (const version of removed) this.#dropVersion(change, version);
       if (removed.length === oldest.length) change.add(store.deleteObject(object.id), 'retry');
       await this.#count(change, bucket, {
@@ -353,6 +345,20 @@ export class Objects {
   ): Promise<T> {
     return this.#locks.run(`${bucketId}/${name}`, () => this.#deps.changes.run(recorder, build));
   }
+}
+
+const nothingSince = (at: number) => ({ version: null, sizeBytes: 0, at });
+
+function markerOf(object: number, versionId: string, createdAt: number): NewVersion {
+  const nothing = {
+    blob: null,
+    sizeBytes: 0,
+    etag: '',
+    mimeType: '',
+    storageClass: 'STANDARD',
+    metadata: null,
+  };
+  return { versionId, object, createdAt, ...nothing };
 }
 
 /** One text for a missing object and for another account's. */

@@ -12,6 +12,7 @@ import { JobRunsStore } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
+import { BrowseSql } from '../storage/browse-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
 import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
@@ -111,7 +112,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     egress,
     downloads: new Downloads({ ...shared, store, accessTimes, hot, egress }),
     listing,
-    browsing: new Browsing({ store, listing, accessTimes }),
+    browsing: new Browsing({ store: new BrowseSql(metadata), listing, accessTimes }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
     bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     newPrincipal: (username: string) => newPrincipal(accounts, username),

@@ -78,6 +78,58 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
   await page.close();
 });
 
+test('a folder is sorted by the cloud, a path is typed, and what was deleted comes back', {
+  skip,
+}, async () => {
+  const page = await fixture.signedUp('tidy', '/storage');
+  await dropFiles(page, {
+    'b.txt': 'bb',
+    'a.txt': 'aaa',
+    'c.txt': 'c',
+    'year/may.txt': 'm',
+    'year/june.txt': 'j',
+  });
+  await uploaded(page, 5);
+  const names = (wanted: string) =>
+    eventually(`the rows are ${wanted}`, async () => {
+      const links = await page.getByRole('table', { name: 'Objects' }).getByRole('link').allInnerTexts();
+      return links.join(' ') === wanted;
+    });
+  await names('a.txt b.txt c.txt year');
+  await page.getByRole('button', { name: 'Size' }).click();
+  await names('year a.txt b.txt c.txt');
+  await page.getByRole('button', { name: 'Size' }).click();
+  await names('year c.txt b.txt a.txt');
+  await page.reload();
+  await names('year c.txt b.txt a.txt');
+  assert.match(page.url(), /sort=size/);
+  await page.getByRole('button', { name: 'Name' }).click();
+  await page.getByRole('button', { name: 'Name' }).click();
+  await names('year c.txt b.txt a.txt');
+
+  await page.getByLabel('Choose b.txt').check();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await names('year c.txt a.txt');
+  await page.getByRole('switch', { name: 'Deleted files' }).click();
+  await names('b.txt');
+  await page.getByRole('button', { name: 'Restore b.txt' }).click();
+  await page.getByText('Nothing was deleted here').waitFor();
+  await page.getByRole('switch', { name: 'Deleted files' }).click();
+  await names('year c.txt b.txt a.txt');
+
+  await page.getByRole('button', { name: 'Type or paste a path' }).click();
+  await page.getByLabel('Path').fill('uploads/year/june.txt');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').getByText('june.txt').first().waitFor();
+  await page.keyboard.press('Escape');
+  await names('june.txt may.txt');
+  await page.getByRole('button', { name: 'Type or paste a path' }).click();
+  await page.getByLabel('Path').fill('nowhere-at-all');
+  await page.keyboard.press('Enter');
+  await page.getByText('You have no bucket named nowhere-at-all').waitFor();
+  await page.close();
+});
+
 test('names and content with markup are text', { skip }, async () => {
   const page = await fixture.signedUp('hostile', '/storage');
   await dropFiles(page, { [HOSTILE]: '<script>document.title="ran"</script>' });
@@ -143,6 +195,13 @@ for (const colorScheme of ['light', 'dark'] as const) {
       for (const fault of await seriousFaults(page)) faults.push(`${place}: ${fault}`);
     };
     await check('files');
+    await page.getByRole('button', { name: 'Type or paste a path' }).click();
+    await check('path');
+    await page.keyboard.press('Escape');
+    await page.getByRole('switch', { name: 'Deleted files' }).click();
+    await page.getByText('Nothing was deleted here').waitFor();
+    await check('deleted files');
+    await page.goBack();
     await row(page, 'notes.txt').click();
     for (const tab of ['Versions (1)', 'Share', 'About']) {
       await page.getByRole('tab', { name: tab }).click();

@@ -15,6 +15,7 @@ import { recovery } from './0013-recovery.ts';
 import { databaseSamples } from './0014-database-samples.ts';
 import { pointDamage } from './0015-point-damage.ts';
 import { sessionNames } from './0016-session-names.ts';
+import { objectOrder } from './0017-object-order.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   { number: 14, name: 'database samples', sql: databaseSamples },
   { number: 15, name: 'point damage', sql: pointDamage },
   { number: 16, name: 'session names', sql: sessionNames },
+  { number: 17, name: 'object order', sql: objectOrder },
 ];

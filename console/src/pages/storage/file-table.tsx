@@ -1,16 +1,18 @@
 /** Rows of a folder. Only those near the window are in the page; the next are read as one scrolls. */
 
-import { DocumentIcon, FolderIcon, PhotoIcon, TrashIcon } from '@heroicons/react/24/outline';
-import { Button, Checkbox, Group, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { ArrowUturnLeftIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { Button, Group, Text } from '@mantine/core';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
-import { sayBytes, sayCount } from '../../parts/size.ts';
-import { When } from '../../parts/when.tsx';
+import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
+import { FileCells } from './file-cells.tsx';
+import { FileHead } from './file-head.tsx';
 import classes from './file-table.module.css';
+import type { FilesSearch } from './files-search.ts';
 import { useDelete } from './use-delete.tsx';
+import { useRestore } from './use-restore.ts';
 
 const ROW_PX = 44;
 /** Rows before the end at which more are read. */
@@ -19,14 +21,13 @@ const AHEAD = 60;
 interface FileTableProps {
   readonly bucket: string;
   readonly isVersioned: boolean;
-  /** Left out of the names. */
-  readonly prefix: string;
+  readonly search: FilesSearch;
   readonly entries: readonly BucketEntry[];
   readonly hasMore: boolean;
   readonly onMore: () => void;
 }
 
-export function FileTable({ bucket, isVersioned, prefix, entries, hasMore, onMore }: FileTableProps) {
+export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMore }: FileTableProps) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, StorageObject>>(new Map());
   const frame = useRef<HTMLDivElement>(null);
   const [topPx, setTopPx] = useState(0);
@@ -50,18 +51,15 @@ export function FileTable({ bucket, isVersioned, prefix, entries, hasMore, onMor
   };
   return (
     <>
-      <Chosen bucket={bucket} isVersioned={isVersioned} chosen={chosen} onDone={() => setChosen(new Map())} />
+      <Chosen
+        bucket={bucket}
+        isVersioned={isVersioned}
+        areDeleted={search.deleted === true}
+        chosen={chosen}
+        onDone={() => setChosen(new Map())}
+      />
       <div role="table" aria-label={text.storage.objects} aria-rowcount={hasMore ? -1 : entries.length + 1}>
-        <div role="row" className={`${classes.row} ${classes.head}`}>
-          <span role="columnheader" aria-label={text.storage.choose} />
-          <span role="columnheader">{text.storage.name}</span>
-          <span role="columnheader" className={classes.size}>
-            {text.storage.size}
-          </span>
-          <span role="columnheader" className={classes.date}>
-            {text.storage.changed}
-          </span>
-        </div>
+        <FileHead search={search} />
         <div
           ref={frame}
           role="rowgroup"
@@ -79,9 +77,9 @@ export function FileTable({ bucket, isVersioned, prefix, entries, hasMore, onMor
                 className={`${classes.row} ${classes.placed}`}
                 style={{ transform: `translateY(${start - topPx}px)` }}
               >
-                <EntryCells
+                <FileCells
                   entry={entry}
-                  label={entry.name.slice(prefix.length)}
+                  label={entry.name.slice(search.find === undefined ? (search.prefix?.length ?? 0) : 0)}
                   bucket={bucket}
                   isChosen={entry.object !== null && chosen.has(entry.object.id)}
                   onChoose={choose}
@@ -95,73 +93,19 @@ export function FileTable({ bucket, isVersioned, prefix, entries, hasMore, onMor
   );
 }
 
-interface EntryCellsProps {
-  readonly entry: BucketEntry;
-  readonly label: string;
-  readonly bucket: string;
-  readonly isChosen: boolean;
-  readonly onChoose: (object: StorageObject, isChosen: boolean) => void;
-}
-
-function EntryCells({ entry: { name, object }, label, bucket, isChosen, onChoose }: EntryCellsProps) {
-  if (object === null) {
-    return (
-      <>
-        <span role="cell" />
-        <span role="cell" className={classes.name}>
-          <FolderIcon className={classes.folder} aria-hidden />
-          <Link to="/storage/$bucket" params={{ bucket }} search={{ prefix: name }} className={classes.link}>
-            {label.slice(0, -1)}
-          </Link>
-        </span>
-        <span role="cell" className={classes.size} />
-        <span role="cell" className={classes.date} />
-      </>
-    );
-  }
-  const Icon = object.mime_type.startsWith('image/') ? PhotoIcon : DocumentIcon;
-  return (
-    <>
-      <span role="cell">
-        <Checkbox
-          size="xs"
-          aria-label={text.storage.chooseOne(label)}
-          checked={isChosen}
-          onChange={({ currentTarget }) => onChoose(object, currentTarget.checked)}
-        />
-      </span>
-      <span role="cell" className={classes.name}>
-        <Icon className={classes.file} aria-hidden />
-        <Link
-          from="/storage/$bucket"
-          to="."
-          search={(search) => ({ ...search, object: object.id })}
-          className={classes.link}
-          title={name}
-        >
-          {label === '' ? name : label}
-        </Link>
-      </span>
-      <span role="cell" className={classes.size}>
-        {sayBytes(object.size)}
-      </span>
-      <span role="cell" className={classes.date}>
-        <When at={object.created_at} />
-      </span>
-    </>
-  );
-}
-
 interface ChosenProps {
   readonly bucket: string;
   readonly isVersioned: boolean;
+  readonly areDeleted: boolean;
   readonly chosen: ReadonlyMap<string, StorageObject>;
   readonly onDone: () => void;
 }
 
-function Chosen({ bucket, isVersioned, chosen, onDone }: ChosenProps) {
+function Chosen({ bucket, isVersioned, areDeleted, chosen, onDone }: ChosenProps) {
   const deleting = useDelete({ bucket, isVersioned, onDone });
+  const restoring = useRestore({ bucket, onDone });
   if (chosen.size === 0) return deleting.question;
+  const all = [...chosen.values()];
   return (
     <Group className={classes.chosen ?? ''} role="status">
       <Text size="sm" fw={550}>
@@ -170,11 +114,11 @@ function Chosen({ bucket, isVersioned, chosen, onDone }: ChosenProps) {
       <Button
         size="compact-sm"
         variant="default"
-        leftSection={<TrashIcon width={16} />}
-        loading={deleting.isBusy}
-        onClick={() => deleting.ask([...chosen.values()])}
+        leftSection={areDeleted ? <ArrowUturnLeftIcon width={16} /> : <TrashIcon width={16} />}
+        loading={areDeleted ? restoring.isPending : deleting.isBusy}
+        onClick={() => (areDeleted ? restoring.mutate(all) : deleting.ask(all))}
       >
-        {text.storage.delete}
+        {areDeleted ? text.storage.restore : text.storage.delete}
       </Button>
       <Button size="compact-sm" variant="subtle" onClick={onDone}>
         {text.storage.chooseNone}

@@ -1,11 +1,11 @@
 /** A folder of a bucket: what is in it, found by name, uploaded to, deleted from. */
 
-import { ArrowUpTrayIcon, FolderPlusIcon, MagnifyingGlassIcon } from '@heroicons/react/24/outline';
-import { Button, FileButton, Group, Menu, TextInput } from '@mantine/core';
+import { ArrowUpTrayIcon, FolderPlusIcon, MagnifyingGlassIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { Button, FileButton, Group, Menu, Switch, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useRef, useState } from 'react';
+import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { Empty } from '../../parts/empty.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
@@ -13,12 +13,13 @@ import { chosenFiles } from '../../uploads/dropped-files.ts';
 import { useUpload } from '../../uploads/upload-place.ts';
 import { BucketMenu } from './bucket-menu.tsx';
 import { FileTable } from './file-table.tsx';
-import { FolderTrail } from './folder-trail.tsx';
+import { PathBar } from './path-bar.tsx';
 import { bucketQuery, filesQuery } from './queries.ts';
 
 /** React does not know it. */
 const FOLDERS = { webkitdirectory: '' };
 const SEARCH_AFTER_MS = 250;
+const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: ArrowUpTrayIcon };
 
 const ObjectDrawer = lazy(() =>
   import('./object-drawer.tsx').then((module) => ({ default: module.ObjectDrawer })),
@@ -26,14 +27,16 @@ const ObjectDrawer = lazy(() =>
 
 export function FilesPage() {
   const { bucket: name } = useParams({ from: '/shell/storage/$bucket' });
-  const { prefix = '', find = '', object } = useSearch({ from: '/shell/storage/$bucket' });
+  const search = useSearch({ from: '/shell/storage/$bucket' });
+  const { prefix = '', find = '', deleted = false, object } = search;
   const bucket = useQuery(bucketQuery(name));
-  const files = useInfiniteQuery(filesQuery(name, prefix, find));
-  const entries = files.data?.pages.flatMap(({ items }) => items);
+  const files = useInfiniteQuery(filesQuery(name, search));
+  const entries = useMemo(() => files.data?.pages.flatMap(({ items }) => items), [files.data]);
+  const isVersioned = bucket.data?.versioning === true;
   return (
     <Page
       title={prefix === '' ? name : (prefix.split('/').at(-2) ?? name)}
-      trail={<FolderTrail bucket={name} prefix={prefix} />}
+      trail={<PathBar key={`${name}/${prefix}`} bucket={name} prefix={prefix} />}
       actions={
         <>
           <UploadButtons />
@@ -41,17 +44,20 @@ export function FilesPage() {
         </>
       }
     >
-      <SearchField key={`${name}/${prefix}`} initial={find} />
+      <Group justify="space-between">
+        <SearchField key={`${name}/${prefix}`} initial={find} />
+        <DeletedSwitch isOn={deleted} />
+      </Group>
       <Loaded query={{ data: entries, error: bucket.error ?? files.error, refetch: files.refetch }}>
         {(all) =>
           all.length === 0 ? (
-            <NothingHere isSearch={find !== ''} />
+            <NothingHere kind={find !== '' ? 'search' : deleted ? 'deleted' : 'folder'} />
           ) : (
             <FileTable
-              key={`${name}/${prefix}/${find}`}
+              key={JSON.stringify([name, { ...search, object: undefined }])}
               bucket={name}
-              isVersioned={bucket.data?.versioning === true}
-              prefix={find === '' ? prefix : ''}
+              isVersioned={isVersioned}
+              search={search}
               entries={all}
               hasMore={files.hasNextPage}
               onMore={() => {
@@ -63,7 +69,7 @@ export function FilesPage() {
       </Loaded>
       {object !== undefined && (
         <Suspense>
-          <ObjectDrawer bucket={name} id={object} isVersioned={bucket.data?.versioning === true} />
+          <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />
         </Suspense>
       )}
     </Page>
@@ -76,10 +82,7 @@ function SearchField({ initial }: { initial: string }) {
   const search = useDebouncedCallback((find: string) => {
     void navigate({
       replace: true,
-      search: ({ prefix }) => ({
-        ...(prefix === undefined ? {} : { prefix }),
-        ...(find === '' ? {} : { find }),
-      }),
+      search: ({ find: _, object: __, ...view }) => (find === '' ? view : { ...view, find }),
     });
   }, SEARCH_AFTER_MS);
   return (
@@ -88,12 +91,30 @@ function SearchField({ initial }: { initial: string }) {
       aria-label={text.storage.find}
       placeholder={text.storage.find}
       leftSection={<MagnifyingGlassIcon width={16} />}
+      w="100%"
       maw={360}
       value={words}
       onChange={({ currentTarget }) => {
         setWords(currentTarget.value);
         search(currentTarget.value);
       }}
+    />
+  );
+}
+
+/** Deleted files are listed by name alone. */
+function DeletedSwitch({ isOn }: { isOn: boolean }) {
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  return (
+    <Switch
+      label={text.storage.showDeleted}
+      checked={isOn}
+      onChange={({ currentTarget: { checked } }) =>
+        void navigate({
+          search: ({ deleted: _, object: __, sort: ___, ...view }) =>
+            checked ? { ...view, deleted: true } : view,
+        })
+      }
     />
   );
 }
@@ -134,13 +155,11 @@ function UploadButtons() {
   );
 }
 
-function NothingHere({ isSearch }: { isSearch: boolean }) {
+function NothingHere({ kind }: { kind: 'search' | 'deleted' | 'folder' }) {
+  const { title, lead } = text.storage.nothing[kind];
   return (
-    <Empty
-      icon={isSearch ? MagnifyingGlassIcon : ArrowUpTrayIcon}
-      title={isSearch ? text.storage.nothingFound : text.storage.emptyFolder}
-    >
-      {isSearch ? text.storage.nothingFoundLead : text.storage.emptyFolderLead}
+    <Empty icon={NOTHING[kind]} title={title}>
+      {lead}
     </Empty>
   );
 }

@@ -1,6 +1,7 @@
 /** What the storage pages read. Keys begin with `buckets`, or with `files` and the bucket. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
+import type { FilesSearch } from './files-search.ts';
 
 const PAGE_ENTRIES = 200;
 
@@ -13,16 +14,19 @@ export const bucketQuery = (name: string) =>
   queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.buckets.get(name) });
 
 /** A folder, or what is found in it, page by page. */
-export const filesQuery = (bucket: string, prefix: string, search: string) =>
-  infiniteQueryOptions({
-    queryKey: ['files', bucket, prefix, search],
+export const filesQuery = (bucket: string, search: FilesSearch) => {
+  const { object: _, find, ...view } = search;
+  const query = find === undefined ? view : { ...view, search: find };
+  return infiniteQueryOptions({
+    queryKey: ['files', bucket, query],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
-      cloud.objects
-        .browse(bucket, { prefix, ...(search === '' ? {} : { search }) })
-        .page({ cursor: pageParam, limit: PAGE_ENTRIES, signal }),
+      cloud.objects.browse(bucket, query).page({ cursor: pageParam, limit: PAGE_ENTRIES, signal }),
     getNextPageParam: ({ cursor }) => cursor ?? undefined,
+    // Pages are compared member by member otherwise, all of them for each that is added.
+    structuralSharing: false,
   });
+};
 
 export const objectQuery = (bucket: string, id: string) =>
   queryOptions({

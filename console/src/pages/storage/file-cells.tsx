@@ -1,0 +1,94 @@
+/** What a row says of a folder or an object. */
+import { ArrowUturnLeftIcon, DocumentIcon, FolderIcon, PhotoIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Checkbox } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
+import { sayBytes } from '../../parts/size.ts';
+import { When } from '../../parts/when.tsx';
+import { text } from '../../texts/text.ts';
+import classes from './file-table.module.css';
+import { inFolder } from './files-search.ts';
+import { useRestore } from './use-restore.ts';
+
+interface FileCellsProps {
+  readonly entry: BucketEntry;
+  readonly label: string;
+  readonly bucket: string;
+  readonly isChosen: boolean;
+  readonly onChoose: (object: StorageObject, isChosen: boolean) => void;
+}
+
+export function FileCells({ entry, label, bucket, isChosen, onChoose }: FileCellsProps) {
+  const { name, object, deleted_at } = entry;
+  if (object === null) return <FolderCells name={name} label={label} />;
+  const Icon = object.mime_type.startsWith('image/') ? PhotoIcon : DocumentIcon;
+  return (
+    <>
+      <span role="cell">
+        <Checkbox
+          size="xs"
+          aria-label={text.storage.chooseOne(label)}
+          checked={isChosen}
+          onChange={({ currentTarget }) => onChoose(object, currentTarget.checked)}
+        />
+      </span>
+      <span role="cell" className={classes.name}>
+        <Icon className={classes.file} aria-hidden />
+        <Link
+          from="/storage/$bucket"
+          to="."
+          search={(search) => ({ ...search, object: object.id })}
+          className={classes.link}
+          title={name}
+        >
+          {label === '' ? name : label}
+        </Link>
+        {deleted_at !== undefined && <Restore bucket={bucket} object={object} />}
+      </span>
+      <span role="cell" className={classes.size}>
+        {sayBytes(object.size)}
+      </span>
+      <span role="cell" className={classes.date}>
+        <When at={deleted_at ?? object.created_at} />
+      </span>
+    </>
+  );
+}
+
+function FolderCells({ name, label }: { name: string; label: string }) {
+  return (
+    <>
+      <span role="cell" />
+      <span role="cell" className={classes.name}>
+        <FolderIcon className={classes.folder} aria-hidden />
+        <Link
+          from="/storage/$bucket"
+          to="."
+          search={(search) => inFolder(search, name)}
+          className={classes.link}
+        >
+          {label.slice(0, -1)}
+        </Link>
+      </span>
+      <span role="cell" className={classes.size} />
+      <span role="cell" className={classes.date} />
+    </>
+  );
+}
+
+function Restore({ bucket, object }: { bucket: string; object: StorageObject }) {
+  const restoring = useRestore({ bucket });
+  return (
+    <ActionIcon
+      variant="subtle"
+      size="sm"
+      className={classes.back ?? ''}
+      aria-label={text.storage.restoreOne(object.name)}
+      title={text.storage.restore}
+      loading={restoring.isPending}
+      onClick={() => restoring.mutate([object])}
+    >
+      <ArrowUturnLeftIcon width={16} />
+    </ActionIcon>
+  );
+}

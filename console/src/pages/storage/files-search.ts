@@ -1,0 +1,44 @@
+/** What the address of a folder says besides the bucket, so that a link restores it. */
+export interface FilesSearch {
+  /** The folder: ends with `/`; absent: the top. */
+  readonly prefix?: string;
+  /** Names that have this. */
+  readonly find?: string;
+  /** Absent: by name. */
+  readonly sort?: 'size' | 'created_at';
+  /** Absent: ascending. */
+  readonly order?: 'desc';
+  /** What was deleted, and not what is there. */
+  readonly deleted?: true;
+  /** Id of the object whose details are open. */
+  readonly object?: string;
+}
+
+const TAKEN: { readonly [M in keyof Required<FilesSearch>]: (value: unknown) => boolean } = {
+  prefix: isText,
+  find: isText,
+  sort: (value) => value === 'size' || value === 'created_at',
+  order: (value) => value === 'desc',
+  deleted: (value) => value === true,
+  object: isText,
+};
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}
+
+/** What of a query is understood; the rest is left out. */
+export function readSearch(search: Record<string, unknown>): FilesSearch {
+  return Object.fromEntries(
+    Object.entries(TAKEN).flatMap(([name, isTaken]) => {
+      const value = search[name];
+      return isTaken(value) ? [[name, value]] : [];
+    }),
+  );
+}
+
+/** Another folder, looked at in the same way. */
+export function inFolder(search: FilesSearch, prefix: string): FilesSearch {
+  const { find: _find, object: _object, prefix: _prefix, ...view } = search;
+  return prefix === '' ? view : { ...view, prefix };
+}

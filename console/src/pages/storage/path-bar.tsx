@@ -1,0 +1,128 @@
+/** Storage › bucket › folder › folder, each a link; or the path as text, to be typed or pasted. */
+import { PencilSquareIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Breadcrumbs, Group, TextInput } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { cloud } from '../../cloud.ts';
+import { AnchorLink } from '../../parts/links.tsx';
+import { refusalOf } from '../../parts/refusal.ts';
+import { text } from '../../texts/text.ts';
+import { type FilesSearch, inFolder } from './files-search.ts';
+
+interface Place {
+  readonly bucket: string;
+  readonly prefix: string;
+}
+
+export function PathBar(place: Place) {
+  const [isTyped, setTyped] = useState(false);
+  if (isTyped) return <PathField place={place} onEnd={() => setTyped(false)} />;
+  return (
+    <Group gap={6} mb={4} wrap="nowrap">
+      <Trail {...place} />
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size="sm"
+        aria-label={text.storage.editPath}
+        title={text.storage.editPath}
+        onClick={() => setTyped(true)}
+      >
+        <PencilSquareIcon width={16} />
+      </ActionIcon>
+    </Group>
+  );
+}
+
+function Trail({ bucket, prefix }: Place) {
+  const folders = prefix.split('/').slice(0, -1);
+  return (
+    <nav aria-label={text.storage.trail}>
+      <Breadcrumbs separator="›" style={{ flexWrap: 'wrap' }}>
+        <AnchorLink to="/storage" size="sm">
+          {text.storage.title}
+        </AnchorLink>
+        {folders.length > 0 && (
+          <AnchorLink
+            to="/storage/$bucket"
+            params={{ bucket }}
+            search={(search: FilesSearch) => inFolder(search, '')}
+            size="sm"
+          >
+            {bucket}
+          </AnchorLink>
+        )}
+        {folders.slice(0, -1).map((folder, at) => {
+          const path = `${folders.slice(0, at + 1).join('/')}/`;
+          return (
+            <AnchorLink
+              key={path}
+              to="/storage/$bucket"
+              params={{ bucket }}
+              search={(search: FilesSearch) => inFolder(search, path)}
+              size="sm"
+            >
+              {folder}
+            </AnchorLink>
+          );
+        })}
+      </Breadcrumbs>
+    </nav>
+  );
+}
+
+function PathField({ place, onEnd }: { place: Place; onEnd: () => void }) {
+  const [path, setPath] = useState(`${place.bucket}/${place.prefix}`);
+  const navigate = useNavigate();
+  const go = useMutation({
+    mutationFn: findPlace,
+    meta: { shown: true },
+    onSuccess: async ({ bucket, search }) => {
+      onEnd();
+      await navigate({ to: '/storage/$bucket', params: { bucket }, search });
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        go.mutate(path);
+      }}
+    >
+      <TextInput
+        aria-label={text.storage.path}
+        description={text.storage.pathHint}
+        error={go.error === null ? undefined : refusalOf(go.error).title}
+        data-autofocus
+        ref={(field) => field?.focus()}
+        value={path}
+        spellCheck={false}
+        autoCapitalize="none"
+        maw={560}
+        onChange={({ currentTarget }) => setPath(currentTarget.value)}
+        onKeyDown={({ key }) => {
+          if (key === 'Escape') onEnd();
+        }}
+      />
+    </form>
+  );
+}
+
+/** Of `bucket/folder/file`, as one may paste it: with or without a slash at its begin. Throws CloudError. */
+async function findPlace(path: string): Promise<{ bucket: string; search: FilesSearch }> {
+  const [bucket = '', ...rest] = path
+    .trim()
+    .replace(/^(s3:\/)?\/+/, '')
+    .split('/');
+  const name = rest.join('/');
+  if (name === '' || name.endsWith('/')) {
+    await cloud.buckets.get(bucket);
+    return { bucket, search: name === '' ? {} : { prefix: name } };
+  }
+  const { items } = await cloud.objects.browse(bucket, { prefix: name }).page({ limit: 1 });
+  const object = items[0]?.name === name ? items[0].object : null;
+  if (object === null) return { bucket, search: { prefix: `${name}/` } };
+  const folder = inFolder({}, name.slice(0, name.lastIndexOf('/') + 1));
+  return { bucket, search: { ...folder, object: object.id } };
+}

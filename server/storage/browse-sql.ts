@@ -1,0 +1,164 @@
+/** SQL of a bucket as people look at it: by name, size or time, live objects or deleted ones. */
+import type { Awaitable, Reads } from '../metadata/metadata.ts';
+import { ENTRY_COLUMNS, type EntryRow } from './object-sql.ts';
+
+export type Order = 'asc' | 'desc';
+export type SortKey = 'size' | 'created_at';
+
+/** Which objects, and which way through their names. */
+export interface View {
+  readonly bucketId: number;
+  readonly isDeleted: boolean;
+  readonly order: Order;
+}
+
+/** A place among names. */
+export interface From {
+  readonly name: string;
+  readonly after: boolean;
+}
+
+export interface BrowsedRow extends EntryRow {
+  readonly changed_at: number;
+}
+
+/** An object as far as sorting needs it. */
+export interface KeyRow {
+  readonly id: number;
+  readonly name: string;
+  readonly key: number;
+}
+
+const BEYOND = { asc: '>', desc: '<' } as const;
+const DIRECTION = { asc: 'ASC', desc: 'DESC' } as const;
+const KEY_COLUMN = { size: 'size_bytes', created_at: 'changed_at' } as const;
+const LIVE = 'o.bucket_id = ? AND o.current IS NOT NULL';
+const DELETED = 'o.bucket_id = ? AND o.current IS NULL AND o.changed_at IS NOT NULL';
+/** Of a deleted object, the version that can be restored. */
+const LAST_BYTES = '(SELECT max(d.id) FROM versions d WHERE d.object = o.id AND d.blob IS NOT NULL)';
+
+const member = ({ isDeleted }: View) => (isDeleted ? DELETED : LIVE);
+const place = ({ order }: View, { after }: From) => `o.name ${BEYOND[order]}${after ? '' : '='} ?`;
+
+export class BrowseSql {
+  readonly #reads: Reads;
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** By name (UTF-8 byte order); deleted ones with their last bytes, and only if they have any. */
+  entries(view: View, from: From, limit: number): Awaitable<BrowsedRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, ${view.isDeleted ? 0 : 1} AS is_latest, o.changed_at
+       FROM objects o JOIN versions v ON v.id = ${view.isDeleted ? LAST_BYTES : 'o.current'}
+       WHERE ${member(view)} AND ${place(view, from)} ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?`,
+      view.bucketId,
+      from.name,
+      limit,
+    );
+  }
+
+  /** Those of the next `scan` names that have `words` (lower case). */
+  found(
+    view: View,
+    from: From,
+    { words, scan, limit }: { words: string; scan: number; limit: number },
+  ): Awaitable<BrowsedRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, ${view.isDeleted ? 0 : 1} AS is_latest, o.changed_at FROM (
+         SELECT id, object_id, name, current, changed_at FROM objects o
+         WHERE ${member(view)} AND ${place(view, from)} ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?
+       ) o JOIN versions v ON v.id = ${view.isDeleted ? LAST_BYTES : 'o.current'}
+       WHERE instr(lower(o.name), ?) > 0 ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?`,
+      view.bucketId,
+      from.name,
+      scan,
+      words,
+      limit,
+    );
+  }
+
+  /** The last of the next `scan` names; undefined: there are fewer. */
+  lastName(view: View, from: From, scan: number): Awaitable<{ name: string } | undefined> {
+    return this.#reads.get(
+      `SELECT o.name FROM objects o WHERE ${member(view)} AND ${place(view, from)}
+       ORDER BY o.name ${DIRECTION[view.order]} LIMIT 1 OFFSET ?`,
+      view.bucketId,
+      from.name,
+      scan - 1,
+    );
+  }
+
+  /** The first of the next `scan` live names that has a "/" at or after a place in characters. */
+  nameInFolder(
+    bucketId: number,
+    from: From,
+    { place, scan }: { place: number; scan: number },
+  ): Awaitable<{ name: string } | undefined> {
+    return this.#reads.get(
+      `SELECT name FROM (
+         SELECT o.name FROM objects o WHERE ${LIVE} AND o.name ${from.after ? '>' : '>='} ?
+         ORDER BY o.name LIMIT ?
+       ) WHERE instr(substr(name, ?), '/') > 0 LIMIT 1`,
+      bucketId,
+      from.name,
+      scan,
+      place,
+    );
+  }
+
+  /** Live objects by name, with what they are sorted by. */
+  keysByName(bucketId: number, from: From, page: { by: SortKey; limit: number }): Awaitable<KeyRow[]> {
+    return this.#reads.all(
+      `SELECT o.id, o.name, o.${KEY_COLUMN[page.by]} AS key FROM objects o
+       WHERE ${LIVE} AND o.name ${from.after ? '>' : '>='} ? ORDER BY o.name LIMIT ?`,
+      bucketId,
+      from.name,
+      page.limit,
+    );
+  }
+
+  /** Live objects by size or time, those beyond a key. Within one key: beyond(), then equal(). */
+  beyond(bucketId: number, key: number, page: KeyPage): Awaitable<KeyRow[]> {
+    const column = KEY_COLUMN[page.by];
+    const direction = DIRECTION[page.order];
+    return this.#reads.all(
+      `SELECT o.id, o.name, o.${column} AS key FROM objects o WHERE ${LIVE}
+       AND o.${column} ${BEYOND[page.order]} ? ORDER BY o.${column} ${direction}, o.id ${direction} LIMIT ?`,
+      bucketId,
+      key,
+      page.limit,
+    );
+  }
+
+  /** Those that have the key, beyond a row id. */
+  equal(bucketId: number, { key, id }: Pick<KeyRow, 'key' | 'id'>, page: KeyPage): Awaitable<KeyRow[]> {
+    const column = KEY_COLUMN[page.by];
+    return this.#reads.all(
+      `SELECT o.id, o.name, o.${column} AS key FROM objects o WHERE ${LIVE}
+       AND o.${column} = ? AND o.id ${BEYOND[page.order]} ? ORDER BY o.id ${DIRECTION[page.order]} LIMIT ?`,
+      bucketId,
+      key,
+      id,
+      page.limit,
+    );
+  }
+
+  /** Live ones of these, in any order. */
+  byIds(bucketId: number, ids: readonly number[]): Awaitable<BrowsedRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, 1 AS is_latest, o.changed_at
+       FROM json_each(?) wanted CROSS JOIN objects o ON o.id = wanted.value JOIN versions v ON v.id = o.current
+       WHERE o.bucket_id = ?`,
+      JSON.stringify(ids),
+      bucketId,
+    );
+  }
+}
+
+interface KeyPage {
+  readonly by: SortKey;
+  readonly order: Order;
+  readonly limit: number;
+}

@@ -1,0 +1,76 @@
+/** Through the names of a bucket as through folders: what "/" in names stands for is stepped over. */
+import type { Awaitable } from '../metadata/metadata.ts';
+import type { From, Order } from './browse-sql.ts';
+
+interface Walk<T> {
+  /** Rows by name, in `order`. */
+  readonly read: (from: From, limit: number) => Awaitable<T[]>;
+  readonly prefix: string;
+  readonly order: Order;
+  readonly start: From;
+  /** Rows read at a time, at most. */
+  readonly batch: number;
+}
+
+type Step<T> =
+  | { readonly kind: 'folder'; readonly name: string }
+  | { readonly kind: 'object'; readonly name: string; readonly row: T };
+
+/** Rows read after a folder: what comes next is often a folder too. */
+const FIRST_BATCH = 4;
+/** Comes right after "/". */
+const AFTER_SLASH = '0';
+/** No name is greater than a prefix with this: names have at most 1,024 bytes. */
+const GREATEST = '\u{10FFFF}'.repeat(256);
+
+/** What stands directly in a folder. A folder in it costs one look into the index, whatever it holds. */
+export async function* walkFolder<T extends { readonly name: string }>(
+  walk: Walk<T>,
+): AsyncGenerator<Step<T>> {
+  const { read, prefix, order, batch: most } = walk;
+  let from = walk.start;
+  let batch = most;
+  for (;;) {
+    const rows = await read(from, batch);
+    let isFolder = false;
+    for (const row of rows) {
+      if (!row.name.startsWith(prefix)) return;
+      if (isBefore(row.name, from, order)) continue;
+      const folder = folderOf(row.name, prefix);
+      isFolder = folder !== undefined;
+      if (folder === undefined) {
+        from = { name: row.name, after: true };
+        yield { kind: 'object', name: row.name, row };
+      } else {
+        from = afterFolder(folder, order);
+        yield { kind: 'folder', name: folder };
+      }
+    }
+    if (rows.length < batch) return;
+    batch = isFolder ? FIRST_BATCH : Math.min(batch * 2, most);
+  }
+}
+
+/** The folder in `prefix` that a name is in; undefined: it is in none. */
+export function folderOf(name: string, prefix: string): string | undefined {
+  const slash = name.indexOf('/', prefix.length);
+  return slash === -1 || name === prefix ? undefined : name.slice(0, slash + 1);
+}
+
+/** Where names with the prefix begin. */
+export function startOf(prefix: string, order: Order): From {
+  return { name: order === 'asc' ? prefix : prefix + GREATEST, after: false };
+}
+
+/** Where what comes after everything in a folder begins. */
+export function afterFolder(folder: string, order: Order): From {
+  if (order === 'desc') return { name: folder, after: true };
+  return { name: folder.slice(0, -1) + AFTER_SLASH, after: false };
+}
+
+/** True for rows of a batch that stand in a folder that is listed already. */
+function isBefore(name: string, { name: from, after }: From, order: Order): boolean {
+  const difference = Buffer.compare(Buffer.from(name), Buffer.from(from));
+  const ahead = order === 'asc' ? difference : -difference;
+  return ahead < 0 || (ahead === 0 && after);
+}
