@@ -67,10 +67,10 @@ export class BrowseSql {
   ): Awaitable<BrowsedRow[]> {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, ${view.isDeleted ? 0 : 1} AS is_latest, o.changed_at FROM (
-         SELECT id, object_id, name, current, changed_at FROM objects o
+         SELECT o.id, o.name FROM objects o
          WHERE ${member(view)} AND ${place(view, from)} ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?
-       ) o JOIN versions v ON v.id = ${view.isDeleted ? LAST_BYTES : 'o.current'}
-       WHERE instr(lower(o.name), ?) > 0 ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?`,
+       ) f JOIN objects o ON o.id = f.id JOIN versions v ON v.id = ${view.isDeleted ? LAST_BYTES : 'o.current'}
+       WHERE instr(lower(f.name), ?) > 0 ORDER BY f.name ${DIRECTION[view.order]} LIMIT ?`,
       view.bucketId,
       from.name,
       scan,
@@ -116,6 +116,24 @@ export class BrowseSql {
       bucketId,
       from.name,
       page.limit,
+    );
+  }
+
+  /** Those of the next `scan` live names that have `words` (lower case), with what they are sorted by. */
+  foundKeys(
+    bucketId: number,
+    from: From,
+    { by, words, scan }: { by: SortKey; words: string; scan: number },
+  ): Awaitable<KeyRow[]> {
+    return this.#reads.all(
+      `SELECT o.id, o.name, o.${KEY_COLUMN[by]} AS key FROM (
+         SELECT o.id, o.name FROM objects o WHERE ${LIVE} AND o.name ${from.after ? '>' : '>='} ?
+         ORDER BY o.name LIMIT ?
+       ) f JOIN objects o ON o.id = f.id WHERE instr(lower(f.name), ?) > 0`,
+      bucketId,
+      from.name,
+      scan,
+      words,
     );
   }
 

@@ -34,7 +34,7 @@ type Position =
 
 type Item = { readonly folder: string } | KeyRow;
 
-/** Names that are read and sorted for every page; beyond, the index is asked. */
+/** Entries, or names that were found, that are sorted for every page; beyond, the index is asked. */
 const SORTED_MAX = 10_000;
 const WALKED_AT_ONCE = 1000;
 /** Names looked at in one go: reads are synchronous, and others get their turn between. */
@@ -74,10 +74,9 @@ export class SortedBrowsing {
       this.#store.keysByName(bucketId, from, { by, limit });
     const start = startOf(prefix, 'asc');
     if (search !== '') {
-      const rows = await read(start, this.#sortedMax + 1);
-      const own = rows.filter(({ name }) => name.startsWith(prefix));
-      if (own.length > this.#sortedMax) return undefined;
-      objects.push(...own.filter(({ name }) => isFound(name, search)));
+      const found = await this.#find(query);
+      if (found === undefined) return undefined;
+      objects.push(...found);
     } else {
       let left = this.#sortedMax;
       for await (const step of walkFolder({ read, prefix, order: 'asc', start, batch: WALKED_AT_ONCE })) {
@@ -87,6 +86,24 @@ export class SortedBrowsing {
       }
     }
     return [...folders, ...objects.sort((a, b) => compare(a, b, order))];
+  }
+
+  async #find({ bucketId, prefix, by, search }: SortedQuery): Promise<KeyRow[] | undefined> {
+    const found: KeyRow[] = [];
+    let from = startOf(prefix, 'asc');
+    for (;;) {
+      const rows = await this.#store.foundKeys(bucketId, from, { by, words: search, scan: SCANNED_AT_ONCE });
+      found.push(...rows.filter(({ name }) => name.startsWith(prefix)));
+      if (found.length > this.#sortedMax) return undefined;
+      const last = await this.#store.lastName(
+        { bucketId, isDeleted: false, order: 'asc' },
+        from,
+        SCANNED_AT_ONCE,
+      );
+      if (last === undefined || !last.name.startsWith(prefix)) return found;
+      from = { name: last.name, after: true };
+      await turn();
+    }
   }
 
   async #scan(query: SortedQuery, from: Position): Promise<Item[]> {

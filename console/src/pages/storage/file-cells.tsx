@@ -1,7 +1,8 @@
 /** What a row says of a folder or an object. */
 import { ArrowUturnLeftIcon, DocumentIcon, FolderIcon, PhotoIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Checkbox } from '@mantine/core';
+import { ActionIcon } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import { memo } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
 import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
@@ -18,15 +19,18 @@ interface FileCellsProps {
   readonly onChoose: (object: StorageObject, isChosen: boolean) => void;
 }
 
-export function FileCells({ entry, label, bucket, isChosen, onChoose }: FileCellsProps) {
+/** Rows that stay while one scrolls are not made again. */
+export const FileCells = memo(function FileCells(props: FileCellsProps) {
+  const { entry, label, bucket, isChosen, onChoose } = props;
   const { name, object, deleted_at } = entry;
   if (object === null) return <FolderCells name={name} label={label} />;
   const Icon = object.mime_type.startsWith('image/') ? PhotoIcon : DocumentIcon;
   return (
     <>
       <span role="cell">
-        <Checkbox
-          size="xs"
+        <input
+          type="checkbox"
+          className={classes.box}
           aria-label={text.storage.chooseOne(label)}
           checked={isChosen}
           onChange={({ currentTarget }) => onChoose(object, currentTarget.checked)}
@@ -53,7 +57,7 @@ export function FileCells({ entry, label, bucket, isChosen, onChoose }: FileCell
       </span>
     </>
   );
-}
+});
 
 function FolderCells({ name, label }: { name: string; label: string }) {
   return (

@@ -3,7 +3,7 @@
 import { ArrowUturnLeftIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Text } from '@mantine/core';
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
 import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
@@ -43,12 +43,14 @@ export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMor
   useEffect(() => {
     if (hasMore && lastShown >= entries.length - AHEAD) onMore();
   }, [hasMore, lastShown, entries.length, onMore]);
-  const choose = (object: StorageObject, isChosen: boolean) => {
-    const next = new Map(chosen);
-    if (isChosen) next.set(object.id, object);
-    else next.delete(object.id);
-    setChosen(next);
-  };
+  const choose = useCallback((object: StorageObject, isChosen: boolean) => {
+    setChosen((before) => {
+      const next = new Map(before);
+      if (isChosen) next.set(object.id, object);
+      else next.delete(object.id);
+      return next;
+    });
+  }, []);
   return (
     <>
       <Chosen
