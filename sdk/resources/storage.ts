@@ -30,6 +30,9 @@ export function storageCalls(transport: Transport) {
         bucket: string,
         query: Omit<Calls['GET /api/buckets/{name}/browse']['input']['query'], 'limit' | 'cursor'> = {},
       ) => transport.pages('GET /api/buckets/{name}/browse', { params: { name: bucket }, query }),
+      /** Where a browser with a session downloads a folder, or the whole bucket, as a zip. */
+      archiveUrl: (bucket: string, query: { prefix?: string } = {}) =>
+        transport.url('GET /api/buckets/{name}/archive', { params: { name: bucket }, query }),
       /** Makes an earlier version current again. */
       restore: (id: string, version_id: string) =>
         transport.json('POST /api/storage/{id}/restore', { params: { id }, body: { version_id } }),

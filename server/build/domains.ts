@@ -27,6 +27,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Jobs } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
+import { Archives } from '../storage/archives.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import { BrowseSql } from '../storage/browse-sql.ts';
@@ -159,14 +160,17 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
   });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
   const listing = new Listing({ store, buckets, accessTimes });
+  const browseSql = new BrowseSql(metadata);
+  const downloads = new Downloads({ ...shared, accessTimes, hot, egress });
   return {
     accessTimes,
     egress,
     buckets,
     objects,
-    downloads: new Downloads({ ...shared, accessTimes, hot, egress }),
+    downloads,
     listing,
-    browsing: new Browsing({ store: new BrowseSql(metadata), listing, accessTimes }),
+    browsing: new Browsing({ store: browseSql, listing, accessTimes }),
+    archives: new Archives({ store: browseSql, listing, downloads, maxFiles: config.maxArchiveFiles }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
     bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     sweeper: new Sweeper({

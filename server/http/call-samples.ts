@@ -35,6 +35,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   listObjects: { ...BUCKET, query: '?limit=100' },
   browseBucket: { ...BUCKET, query: '?prefix=2026/&sort=size&order=desc' },
   restoreObject: { body: { version_id: '$VERSION_ID' } },
+  downloadFolder: { ...BUCKET, query: '?prefix=2026/', options: '-o 2026.zip' },
   downloadObject: { options: '-o photo.jpg' },
   getCdnUrl: { query: '?expires_in=3600' },
   createVm: { body: { name: 'web', instance_type: 't2.micro' } },

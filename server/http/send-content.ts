@@ -49,22 +49,22 @@ export async function sendContent(
   headers['content-length'] = String(stop - start);
   if (range) headers['content-range'] = `bytes ${start}-${stop - 1}/${content.sizeBytes}`;
   const head = { status: range ? 206 : 200, headers };
-  if (request.method === 'HEAD') end(reply, head);
-  else if (content.inline) {
+  if (request.method !== 'HEAD' && content.inline) {
     content.onBegin();
     // A client that has gone meanwhile gets nothing.
     const isThere = !reply.raw.destroyed;
     end(reply, head, content.inline.subarray(start, stop));
     if (isThere) content.onSent(stop - start);
   } else {
-    await stream(reply, head, (sink, signal) => {
+    const read: Read = (sink, signal) => {
       content.onBegin();
       const counting = async (chunk: Uint8Array) => {
         await sink(chunk);
         content.onSent(chunk.length);
       };
       return content.read({ start, end: stop }, counting, signal);
-    });
+    };
+    await sendStream(request, reply, { ...head, read });
   }
 }
 
@@ -87,7 +87,13 @@ function end(reply: FastifyReply, { status, headers }: Head, body?: Uint8Array):
 
 type Read = (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>;
 
-async function stream(reply: FastifyReply, { status, headers }: Head, read: Read): Promise<void> {
+/** Answers GET or HEAD with what `read` hands over, whose number of bytes may not be known. */
+export async function sendStream(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, headers, read }: Head & { readonly read: Read },
+): Promise<void> {
+  if (request.method === 'HEAD') return end(reply, { status, headers });
   const { raw } = reply;
   const gone = new AbortController();
   const onClose = () => gone.abort(new AppError('bad_http', 'The client went away'));

@@ -90,6 +90,23 @@ export class BrowseSql {
     );
   }
 
+  /** Live names from one to another, counted up to `most`. */
+  async countUpTo(
+    bucketId: number,
+    { start, end }: { start: string; end: string },
+    most: number,
+  ): Promise<number> {
+    const counted = await this.#reads.get<{ count: number }>(
+      `SELECT count(*) AS count FROM (
+         SELECT 1 FROM objects o WHERE ${LIVE} AND o.name >= ? AND o.name <= ? LIMIT ?)`,
+      bucketId,
+      start,
+      end,
+      most,
+    );
+    return counted?.count ?? 0;
+  }
+
   /** The first of the next `scan` live names that has a "/" at or after a place in characters. */
   nameInFolder(
     bucketId: number,

@@ -1,14 +1,16 @@
 /** Bytes of objects over REST: downloads, and signed links on both origins. */
 import { contentDisposition } from '../http/content-disposition.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
-import { sendContent } from '../http/send-content.ts';
+import { sendContent, sendStream } from '../http/send-content.ts';
 import { formatTime } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
+import type { Archives } from './archives.ts';
 import type { Content, Downloads } from './downloads.ts';
 import type { Links } from './links.ts';
-import { CdnLink, ObjectPath } from './schema.ts';
+import { BucketPath, CdnLink, ObjectPath } from './schema.ts';
 
 export interface ContentRoutesDeps {
+  readonly archives: Archives;
   readonly downloads: Downloads;
   readonly links: Links;
   /** Where the data origin is reached, `http://host:port`. */
@@ -31,7 +33,7 @@ const LinkQuery = Type.Object({
 
 /** On the API origin. */
 export function contentRoutes(deps: ContentRoutesDeps): Route[] {
-  return [downloadRoute(deps), linkRoute(deps)];
+  return [downloadRoute(deps), linkRoute(deps), archiveRoute(deps)];
 }
 
 /** On the data origin: users' files by signed link, apart from where sessions live. */
@@ -92,6 +94,36 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
       const reader = byLink ? (await links.check(params.id, query)).holder : principal;
       const content = await downloads.find(reader, params.id, query.version_id);
       await send(input, { downloads, content, caching: 'private, no-cache', kind: 'attachment' });
+    },
+  });
+}
+
+function archiveRoute({ archives }: ContentRoutesDeps): Route {
+  return defineRoute({
+    method: 'GET',
+    path: '/api/buckets/{name}/archive',
+    name: 'downloadFolder',
+    tag: 'storage',
+    summary: 'Download a folder as a zip',
+    description:
+      'With all folders below it; without `prefix`, the whole bucket. It is made while it is sent, and is billed as ' +
+      'a download of each file. A zip that was cut short has no directory: no program takes it for whole.',
+    permission: 'storage:read',
+    params: BucketPath,
+    query: Type.Object({
+      prefix: Type.Optional(Type.String({ pattern: '/$', 'x-rule': 'must end with "/"' })),
+    }),
+    responses: { 200: Bytes },
+    produces: 'bytes',
+    errors: ['bucket_not_found', 'invalid_request', 'data_corrupted'],
+    handler: async ({ principal, params, query, request, reply }) => {
+      const { prefix = '' } = query;
+      const archive = await archives.open(principal, { bucket: params.name, prefix });
+      const headers = request.responseHeaders;
+      headers['content-type'] = 'application/zip';
+      headers['content-disposition'] = contentDisposition('attachment', archive.fileName);
+      headers['cache-control'] = 'no-store';
+      await sendStream(request, reply, { status: 200, headers, read: archive.send });
     },
   });
 }

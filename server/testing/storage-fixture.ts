@@ -11,6 +11,7 @@ import { JobRuns } from '../metadata/job-runs.ts';
 import { JobRunsStore } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
+import { Archives } from '../storage/archives.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import { BrowseSql } from '../storage/browse-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
@@ -33,6 +34,7 @@ export interface StorageFixtureOptions {
 }
 
 export const TEST_GRACE_MS = 600_000;
+export const TEST_ARCHIVE_FILES = 20;
 
 export type StorageFixture = Awaited<ReturnType<typeof openStorageFixture>>;
 
@@ -89,6 +91,8 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const objects = new Objects({ ...shared, store, buckets, hot });
   const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
   const listing = new Listing({ store, buckets, accessTimes });
+  const browseSql = new BrowseSql(metadata);
+  const downloads = new Downloads({ ...shared, store, accessTimes, hot, egress });
   const sweeping = { store: blobSql, graceMs: TEST_GRACE_MS, isHeld: async () => false };
   const openScrubber = () => new Scrubber({ ...shared, store: blobSql, runs });
   return {
@@ -110,9 +114,10 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     openScrubber,
     openSweeper: (isWritable = () => true) => new Sweeper({ ...shared, ...sweeping, isWritable }),
     egress,
-    downloads: new Downloads({ ...shared, store, accessTimes, hot, egress }),
+    downloads,
     listing,
-    browsing: new Browsing({ store: new BrowseSql(metadata), listing, accessTimes }),
+    browsing: new Browsing({ store: browseSql, listing, accessTimes }),
+    archives: new Archives({ store: browseSql, listing, downloads, maxFiles: TEST_ARCHIVE_FILES }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
     bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     newPrincipal: (username: string) => newPrincipal(accounts, username),

@@ -107,6 +107,12 @@ test('a folder is sorted by the cloud, a path is typed, and what was deleted com
   await page.getByRole('button', { name: 'Name' }).click();
   await names('year c.txt b.txt a.txt');
 
+  const zip = await page.getByRole('link', { name: 'Download this folder as a zip' }).getAttribute('href');
+  const answer = await page.request.get(fixture.cloud.api + zip);
+  assert.equal(answer.headers()['content-disposition'], 'attachment; filename=uploads.zip');
+  for (const name of ['uploads/year/may.txt', 'uploads/c.txt'])
+    assert.ok((await answer.text()).includes(name));
+
   await page.getByLabel('Choose b.txt').check();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await names('year c.txt a.txt');

@@ -52,6 +52,7 @@ const CASES: Readonly<Record<string, Case>> = {
   deleteBucket: { foreign: 'bucket_not_found' },
   uploadObject: { form: true, foreign: 'bucket_not_found' },
   listObjects: { foreign: 'bucket_not_found' },
+  downloadFolder: { foreign: 'bucket_not_found' },
   browseBucket: { foreign: 'bucket_not_found' },
   restoreObject: { json: { version_id: 'ver-1' }, foreign: 'object_not_found' },
   getObject: { foreign: 'object_not_found' },

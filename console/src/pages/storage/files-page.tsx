@@ -1,11 +1,18 @@
 /** A folder of a bucket: what is in it, found by name, uploaded to, deleted from. */
 
-import { ArrowUpTrayIcon, FolderPlusIcon, MagnifyingGlassIcon, TrashIcon } from '@heroicons/react/24/outline';
-import { Button, FileButton, Group, Menu, Switch, TextInput } from '@mantine/core';
+import {
+  ArrowDownTrayIcon,
+  ArrowUpTrayIcon,
+  FolderPlusIcon,
+  MagnifyingGlassIcon,
+  TrashIcon,
+} from '@heroicons/react/24/outline';
+import { ActionIcon, Button, FileButton, Group, Menu, Switch, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useMemo, useRef, useState } from 'react';
+import { cloud } from '../../cloud.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
@@ -40,6 +47,16 @@ export function FilesPage() {
       actions={
         <>
           <UploadButtons />
+          <ActionIcon
+            component="a"
+            href={cloud.objects.archiveUrl(name, prefix === '' ? {} : { prefix })}
+            variant="default"
+            size={36}
+            aria-label={text.storage.downloadFolder}
+            title={text.storage.downloadFolder}
+          >
+            <ArrowDownTrayIcon width={18} />
+          </ActionIcon>
           {bucket.data !== undefined && <BucketMenu bucket={bucket.data} />}
         </>
       }

@@ -33,6 +33,7 @@ export const storage = {
   upload: 'Upload',
   uploadFolder: 'Upload a folder',
   moreUploads: 'More ways to upload',
+  downloadFolder: 'Download this folder as a zip',
   find: 'Find by name',
   trail: 'Folders',
   nothing: {

@@ -1,0 +1,132 @@
+/**
+ * A zip as a stream (APPNOTE 6.3): bytes as they are, checksums after them, the directory at the end. Beyond
+ * 4 GiB or 65,534 files by ZIP64. All readers that look at the directory take it, which is all but toys.
+ */
+import { crc32 } from 'node:zlib';
+
+type Sink = (chunk: Uint8Array) => Promise<void> | undefined;
+
+interface ZipFile {
+  /** With `/` between folders. */
+  readonly name: string;
+  /** ms since 1970. */
+  readonly modifiedAt: number;
+  readonly sizeBytes: number;
+  /** Gives `sizeBytes` to the sink. */
+  readonly read: (sink: Sink) => Promise<void>;
+}
+
+/** Sizes follow the bytes, and names are UTF-8. */
+const FLAGS = 0x0808;
+const VERSION = 20;
+const VERSION_ZIP64 = 45;
+const MOST = 0xffff_ffff;
+const MOST_FILES = 0xffff;
+
+export class ZipWriter {
+  readonly #sink: Sink;
+  readonly #directory: Buffer[] = [];
+  #at = 0;
+
+  constructor(sink: Sink) {
+    this.#sink = sink;
+  }
+
+  /** Writes one file, which must come to an end before the next begins. Throws what `read` does. */
+  async add(file: ZipFile): Promise<void> {
+    const offset = this.#at;
+    const name = Buffer.from(file.name);
+    const isLarge = file.sizeBytes >= MOST;
+    const common = commonFields(file.modifiedAt, isLarge);
+    // Its presence says that the sizes behind the bytes have eight bytes each.
+    const extra = isLarge ? extraOf([0, 0]) : Buffer.alloc(0);
+    const sizes = isLarge ? u32(0, MOST, MOST) : u32(0, 0, 0);
+    await this.#write(u32(0x04034b50), common, sizes, u16(name.length, extra.length), name, extra);
+    let checksum = 0;
+    await file.read((chunk) => {
+      checksum = crc32(chunk, checksum);
+      this.#at += chunk.length;
+      return this.#sink(chunk);
+    });
+    const size = file.sizeBytes;
+    await this.#write(u32(0x08074b50, checksum), isLarge ? u64(size, size) : u32(size, size));
+    this.#directory.push(directoryEntry({ name, common, checksum, size, offset }));
+  }
+
+  /** Writes the directory: without it, it is no zip. */
+  async end(): Promise<void> {
+    const start = this.#at;
+    for (const entry of this.#directory) await this.#write(entry);
+    const size = this.#at - start;
+    const count = this.#directory.length;
+    if (count >= MOST_FILES || this.#at >= MOST) {
+      const place = this.#at;
+      const versions = u16(VERSION_ZIP64, VERSION_ZIP64);
+      await this.#write(u32(0x06064b50), u64(44), versions, u32(0, 0), u64(count, count, size, start));
+      await this.#write(u32(0x07064b50, 0), u64(place), u32(1));
+    }
+    const files = Math.min(count, MOST_FILES);
+    const ends = u32(Math.min(size, MOST), Math.min(start, MOST));
+    await this.#write(u32(0x06054b50), u16(0, 0, files, files), ends, u16(0));
+  }
+
+  async #write(...parts: readonly Buffer[]): Promise<void> {
+    const bytes = Buffer.concat(parts);
+    this.#at += bytes.length;
+    await this.#sink(bytes);
+  }
+}
+
+/** What the head of a file and its entry in the directory have in common. */
+function commonFields(modifiedAt: number, isLarge: boolean): Buffer {
+  const at = new Date(modifiedAt);
+  // A zip knows the years from 1980 on, and every second second.
+  const year = Math.max(at.getUTCFullYear(), 1980) - 1980;
+  const date = (year << 9) | ((at.getUTCMonth() + 1) << 5) | at.getUTCDate();
+  const time = (at.getUTCHours() << 11) | (at.getUTCMinutes() << 5) | (at.getUTCSeconds() >> 1);
+  return u16(isLarge ? VERSION_ZIP64 : VERSION, FLAGS, 0, time, date);
+}
+
+interface Entry {
+  readonly name: Buffer;
+  readonly common: Buffer;
+  readonly checksum: number;
+  readonly size: number;
+  readonly offset: number;
+}
+
+function directoryEntry({ name, common, checksum, size, offset }: Entry): Buffer {
+  const isLarge = size >= MOST || offset >= MOST;
+  const extra = isLarge ? extraOf([size, size, offset]) : Buffer.alloc(0);
+  const [shown, place] = isLarge ? [MOST, MOST] : [size, offset];
+  return Buffer.concat([
+    u32(0x02014b50),
+    u16(VERSION_ZIP64),
+    common,
+    u32(checksum, shown, shown),
+    u16(name.length, extra.length, 0, 0, 0),
+    u32(0, place),
+    name,
+    extra,
+  ]);
+}
+
+const extraOf = (sizes: readonly number[]) => Buffer.concat([u16(1, sizes.length * 8), u64(...sizes)]);
+
+function u16(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 2);
+  for (const [place, value] of values.entries()) bytes.writeUInt16LE(value, place * 2);
+  return bytes;
+}
+
+function u32(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4);
+  for (const [place, value] of values.entries()) bytes.writeUInt32LE(value >>> 0, place * 4);
+  return bytes;
+}
+
+function u64(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 8);
+  for (const [place, value] of values.entries()) bytes.writeBigUInt64LE(BigInt(value), place * 8);
+  return bytes;
+}
