@@ -121,7 +121,7 @@ test('a folder is sorted by the cloud, a path is typed, and what was deleted com
   await page.getByRole('button', { name: 'Restore b.txt' }).click();
   await page.getByText('Nothing was deleted here').waitFor();
   await page.getByRole('switch', { name: 'Deleted files' }).click();
-  await names('year c.txt b.txt a.txt');
+  await names('a.txt b.txt c.txt year');
 
   await page.getByRole('button', { name: 'Type or paste a path' }).click();
   await page.getByLabel('Path').fill('uploads/year/june.txt');

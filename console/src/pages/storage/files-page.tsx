@@ -128,8 +128,11 @@ function DeletedSwitch({ isOn }: { isOn: boolean }) {
       checked={isOn}
       onChange={({ currentTarget: { checked } }) =>
         void navigate({
-          search: ({ deleted: _, object: __, sort: ___, ...view }) =>
-            checked ? { ...view, deleted: true } : view,
+          search: ({ prefix, find }) => ({
+            ...(prefix === undefined ? {} : { prefix }),
+            ...(find === undefined ? {} : { find }),
+            ...(checked ? { deleted: true } : {}),
+          }),
         })
       }
     />

@@ -100,6 +100,7 @@ function PathField({ place, onEnd }: { place: Place; onEnd: () => void }) {
         spellCheck={false}
         autoCapitalize="none"
         maw={560}
+        mb="xs"
         onChange={({ currentTarget }) => setPath(currentTarget.value)}
         onKeyDown={({ key }) => {
           if (key === 'Escape') onEnd();
