@@ -25,7 +25,7 @@ export function storageCalls(transport: Transport) {
     objects: {
       list: (bucket: string, query: Calls['GET /api/buckets/{name}/files']['input']['query'] = {}) =>
         transport.pages('GET /api/buckets/{name}/files', { params: { name: bucket }, query }),
-      /** A folder (`prefix`), or what is found in it by a part of the name (`search`); or what was deleted. */
+      /** A folder (`prefix`), or what is found in it by a part of the name (`search`). */
       browse: (
         bucket: string,
         query: Omit<Calls['GET /api/buckets/{name}/browse']['input']['query'], 'limit' | 'cursor'> = {},

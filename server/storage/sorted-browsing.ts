@@ -1,6 +1,7 @@
 /**
- * A folder, or what is found in it, by size or time: folders first, by name. Where few names stand there they
- * are read and sorted; elsewhere an index gives the objects in order, and those of other folders are left out.
+ * A folder, or what is found in it, by size or time: folders first, by name. Where few names stand there
+ * they are read and sorted; elsewhere an index gives the objects in order, and those of other folders are
+ * left out.
  */
 import { AppError } from '../platform/errors.ts';
 import type { BrowsedRow, BrowseSql, KeyRow, Order, SortKey } from './browse-sql.ts';
