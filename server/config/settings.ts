@@ -118,13 +118,7 @@ export const SETTINGS = {
     'Files the process may open that are kept from virtual machines, at most a quarter of its limit; below, none is created or started',
   ),
   maxObjectBytes: integer('CLOUDLET_MAX_OBJECT_BYTES', 5 * 2 ** 40, 1, 2 ** 50, 'Largest object, bytes'),
-  maxArchiveFiles: integer(
-    'CLOUDLET_MAX_ARCHIVE_FILES',
-    200_000,
-    1,
-    1e7,
-    'Files of a folder that is downloaded as a zip; the list of them takes memory, some 150 bytes each',
-  ),
+  maxArchiveFiles: integer('CLOUDLET_MAX_ARCHIVE_FILES', 200_000, 1, 1e7, 'Files of a folder in one zip'),
   slowBodySeconds: integer(
     'CLOUDLET_SLOW_BODY_SECONDS',
     30,
