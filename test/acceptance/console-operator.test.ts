@@ -168,6 +168,49 @@ test('who is signed in elsewhere is listed, and can be signed out', { skip }, as
   await own.waitFor();
 });
 
+test('the palette can be used by everybody', { skip }, async () => {
+  await open('/account');
+  await page.getByRole('heading', { name: 'Access keys' }).waitFor();
+  await page.keyboard.press('Control+k');
+  const palette = page.getByRole('dialog', { name: 'Search or do…' });
+  await palette.waitFor();
+  await assertAccessible(page, 'the palette');
+  await page.keyboard.press('Escape');
+  await palette.waitFor({ state: 'detached' });
+});
+
+test('a machine and a database are made with the keyboard alone', { skip }, async () => {
+  const isFocused = (name: string) =>
+    page.evaluate(`[...document.activeElement.labels ?? [], document.activeElement]
+      .some(({ textContent }) => textContent.trim() === '${name}')`);
+  const tabTo = async (name: string) => {
+    for (let steps = 0; steps < 80; steps++) {
+      if (await isFocused(name)) return;
+      await page.keyboard.press('Tab');
+    }
+    assert.fail(`${name} is not reached with the Tab key`);
+  };
+  for (const [area, name] of [
+    ['databases', 'Create database'],
+    ['machines', 'Create machine'],
+  ] as const) {
+    await open(`/${area}`);
+    await page.getByRole('link', { name }).first().waitFor();
+    await tabTo(name);
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Name', { exact: true }).waitFor();
+    await tabTo('Name');
+    await page.keyboard.type('by-keyboard');
+    if (area === 'machines') {
+      await tabTo('Start it at once');
+      await page.keyboard.press('Space');
+    }
+    await tabTo(name);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'by-keyboard' }).waitFor();
+  }
+});
+
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`axe finds nothing serious on these pages: ${colorScheme}`, { skip }, async () => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });

@@ -22,7 +22,12 @@ export function Palette({ areas }: { areas: readonly (typeof AREAS)[number][] })
     .filter(({ label }) => label.toLowerCase().includes(words.trim().toLowerCase()))
     .concat(found);
   return (
-    <Spotlight.Root query={words} onQueryChange={setWords} shortcut="mod + K">
+    <Spotlight.Root
+      query={words}
+      onQueryChange={setWords}
+      shortcut="mod + K"
+      attributes={{ content: { 'aria-label': text.shell.search } }}
+    >
       <Spotlight.Search
         placeholder={text.shell.searchPlaceholder}
         aria-label={text.shell.searchPlaceholder}
