@@ -34,6 +34,8 @@ export interface ServerKind {
   /** It takes the first free one from here on. */
   readonly firstPort: number;
   readonly memoryMb: number;
+  /** For humans, what may be done when it does not start. */
+  readonly instead?: string;
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** Makes its data, unless they are there; what a crash left half-made is made anew. */
   initialise(places: ServerPlaces): Promise<void>;
@@ -273,8 +275,10 @@ export class ManagedServer implements EngineServer {
   #unavailable(what: string, cause?: unknown): AppError {
     const words = lastLine(join(this.#keeper, 'log'));
     const said = words === null || cause === undefined ? '' : `: ${words}`;
+    const { instead } = this.#deps.kind;
+    const other = instead === undefined ? '' : `; ${instead}`;
     return new AppError('engine_unavailable', `${this.#deps.kind.title} ${what}${said}`, {
-      hint: 'ask the operator, who finds the log of the server in its folder; it is tried again by itself',
+      hint: `ask the operator, who finds the log of the server in its folder; it is tried again by itself${other}`,
       retryAfterSeconds: 5,
       cause,
     });

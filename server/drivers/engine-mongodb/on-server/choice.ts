@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
-import { keptPort } from '../../managed-server/server-port.ts';
 import { mongodPath } from './mongod-program.ts';
+import { dataSeries } from './mongod-server.ts';
 import { externalMongodb, type OperatorMongodb } from './operator-mongodb.ts';
 
 export type MongodbChoice =
@@ -18,7 +18,7 @@ type Settings = Pick<Config, 'mongodbUrl' | 'mongodbServer' | 'databaseHost'>;
 export function chooseMongodb(settings: Settings, folder: string, mongod = mongodPath()): MongodbChoice {
   const address = externalMongodb(settings);
   if (address !== null) return { kind: 'url', address };
-  if (keptPort(join(folder, 'server', 'keeper')) !== null) return { kind: 'host' };
+  if (dataSeries({ keeper: join(folder, 'server', 'keeper') }) !== null) return { kind: 'host' };
   if (mongod === null) return { kind: 'built-in', why: null };
   const why = whyNot(settings, folder);
   if (why === null) return { kind: 'host' };

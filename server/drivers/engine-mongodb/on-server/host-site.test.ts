@@ -171,6 +171,8 @@ test('a server by URL comes first, then one that has databases, then the engine 
   assert.match(`${choose()}`, /there are databases in Cloudlet's own engine/);
   mkdirSync(join(folder, 'server/keeper'), { recursive: true });
   writeFileSync(join(folder, 'server/keeper/port'), '27117\n');
+  assert.match(`${choose()}`, /own engine/, 'a server that never answered has none');
+  writeFileSync(join(folder, 'server/keeper/series'), '7.0\n');
   assert.equal(choose({}, null), 'host', 'its databases stay when the program goes');
   assert.equal(choose({ mongodbServer: 'built-in' }), 'host');
 });

@@ -35,6 +35,7 @@ export class MongodServer implements ServerKind {
   readonly name = 'mongodb';
   readonly title = 'MongoDB';
   readonly memoryMb = MEMORY_MB;
+  readonly instead = 'CLOUDLET_MONGODB_SERVER=built-in does without it as long as it has no databases';
   readonly stop = { signal: 'SIGTERM', graceMs: 60_000 } as const;
   readonly firstPort: number;
   readonly #deps: MongodServerDeps;
