@@ -52,9 +52,9 @@ export class LoopDisk {
   /** Mounts it; after a power cut this replays the journal. */
   mount(): void {
     this.#device = run('losetup', '--find', '--show', this.#image);
-    // Whoever used this device before may have left it read-only.
-    run('blockdev', '--setrw', this.#device);
     try {
+      // Whoever used this device before may have left it read-only.
+      run('blockdev', '--setrw', this.#device);
       run('mount', '-t', 'ext4', this.#device, this.mountPoint);
       this.#mounted = true;
     } finally {
