@@ -11,7 +11,7 @@ const RAISED = { CLOUDLET_RATE_REQUESTS: '1000000000', CLOUDLET_LOG_LEVEL: 'info
 
 export interface RunOptions {
   readonly quick: boolean;
-  /** Of rows that take very long; undefined: as many as they have by themselves. */
+  /** Rounds of rows that take very long; undefined: as many as they have by themselves. */
   readonly rounds: number | undefined;
   /** A new folder, removed at the end. */
   readonly folder: string;

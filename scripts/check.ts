@@ -20,7 +20,7 @@ import { type Outcome, runTestFile } from './test-run.ts';
 
 interface Step {
   readonly label: string;
-  /** Of test files. */
+  /** Globs that find the test files. */
   readonly patterns?: readonly string[];
   /** A command instead. */
   readonly command?: readonly string[];

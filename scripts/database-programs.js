@@ -132,7 +132,7 @@ function isOlder(version, oldest) {
   return at >= 0 && (one[at] || 0) < other[at];
 }
 
-/** Of them all. */
+/** Where all of them are. */
 export function folderOf(root) {
   return join(root, 'build', 'programs');
 }

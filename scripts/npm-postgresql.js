@@ -18,7 +18,7 @@ import { cleanInstall } from './npm.js';
 
 const PACKAGE_VERSION = '18.4.0-beta.17';
 export const NPM_POSTGRESQL_VERSION = '18.4';
-/** Of the package for each processor. */
+/** The hash of the package for each processor. */
 const INTEGRITY = {
   x64: 'sha512-jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==',
   arm64: 'sha512-TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjRvpRc3iMi6wg==',

@@ -28,7 +28,7 @@ const NPM_FAILURES = [
 ];
 
 const NPM_LOG = 'A complete log of this run can be found in: ';
-/** Of what npm says when nothing of it is known. */
+/** Lines of npm that are shown when none of them is known. */
 const CAUSE_LINES = 15;
 
 /**

@@ -64,7 +64,7 @@ class Tally {
   readonly #skips: { name: string; reason: string }[] = [];
   /** What the file's own process died of: it may only repeat what a test said. */
   #death: string | undefined;
-  /** Of the tests and suites that began last, one for each level. */
+  /** The tests and suites that began last, one for each level. */
   readonly #names: string[] = [];
   #output: string[] = [];
 

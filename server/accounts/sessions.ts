@@ -19,7 +19,7 @@ import type { AccountRow, AccountStore } from './store.ts';
 export const SESSION_MAX_MS = 30 * 24 * 3600_000;
 /** Beyond it the account's oldest session ends. */
 const MAX_SESSIONS = 100;
-/** Of what a browser calls itself so much is kept. */
+/** So much is kept of what a browser calls itself. */
 const USER_AGENT_MAX_LENGTH = 400;
 /** How long an expired access key is still listed. */
 const EXPIRED_KEYS_KEPT_MS = 30 * 24 * 3600_000;

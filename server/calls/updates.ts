@@ -16,7 +16,7 @@ const NEEDED: Readonly<Record<ResourceKind, Permission>> = {
 };
 /** Changes that come within so long of each other are told together. */
 const GATHER_MS = 100;
-/** Of more things than these it is only told that much has changed. */
+/** Beyond so many things it is only told that much has changed. */
 const GATHER_MAX = 200;
 
 export interface Changed {

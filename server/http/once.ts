@@ -35,7 +35,7 @@ class Replay extends Error {
 export interface OnceInput {
   readonly idempotency: Idempotency;
   readonly route: Route;
-  /** Of the response, when there is no failure. */
+  /** The status of the response, when there is no failure. */
   readonly status: number;
   readonly key: string | string[];
   readonly request: FastifyRequest;

@@ -34,7 +34,7 @@ const DIRECTION = { asc: 'ASC', desc: 'DESC' } as const;
 const KEY_COLUMN = { size: 'size_bytes', created_at: 'changed_at' } as const;
 const LIVE = 'o.bucket_id = ? AND o.current IS NOT NULL';
 const DELETED = 'o.bucket_id = ? AND o.current IS NULL AND o.changed_at IS NOT NULL';
-/** Of a deleted object, the version that can be restored. */
+/** The version of a deleted object that can be restored. */
 const LAST_BYTES = '(SELECT max(d.id) FROM versions d WHERE d.object = o.id AND d.blob IS NOT NULL)';
 
 const member = ({ isDeleted }: View) => (isDeleted ? DELETED : LIVE);

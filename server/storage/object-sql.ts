@@ -94,7 +94,7 @@ export interface Pointed {
 
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
   v.metadata, v.created_at, v.last_accessed`;
-/** Of a version `v` and its object `o`: an EntryRow without is_latest. */
+/** Columns of a version `v` and its object `o`: an EntryRow without is_latest. */
 export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
   AS is_latest`;

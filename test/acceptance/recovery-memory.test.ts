@@ -42,7 +42,7 @@ async function peakOfPoint(): Promise<number> {
   return peakOf(lost.cloud.pid) ?? 0;
 }
 
-/** Of the command that restores the newest point. */
+/** Peak memory of the command that restores the newest point. */
 async function peakOfRestore(to: string): Promise<number> {
   const args = ['recovery', 'restore', '--from', lost.target, '--to', join(lost.root, to)];
   const child = spawn(LAUNCHER, [...args, '--key-file', lost.keyFile], { stdio: 'ignore' });

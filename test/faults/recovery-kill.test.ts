@@ -17,7 +17,7 @@ interface Point {
   readonly state: string;
 }
 
-/** Of all points after a kill in this act. Each that seems whole is whole. */
+/** All points after a kill in this act. Each that seems whole is whole. */
 async function statesAfter(act: string, { admin }: LosableCloud): Promise<string[]> {
   const points: Point[] = await admin.expect(200, POINTS);
   const ids = points.map(({ point_id: id }) => id).sort();

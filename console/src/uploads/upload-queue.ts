@@ -26,7 +26,7 @@ export interface UploadItem extends NewUpload {
 export interface NewUpload {
   readonly file: File;
   readonly bucket: string;
-  /** Of the object. */
+  /** The name of the object. */
   readonly name: string;
 }
 

@@ -10,7 +10,7 @@ import * as sessions from './sessions-store.ts';
 
 export interface TemporaryTablesDeps {
   readonly links: MysqlLinks;
-  /** Of the server, which works in the folder of that file. */
+  /** The process of the server, which works in the folder of that file. */
   readonly pid: () => number | null;
   readonly logs: TenantLogs;
   readonly warn: (text: string) => void;
@@ -26,7 +26,7 @@ const ENDED = 'FATAL: sessions were ended, as their temporary tables took the ro
 export class TemporaryTables {
   readonly #deps: TemporaryTablesDeps;
   #pid: number | null = null;
-  /** Of the file, when the last one was ended, or the server was first seen. */
+  /** The size of the file when the last one was ended, or the server was first seen. */
   #seen = 0;
   #isEnding = false;
 

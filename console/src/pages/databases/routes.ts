@@ -7,7 +7,7 @@ const SPANS = ['hour', 'day', 'month'] as const;
 
 interface DatabaseSearch {
   readonly tab?: DatabaseTab;
-  /** Of the charts. */
+  /** For the charts. */
   readonly span?: (typeof SPANS)[number];
   /** The table or collection that is open. */
   readonly table?: string;

@@ -7,7 +7,7 @@ const SPANS = ['hour', 'day', 'month'] as const;
 
 interface MachineSearch {
   readonly tab?: MachineTab;
-  /** Of the charts. */
+  /** For the charts. */
   readonly span?: (typeof SPANS)[number];
 }
 

@@ -9,7 +9,7 @@ const SHORT_TEXT = 20;
 /** Here those that cannot explode may take too long too: their time is a power of it. */
 const LONG_TEXT = 10_000;
 
-/** Of `$regex` and its `$options`. */
+/** Reads `$regex` and its `$options`. */
 export function readRegex(value: unknown, options: unknown): BSONRegExp {
   if (value instanceof BSONRegExp)
     return options === undefined ? value : new BSONRegExp(value.pattern, String(options));
