@@ -50,10 +50,13 @@ export function isSignedOut(error: unknown): boolean {
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
+      // A browser that thinks it has no network may still reach a cloud on its own machine.
+      networkMode: 'always',
       staleTime: 10_000,
       // What was refused is refused again; a connection that broke may come back.
       retry: (count, error) => count < 2 && error instanceof CloudError && error.code === 'no_answer',
     },
+    mutations: { networkMode: 'always' },
   },
   queryCache: new QueryCache({
     onError: (error) => {

@@ -4,7 +4,7 @@
  */
 import { type ChangedThing, CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
-import { accountQuery, live, queryClient } from '../queries.ts';
+import { accountQuery, isSignedOut, live, queryClient, sessionEnded } from '../queries.ts';
 
 /** Shorter breaks are not worth a word: a cloud that is started anew takes longer. */
 const PATIENCE_MS = 2000;
@@ -43,12 +43,14 @@ async function lost(): Promise<void> {
   const wasConnected = live.get() === 'connected';
   if (wasConnected) live.set('polling');
   try {
-    await queryClient.fetchQuery({ ...accountQuery, staleTime: 0, retry: false });
+    // A call of its own: one under way may have been answered before the connection broke.
+    queryClient.setQueryData(accountQuery.queryKey, await cloud.account.get());
     found();
     if (live.get() === 'gone') live.set('polling');
     // From here on the pages read by themselves.
     if (wasConnected) void queryClient.refetchQueries({ type: 'active' });
   } catch (error) {
+    if (isSignedOut(error)) sessionEnded();
     const isGone = error instanceof CloudError && error.code === 'no_answer';
     if (isGone) waiting ??= setTimeout(() => live.set('gone'), PATIENCE_MS);
   }
