@@ -16,7 +16,6 @@ import { ConnectionGuard } from '../http/connection-guard.ts';
 import type { ConsoleFiles } from '../http/console-files.ts';
 import { documentRoutes } from '../http/document-routes.ts';
 import { createEdge, type EdgeDeps } from '../http/edge.ts';
-import { API_HEADERS, DATA_HEADERS, HSTS } from '../http/headers.ts';
 import { hostsOf } from '../http/host-check.ts';
 import { type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes } from '../http/operation-routes.ts';
@@ -164,3 +163,31 @@ export function buildEdges(
   guard.watch(data.server);
   return { api, data, guard };
 }
+
+/** For the JSON API: nothing may be loaded, framed, sniffed or cached. */
+const API_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy':
+    "default-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+/**
+ * For users' files on the data origin: whatever they are, they run as nobody's script. `sandbox` gives
+ * an opened HTML or SVG file an opaque origin without scripts; pages of other origins may embed images.
+ */
+const DATA_HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy':
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'cross-origin',
+};
+
+/** Sent besides when users reach us by https. */
+const HSTS = { 'strict-transport-security': 'max-age=31536000' } as const;
