@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
+import { systemClock } from '../../platform/clock.ts';
 import type { Handler, Room } from '../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../engine-children/child-main.ts';
 import { DurableLog } from '../engine-children/durable-log.ts';
@@ -11,7 +12,7 @@ import { isBusy, sqliteErrorName } from '../engine-children/sqlite-error.ts';
 import { checkHandler, copyHandler } from './child-copies.ts';
 import { queryHandler } from './child-query.ts';
 import { tablesHandler } from './child-tables.ts';
-import { hranaHandler } from './hrana-handler.ts';
+import { HRANA_LIMITS, HranaSessions } from './hrana-sessions.ts';
 import { TenantConnections } from './tenant-connections.ts';
 import { numberOf } from './tenant-file.ts';
 
@@ -66,4 +67,19 @@ function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
   } finally {
     connections.close(database);
   }
+}
+
+/**
+ * Given `path`, after the database, and the body that came, answers `status` and `contentType` with the body,
+ * or with each part of it and with its end.
+ */
+function hranaHandler(database: TenantConnections): Handler {
+  const sessions = new HranaSessions({ database, clock: systemClock, limits: HRANA_LIMITS });
+  return async ({ head: { path }, body, signal, part }) => {
+    const answer = await sessions.handle({ path: String(path), body, signal });
+    const head = { status: answer.status, contentType: answer.contentType };
+    if (typeof answer.body === 'string') return { head, body: Buffer.from(answer.body) };
+    for await (const piece of answer.body) await part(head, Buffer.from(piece));
+    return { head };
+  };
 }

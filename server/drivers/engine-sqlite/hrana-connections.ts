@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { CompiledStatements } from './hrana-compiled.ts';
 import { HranaError } from './hrana-error.ts';
-import type { TenantDatabase } from './tenant-database.ts';
+import type { TenantConnections } from './tenant-connections.ts';
 
 export interface Connection {
   readonly db: DatabaseSync;
@@ -12,7 +12,7 @@ export interface Connection {
 }
 
 export interface ConnectionsDeps {
-  readonly database: TenantDatabase;
+  readonly database: TenantConnections;
   /** How long a stream waits for one. */
   readonly waitMs: number;
   /** Takes one from a stream that does not need it; false when all do. */

@@ -15,7 +15,7 @@ import { type JsonObject, objectOf, protocolError, readBody } from './hrana-json
 import type { Room } from './hrana-statement.ts';
 import { Stream, type StreamDeps } from './hrana-stream.ts';
 import { WriteTurn } from './hrana-write-turn.ts';
-import type { TenantDatabase } from './tenant-database.ts';
+import type { TenantConnections } from './tenant-connections.ts';
 
 export interface HranaLimits {
   /** How long a statement waits for other writers, and a stream for a connection. */
@@ -42,7 +42,7 @@ export const HRANA_LIMITS: HranaLimits = {
 };
 
 export interface HranaSessionsDeps {
-  readonly database: TenantDatabase;
+  readonly database: TenantConnections;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly limits: HranaLimits;
 }

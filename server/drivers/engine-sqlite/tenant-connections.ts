@@ -4,13 +4,13 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
 import type { Counters, Room } from '../engine-children/child-call.ts';
 import type { Sessions } from './authorizer.ts';
-import type { TenantDatabase } from './tenant-database.ts';
 import { openTenantFile, setRoom } from './tenant-file.ts';
 
-export class TenantConnections implements TenantDatabase {
+export class TenantConnections {
   readonly #path: string;
   readonly #open = new Map<DatabaseSync, Sessions>();
   #room: Room;
+  /** Handlers add to them. */
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
   limits: EngineLimits;
 
@@ -20,6 +20,7 @@ export class TenantConnections implements TenantDatabase {
     this.limits = limits;
   }
 
+  /** A connection more. The caller closes it with close() of here. */
   open(): DatabaseSync {
     return this.openFor('own', false);
   }
@@ -46,6 +47,7 @@ export class TenantConnections implements TenantDatabase {
     for (const [database, sessions] of this.#open) setRoom(database, room, sessions);
   }
 
+  /** Bytes of the log that is not written back yet. */
   logBytes(): number {
     return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }

@@ -2,15 +2,20 @@
  * The process that has one tenant's documents open: all that a driver sends is looked into here. The first
  * call is `open`, or, of an archive that a tenant sent, `check`.
  */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Document } from 'bson';
+import type { Table } from '../../../databases/engine.ts';
 import type { Handler, Room } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
 import { CommandError } from '../command-error.ts';
-import { decodeCommand, encodeReply } from '../values/bson-documents.ts';
+import { commandOf, describeCollection, resultOf } from '../query-results.ts';
+import { decodeCommand, decodeDocument, encodeReply } from '../values/bson-documents.ts';
 import { Malformed, readDocuments, readSections } from '../wire/message-sections.ts';
 import { checkHandler, copyHandler } from './child-archive.ts';
-import { queryHandler } from './child-query.ts';
-import { tablesHandler } from './child-tables.ts';
 import { TenantDocuments } from './tenant-documents.ts';
+
+/** All of a catalog in one batch. */
+const ALL = { batchSize: 100_000 };
 
 runChild({
   handlers: { check: checkHandler },
@@ -57,4 +62,41 @@ function read(bytes: Buffer) {
     documents: readDocuments(list),
   }));
   return decodeCommand(body, lists);
+}
+
+/** One command, for people who look into a database. The answer's body is JSON: a QueryResult. */
+function queryHandler(tenant: TenantDocuments): Handler {
+  return async ({ head }) => {
+    const { statement, readOnly, timeoutMs, ...bounds } = head as unknown as {
+      readonly statement: Document;
+      readonly readOnly: boolean;
+      readonly timeoutMs: number;
+      readonly maxRows: number;
+      readonly maxBytes: number;
+    };
+    const command = commandOf(statement, bounds.maxRows);
+    command.$db ??= tenant.name;
+    const result = resultOf(command, tenant.run(command, { readOnly, withinMs: timeoutMs }), bounds);
+    return { head: {}, body: Buffer.from(JSON.stringify(result)) };
+  };
+}
+
+/** The collections and their indexes. The answer's body is JSON: a list of Table. */
+function tablesHandler(tenant: TenantDocuments): Handler {
+  const ask = (command: Document) => tenant.run({ ...command, $db: tenant.name }, { readOnly: true });
+  const list = (command: Document): Document[] =>
+    (ask({ ...command, cursor: ALL }).cursor?.firstBatch ?? []).map((found: Uint8Array | Document) =>
+      found instanceof Uint8Array ? decodeDocument(found) : found,
+    );
+  return async ({ signal }) => {
+    const tables: Table[] = [];
+    for (const { name } of list({ listCollections: 1 })) {
+      const indexes = list({ listIndexes: name });
+      tables.push(describeCollection(String(name), indexes, ask({ collStats: name })));
+      await turn();
+      signal.throwIfAborted();
+    }
+    tables.sort((one, other) => (one.name < other.name ? -1 : 1));
+    return { head: {}, body: Buffer.from(JSON.stringify(tables)) };
+  };
 }

@@ -11,8 +11,7 @@ import { DocumentsWriting } from '../storage/documents-writing.ts';
 import { plainNumber } from '../values/numbers.ts';
 import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
 import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
-import type { CommandScope } from './command-scope.ts';
-import { removeExpired } from './expiry.ts';
+import { type CommandScope, find } from './command-scope.ts';
 import { READ_COMMANDS } from './read-commands.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
 
@@ -36,6 +35,8 @@ export interface CommandContext {
 const READING = new Map(Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS }));
 const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
 const EXPIRY_MS = 60_000;
+/** At one time, so that no command waits long for it. */
+const MAX_REMOVED = 10_000;
 
 export class DocumentDatabase {
   readonly #store: DocumentsStore;
@@ -139,4 +140,26 @@ export class DocumentDatabase {
 function writesAtItsEnd({ pipeline }: Document): boolean {
   const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
   return typeof last === 'object' && last !== null && ('$out' in last || '$merge' in last);
+}
+
+/** Removes the documents whose time is over, as indexes with `expireAfterSeconds` ask for. */
+function removeExpired(scope: CommandScope): void {
+  const { store, writing, clock } = scope;
+  const expiring = store
+    .collections()
+    .flatMap((collection) =>
+      collection.indexes
+        .filter(({ spec }) => spec.expireAfterSeconds !== undefined)
+        .map((index) => ({ collection, index })),
+    );
+  if (expiring.length === 0) return;
+  store.transaction(() => {
+    for (const { collection, index } of expiring) {
+      const before = new Date(clock.now() - plainNumber(index.spec.expireAfterSeconds) * 1000);
+      const path = index.fields[0]?.path.join('.') ?? '';
+      const filter = { ...index.spec.partialFilterExpression, [path]: { $lte: before } };
+      for (const found of find(collection.name, scope, { filter, limit: MAX_REMOVED }))
+        writing.remove(collection, found);
+    }
+  });
 }
