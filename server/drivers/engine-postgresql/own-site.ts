@@ -7,9 +7,14 @@ import { ManagedServer } from '../managed-server/managed-server.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
-import { trustedExtensions } from './extensions.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
-import { findPrograms, missingOf, newestPrograms, type PostgresqlPrograms } from './postgresql-programs.ts';
+import {
+  findPrograms,
+  missingOf,
+  newestPrograms,
+  type PostgresqlPrograms,
+  trustedExtensions,
+} from './postgresql-programs.ts';
 import { PostgresqlServer, socketFolder } from './postgresql-server.ts';
 import { ADMIN, analyse, DUMPER, databases, setUpServer } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';

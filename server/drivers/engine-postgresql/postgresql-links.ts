@@ -2,8 +2,8 @@
 import { Socket } from 'node:net';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../host-process/owned-socket.ts';
-import { patiently } from '../managed-server/patience.ts';
 import type { LinksDeps } from '../managed-server/server-links.ts';
+import { patiently } from '../managed-server/server-links.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
 import { setPassword } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';

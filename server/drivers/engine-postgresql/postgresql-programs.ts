@@ -1,7 +1,15 @@
 /** Finds the programs of PostgreSQL: those that the set-up fetched, else those of this host. */
 import { execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  globSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { hostPath } from '../../platform/host-programs.ts';
 import {
@@ -21,6 +29,9 @@ const ASK_MS = 10_000;
 /** By major: the first whose psql may be given a stranger's dump. */
 const OLDEST_MAJOR = 15;
 const FIRST_SAFE_MINOR: Readonly<Record<number, number>> = { 15: 19 };
+/** In the control file of an extension that every tenant may create. */
+const TRUSTED = /^\s*trusted\s*=\s*(?:true|on|yes|1)\s*(?:#.*)?$/m;
+const known = new Map<string, readonly string[]>();
 
 export interface PostgresqlPrograms {
   /** `15.20`. */
@@ -145,3 +156,29 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
   if (old === undefined) return { reason, fix: `${fix}; or install PostgreSQL: apt-get install postgresql` };
   return { reason: `PostgreSQL ${old.version} of this host is too old, and ${reason}`, fix };
 }
+
+/**
+ * Those that every tenant may create, beside the folder of the programs: as distributions have it, as it is
+ * built by default, as Fedora has it.
+ */
+export function trustedExtensions(bin: string, major: number): readonly string[] {
+  const places = [
+    `../../../../share/postgresql/${major}`,
+    '../share',
+    '../share/postgresql',
+    '../share/pgsql',
+  ];
+  const found =
+    known.get(bin) ?? places.map((place) => trustedIn(join(bin, place, 'extension'))).find(hasSome);
+  if (found === undefined) return [];
+  known.set(bin, found);
+  return found;
+}
+
+function trustedIn(folder: string): string[] {
+  const controls = globSync('*.control', { cwd: folder }).sort();
+  const trusted = controls.filter((name) => TRUSTED.test(readFileSync(join(folder, name), 'utf8')));
+  return trusted.map((name) => basename(name, '.control'));
+}
+
+const hasSome = (names: readonly string[]) => names.length > 0;

@@ -1,5 +1,10 @@
 /** What connections to a database server are made with, whichever engine it is of. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
+
+/** How long a server that should answer is waited for. */
+const COMING_MS = 10_000;
+const POLL_MS = 50;
 
 export interface Administrator {
   readonly user: string;
@@ -21,4 +26,20 @@ export interface LinksDeps {
   readonly secret: () => Buffer;
   /** Whether it should answer; then who comes too early waits a little. */
   readonly isUp: () => boolean;
+}
+
+/** Who comes too early, by one of these errors, waits a little while the server should answer. */
+export async function patiently<T>(
+  connect: () => Promise<T>,
+  { isUp, early }: { readonly isUp: () => boolean; readonly early: readonly string[] },
+): Promise<T> {
+  for (let waited = 0; ; waited += POLL_MS) {
+    try {
+      return await connect();
+    } catch (error) {
+      const isComing = early.includes(String((error as NodeJS.ErrnoException).code));
+      if (!isComing || !isUp() || waited > COMING_MS) throw error;
+      await sleep(POLL_MS);
+    }
+  }
 }
