@@ -1,8 +1,12 @@
 /** The engines of this cloud, by name. */
+
+import type { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { ENGINES, type Engine, type EngineName, type Readiness } from './engine.ts';
+import type { DatabaseCount } from './store.ts';
 
 export const DEFAULT_ENGINE: EngineName = 'sqlite';
+const ALARM = 'database_engine_unavailable';
 
 export type NamedReadiness = Readiness & { readonly engine: EngineName };
 
@@ -55,4 +59,27 @@ export class Engines {
 function unavailable(name: EngineName, { reason, fix }: Readiness): AppError {
   const detail = `Databases of the engine ${name} cannot be had on this host: ${reason ?? 'it does not run'}`;
   return new AppError('engine_unavailable', detail, fix === null ? {} : { hint: fix });
+}
+
+interface EngineWatchDeps {
+  readonly engines: Pick<Engines, 'readiness'>;
+  readonly alarms: Pick<Alarms, 'raise' | 'clear'>;
+  readonly counts: () => PromiseLike<readonly DatabaseCount[]> | readonly DatabaseCount[];
+}
+
+/** Raises an alarm while databases cannot be used as their engine is not there; called from time to time. */
+export async function watchEngines({ engines, alarms, counts }: EngineWatchDeps): Promise<void> {
+  const readiness = await engines.readiness();
+  const rows = (await counts()).filter(({ state }) => state !== 'deleting');
+  const problems = readiness
+    .filter(({ available }) => !available)
+    .map(({ engine, reason, fix }) => {
+      const count = rows.reduce((sum, row) => sum + (row.engine === engine ? row.count : 0), 0);
+      const mend = fix === null ? '' : ` Fix: ${fix}.`;
+      return { count, text: `${count} databases of ${engine} cannot be used: ${reason}.${mend}` };
+    })
+    .filter(({ count }) => count > 0)
+    .map(({ text }) => text);
+  if (problems.length === 0) alarms.clear(ALARM);
+  else alarms.raise(ALARM, problems.join(' '));
 }

@@ -2,9 +2,9 @@
 import type { Principal } from '../calls/principal.ts';
 import { type RangeText, readHistory, readRange } from '../metadata/sample-history.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
-import type { DatabaseFigures, DatabaseSamplesStore } from './database-samples.ts';
 import type { DatabaseMetrics } from './metrics-schema.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
+import type { DatabaseFigures, DatabaseSamplesStore } from './sampler.ts';
 import { figuresOf, type Sampler } from './sampler.ts';
 
 export interface MetricsDeps {

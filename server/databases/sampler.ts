@@ -4,17 +4,36 @@
  */
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { SampleUpkeep } from '../metadata/sample-history.ts';
+import type { Figures, SamplesStore, SampleTable } from '../metadata/samples-store.ts';
 import { FINE_STEP } from '../metadata/samples-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/each-of.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import type { DatabaseBilling } from './database-billing.ts';
-import type { DatabaseFigures, DatabaseSamplesStore } from './database-samples.ts';
 import type { EngineName, Measured } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { isOpen, openStateOf } from './states.ts';
 import type { DatabaseCount, DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
+
+/** What is kept of the readings. Counters are those of the engine, which may begin anew. */
+export const DATABASE_SAMPLES = {
+  name: 'database_samples',
+  owner: 'database',
+  owners: 'databases',
+  figures: {
+    size_bytes: 'newest',
+    connections: 'mean',
+    statements: 'newest',
+    rows_returned: 'newest',
+    rows_written: 'newest',
+  },
+} as const satisfies SampleTable<string>;
+
+type DatabaseFigure = keyof typeof DATABASE_SAMPLES.figures;
+export type DatabaseFigures = Figures<DatabaseFigure>;
+export type DatabaseSamplesStore = SamplesStore<DatabaseFigure>;
 
 export interface SamplerDeps {
   readonly metadata: Metadata;
@@ -189,4 +208,29 @@ export function figuresOf(measured: Measured): DatabaseFigures {
     rows_returned: measured.rowsReturned,
     rows_written: measured.rowsWritten,
   };
+}
+
+/** What Prometheus is told of databases. */
+export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' | 'work'>): void {
+  meters.series('cloudlet_databases', {
+    help: 'Databases by engine and state',
+    type: 'gauge',
+    labels: ['engine', 'state'],
+    read: () =>
+      sampler.counts().map(({ engine, state, count }) => ({ labels: [engine, state], value: count })),
+  });
+  const byEngine = (read: (work: EngineWork) => number) => () =>
+    [...sampler.work()].map(([engine, work]) => ({ labels: [engine], value: read(work) }));
+  meters.series('cloudlet_database_statements_total', {
+    help: 'Statements that databases ran',
+    type: 'counter',
+    labels: ['engine'],
+    read: byEngine(({ statements }) => statements),
+  });
+  meters.series('cloudlet_database_connections', {
+    help: 'Sessions of databases, or statements under way',
+    type: 'gauge',
+    labels: ['engine'],
+    read: byEngine(({ connections }) => connections),
+  });
 }
