@@ -10,7 +10,6 @@ import { connectIn } from '../host-process/owned-socket.ts';
 import { admitGuest } from './admission.ts';
 import { FILES } from './arguments.ts';
 import { DiskCopies } from './disk-copies.ts';
-import { showsLife } from './first-sign.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
 import { failedStart, GuestLauncher, type LaunchMeans } from './guest-launcher.ts';
@@ -25,7 +24,7 @@ import { runStatus } from './launch.ts';
 import { AccelProbe } from './probe.ts';
 import { type QemuProgram, QemuPrograms } from './program.ts';
 import { type HostDisk, RoomWaits } from './room-waits.ts';
-import { sampleRun } from './sampling.ts';
+import { sampleRun, showsLife } from './sampling.ts';
 import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 

@@ -1,10 +1,14 @@
-/** Readings of a run: of the guest where it tells, of its process for the rest. */
+/** Readings of a run, of the guest where it tells, else of its process; whether it does anything at all. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestSample } from '../../compute/hypervisor.ts';
 import { MS_PER_TICK, readStat, residentBytes } from '../host-process/process-identity.ts';
 import { BALLOON_ID, DISK_ID } from './arguments.ts';
+import { consoleBytes } from './guest-console.ts';
 import type { GuestRun } from './guest-run.ts';
 
 const QMP_MS = 2000;
+const STEP_MS = 500;
 
 type Figures = Readonly<Record<string, unknown>>;
 
@@ -36,7 +40,7 @@ export async function sampleRun(run: GuestRun, at: number): Promise<GuestSample>
 }
 
 /** Processor time of all its processors in this run, ms; null when it is gone. Rejects with QmpError. */
-export async function cpuTime(run: GuestRun): Promise<number | null> {
+async function cpuTime(run: GuestRun): Promise<number | null> {
   let ticks = 0;
   for (const thread of await run.vcpuThreads()) {
     const stat = readStat(`${run.identity.pid}/task/${thread}`);
@@ -58,9 +62,40 @@ async function memoryFigures(run: GuestRun): Promise<{ used: number | null; tota
 }
 
 /** Bytes that the guest moved from and to its disk in this run. Rejects with QmpError. */
-export async function diskFigures(run: GuestRun): Promise<{ read: number | null; write: number | null }> {
+async function diskFigures(run: GuestRun): Promise<{ read: number | null; write: number | null }> {
   const answer = await run.command('query-blockstats', {}, QMP_MS);
   const disks = answer as readonly { readonly qdev?: unknown; readonly stats: Figures }[];
   const disk = disks.find(({ qdev }) => typeof qdev === 'string' && qdev.includes(DISK_ID));
   return { read: count(disk?.stats.rd_bytes), write: count(disk?.stats.wr_bytes) };
+}
+
+interface FirstSignOptions {
+  /** The guest's. */
+  readonly folder: string;
+  /** Size of the console's log before this run, bytes. */
+  readonly logBytes: number;
+  /** Of processor time: on a busy host a guest has its time all the same. */
+  readonly withinCpuMs: number;
+  /** Of any time. */
+  readonly withinMs: number;
+  /** Aborted: nobody wants to know any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * True as soon as the guest wrote to its console or read its disk, which the firmware does before all else.
+ * A guest that did neither in that time executes nothing, or a thousand times too slowly; as it cannot have
+ * written anything either, ending it loses nothing. Also true when the process ends, or nobody wants to know:
+ * nothing is to be done.
+ */
+export async function showsLife(run: GuestRun, options: FirstSignOptions): Promise<boolean> {
+  const { folder, logBytes, withinCpuMs, withinMs, signal } = options;
+  for (let waited = 0; ; waited += STEP_MS) {
+    if (signal.aborted || !run.isAlive || consoleBytes(folder) !== logBytes) return true;
+    const disk = await diskFigures(run).catch(() => null);
+    if (disk !== null && ((disk.read ?? 0) > 0 || (disk.write ?? 0) > 0)) return true;
+    const cpuMs = await cpuTime(run).catch(() => null);
+    if (waited >= withinMs || (cpuMs ?? 0) >= withinCpuMs) return signal.aborted || !run.isAlive;
+    await sleep(STEP_MS, undefined, { signal, ref: false }).catch(() => {});
+  }
 }
