@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
-import { checkedSqliteVersion } from '../drivers/metadata-sqlite/engine-version.ts';
+import { checkedSqliteVersion } from '../drivers/metadata-sqlite/connection.ts';
 import { isLoopback } from '../http/host-check.ts';
 import type { Clock } from '../platform/clock.ts';
 import { openParentOf, otherOwnerOf } from '../platform/data-directory.ts';

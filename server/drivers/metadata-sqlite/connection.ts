@@ -118,3 +118,15 @@ export function openSnapshot(directory: string): Database.Database {
   database.exec('BEGIN');
   return database;
 }
+
+/** The version of SQLite, such as `3.51.3`, asked without touching any data. Throws when it is too old. */
+export function checkedSqliteVersion(): string {
+  const database = new Database(':memory:');
+  try {
+    const version = String(database.prepare('SELECT sqlite_version()').pluck().get());
+    assertSqliteVersion(version);
+    return version;
+  } finally {
+    database.close();
+  }
+}
