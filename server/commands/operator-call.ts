@@ -5,9 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { Config } from '../config/config.ts';
-import { TOKEN_HEADER, tokenPath } from '../http/control-server.ts';
+import { controlPath, TOKEN_HEADER, tokenPath } from '../http/control-server.ts';
 import { holdsCloud } from '../platform/data-directory.ts';
-import { controlPath } from './control-path.ts';
 
 export interface OperatorCall {
   readonly method: string;

@@ -1,7 +1,7 @@
-/** The recovery key of a command that has no running cloud to ask. */
+/** What a command asks who sits at the terminal, such as the recovery key when no cloud runs. */
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 import { readRecoveryKey } from '../recovery/recovery-key.ts';
-import { ask } from './ask.ts';
 
 /** From the file, or from who sits there. */
 export async function givenRecoveryKey(file: string | undefined): Promise<Buffer> {
@@ -9,4 +9,15 @@ export async function givenRecoveryKey(file: string | undefined): Promise<Buffer
   const typed = await ask('The recovery key: ');
   if (typed === '') throw new Error('a recovery key is needed: type it, or name a file with --key-file');
   return readRecoveryKey(typed);
+}
+
+/** Empty where there is nobody to answer. */
+export async function ask(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+  try {
+    return (await Promise.race([lines.question(question), ended])).trim();
+  } finally {
+    lines.close();
+  }
 }

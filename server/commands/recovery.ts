@@ -1,8 +1,8 @@
 /** `cloudlet recovery`: points from which the whole cloud comes back, made here and restored anywhere. */
 import type { Config } from '../config/config.ts';
-import { ask } from './ask.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
+import { ask } from './recovery-key-text.ts';
 import { cancel, create, fsck, get, list, remove, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
 import { status } from './recovery-status.ts';

@@ -8,13 +8,12 @@ import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { buildCloud, type Cloud } from '../build/cloud.ts';
 import type { Config } from '../config/config.ts';
-import { listenOnControlSocket } from '../http/control-server.ts';
+import { controlPath, listenOnControlSocket } from '../http/control-server.ts';
 import { systemClock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
 import { VERSION } from '../platform/version.ts';
 import { banner } from './banner.ts';
 import { type Command, UsageError, type Words } from './command.ts';
-import { controlPath } from './control-path.ts';
 
 const HELP = `Usage: cloudlet start [--port PORT]
 

@@ -8,11 +8,17 @@ import { chmodSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config/config.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { ControlSockets } from './credentials.ts';
 
 /** The header that carries the token. */
 export const TOKEN_HEADER = 'x-cloudlet-control';
+
+/** Where the running server listens for the operator. */
+export function controlPath({ dataDir }: Config): string {
+  return join(dataDir, 'control.sock');
+}
 
 /** Where the token is of the server that listens on that socket. */
 export function tokenPath(socketPath: string): string {
