@@ -17,8 +17,7 @@ import type { Idempotency } from '../calls/idempotency.ts';
 import type { Operations } from '../calls/operations.ts';
 import type { Config } from '../config/config.ts';
 import { Changes } from '../metadata/change.ts';
-import { JobRuns } from '../metadata/job-runs.ts';
-import { JobRunsStore } from '../metadata/job-runs-store.ts';
+import { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { WriteBehind } from '../metadata/write-behind.ts';
 import type { Alarms } from '../platform/alarms.ts';
@@ -158,7 +157,7 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
     maxObjectBytes: config.maxObjectBytes,
     garbageGraceMs,
   });
-  const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
+  const runs = new JobRuns(metadata);
   const listing = new Listing({ store, buckets, accessTimes });
   const browseSql = new BrowseSql(metadata);
   const downloads = new Downloads({ ...shared, accessTimes, hot, egress });

@@ -11,7 +11,7 @@ import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.
 import { lookAtDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
-import type { Secrets } from '../metadata/secrets.ts';
+import type { Secrets } from '../metadata/secrets-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Jobs } from '../platform/jobs.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { openAccountFixture } from '../testing/account-fixture.ts';
+import { withReserve } from './commit-layers.ts';
 import type { Metadata } from './metadata.ts';
-import { ReserveCommits } from './reserve-commits.ts';
 
 const STATEMENT = {
   sql: "INSERT INTO settings (name, value) VALUES ('a', 'b')",
@@ -14,11 +14,7 @@ const STATEMENT = {
 /** A real database whose next `failures` commits find no room (or `code`), and a reserve of one piece. */
 async function withFailures(
   { failures, hasReserve = true, code = 'out_of_space' as ErrorCode }: Failures,
-  use: (parts: {
-    commits: ReserveCommits;
-    asked: () => number;
-    stored: () => Promise<number>;
-  }) => Promise<void>,
+  use: (parts: { commits: Metadata; asked: () => number; stored: () => Promise<number> }) => Promise<void>,
 ): Promise<void> {
   const { metadata, close } = await openAccountFixture();
   let left = failures;
@@ -30,7 +26,7 @@ async function withFailures(
     commit: (statements) =>
       left-- > 0 ? Promise.reject(new AppError(code, 'refused')) : metadata.commit(statements),
   };
-  const commits = new ReserveCommits(failing, async () => {
+  const commits = withReserve(failing, async () => {
     asked++;
     return hasReserve;
   });

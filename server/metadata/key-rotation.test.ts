@@ -13,7 +13,7 @@ import { rotateMasterKey } from './key-rotation.ts';
 import type { Metadata, Statement } from './metadata.ts';
 import type { SealedRow } from './sealed-columns-store.ts';
 import { SEALED_COLUMNS, SealedColumnsStore } from './sealed-columns-store.ts';
-import { Secrets } from './secrets.ts';
+import { Secrets } from './secrets-store.ts';
 
 const ROWS = 150;
 

@@ -1,30 +1,61 @@
-/** SQL of the table of secrets. */
+/** Random secrets that the process makes for itself once and keeps, sealed: for signing links and cursors. */
 import { AppError } from '../platform/errors.ts';
+import { randomSecret } from '../platform/ids.ts';
+import type { MasterKeys } from '../platform/master-key.ts';
 import type { Metadata } from './metadata.ts';
 
-export class SecretsStore {
-  readonly #metadata: Metadata;
+const SECRET_BYTES = 32;
 
-  constructor(deps: { readonly metadata: Metadata }) {
+export class Secrets {
+  readonly #metadata: Metadata;
+  readonly #keys: MasterKeys;
+  readonly #known = new Map<string, Promise<Buffer>>();
+
+  constructor(deps: { readonly metadata: Metadata; readonly keys: MasterKeys }) {
     this.#metadata = deps.metadata;
+    this.#keys = deps.keys;
   }
 
-  async find(name: string): Promise<Uint8Array | undefined> {
+  /**
+   * The 32 bytes of that name, made at the first call ever. Throws AppError `data_corrupted` when they do
+   * not open.
+   */
+  get(name: string): Promise<Buffer> {
+    let secret = this.#known.get(name);
+    if (secret === undefined) {
+      secret = this.#getOrCreate(name);
+      this.#known.set(name, secret);
+      // A failure is not remembered: the disk may have room again at the next call.
+      secret.catch(() => this.#known.delete(name));
+    }
+    return secret;
+  }
+
+  /** The next get() makes another one. */
+  async forget(name: string): Promise<void> {
+    await this.#metadata.commit([{ sql: 'DELETE FROM secrets WHERE name = ?', params: [name] }]);
+    this.#known.delete(name);
+  }
+
+  async #getOrCreate(name: string): Promise<Buffer> {
+    const context = `secret:${name}`;
+    const sealed =
+      (await this.#find(name)) ??
+      (await this.#add(name, this.#keys.seal(randomSecret(SECRET_BYTES), context)));
+    return this.#keys.unseal(sealed, context);
+  }
+
+  async #find(name: string): Promise<Uint8Array | undefined> {
     const sql = 'SELECT sealed FROM secrets WHERE name = ?';
     return (await this.#metadata.get<{ sealed: Uint8Array }>(sql, name))?.sealed;
   }
 
   /** Stores the secret unless one of that name was stored meanwhile; returns the one that stays. */
-  async add(name: string, sealed: Uint8Array): Promise<Uint8Array> {
+  async #add(name: string, sealed: Uint8Array): Promise<Uint8Array> {
     const sql = 'INSERT INTO secrets (name, sealed) VALUES (?, ?) ON CONFLICT (name) DO NOTHING';
     await this.#metadata.commit([{ sql, params: [name, sealed] }]);
-    const stored = await this.find(name);
+    const stored = await this.#find(name);
     if (stored === undefined) throw new AppError('internal_error', 'A secret could not be stored');
     return stored;
-  }
-
-  /** Fine when there is none. */
-  async remove(name: string): Promise<void> {
-    await this.#metadata.commit([{ sql: 'DELETE FROM secrets WHERE name = ?', params: [name] }]);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Changes } from '../metadata/change.ts';
-import type { JobRuns } from '../metadata/job-runs.ts';
+import type { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';

@@ -7,8 +7,7 @@ import { writtenLater } from '../build/domains.ts';
 import type { Principal } from '../calls/principal.ts';
 import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { UNASKED } from '../metadata/change.ts';
-import { JobRuns } from '../metadata/job-runs.ts';
-import { JobRunsStore } from '../metadata/job-runs-store.ts';
+import { JobRuns } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { Archives } from '../storage/archives.ts';
@@ -89,7 +88,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const hot = new HotContents();
   const buckets = new Buckets({ ...shared, store: bucketSql });
   const objects = new Objects({ ...shared, store, buckets, hot });
-  const runs = new JobRuns({ metadata, store: new JobRunsStore(metadata) });
+  const runs = new JobRuns(metadata);
   const listing = new Listing({ store, buckets, accessTimes });
   const browseSql = new BrowseSql(metadata);
   const downloads = new Downloads({ ...shared, store, accessTimes, hot, egress });

@@ -24,7 +24,7 @@ const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
   ['server/http/edge.ts', '../calls/idempotency-store.ts', true],
   ['server/http/edge.ts', '../calls/principal.ts', false],
   ['server/http/edge.ts', '../metadata/secrets-store.ts', true],
-  ['server/metadata/secrets.ts', '../metadata/secrets-store.ts', false],
+  ['server/metadata/sample-history.ts', './samples-store.ts', false],
   ['server/platform/version.ts', '../../package.json', false],
   ['server/platform/clock.ts', './errors.ts', false],
   ['server/platform/host-programs.ts', '../config/config.ts', false],
