@@ -20,9 +20,9 @@ import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { ControlSockets } from '../http/credentials.ts';
 import { updatesSocket } from '../http/update-routes.ts';
+import { withReserve, withWatchers } from '../metadata/commit-layers.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Metadata } from '../metadata/metadata.ts';
-import { withReserve, withWatchers } from '../metadata/commit-layers.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets-store.ts';
 import { Alarms, assertWritable } from '../platform/alarms.ts';
@@ -38,6 +38,7 @@ import { gaugeLoopDelay } from '../status/event-loop-delay.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import { Status } from '../status/status.ts';
 import type { BlobStore } from '../storage/blobs.ts';
+import { cdnRoutes } from '../storage/content-routes.ts';
 import { Links } from '../storage/links.ts';
 import { buildBilling, buildCredits, buildReports, startBilling } from './billing.ts';
 import { buildCompute, closeCompute, startCompute } from './compute.ts';
@@ -51,7 +52,7 @@ import {
   startJobs,
   startWebhooks,
 } from './domains.ts';
-import { apiRoutes, buildEdges, dataRoutes } from './edges.ts';
+import { apiRoutes, buildEdges } from './edges.ts';
 import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './recovery.ts';
 
 /** What the set-up builds from console/. */
@@ -131,7 +132,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     operations,
     apiRoutes: routes,
     pages,
-    dataRoutes: dataRoutes(storage),
+    dataRoutes: cdnRoutes(storage),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
       exchange: parts.engines.exchange,

@@ -8,7 +8,11 @@ import {
   planRoutes,
 } from '../billing/admin-routes.ts';
 import { type BillingRoutesDeps, billingRoutes } from '../billing/routes.ts';
-import { type ComputeRoutesDeps, computeRoutes } from '../compute/routes.ts';
+import { type ConsoleRoutesDeps, consoleRoutes } from '../compute/console/console-routes.ts';
+import { type ImageRoutesDeps, imageRoutes } from '../compute/images/image-routes.ts';
+import { vmAdminRoutes } from '../compute/machines/vm-admin-routes.ts';
+import { type VmRoutesDeps, vmRoutes } from '../compute/machines/vm-routes.ts';
+import { type MetricsRoutesDeps, metricsRoutes } from '../compute/metrics/metrics-routes.ts';
 import type { Config } from '../config/config.ts';
 import { type DatabaseRoutesDeps, databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
@@ -25,15 +29,17 @@ import { updateRoutes } from '../http/update-routes.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { type RecoveryRoutesDeps, recoveryRoutes } from '../recovery/routes.ts';
 import { type SystemRoutesDeps, systemRoutes } from '../status/routes.ts';
-import { cdnRoutes } from '../storage/content-routes.ts';
-import { type StorageRoutesDeps, storageRoutes } from '../storage/routes.ts';
+import { type BucketRoutesDeps, bucketRoutes } from '../storage/bucket-routes.ts';
+import { type ContentRoutesDeps, contentRoutes } from '../storage/content-routes.ts';
+import { type ObjectRoutesDeps, objectRoutes } from '../storage/object-routes.ts';
+import { uploadRoutes } from '../storage/upload-routes.ts';
 import { type WebhookRoutesDeps, webhookRoutes } from '../webhooks/routes.ts';
 
 export interface ApiDeps {
   readonly accounts: AccountRoutesDeps;
   readonly administration: AdminRoutesDeps;
-  readonly storage: StorageRoutesDeps;
-  readonly compute: ComputeRoutesDeps;
+  readonly storage: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps;
+  readonly compute: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps;
   readonly databases: DatabaseRoutesDeps;
   readonly recovery: RecoveryRoutesDeps;
   readonly billing: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
@@ -47,8 +53,15 @@ export interface ApiDeps {
 export function apiRoutes(deps: ApiDeps): Route[] {
   const routes = [
     ...accountRoutes(deps.accounts),
-    ...storageRoutes(deps.storage),
-    ...computeRoutes(deps.compute),
+    ...bucketRoutes(deps.storage),
+    ...uploadRoutes(deps.storage),
+    ...objectRoutes(deps.storage),
+    ...contentRoutes(deps.storage),
+    ...vmRoutes(deps.compute),
+    ...vmAdminRoutes(deps.compute),
+    ...imageRoutes(deps.compute),
+    ...metricsRoutes(deps.compute),
+    ...consoleRoutes(deps.compute),
     ...databaseRoutes(deps.databases),
     ...recoveryRoutes(deps.recovery),
     ...billingRoutes(deps.billing),
@@ -62,11 +75,6 @@ export function apiRoutes(deps: ApiDeps): Route[] {
     ...indexRoutes(deps.index),
   ];
   return [...routes, ...documentRoutes(routes)];
-}
-
-/** The data origin. */
-export function dataRoutes(deps: Parameters<typeof cdnRoutes>[0]): Route[] {
-  return cdnRoutes(deps);
 }
 
 /** The API's routes as declared, without anything behind them: enough to document them. */
