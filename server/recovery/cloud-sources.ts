@@ -39,6 +39,7 @@ function blobs(files: DataFiles): Source {
   return {
     name: 'objects',
     consistency: 'as of the moment of the metadata',
+    order: 'name',
     async *files({ reads }: Snapshot) {
       const store = new RecoveryStore(reads);
       for (let after = ''; ; ) {
@@ -57,6 +58,7 @@ function images(files: DataFiles): Source {
   return {
     name: 'images',
     consistency: 'each file as it is for good',
+    order: 'name',
     async *files() {
       const names = (await files.list('images')).filter((name) => !name.startsWith('.'));
       for (const name of names.sort()) yield plainFile(files, `images/${name}`, 'never');

@@ -37,12 +37,15 @@ export class Components {
     const readAt = formatTime(clock.now());
     let files = 0;
     let sizeBytes = 0;
-    const earlier = new Earlier(before && entriesOf(repository, before));
+    const earlier = new Earlier(before && entriesOf(repository, before), source.order);
     const entryOf = async (file: SourceFile) => {
       signal.throwIfAborted();
-      const kept = file.changes === 'never' ? await earlier.find(file.path) : undefined;
+      const witness = file.witness?.();
+      const mayBeKept = file.changes === 'never' || witness !== undefined;
+      const kept = mayBeKept ? await earlier.find(file.path) : undefined;
       const isSound = kept?.pieces.every((piece) => repository.isTrusted(piece)) === true;
-      if (kept === undefined || !isSound) return { work: this.#keep(file) };
+      if (kept === undefined || kept.witness !== witness || !isSound)
+        return { work: this.#keep(file, witness) };
       onProgress(kept.size_bytes, 0);
       return { work: Promise.resolve(kept) };
     };
@@ -66,10 +69,10 @@ export class Components {
     };
   }
 
-  async #keep(file: SourceFile): Promise<Entry | undefined> {
+  async #keep(file: SourceFile, witness: string | undefined): Promise<Entry | undefined> {
     for (let left = (file.tries ?? 1) - 1; ; left--) {
       try {
-        return await this.#keepWhole(file);
+        return await this.#keepWhole(file, witness);
       } catch (error) {
         const mayFail = error instanceof Unreadable && file.gap !== undefined && !this.#deps.signal.aborted;
         if (!mayFail) throw error;
@@ -80,7 +83,7 @@ export class Components {
     }
   }
 
-  async #keepWhole(file: SourceFile): Promise<Entry | undefined> {
+  async #keepWhole(file: SourceFile, witness: string | undefined): Promise<Entry | undefined> {
     let told = 0;
     const onPiece = (bytes: number) => {
       told += bytes;
@@ -89,7 +92,8 @@ export class Components {
     try {
       const kept =
         'place' in file ? await this.#keepPlain(file, onPiece) : await this.#keepOpened(file, onPiece);
-      return kept && { path: file.path, mode: file.mode, size_bytes: kept.sizeBytes, pieces: kept.pieces };
+      const { path, mode } = file;
+      return kept && { path, mode, size_bytes: kept.sizeBytes, pieces: kept.pieces, witness };
     } catch (error) {
       this.#deps.onProgress(-told, 0);
       throw error;
@@ -172,20 +176,22 @@ async function* severalAhead<T, R>(
   }
 }
 
-/** Files that never change, of an earlier point: walked side by side with the new ones, in their order. */
+/** The files of an earlier point: walked side by side with the new ones, in their order. */
 class Earlier {
   readonly #entries: AsyncGenerator<Entry> | undefined;
+  readonly #keyOf: (path: string) => string;
   #next: Entry | undefined;
   #isBegun = false;
 
-  constructor(entries: AsyncGenerator<Entry> | undefined) {
-    this.#entries = entries;
+  constructor(entries: AsyncGenerator<Entry> | undefined, order: Source['order']) {
+    this.#entries = order && entries;
+    this.#keyOf = (path) => (order === 'name' ? path.slice(path.lastIndexOf('/') + 1) : path);
   }
 
   async find(path: string): Promise<Entry | undefined> {
     if (!this.#isBegun) await this.#advance();
-    const wanted = nameOf(path);
-    while (this.#next !== undefined && nameOf(this.#next.path) < wanted) await this.#advance();
+    const wanted = this.#keyOf(path);
+    while (this.#next !== undefined && this.#keyOf(this.#next.path) < wanted) await this.#advance();
     return this.#next?.path === path ? this.#next : undefined;
   }
 
@@ -193,8 +199,4 @@ class Earlier {
     this.#isBegun = true;
     this.#next = (await this.#entries?.next())?.value;
   }
-}
-
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
 }

@@ -8,6 +8,8 @@ export interface Entry {
   readonly mode: number;
   readonly size_bytes: number;
   readonly pieces: readonly string[];
+  /** Text that the file's next change would have changed (SourceFile). */
+  readonly witness?: string | undefined;
 }
 
 export interface Component {

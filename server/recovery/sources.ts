@@ -37,6 +37,11 @@ interface SourceFacts {
   readonly changes: 'never' | 'in_place' | 'by_insertion';
   /** It is compressed or encrypted already. */
   readonly isPacked: boolean;
+  /**
+   * A text that every change of it changes: a later point takes the pieces of the earlier one where it is the
+   * same. Asked for before it is read. Undefined: nobody can tell now.
+   */
+  readonly witness?: () => string | undefined;
   /** Its name for people, when the point goes on without it should it not be readable. */
   readonly gap?: string;
   /** How often it is tried until then; once. */
@@ -48,7 +53,11 @@ export interface Source {
   readonly name: string;
   /** What a reader of the manifest is told of how its files agree with each other. */
   readonly consistency: string;
-  /** Where files never change they come in the order of their last path segment. */
+  /**
+   * In which order its files come, so that an earlier point's can be found again: of their whole paths, or of
+   * the last segments. Missing: none is looked for.
+   */
+  readonly order?: 'path' | 'name';
   files(snapshot: Snapshot, signal: AbortSignal): AsyncIterable<SourceFile>;
 }
 

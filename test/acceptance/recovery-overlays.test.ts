@@ -1,6 +1,17 @@
-/** Machines whose disk lies on an image that was added, and machines that end while their disk is copied. */
+/** Disks on an image that was added, disks copied while their machine ends, and disks that nobody uses. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fdatasyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { eventually } from '../harness/waiting.ts';
@@ -119,4 +130,56 @@ test('machines that end while they are copied do not end the point', { skip }, a
     assert.equal(state, 'verified');
     await removeAll(lost.user);
   }
+});
+
+/** Bytes that the cloud's process has read so far, from wherever. */
+function bytesRead(): number {
+  return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${lost.cloud.pid}/io`, 'utf8'))?.[1]);
+}
+
+function write(file: string, bytes: Uint8Array, at: number): void {
+  const fd = openSync(file, 'r+');
+  writeSync(fd, bytes, 0, bytes.length, at);
+  fdatasyncSync(fd);
+  closeSync(fd);
+}
+
+const LONG_AGO = 1_000_000_000;
+
+function beginningOf(file: string, length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  const fd = openSync(file, 'r');
+  assert.equal(readSync(fd, bytes), length);
+  closeSync(fd);
+  return bytes;
+}
+
+test('a disk that nobody wrote to is not read again; one whose old time was set is', { skip }, async () => {
+  const [vm, other] = [await newVm(lost.user, { name: 'rests' }), await newVm(lost.user, { name: 'too' })];
+  const diskIn = (dataDir: string, path: string) => {
+    const folder = join(dataDir, 'vms', path.split('/').at(-1) ?? '', 'guest');
+    return join(folder, namesIn(folder).find((name) => name.startsWith('disk')) ?? assert.fail());
+  };
+  const [disk, otherDisk] = [diskIn(lost.dataDir, vm), diskIn(lost.dataDir, other)];
+  const length = 64 * 2 ** 20;
+  for (const each of [disk, otherDisk]) write(each, randomBytes(length), 0);
+  utimesSync(disk, LONG_AGO, LONG_AGO);
+  const readByPoint = async () => {
+    const before = bytesRead();
+    assert.deepEqual((await lost.point()).gaps, []);
+    return bytesRead() - before;
+  };
+  assert.ok((await readByPoint()) > 2 * length);
+  // Not yet at once: two changes within one tick of the clock look like one.
+  await eventually('they are not read', async () => (await readByPoint()) < length / 2);
+  write(disk, Buffer.from('changed'), 12345);
+  utimesSync(disk, LONG_AGO, LONG_AGO);
+  await eventually('its change is no news', () => Date.now() - statSync(disk).ctimeMs > 3000);
+  const read = await readByPoint();
+  assert.ok(read > length && read < 1.5 * length, `${read} bytes of one disk`);
+  const wanted = [disk, otherDisk].map((file) => beginningOf(file, length));
+  await lost.keepKey();
+  await lost.lose();
+  const found = [vm, other].map((path) => beginningOf(diskIn(lost.dataDir, path), length));
+  assert.ok(found.every((bytes, at) => bytes.equals(wanted[at] ?? Buffer.alloc(0))));
 });

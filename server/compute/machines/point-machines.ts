@@ -8,7 +8,7 @@ export interface GuestFiles {
   filesOf(vmId: string, signal: AbortSignal): readonly GuestFile[];
 }
 
-export type GuestFile = OpenedFile & Pick<SourceFile, 'path'>;
+export type GuestFile = OpenedFile & Pick<SourceFile, 'path' | 'witness'>;
 
 const PAGE = 500;
 /** As build/compute.ts has guests. */
@@ -22,15 +22,17 @@ export function machineSource(guests: GuestFiles): Source {
   return {
     name: 'machines',
     consistency: 'each disk as after a power cut at the moment when it was read',
+    // Ids of machines sort by their age, as the machines do.
+    order: 'path',
     async *files({ reads }, signal) {
       const rows = new VmStore(reads);
       for (let after = 0; ; ) {
         const page = await rows.list(after, PAGE);
         for (const { vm_id: id, name } of page) {
-          for (const { path, open } of guests.filesOf(id, signal)) {
+          for (const { path, ...file } of guests.filesOf(id, signal)) {
             const gap = `machine ${name} (${id})`;
             const kind = { mode: OWNER_ONLY, changes: 'in_place', isPacked: false } as const;
-            yield { path: `${FOLDER}/${path}`, open, ...kind, gap, tries: TRIES };
+            yield { path: `${FOLDER}/${path}`, ...file, ...kind, gap, tries: TRIES };
           }
         }
         after = page.at(-1)?.id ?? after;

@@ -11,6 +11,8 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { GuestFile, GuestFiles } from '../../compute/machines/point-machines.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { hostBootId } from '../../platform/host-boot.ts';
 import { randomName } from '../../platform/ids.ts';
 import { HOLE } from '../../recovery/chunks.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
@@ -23,6 +25,7 @@ import type { GuestRuns } from './guest-runs.ts';
 export interface DiskCopiesDeps {
   readonly folders: GuestFolders;
   readonly runs: GuestRuns;
+  readonly clock: Pick<Clock, 'now'>;
   /** Path of `qemu-img`; null: there is none. */
   readonly qemuImg: () => Promise<string | null>;
   /** Throws when so many bytes more must not be stored. */
@@ -34,6 +37,8 @@ const COPY = 'point.img';
 const NODE = 'point-';
 const POLL_MS = 100;
 const BLOCK = 512;
+/** The coarsest clock of a file system. */
+const TICK_MS = 2000;
 
 export class DiskCopies implements GuestFiles {
   readonly #deps: DiskCopiesDeps;
@@ -49,13 +54,36 @@ export class DiskCopies implements GuestFiles {
     const disk = diskOf(record);
     const at = (name: string) => `${vmId}/${GUEST}/${name}`;
     return [
-      { path: at(disk), open: () => this.#disk(record, signal) },
+      {
+        path: at(disk),
+        open: () => this.#disk(record, signal),
+        witness: () => this.#witness(record),
+      },
       { path: at(FILES.seed), open: async () => this.#still(record, FILES.seed) },
       {
         path: this.#deps.folders.recordName(vmId),
         open: async () => Readable.from([Buffer.from(JSON.stringify(lasting))]),
       },
     ];
+  }
+
+  /**
+   * What no change of a disk leaves as it is. Every write sets the time of the last change (ctime), which no
+   * program can set back. Only a power cut can lose that time and keep the bytes, so the boot is a part of
+   * it; and a second write within one tick of the file system's clock does not show, so what has just
+   * changed has no witness.
+   */
+  #witness(record: GuestRecord): string | undefined {
+    const { folders, runs, clock } = this.#deps;
+    const boot = hostBootId();
+    if (boot === '' || runs.find(record.vmId) !== null) return undefined;
+    const found = fs.lstatSync(folders.guestPath(record.vmId, diskOf(record)), {
+      bigint: true,
+      throwIfNoEntry: false,
+    });
+    if (found === undefined || clock.now() - Number(found.ctimeMs) < TICK_MS) return undefined;
+    const { dev, ino, size, mtimeNs, ctimeNs } = found;
+    return [boot, dev, ino, size, mtimeNs, ctimeNs].join(' ');
   }
 
   async #disk(record: GuestRecord, signal: AbortSignal): Promise<AsyncIterable<Uint8Array> | undefined> {

@@ -177,6 +177,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     return new DiskCopies({
       folders: this.#folders,
       runs: this.#runs,
+      clock: this.#deps.clock,
       qemuImg: () => this.#programs.image(),
       assertRoom: this.#deps.assertRoom ?? (() => {}),
     });
