@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Principal } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
+import { endOfTick } from '../platform/tick.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture, TEST_ARCHIVE_FILES } from '../testing/storage-fixture.ts';
 import { ZipWriter } from './zip-writer.ts';
@@ -116,6 +117,47 @@ test('what is sent is counted as a download, for owners alone, and too many file
   await assert.rejects(fixture.archives.open(owner, { bucket: 'crowded', prefix: '' }), (error) =>
     isAppError(error, 'invalid_request'),
   );
+});
+
+test('others get their turn while small files are sent to a fast reader', async () => {
+  const names = Array.from({ length: 10 }, (_, i) => `file-${i}`);
+  await fill('small', names);
+  let turns = 0;
+  let isEnded = false;
+  const count = () => {
+    turns++;
+    if (!isEnded) setImmediate(count);
+  };
+  setImmediate(count);
+  await archive('small', '');
+  isEnded = true;
+  assert.ok(turns >= names.length, `${turns} turns of the event loop`);
+});
+
+test('zips of an account that nobody reads leave others their room, and a later one its own', async () => {
+  await fill('held', ['a', 'b']);
+  const gone = Promise.withResolvers<never>();
+  gone.promise.catch(() => {});
+  const waiting: Promise<void>[] = [];
+  const more = async () => {
+    const { send } = await fixture.archives.open(owner, { bucket: 'held', prefix: '' });
+    waiting.push(send(() => gone.promise, new AbortController().signal));
+    return Promise.race([waiting.at(-1), endOfTick()]);
+  };
+  await assert.rejects(
+    async () => {
+      for (let i = 0; i < 100; i++) await more();
+    },
+    (error) => isAppError(error, 'overloaded'),
+  );
+  assert.ok(waiting.length > 10);
+  const other = await fixture.newPrincipal('reader');
+  await fixture.buckets.create(by(other), { name: 'theirs', versioning: false, encryption: false });
+  const { send } = await fixture.archives.open(other, { bucket: 'theirs', prefix: '' });
+  await send(async () => {}, new AbortController().signal);
+  gone.reject(new Error('gone'));
+  await Promise.allSettled(waiting);
+  assert.equal((await archive('held', '')).files.length, 2);
 });
 
 test('more files than the old format counts', async () => {

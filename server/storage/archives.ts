@@ -1,17 +1,19 @@
 /** A folder of a bucket as one zip, made while it is sent. */
 import type { Principal } from '../calls/principal.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import type { BrowsedRow, BrowseSql } from './browse-sql.ts';
+import { endOfTick } from '../platform/tick.ts';
+import type { BrowsedRow, BrowseSql, From } from './browse-sql.ts';
+import { DirectoryRoom } from './directory-room.ts';
 import type { Downloads } from './downloads.ts';
 import { startOf } from './folder-walk.ts';
 import type { Listing } from './listing.ts';
-import { ZipWriter } from './zip-writer.ts';
+import { directoryRoom, ZipWriter } from './zip-writer.ts';
 
 export interface ArchivesDeps {
   readonly store: BrowseSql;
   readonly listing: Pick<Listing, 'bucketFor'>;
   readonly downloads: Downloads;
-  /** Files of one zip: its directory is kept in memory until the end, some 150 bytes each. */
+  /** Files of one zip: its directory is kept in memory until the end. */
   readonly maxFiles: number;
 }
 
@@ -38,40 +40,73 @@ interface Added {
 }
 
 const PAGE = 1000;
+/** Names looked at in one go: reads are synchronous, and others get their turn between. */
+const SCANNED_AT_ONCE = 20_000;
+/** What the directories of an account's zips may take at a time, for each file of the largest. */
+const SHARE_PER_FILE = 300;
 
 export class Archives {
   readonly #deps: ArchivesDeps;
+  readonly #shareBytes: number;
+  readonly #room: DirectoryRoom;
 
   constructor(deps: ArchivesDeps) {
     this.#deps = deps;
+    this.#shareBytes = Math.max(2 ** 20, deps.maxFiles * SHARE_PER_FILE);
+    this.#room = new DirectoryRoom(this.#shareBytes);
   }
 
-  /** Throws `bucket_not_found`, `scope_required`, and `invalid_request` for a folder that is too large. */
+  /**
+   * Throws `bucket_not_found`, `scope_required`, and `invalid_request` for a folder that is too large; `send`
+   * may throw `overloaded` before it has sent anything.
+   */
   async open(principal: Principal, { bucket: name, prefix }: Folder): Promise<Archive> {
-    const { store, listing, maxFiles } = this.#deps;
+    const { listing } = this.#deps;
     const bucket = await listing.bucketFor(principal, name, prefix);
-    const ends = { start: prefix, end: startOf(prefix, 'desc').name };
-    const count = await store.countUpTo(bucket.id, ends, maxFiles + 1);
-    if (count > maxFiles) {
-      throw new AppError('invalid_request', `The folder has more than ${maxFiles} files`, {
-        hint: 'Download its folders one by one',
-      });
-    }
     const root = safePath(prefix.split('/').at(-2) ?? name);
+    const { files, nameBytes } = await this.#measure(bucket.id, prefix);
+    const longer = Buffer.byteLength(`${root}/`) - Buffer.byteLength(prefix);
+    const directoryBytes = directoryRoom(files, nameBytes + files * longer);
+    if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for one zip');
     const send = async (sink: Sink, signal: AbortSignal) => {
-      const zip = new ZipWriter(sink);
-      for await (const { name, object_id, size_bytes } of this.#files(bucket.id, prefix)) {
-        // Some programs make empty objects to stand for folders.
-        if (name.endsWith('/') && size_bytes === 0) continue;
-        const inFolder = name.slice(prefix.length);
-        const path = safePath(inFolder);
-        // Two names must not become one.
-        const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
-        await this.#add(zip, { principal, objectId: object_id, path: `${root}/${own}`, signal });
+      const held = this.#room.hold(principal.accountId);
+      try {
+        held.atLeast(directoryBytes);
+        const zip = new ZipWriter(sink);
+        for await (const { name, object_id, size_bytes } of this.#files(bucket.id, prefix)) {
+          // Some programs make empty objects to stand for folders.
+          if (name.endsWith('/') && size_bytes === 0) continue;
+          const inFolder = name.slice(prefix.length);
+          const path = safePath(inFolder);
+          // Two names must not become one.
+          const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
+          await this.#add(zip, { principal, objectId: object_id, path: `${root}/${own}`, signal });
+          held.atLeast(zip.directoryBytes);
+          // Small files come from memory, and to a fast reader all of them within one turn of the event loop.
+          await endOfTick();
+        }
+        await zip.end();
+      } finally {
+        held.release();
       }
-      await zip.end();
     };
     return { fileName: `${root}.zip`, send };
+  }
+
+  async #measure(bucketId: number, prefix: string): Promise<{ files: number; nameBytes: number }> {
+    const { store, maxFiles } = this.#deps;
+    const end = startOf(prefix, 'desc').name;
+    let [files, nameBytes] = [0, 0];
+    let from: From = startOf(prefix, 'asc');
+    for (;;) {
+      const part = await store.measure(bucketId, from, { end, scan: SCANNED_AT_ONCE });
+      files += part.files;
+      nameBytes += part.nameBytes;
+      if (files > maxFiles) throw tooLarge(`The folder has more than ${maxFiles} files`);
+      if (part.files < SCANNED_AT_ONCE || part.last === null) return { files, nameBytes };
+      from = { name: part.last, after: true };
+      await endOfTick();
+    }
   }
 
   async *#files(bucketId: number, prefix: string): AsyncGenerator<BrowsedRow> {
@@ -114,6 +149,10 @@ export class Archives {
         }),
     });
   }
+}
+
+function tooLarge(detail: string): AppError {
+  return new AppError('invalid_request', detail, { hint: 'Download its folders one by one' });
 }
 
 /**

@@ -29,6 +29,12 @@ export interface KeyRow {
   readonly key: number;
 }
 
+interface Measured {
+  readonly files: number;
+  readonly nameBytes: number;
+  readonly last: string | null;
+}
+
 const BEYOND = { asc: '>', desc: '<' } as const;
 const DIRECTION = { asc: 'ASC', desc: 'DESC' } as const;
 const KEY_COLUMN = { size: 'size_bytes', created_at: 'changed_at' } as const;
@@ -90,21 +96,22 @@ export class BrowseSql {
     );
   }
 
-  /** Live names from one to another, counted up to `most`. */
-  async countUpTo(
+  /** How much the next `scan` live names up to `end` are. */
+  async measure(
     bucketId: number,
-    { start, end }: { start: string; end: string },
-    most: number,
-  ): Promise<number> {
-    const counted = await this.#reads.get<{ count: number }>(
-      `SELECT count(*) AS count FROM (
-         SELECT 1 FROM objects o WHERE ${LIVE} AND o.name >= ? AND o.name <= ? LIMIT ?)`,
+    from: From,
+    { end, scan }: { end: string; scan: number },
+  ): Promise<Measured> {
+    const measured = await this.#reads.get<Measured>(
+      `SELECT count(*) AS files, coalesce(sum(octet_length(name)), 0) AS nameBytes, max(name) AS last FROM (
+         SELECT o.name FROM objects o WHERE ${LIVE} AND o.name ${from.after ? '>' : '>='} ? AND o.name <= ?
+         ORDER BY o.name LIMIT ?)`,
       bucketId,
-      start,
+      from.name,
       end,
-      most,
+      scan,
     );
-    return counted?.count ?? 0;
+    return measured ?? { files: 0, nameBytes: 0, last: null };
   }
 
   /** The first of the next `scan` live names that has a "/" at or after a place in characters. */

@@ -115,7 +115,7 @@ function archiveRoute({ archives }: ContentRoutesDeps): Route {
     }),
     responses: { 200: Bytes },
     produces: 'bytes',
-    errors: ['bucket_not_found', 'invalid_request', 'data_corrupted'],
+    errors: ['bucket_not_found', 'invalid_request', 'data_corrupted', 'overloaded'],
     handler: async ({ principal, params, query, request, reply }) => {
       const { prefix = '' } = query;
       const archive = await archives.open(principal, { bucket: params.name, prefix });

@@ -22,14 +22,30 @@ const VERSION = 20;
 const VERSION_ZIP64 = 45;
 const MOST = 0xffff_ffff;
 const MOST_FILES = 0xffff;
+const BLOCK_BYTES = 64 * 1024;
+/** Of a file in the directory, at most, beside its name. */
+const ENTRY_BYTES = 46 + 28;
+
+/** ZipWriter.directoryBytes of so many files, at most. */
+export function directoryRoom(files: number, nameBytes: number): number {
+  return files * ENTRY_BYTES + nameBytes + BLOCK_BYTES;
+}
 
 export class ZipWriter {
   readonly #sink: Sink;
+  /** In blocks: a buffer of its own for each file takes much more memory than what is in it. */
   readonly #directory: Buffer[] = [];
+  #used = 0;
+  #files = 0;
   #at = 0;
 
   constructor(sink: Sink) {
     this.#sink = sink;
+  }
+
+  /** Memory that the directory takes. */
+  get directoryBytes(): number {
+    return this.#directory.length * BLOCK_BYTES;
   }
 
   /** Writes one file, which must come to an end before the next begins. Throws what `read` does. */
@@ -50,15 +66,17 @@ export class ZipWriter {
     });
     const size = file.sizeBytes;
     await this.#write(u32(0x08074b50, checksum), isLarge ? u64(size, size) : u32(size, size));
-    this.#directory.push(directoryEntry({ name, common, checksum, size, offset }));
+    this.#keep(directoryEntry({ name, common, checksum, size, offset }));
   }
 
   /** Writes the directory: without it, it is no zip. */
   async end(): Promise<void> {
     const start = this.#at;
-    for (const entry of this.#directory) await this.#write(entry);
+    for (const [place, block] of this.#directory.entries()) {
+      await this.#write(place < this.#directory.length - 1 ? block : block.subarray(0, this.#used));
+    }
     const size = this.#at - start;
-    const count = this.#directory.length;
+    const count = this.#files;
     if (count >= MOST_FILES || this.#at >= MOST) {
       const place = this.#at;
       const versions = u16(VERSION_ZIP64, VERSION_ZIP64);
@@ -68,6 +86,19 @@ export class ZipWriter {
     const files = Math.min(count, MOST_FILES);
     const ends = u32(Math.min(size, MOST), Math.min(start, MOST));
     await this.#write(u32(0x06054b50), u16(0, 0, files, files), ends, u16(0));
+  }
+
+  #keep(entry: Buffer): void {
+    this.#files++;
+    for (let rest = entry; rest.length > 0; ) {
+      if (this.#used === BLOCK_BYTES || this.#directory.length === 0) {
+        this.#directory.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
+        this.#used = 0;
+      }
+      const copied = rest.copy(this.#directory.at(-1) as Buffer, this.#used);
+      this.#used += copied;
+      rest = rest.subarray(copied);
+    }
   }
 
   async #write(...parts: readonly Buffer[]): Promise<void> {
