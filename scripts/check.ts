@@ -52,7 +52,7 @@ const STEPS: readonly Step[] = [
   tests('tidy', 2, 'test/tidy.test.ts', 'test/tidy/**/*.test.ts'),
   FAULTS,
   tests('acceptance', 3, 'test/acceptance/**/*.test.ts'),
-  tests('unit', 3, '{server,sdk,scripts,bench,test/harness}/**/*.test.ts'),
+  tests('unit', 3, '{server,sdk,console,scripts,bench,test/harness}/**/*.test.ts'),
 ];
 
 /** Files at a time, for two processors: most wait half of their time, for a guest, a disk or a kill. */

@@ -1,15 +1,13 @@
 /** Only the rows near the window are in the page; the next are read as one scrolls. */
-import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
+import { useTallList } from '../../parts/use-tall-list.ts';
 import { FileCells } from './file-cells.tsx';
 import classes from './file-table.module.css';
 
 const ROW_PX = 44;
 /** Rows before the end at which more are read. */
-const AHEAD = 60;
-/** Rows kept above and below the window. */
-const AROUND = 12;
+const AHEAD = 120;
 
 interface FileRowsProps {
   readonly bucket: string;
@@ -26,16 +24,8 @@ interface FileRowsProps {
 export function FileRows(props: FileRowsProps) {
   const { bucket, entries, skipped, chosen, onChoose, hasMore, onMore } = props;
   const frame = useRef<HTMLDivElement>(null);
-  const [topPx, setTopPx] = useState(0);
-  useLayoutEffect(() => setTopPx(frame.current?.offsetTop ?? 0), []);
-  const rows = useWindowVirtualizer({
-    count: entries.length,
-    estimateSize: () => ROW_PX,
-    overscan: AROUND,
-    scrollMargin: topPx,
-  });
-  const shown = rows.getVirtualItems();
-  const lastShown = shown.at(-1)?.index ?? 0;
+  const { heightPx, shown, topOf } = useTallList(frame, { count: entries.length, rowPx: ROW_PX });
+  const lastShown = shown.at(-1) ?? 0;
   useEffect(() => {
     if (hasMore && lastShown >= entries.length - AHEAD) onMore();
   }, [hasMore, lastShown, entries.length, onMore]);
@@ -43,10 +33,11 @@ export function FileRows(props: FileRowsProps) {
     <div
       ref={frame}
       role="rowgroup"
-      style={{ height: rows.getTotalSize(), position: 'relative' }}
+      className={classes.rows}
+      style={{ height: heightPx }}
       data-count={entries.length}
     >
-      {shown.map(({ index, start }) => {
+      {shown.map((index) => {
         const entry = entries[index];
         if (entry === undefined) return null;
         return (
@@ -55,7 +46,7 @@ export function FileRows(props: FileRowsProps) {
             role="row"
             aria-rowindex={index + 2}
             className={`${classes.row} ${classes.placed}`}
-            style={{ transform: `translateY(${start - topPx}px)` }}
+            style={{ transform: `translateY(${topOf(index)}px)` }}
           >
             <FileCells
               entry={entry}

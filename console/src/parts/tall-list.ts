@@ -1,0 +1,59 @@
+/**
+ * Lists that are taller than browsers can draw: Chromium cuts an element off at 33,554,428 px, Firefox at
+ * 17,895,697 px, and neither says so. Such a list has an element of MOST_PX. A short way of scrolling moves
+ * the list by as many px; a long one, as of the scroll bar or the End key, leads to the same share of it.
+ */
+
+/** Of an element; whole px up to here are exact in the single precision that browsers draw with. */
+const MOST_PX = 15_000_000;
+/** Of its beginning and its end, where one px of the element is one px of the list. */
+const END_PX = 1_000_000;
+
+/** px of the element that holds a list of `listPx`. */
+export function elementPx(listPx: number): number {
+  return Math.min(listPx, MOST_PX);
+}
+
+/** From a place in a length of `from` px to the place in one of `to` px. */
+function mapped(place: number, from: number, to: number): number {
+  if (from === to || place <= END_PX) return place;
+  if (place >= from - END_PX) return to - (from - place);
+  return Math.round(END_PX + ((place - END_PX) * (to - 2 * END_PX)) / (from - 2 * END_PX));
+}
+
+/** What of a tall list is at the upper edge of the window. */
+export class TallPlace {
+  #listPx = 0;
+  /** At the upper edge: px of the element, and of the list. */
+  #px = 0;
+  #at = 0;
+
+  /** px of the list. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** px that rows stand lower in the element than in the list. */
+  get shift(): number {
+    return this.#px - this.#at;
+  }
+
+  /** The window was scrolled to `px` of the element; ways of up to `shortPx` move the list by as much. */
+  scrolled(px: number, { listPx, shortPx }: { listPx: number; shortPx: number }): void {
+    const way = px - this.#px;
+    const isShort = Math.abs(way) <= shortPx;
+    this.#at = isShort && listPx > MOST_PX ? this.#at + way : mapped(px, elementPx(listPx), listPx);
+    this.#px = px;
+    this.#listPx = listPx;
+  }
+
+  /** px of the element where the window belongs once it rests, so that there is always room to go on. */
+  get restPx(): number {
+    return mapped(this.#at, this.#listPx, elementPx(this.#listPx));
+  }
+
+  /** The window was put there, with the same rows in it. */
+  put(px: number): void {
+    this.#px = px;
+  }
+}
