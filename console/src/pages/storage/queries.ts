@@ -3,7 +3,9 @@ import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
 import type { FilesSearch } from './files-search.ts';
 
-const PAGE_ENTRIES = 200;
+/** Enough for every window; who goes on below has a long way. */
+const FIRST_ENTRIES = 200;
+const NEXT_ENTRIES = 1000;
 
 export const bucketsQuery = queryOptions({
   queryKey: ['buckets'],
@@ -20,8 +22,10 @@ export const filesQuery = (bucket: string, search: FilesSearch) => {
   return infiniteQueryOptions({
     queryKey: ['files', bucket, query],
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) =>
-      cloud.objects.browse(bucket, query).page({ cursor: pageParam, limit: PAGE_ENTRIES, signal }),
+    queryFn: ({ pageParam, signal }) => {
+      const limit = pageParam === undefined ? FIRST_ENTRIES : NEXT_ENTRIES;
+      return cloud.objects.browse(bucket, query).page({ cursor: pageParam, limit, signal });
+    },
     getNextPageParam: ({ cursor }) => cursor ?? undefined,
     // Pages are compared member by member otherwise, all of them for each that is added.
     structuralSharing: false,
