@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '../test/harness/client.ts';
-import { CloudProcess } from '../test/harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../test/harness/cloud-process.ts';
 
 const TMPFS_MAGIC = 0x01021994;
 /** Only what a load of thousands of requests per second from one key must have. */
@@ -83,6 +83,15 @@ export async function withCloud<Result>(
     clouds.delete(cloud.process);
     rmSync(cloud.process.dataDir, { recursive: true, force: true });
   }
+}
+
+/** Lets the account have as many of these as a row makes: those of its plan are fewer. */
+export async function liftQuotas({ client, process: { api } }: Cloud, ...quotas: string[]): Promise<void> {
+  const { body: account } = await client.call('/api/account');
+  const json = { quotas: Object.fromEntries(quotas.map((quota) => [quota, null])) };
+  const admin = new Client(api, ADMIN_KEY);
+  const { status, body } = await admin.call(`/api/admin/accounts/${account.id}`, { method: 'PATCH', json });
+  if (status !== 200) throw new Error(`lifting quotas was answered ${status}: ${JSON.stringify(body)}`);
 }
 
 export async function createBucket(client: Client, bucket: Readonly<Record<string, unknown>>): Promise<void> {

@@ -2,13 +2,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createClient } from '@libsql/client';
-import { Client } from '../../test/harness/client.ts';
-import { ADMIN_KEY } from '../../test/harness/cloud-process.ts';
 import { runChild } from '../child.ts';
 import { statusBytes } from '../process-figures.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { formatBytes, formatNumber, ratioRow } from '../table.ts';
-import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+import {
+  type Cloud,
+  liftQuotas,
+  type Measurement,
+  type Row,
+  type RunOptions,
+  withCloud,
+} from '../workshop.ts';
 import { runWrk } from '../wrk.ts';
 
 const DURABLE_FILES = new URL('../children/durable-files.ts', import.meta.url);
@@ -159,9 +164,7 @@ async function manyDatabases(cloud: Cloud, quick: boolean): Promise<Row[]> {
 
 async function databases(options: RunOptions): Promise<Row[]> {
   return withCloud(options, async (cloud) => {
-    const { body } = await cloud.client.call('/api/account');
-    const terms = { method: 'PATCH', json: { quotas: { databases: null } } };
-    await new Client(cloud.process.api, ADMIN_KEY).call(`/api/admin/accounts/${body.id}`, terms);
+    await liftQuotas(cloud, 'databases');
     return [
       await firstQuery(cloud, options.quick ? 10 : 30),
       ...(await statements(cloud, options)),

@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { banner, forwardOf, type LaunchLine, launchByHand, launchLineOf } from '../hand-launch.ts';
 import { compare, interleave } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
-import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+import {
+  type Cloud,
+  liftQuotas,
+  type Measurement,
+  type Row,
+  type RunOptions,
+  withCloud,
+} from '../workshop.ts';
 
 const VM = { name: 'bench', instance_type: 't2.micro' };
 const PARALLEL = 100;
@@ -111,10 +118,10 @@ async function creations(cloud: Cloud): Promise<Row[]> {
 }
 
 function machines(options: RunOptions): Promise<Row[]> {
-  return withCloud(options, async (cloud) => [
-    ...(await starts(options, cloud)),
-    ...(await creations(cloud)),
-  ]);
+  return withCloud(options, async (cloud) => {
+    await liftQuotas(cloud, 'vms', 'vcpus');
+    return [...(await starts(options, cloud)), ...(await creations(cloud))];
+  });
 }
 
 export const MACHINES: readonly Measurement[] = [{ name: 'machines', run: machines }];

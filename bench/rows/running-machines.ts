@@ -5,7 +5,14 @@ import { banner, forwardOf, launchLineOf } from '../hand-launch.ts';
 import { cpuMs } from '../process-figures.ts';
 import { compare, interleave, median } from '../ratios.ts';
 import { ratioRow } from '../table.ts';
-import { type Cloud, type Measurement, type Row, type RunOptions, withCloud } from '../workshop.ts';
+import {
+  type Cloud,
+  liftQuotas,
+  type Measurement,
+  type Row,
+  type RunOptions,
+  withCloud,
+} from '../workshop.ts';
 
 const VM = { name: 'bench', instance_type: 't2.micro' };
 const RUNNING = 8;
@@ -103,11 +110,10 @@ async function throughFront(options: RunOptions, cloud: Cloud): Promise<Row[]> {
 }
 
 function runningMachines(options: RunOptions): Promise<Row[]> {
-  return withCloud(options, async (cloud) => [
-    ...(await throughFront(options, cloud)),
-    await idleCost(options, cloud),
-    await listing(cloud),
-  ]);
+  return withCloud(options, async (cloud) => {
+    await liftQuotas(cloud, 'vms', 'vcpus');
+    return [...(await throughFront(options, cloud)), await idleCost(options, cloud), await listing(cloud)];
+  });
 }
 
 export const RUNNING_MACHINES: readonly Measurement[] = [{ name: 'running-machines', run: runningMachines }];
