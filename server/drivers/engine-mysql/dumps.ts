@@ -45,7 +45,7 @@ export class MysqlDumps {
     this.#swaps = new Swaps({ links, usersOf, folder, fill, up: () => server.up(), warn });
   }
 
-  async dump(database: string, signal: AbortSignal): Promise<Dump> {
+  async dump({ database }: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
     const stream = await this.#taken(database, [...WHOLE, database], signal);
     return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream };
   }

@@ -4,22 +4,11 @@
  * outside.
  */
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import type {
-  Access,
-  Dump,
-  Endpoint,
-  Engine,
-  EngineDatabase,
-  Measured,
-  Query,
-  QueryResult,
-  Readiness,
-  Table,
-} from '../../databases/engine.ts';
+import type { Access, Endpoint, Engine, EngineDatabase, Measured } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { hostAndPort, type ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import { ServerEngine } from '../managed-server/server-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
@@ -37,18 +26,14 @@ import { Watchdog } from './watchdog.ts';
 /** Of the server and its clients. */
 export const MYSQL_USERS = 1 + SLOTS;
 
-export class MysqlEngine implements Engine {
+export class MysqlEngine extends ServerEngine<Admin> implements Engine {
   readonly name = 'mysql';
-  readonly dumpFormats = DUMP_FORMATS;
   readonly #site: MysqlSite;
   readonly #links: MysqlLinks;
   readonly #dumps: MysqlDumps;
-  readonly #queries: TenantQueries;
   readonly #watchdog: Watchdog;
   readonly #logs: TenantLogs;
   readonly #locks = new KeyedMutex();
-  /** Of each database, as Cloudlet calls it, by its name here. */
-  readonly #ids = new Map<string, string>();
 
   constructor(options: ManagedEngineOptions) {
     const { external = null, folder, isDiskLow, warn } = options;
@@ -56,43 +41,22 @@ export class MysqlEngine implements Engine {
     const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);
     const { links, server } = site;
     const isGuest = external !== null;
+    const dumps = new MysqlDumps({ site, usersOf, folder: join(folder, 'loads'), warn });
+    const queries = new TenantQueries({ links, isGuest, usersOf });
+    const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
+    const makeAgain = (name: string) => this.#makeAgain(name);
+    const watchdog = new Watchdog({ links, server, isGuest, isDiskLow, warn, logs, makeAgain });
+    super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
     this.#site = site;
     this.#links = links;
-    this.#dumps = new MysqlDumps({ site, usersOf, folder: join(folder, 'loads'), warn });
-    this.#queries = new TenantQueries({ links, isGuest, usersOf });
-    this.#logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
-    this.#watchdog = new Watchdog({
-      links,
-      server,
-      isGuest,
-      isDiskLow,
-      warn,
-      logs: this.#logs,
-      makeAgain: (name) => this.#makeAgain(name),
-    });
-  }
-
-  /** Of the server, for tests; null: it does not run. */
-  get pid(): number | null {
-    return this.#site.server.pid;
-  }
-
-  readiness(): Promise<Readiness> {
-    return this.#site.readiness();
-  }
-
-  prepare(): Promise<void> {
-    return this.#site.server.up();
-  }
-
-  /** The server that there was, without anybody waiting for it. */
-  wake(): void {
-    if (this.#site.server.isMade) void this.#site.server.up().catch(() => {});
+    this.#dumps = dumps;
+    this.#logs = logs;
+    this.#watchdog = watchdog;
   }
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
     const users = usersOf(database.database);
-    await this.#asAdmin(async (admin) => {
+    await this.asAdmin(async (admin) => {
       await store.makeDatabase(admin, database.database);
       await store.makeUsers(admin, users, {
         user: password,
@@ -105,16 +69,17 @@ export class MysqlEngine implements Engine {
 
   async rotate({ database }: EngineDatabase, password: string): Promise<void> {
     const { user } = usersOf(database);
-    await this.#asAdmin(async (admin) => {
+    await this.asAdmin(async (admin) => {
       await store.setPassword(admin, user, password);
       await sessions.endSessions(admin, [user]);
     });
   }
 
-  async restrict({ database, databaseId, limits }: EngineDatabase, access: Access): Promise<void> {
+  async restrict(of: EngineDatabase, access: Access): Promise<void> {
+    const { database, limits } = of;
     const users = usersOf(database);
-    this.#ids.set(database, databaseId);
-    await this.#asAdmin(async (admin) => {
+    this.note(of);
+    await this.asAdmin(async (admin) => {
       const before = await store.accessOf(admin, users);
       await store.limitUsers(admin, users, limits);
       await store.setAccess(admin, users, access);
@@ -125,17 +90,19 @@ export class MysqlEngine implements Engine {
     });
   }
 
-  async endpoint({ databaseId, database, username }: EngineDatabase): Promise<Endpoint> {
-    this.#ids.set(database, databaseId);
+  async endpoint(of: EngineDatabase): Promise<Endpoint> {
+    const { database, username } = of;
+    this.note(of);
     const endpoint = this.#site.endpoint();
     const end = `@${hostAndPort(endpoint)}/${database}`;
     return { ...endpoint, uri: (password) => `mysql://${username}:${password}${end}` };
   }
 
-  async measure({ databaseId, database, sizeLimitBytes }: EngineDatabase): Promise<Measured> {
-    this.#ids.set(database, databaseId);
+  async measure(of: EngineDatabase): Promise<Measured> {
+    const { database, sizeLimitBytes } = of;
+    this.note(of);
     const { user, writer, reader } = usersOf(database);
-    return this.#asAdmin(async (admin) => {
+    return this.asAdmin(async (admin) => {
       const bytes = await this.#site.fileBytes(admin, database);
       // Files never shrink of themselves: what was deleted is room for what comes.
       const free = bytes > sizeLimitBytes ? await contents.freeBytes(admin, database) : 0;
@@ -144,44 +111,14 @@ export class MysqlEngine implements Engine {
     });
   }
 
-  takeActive(): readonly string[] {
-    return this.#watchdog.takeActive().flatMap((name) => this.#ids.get(name) ?? []);
-  }
-
-  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    await this.#site.server.up();
-    return this.#queries.run(database, query);
-  }
-
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
-    await this.#site.server.up();
-    return this.#queries.tables(database, signal);
-  }
-
-  async dump({ database }: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
-    await this.#site.server.up();
-    return this.#dumps.dump(database, signal);
-  }
-
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    await this.#site.server.up();
-    await this.#dumps.load(database, dump, signal);
-  }
-
-  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    await this.#site.server.up();
-    const { stream } = await this.#dumps.dump(from.database, signal);
-    await this.#dumps.load(to, stream, signal);
-  }
-
   async drop(name: string): Promise<void> {
     const users = usersOf(name);
-    this.#ids.delete(name);
+    this.forget(name);
     // There never was a server, so nothing of it.
     if (!this.#site.server.isMade) return;
     this.#dumps.forget(name);
     await this.#locks.run(name, () =>
-      this.#asAdmin(async (admin) => {
+      this.asAdmin(async (admin) => {
         await store.dropUsers(admin, users);
         await store.dropDatabase(admin, name);
       }),
@@ -192,31 +129,16 @@ export class MysqlEngine implements Engine {
   /** Empty, for its tenant dropped it; nothing when we do. */
   async #makeAgain(name: string): Promise<void> {
     await this.#locks.run(name, () =>
-      this.#asAdmin(async (admin) => {
+      this.asAdmin(async (admin) => {
         if ((await store.droppedByTenants(admin)).includes(name)) await store.makeDatabase(admin, name);
       }),
     );
-  }
-
-  async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {
-    return this.#logs.read(database, maxBytes);
-  }
-
-  async list(): Promise<readonly string[]> {
-    if (!this.#site.server.isMade) return [];
-    const all = await this.#asAdmin(databases);
-    return all.filter((name) => name.startsWith('d_'));
   }
 
   async close(): Promise<void> {
     await this.#watchdog.close();
     this.#links.close();
     await this.#site.server.close();
-  }
-
-  async #asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
-    await this.#site.server.up();
-    return this.#links.asAdmin(work);
   }
 
   /** With a server that answers. */

@@ -6,21 +6,11 @@
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
-import type {
-  Access,
-  Dump,
-  Endpoint,
-  Engine,
-  EngineDatabase,
-  Measured,
-  Query,
-  QueryResult,
-  Readiness,
-  Table,
-} from '../../databases/engine.ts';
+import type { Access, Endpoint, Engine, EngineDatabase, Measured } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { hostAndPort } from '../managed-server/managed-engine.ts';
+import { ServerEngine } from '../managed-server/server-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
 import { externalSite } from './external-site.ts';
@@ -38,17 +28,13 @@ export const USERS = 1 + SLOTS;
 /** From there on the owner of a database that is read-only cannot come in to write all the same. */
 const CLOSED_FROM = 1.2;
 
-export class PostgresqlEngine implements Engine {
+export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine {
   readonly name = 'postgresql';
-  readonly dumpFormats = DUMP_FORMATS;
   readonly #site: PostgresqlSite;
   readonly #links: PostgresqlLinks;
   readonly #dumps: PostgresqlDumps;
-  readonly #queries: TenantQueries;
   readonly #watchdog: Watchdog;
   readonly #logs: TenantLogs;
-  /** Of each database, as Cloudlet calls it, by its name here. */
-  readonly #ids = new Map<string, string>();
   readonly #isDiskLow: () => boolean;
 
   constructor(options: PostgresqlOptions) {
@@ -58,24 +44,19 @@ export class PostgresqlEngine implements Engine {
     const { links, clients, guest, server } = site;
     const isGuest = external !== null;
     const isUp = () => server.isUp;
+    const dumps = new PostgresqlDumps({ links, clients, guest, rolesOf });
+    const queries = new TenantQueries({ links, isGuest, rolesOf });
+    const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
+    const watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, warn, logs });
+    const databases = (client: ClientBase) => store.databases(client, guest());
+    super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
     this.#site = site;
     this.#links = links;
     // The disk of another host is not ours to know.
     this.#isDiskLow = isGuest ? () => false : isDiskLow;
-    this.#dumps = new PostgresqlDumps({ links, clients, guest, rolesOf });
-    this.#queries = new TenantQueries({ links, isGuest, rolesOf });
-    const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
+    this.#dumps = dumps;
     this.#logs = logs;
-    this.#watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, warn, logs });
-  }
-
-  /** Of the server, for tests; null: it does not run. */
-  get pid(): number | null {
-    return this.#site.server.pid;
-  }
-
-  readiness(): Promise<Readiness> {
-    return this.#site.readiness();
+    this.#watchdog = watchdog;
   }
 
   /**
@@ -86,18 +67,9 @@ export class PostgresqlEngine implements Engine {
     return this.#site.upgrade();
   }
 
-  prepare(): Promise<void> {
-    return this.#site.server.up();
-  }
-
-  /** The server that there was, without anybody waiting for it. */
-  wake(): void {
-    if (this.#site.server.isMade) void this.#site.server.up().catch(() => {});
-  }
-
   async provision(database: EngineDatabase, password: string): Promise<void> {
     const roles = rolesOf(database);
-    this.#ids.set(database.database, database.databaseId);
+    this.note(database);
     this.#assertRoom();
     await this.#site.server.up();
     const { local } = roles;
@@ -118,7 +90,7 @@ export class PostgresqlEngine implements Engine {
   async rotate(database: EngineDatabase, password: string): Promise<void> {
     const { user } = rolesOf(database);
     const verifier = await scramVerifier(password);
-    await this.#asAdmin(async (client) => {
+    await this.asAdmin(async (client) => {
       await store.setPassword(client, user, verifier);
       await store.endSessions(client, { role: user });
     });
@@ -127,8 +99,8 @@ export class PostgresqlEngine implements Engine {
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const { group, user, local } = rolesOf(database);
     const { limits } = database;
-    this.#ids.set(group, database.databaseId);
-    await this.#asAdmin(async (client) => {
+    this.note(database);
+    await this.asAdmin(async (client) => {
       const before = await store.sizeState(client, rolesOf(database));
       const isReadOnly = access === 'read_only';
       await store.limitDatabase(client, group, limits);
@@ -142,8 +114,9 @@ export class PostgresqlEngine implements Engine {
     });
   }
 
-  async endpoint({ databaseId, database, username }: EngineDatabase): Promise<Endpoint> {
-    this.#ids.set(database, databaseId);
+  async endpoint(of: EngineDatabase): Promise<Endpoint> {
+    const { database, username } = of;
+    this.note(of);
     const endpoint = this.#site.endpoint();
     const end = `@${hostAndPort(endpoint)}/${database}${tlsWords(endpoint)}`;
     return { ...endpoint, uri: (password: string) => `postgresql://${username}:${password}${end}` };
@@ -151,8 +124,8 @@ export class PostgresqlEngine implements Engine {
 
   async measure(database: EngineDatabase): Promise<Measured> {
     const roles = rolesOf(database);
-    this.#ids.set(roles.group, database.databaseId);
-    const state = await this.#asAdmin(async (client) => {
+    this.note(database);
+    const state = await this.asAdmin(async (client) => {
       const found = await store.sizeState(client, roles);
       if (found?.isReadOnly) await this.#close(client, database, found);
       return found;
@@ -163,72 +136,31 @@ export class PostgresqlEngine implements Engine {
     return { sizeBytes: bytes, connections, statements, rowsReturned: null, rowsWritten };
   }
 
-  takeActive(): readonly string[] {
-    return this.#watchdog.takeActive().flatMap((name) => this.#ids.get(name) ?? []);
-  }
-
-  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    await this.#site.server.up();
-    return this.#queries.run(database, query);
-  }
-
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
-    await this.#site.server.up();
-    return this.#queries.tables(database, signal);
-  }
-
-  async dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
-    await this.#site.server.up();
-    return this.#dumps.dump(database, format, signal);
-  }
-
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+  override async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     this.#assertRoom();
-    await this.#site.server.up();
-    await this.#dumps.load(database, dump, signal).catch((error) => {
+    await super.load(database, dump, signal).catch((error) => {
       // That may be why it was ended.
       this.#assertRoom();
       throw error;
     });
   }
 
-  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    await this.#site.server.up();
-    const { stream } = await this.#dumps.dump(from, 'sql', signal);
-    await this.load(to, stream, signal);
-  }
-
   async drop(name: string): Promise<void> {
     const roles = rolesNamed(name);
-    this.#ids.delete(name);
+    this.forget(name);
     // There never was a server, so nothing of it.
     if (!this.#site.server.isMade) return;
-    await this.#asAdmin(async (client) => {
+    await this.asAdmin(async (client) => {
       await store.dropDatabase(client, roles.group);
       await store.dropRoles(client, roles);
     });
     this.#logs.remove(name);
   }
 
-  async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {
-    return this.#logs.read(database, maxBytes);
-  }
-
-  async list(): Promise<readonly string[]> {
-    if (!this.#site.server.isMade) return [];
-    const all = await this.#asAdmin((client) => store.databases(client, this.#site.guest()));
-    return all.filter((name) => name.startsWith('d_'));
-  }
-
   async close(): Promise<void> {
     await this.#watchdog.close();
     await this.#site.server.close();
     await this.#links.close();
-  }
-
-  async #asAdmin<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
-    await this.#site.server.up();
-    return this.#links.asAdmin(work);
   }
 
   /** Its owner may switch read-only off, to delete; who goes on to write instead is shut out for a while. */
