@@ -33,7 +33,7 @@ export interface KeyRights {
 export function assertCovered(principal: Principal, { scopes, limits, expiresAt }: KeyRights): void {
   const beyond = scopes.filter((scope) => !coversScope(principal.scopes, scope));
   if (beyond.length > 0) {
-    throw new AppError('scope_required', `A key cannot grant what it has not: ${beyond.join(', ')}`);
+    throw new AppError('scope_required', `A key cannot grant what it does not have: ${beyond.join(', ')}`);
   }
   if (!coversLimits(principal.bucketLimits, limits)) {
     throw new AppError('scope_required', 'A key limited to buckets can only make keys within its own limits');

@@ -230,7 +230,7 @@ function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Replace your API key',
       description:
-        'Needs the account’s current key or a session. The old key lives on for the overlap, and so do the ' +
+        'Needs the account’s current key or a session. The old key stays valid for the overlap, and so do the ' +
         'links that were made with it or in a session.',
       permission: 'account:write',
       body: shapes.RotateBody,

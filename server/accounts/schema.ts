@@ -96,7 +96,7 @@ export const RotateBody = namedObject('ApiKeyRotation', {
       minimum: 0,
       maximum: 2_592_000,
       default: 0,
-      description: 'How long the old key lives on; 0 ends it, and any older one, at once',
+      description: 'How long the old key stays valid; 0 ends it, and any older one, at once',
     }),
   ),
 });
@@ -227,7 +227,11 @@ export const CreditsBody = namedObject('CreditAdjustment', {
     maximum: 1e9,
     description: 'Credits, at most 6 decimals; negative takes them away',
   }),
-  reason: Type.String({ minLength: 1, maxLength: 500, description: 'Stands in the ledger, with who did it' }),
+  reason: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    description: 'Recorded in the ledger, with who did it',
+  }),
   transfer_id: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z0-9._:-]{1,64}$',

@@ -63,7 +63,7 @@ export const NewVm = namedObject('NewVm', {
   ports: Type.Optional(
     Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
       maxItems: 16,
-      description: 'Further TCP ports of the guest, beside 22, 80, 443 and 8080',
+      description: 'Further TCP ports of the guest, besides 22, 80, 443 and 8080',
     }),
   ),
 });

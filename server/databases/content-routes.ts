@@ -79,7 +79,7 @@ function logRoute(queries: Queries): Route {
     path: `${DATABASE}/log`,
     name: 'getDatabaseLog',
     tag: 'databases',
-    summary: 'Read what the server told of the database last',
+    summary: 'Read the latest log lines of a database',
     description:
       'PostgreSQL: errors, sessions that were ended and refused logins; MySQL: the last two. Both: statements ' +
       'that took longer than a second. No statement of others is in it.',
@@ -102,7 +102,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       name: 'dumpDatabase',
       tag: 'databases',
       summary: 'Download the whole database',
-      description: 'As of one moment, while others go on to use it.',
+      description: 'A consistent snapshot; the database stays in use meanwhile.',
       permission: 'databases:write',
       params: DatabasePath,
       query: DumpQuery,

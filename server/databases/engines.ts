@@ -57,7 +57,7 @@ export class Engines {
 }
 
 function unavailable(name: EngineName, { reason, fix }: Readiness): AppError {
-  const detail = `Databases of the engine ${name} cannot be had on this host: ${reason ?? 'it does not run'}`;
+  const detail = `Databases of the engine ${name} are not available on this host: ${reason ?? 'it does not run'}`;
   return new AppError('engine_unavailable', detail, fix === null ? {} : { hint: fix });
 }
 

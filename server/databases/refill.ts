@@ -24,7 +24,7 @@ export interface RefillDeps {
 
 /** What its owner is told while a database is not back. */
 const WAITING = {
-  engine_missing: 'Its engine cannot be had on this host; it is loaded as soon as it can',
+  engine_missing: 'Its engine is not available on this host; it is loaded as soon as it is',
   out_of_space: 'There is no room to load it; it is loaded as soon as there is',
   restore_failed: 'It could not be loaded yet; your administrator finds the reason in the log',
 };

@@ -51,7 +51,7 @@ function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route
       path: '/api/database-engines',
       name: 'listDatabaseEngines',
       tag: 'databases',
-      summary: 'List what a database can be, and what is missing for the others',
+      summary: 'List the database engines, and what is missing for those that are not available',
       permission: 'public',
       responses: { 200: Type.Array(EngineEntry) },
       handler: async () =>
@@ -78,7 +78,7 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Create a database',
       description:
-        'Answers when a driver can connect; the response has the password. A copy (`from`) takes as long as its ' +
+        'Responds when a driver can connect; the response has the password. A copy (`from`) takes as long as its ' +
         'bytes do, and goes on when you leave: ask for it with `Prefer: respond-async`.',
       permission: 'databases:write',
       body: NewDatabase,
@@ -143,7 +143,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       path: `${DATABASE}/credentials`,
       name: 'getDatabaseCredentials',
       tag: 'databases',
-      summary: 'Read how to connect, with the password',
+      summary: 'Read the credentials of a database',
       permission: 'databases:write',
       params: DatabasePath,
       responses: { 200: Credentials },
@@ -155,7 +155,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       path: `${DATABASE}/credentials/rotate`,
       name: 'rotateDatabaseCredentials',
       tag: 'databases',
-      summary: 'Give a database another password',
+      summary: 'Rotate the password of a database',
       description: 'The old password and its sessions end at once.',
       permission: 'databases:write',
       params: DatabasePath,
@@ -214,7 +214,7 @@ function databaseMetricsRoutes({ metrics }: DatabaseMetricsRoutesDeps): Route[] 
       path: '/api/databases/{database_id}/metrics',
       name: 'getDatabaseMetrics',
       tag: 'databases',
-      summary: 'Read what a database takes and does',
+      summary: 'Read the metrics of a database',
       description:
         'Read from its engine every 5 seconds while it is used; a figure that the engine does not tell is ' +
         'null. With from, to or step also the history: one hour in steps of 5 seconds, 30 days in steps of 300.',

@@ -118,21 +118,21 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   }),
   reason: textOrNull('Why it is not available, or a limitation to know of'),
   fix: textOrNull('What the operator can do about it'),
-  default: Type.Boolean({ description: 'Taken when a new database names no engine' }),
+  default: Type.Boolean({ description: 'The default for new databases' }),
   extensions: Type.Array(Type.String(), {
     description: 'Those that `CREATE EXTENSION` makes in a database; PostgreSQL alone has any',
   }),
   limits: namedObject('DatabaseEngineLimits', {
     size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),
     connections: Type.Integer({ description: 'At a time, of one database' }),
-    statement_seconds: Type.Integer({ description: 'After which a statement is stopped' }),
+    statement_seconds: Type.Integer({ description: 'Time limit of a statement' }),
   }),
 });
 export type EngineEntry = Static<typeof EngineEntry>;
 
 export const DatabasesQuery = Type.Object({
   deleted: Type.Optional(
-    Type.Boolean({ default: false, description: 'Instead those that were deleted and can be had back' }),
+    Type.Boolean({ default: false, description: 'Lists deleted databases that can be undeleted instead' }),
   ),
   ...Paging,
 });

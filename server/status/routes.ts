@@ -42,7 +42,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       path: '/healthz',
       usesReserve: true,
       name: 'getHealth',
-      summary: 'Answers while the process lives',
+      summary: 'Responds while the process lives',
       responses: { 200: Health },
       handler: () => ({ status: 'ok' }),
     }),
@@ -51,7 +51,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       path: '/readyz',
       usesReserve: true,
       name: 'getReadiness',
-      summary: 'Answers 200 while reads and writes can be served',
+      summary: 'Responds with 200 while reads and writes can be served',
       responses: { 200: Health },
       errors: ['read_only'],
       handler: () => {

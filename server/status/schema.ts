@@ -69,7 +69,7 @@ export const SystemStatus = namedObject('SystemStatus', {
     }),
     recovery: namedObject('RecoveryComponent', {
       ...component,
-      points: Type.Integer({ description: 'That can be restored, as far as is known' }),
+      points: Type.Integer({ description: 'That can be restored, as far as Cloudlet knows' }),
       newest_at: Time,
       newest_age_seconds: Type.Union([Type.Integer(), Type.Null()]),
       verified_at: Time,

@@ -107,7 +107,7 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       path: '/api/storage/{id}/restore',
       name: 'restoreObject',
       tag: 'storage',
-      summary: 'Make an earlier version current again',
+      summary: 'Restore an earlier version',
       description: 'As a new version with the same bytes; no version is lost.',
       permission: 'storage:write',
       params: ObjectPath,

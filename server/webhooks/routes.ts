@@ -42,10 +42,10 @@ function findRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/webhooks',
       name: 'createWebhook',
-      summary: 'Have events sent to an address',
+      summary: 'Subscribe an address to events',
       description:
-        'Each is a POST of JSON, signed as Standard Webhooks 1.0 says, and is repeated until it is answered ' +
-        'with 2xx within 10 s: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. Redirects are not followed.',
+        'Each is a POST of JSON, signed as Standard Webhooks 1.0 says, and retried until a response with 2xx ' +
+        'comes within 10 s: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. Redirects are not followed.',
       body: NewWebhook,
       rules: assertWebhookFields,
       responses: { 201: CreatedWebhook },
@@ -132,7 +132,7 @@ function secretRoutes({ webhooks }: WebhookRoutesDeps): Route[] {
       name: 'rotateWebhookSecret',
       summary: 'Make a new secret',
       description:
-        'The one until now signs too for a day, or for as long as you say: two signatures, the new one first.',
+        'The previous secret also signs for a day, or for as long as you say: two signatures, the new one first.',
       params: WebhookPath,
       body: SecretRotation,
       responses: { 200: WebhookSecret },
@@ -153,7 +153,7 @@ function deliveryRoutes({ deliveries }: WebhookRoutesDeps): Route[] {
       path: `${WEBHOOK}/test`,
       name: 'testWebhook',
       summary: 'Send a webhook.test now',
-      description: 'Answers before it is sent; the deliveries say what came of it.',
+      description: 'Responds before it is sent; the deliveries show the outcome.',
       params: WebhookPath,
       responses: { 201: Delivery },
       errors: ['webhook_not_found', 'webhook_disabled'],

@@ -74,7 +74,7 @@ export const SecretRotation = namedObject('WebhookSecretRotation', {
       minimum: 0,
       maximum: DAY_SECONDS,
       default: DAY_SECONDS,
-      description: 'How long the secret until now signs too; 0 when it is known to others',
+      description: 'How long the previous secret also signs; 0 when it was leaked',
     }),
   ),
 });
@@ -106,7 +106,7 @@ export const Recovery = namedObject('WebhookRecovery', {
   since: Type.String({ description: 'YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339' }),
 });
 export const Recovered = namedObject('RecoveredDeliveries', {
-  recovered: Type.Integer({ description: 'Deliveries begun anew' }),
+  recovered: Type.Integer({ description: 'Deliveries that are tried again' }),
 });
 export type Recovered = Static<typeof Recovered>;
 

@@ -89,7 +89,7 @@ export class Plans {
         if (count === 0) return planNotFound(name);
         return new AppError(
           'plan_in_use',
-          `${count} accounts have the plan ${name}: give them another first`,
+          `${count} accounts are on the plan ${name}: move them to another plan first`,
         );
       });
       return present(row, 0);

@@ -81,7 +81,7 @@ export class Checks {
    * it may be the note that is wrong.
    */
   startVerification(anchor?: LedgerHead): void {
-    if (this.#running !== null) throw new AppError('job_running', 'The ledger is being walked already');
+    if (this.#running !== null) throw new AppError('job_running', 'The ledger is already being verified');
     this.#running = this.#verify(anchor)
       .catch((error) => this.#deps.onError(error))
       .finally(() => {

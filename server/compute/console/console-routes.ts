@@ -34,7 +34,7 @@ const CONSOLE = '/api/vms/{vm_id}/console';
 const WITH_CONSOLE: ReadonlySet<string> = new Set(['starting', 'running', 'stopping']);
 
 const Ticket = namedObject('ConsoleTicket', {
-  ticket: Type.String({ description: 'Good once, for this machine' }),
+  ticket: Type.String({ description: 'Valid once, for this machine' }),
   expires_at: Type.String(),
   url: Type.String({ description: 'WebSocket address with the ticket in it' }),
 });
@@ -50,7 +50,7 @@ function ticketRoute({ find, tickets, publicUrl }: ConsoleRoutesDeps): Route {
     name: 'createConsoleTicket',
     tag: 'compute',
     summary: 'Get a ticket for the console',
-    description: 'For browsers, which cannot send a key with a WebSocket. It is good once, for 60 s.',
+    description: 'For browsers, which cannot send a key with a WebSocket. It is valid once, for 60 s.',
     permission: 'compute:write',
     params: VmPath,
     responses: { 201: Ticket },
@@ -78,7 +78,7 @@ function logRoute({ find, hypervisor }: ConsoleRoutesDeps): Route {
     path: '/api/vms/{vm_id}/log',
     name: 'getVmLog',
     tag: 'compute',
-    summary: 'Read what the machine wrote to its serial console last',
+    summary: 'Read the latest output of the serial console',
     description: 'Also of earlier runs. Bytes that are not UTF-8 are shown as U+FFFD.',
     permission: 'compute:read',
     params: VmPath,

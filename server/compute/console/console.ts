@@ -133,7 +133,7 @@ class SharedConsole {
   /** Throws `overloaded`. */
   take(): Seat {
     if (this.#seats.size >= MAX_SEATS) {
-      throw new AppError('overloaded', `${MAX_SEATS} viewers look at this console already`);
+      throw new AppError('overloaded', `This console already has ${MAX_SEATS} viewers`);
     }
     const seat: Seat = {
       watch: (viewer) => this.#watch(seat, viewer),

@@ -274,7 +274,7 @@ function assertSum(found: string, wanted: string | undefined): void {
 }
 
 function imageInUse(): AppError {
-  return new AppError('image_in_use', 'Virtual machines are made of this image', {
+  return new AppError('image_in_use', 'Virtual machines use this image', {
     hint: 'delete them first',
   });
 }
@@ -302,7 +302,7 @@ const GIB = 2 ** 30;
 /** Throws `payload_too_large`. */
 function assertSize(bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return;
-  throw new AppError('payload_too_large', `Images of at most ${Math.floor(maxBytes / GIB)} GiB are taken`);
+  throw new AppError('payload_too_large', `An image may have at most ${Math.floor(maxBytes / GIB)} GiB`);
 }
 
 /** Counts and hashes what is staged, and stops what is too large. */

@@ -10,7 +10,7 @@ export const Image = namedObject('Image', {
   name: Type.String(),
   is_builtin: Type.Boolean(),
   size: integerOrNull('Bytes; null when built in'),
-  min_disk_gb: Type.Integer({ description: 'Least disk_gb of an instance type that takes it' }),
+  min_disk_gb: Type.Integer({ description: 'Smallest disk_gb of an instance type that can use it' }),
   created_at: textOrNull('null when built in'),
 });
 export type Image = Static<typeof Image>;
@@ -24,9 +24,9 @@ export const AdminImage = namedObject('AdminImage', {
   }),
   size: integerOrNull('Bytes stored; null until it is ready'),
   virtual_size: integerOrNull('Bytes of the disk that a guest sees; null until it is ready'),
-  min_disk_gb: integerOrNull('Least disk_gb of an instance type that takes it; null until it is ready'),
+  min_disk_gb: integerOrNull('Smallest disk_gb of an instance type that can use it; null until it is ready'),
   source: Type.String({ description: 'Where it came from; a URL without its query' }),
-  source_format: textOrNull('raw or qcow2, as its own header says; null until it is ready'),
+  source_format: textOrNull('raw or qcow2, detected from the file header; null until it is ready'),
   sha256: textOrNull('Of the source; null until all of it came'),
   created_at: Type.String(),
 });

@@ -79,7 +79,7 @@ const STATES_UNDER = { start: 'starting', stop: 'stopping', delete: 'deleting' }
 
 function locked(running: VmAction, asked: VmAction): AppError {
   const state = STATES_UNDER[running];
-  return new AppError('vm_locked', `Another action (${running}) runs on this machine`, {
+  return new AppError('vm_locked', `Another action (${running}) is running on this machine`, {
     hint: 'Try again when it is done',
     retryAfterSeconds: 1,
     extra: { state, action: asked, allowed: allowedActions(state).filter((action) => action === running) },

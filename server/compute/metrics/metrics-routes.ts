@@ -16,7 +16,7 @@ export function metricsRoutes({ metrics }: MetricsRoutesDeps): Route[] {
       path: '/api/vms/{vm_id}/metrics',
       name: 'getVmMetrics',
       tag: 'compute',
-      summary: 'Read what a virtual machine uses',
+      summary: 'Read the metrics of a virtual machine',
       description:
         'Read from the hypervisor and the guest every 5 seconds. A machine that does not run has zeros; a ' +
         'figure that is not known is null. With from, to or step also the history: one hour in steps of 5 ' +

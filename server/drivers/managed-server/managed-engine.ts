@@ -49,7 +49,7 @@ export function programsOrThrow<P extends { readonly version: string }>(
   found: P | NoPrograms,
 ): P {
   if ('version' in found) return found;
-  throw new AppError('engine_unavailable', `${title} cannot be had on this host: ${found.reason}`, {
+  throw new AppError('engine_unavailable', `${title} is not available on this host: ${found.reason}`, {
     hint: found.fix,
   });
 }
