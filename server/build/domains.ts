@@ -46,7 +46,7 @@ import { Sweeper } from '../storage/sweeper.ts';
 import { Deliveries } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
-import { LogSweeper } from '../webhooks/log-sweeper.ts';
+import { Retention } from '../webhooks/retention.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
 
@@ -206,7 +206,7 @@ export function buildWebhooks({ clock, log, base }: WebhookParts) {
   const dispatcher = new Dispatcher(shared);
   const webhooks = new Webhooks(shared);
   const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
-  return { webhooks, deliveries, dispatcher, sweeper: new LogSweeper(shared) };
+  return { webhooks, deliveries, dispatcher, sweeper: new Retention(shared) };
 }
 
 const LOOK_MS = 1000;

@@ -8,7 +8,7 @@ import { Deliveries } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { eventStatements } from '../webhooks/events.ts';
-import { LogSweeper } from '../webhooks/log-sweeper.ts';
+import { Retention } from '../webhooks/retention.ts';
 import type { Delivery } from '../webhooks/schema.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
@@ -50,7 +50,7 @@ export async function openWebhookFixture() {
       for await (const entry of await deliveries.list(principal, webhookId, page)) found.push(entry.toJSON());
       return found;
     };
-    const sweeper = new LogSweeper({ ...shared, keptDeliveries: 10 });
+    const sweeper = new Retention({ ...shared, keptDeliveries: 10 });
     return { sweeper, dispatcher, webhooks, deliveries, reports, log };
   };
   return {

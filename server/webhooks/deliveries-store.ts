@@ -287,7 +287,7 @@ export class DeliveryStore {
 }
 
 /** Does nothing while the account has no webhook. */
-export function insertEventIfHeard(event: WrittenEvent): Statement {
+export function insertEventIfSubscribed(event: WrittenEvent): Statement {
   return {
     sql: `INSERT INTO webhook_events (event_id, account_id, type, body, at)
           SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM webhooks WHERE account_id = ?)`,

@@ -1,7 +1,7 @@
 /** Events: written by other domains in the very commit of the change they tell of. */
 import type { Statement } from '../metadata/metadata.ts';
 import { newId } from '../platform/ids.ts';
-import { insertEventIfHeard } from './deliveries-store.ts';
+import { insertEventIfSubscribed } from './deliveries-store.ts';
 import type { EventType } from './event-types.ts';
 
 export interface NewEvent {
@@ -34,5 +34,5 @@ export function writeEvent({ accountId, type, data, at }: NewEvent): WrittenEven
  * The event is sent once the commit is on disk, and never when it is rejected.
  */
 export function eventStatements(event: NewEvent): Statement[] {
-  return [insertEventIfHeard(writeEvent(event))];
+  return [insertEventIfSubscribed(writeEvent(event))];
 }

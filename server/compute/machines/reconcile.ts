@@ -89,14 +89,14 @@ export class Reconciler {
       return;
     }
     try {
-      await this.#take(step, { row, fact, block });
+      await this.#apply(step, { row, fact, block });
     } catch (error) {
       if (!isAppError(error, 'vm_locked')) throw error;
     }
   }
 
   /** The row is as it was just read: from there to the action nothing else gets its turn. */
-  async #take(step: ReconcileStep, found: Found): Promise<void> {
+  async #apply(step: ReconcileStep, found: Found): Promise<void> {
     const { actions, deleter, hypervisor, graceMs } = this.#deps;
     const { row, fact } = found;
     const vmId = row.vm_id;

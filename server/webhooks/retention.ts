@@ -1,10 +1,10 @@
-/** Keeps the log of what was sent within bounds, of age and of length. */
+/** Removes what webhooks no longer need: old events, deliveries beyond the newest, secrets that sign no longer. */
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
 import type { WebhookStore } from './store.ts';
 
-export interface LogSweeperDeps {
+export interface RetentionDeps {
   readonly changes: Changes;
   readonly webhookStore: WebhookStore;
   readonly deliveryStore: DeliveryStore;
@@ -17,11 +17,11 @@ const KEPT_MS = 30 * 24 * 3_600_000;
 const KEPT_DELIVERIES = 10_000;
 const BATCH = 200;
 
-export class LogSweeper {
-  readonly #deps: LogSweeperDeps;
+export class Retention {
+  readonly #deps: RetentionDeps;
   #isStopped = false;
 
-  constructor(deps: LogSweeperDeps) {
+  constructor(deps: RetentionDeps) {
     this.#deps = deps;
   }
 
