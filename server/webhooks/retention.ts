@@ -1,4 +1,4 @@
-/** Removes what webhooks no longer need: old events, deliveries beyond the newest, secrets that sign no longer. */
+/** Removes what webhooks no longer need: old events and deliveries, and secrets that sign no longer. */
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
