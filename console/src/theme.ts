@@ -1,5 +1,6 @@
 /** The look: one accent (petrol), warm grey, system fonts, quiet corners. The rest is in base.css. */
 import { createTheme, type MantineColorsTuple } from '@mantine/core';
+import { text } from './texts/text.ts';
 
 const petrol: MantineColorsTuple = [
   '#e9f6f4',
@@ -41,6 +42,8 @@ const dark: MantineColorsTuple = [
   '#0f0e0e',
 ];
 
+const closeButtonProps = { 'aria-label': text.shell.close };
+
 export const theme = createTheme({
   colors: { petrol, gray, dark },
   primaryColor: 'petrol',
@@ -66,7 +69,10 @@ export const theme = createTheme({
       // Tinted text on its own tint cannot be read.
       styles: { label: { color: 'var(--mantine-color-text)' } },
     },
-    Modal: { defaultProps: { radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },
+    Drawer: { defaultProps: { closeButtonProps } },
+    // Its placeholder for the first focus is a child that no menu may have.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+    Modal: { defaultProps: { closeButtonProps, radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },
     Tooltip: { defaultProps: { openDelay: 300 } },
   },
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import { assertAccessible, assertOpens, openJourney, stepsOf, type Traveller } from './console-journey.ts';
 import { run } from './databases-kit.ts';
 
 const skip = noBrowser;
@@ -87,6 +87,7 @@ step('table names are completed, and what was run is remembered', async () => {
   await page.keyboard.type('select * from peo');
   await page.locator('.cm-tooltip-autocomplete').getByText('people').waitFor();
   await page.keyboard.press('Escape');
+  await assertOpens(page, 'History');
   await page.getByRole('button', { name: 'History' }).click();
   await page.getByRole('menuitem', { name: /INSERT INTO people/ }).waitFor();
   await page.keyboard.press('Escape');
@@ -110,6 +111,7 @@ step('tables, charts and what can be done with it are shown', async () => {
   await tab('Manage');
   await page.getByRole('button', { name: 'Make the copy' }).waitFor();
   await assertAccessible(page, 'what can be done');
+  for (const opener of ['Change the password', 'Delete database']) await assertOpens(page, opener);
 });
 
 step('it is forked, its password changed, and after its deletion it is brought back', async () => {
@@ -123,6 +125,7 @@ step('it is forked, its password changed, and after its deletion it is brought b
   const { connection } = await user.expect(200, `${path}/credentials`);
   assert.notEqual(connection.password, old.connection.password);
   await page.getByRole('dialog').getByText(connection.uri).waitFor();
+  await assertAccessible(page, 'the new password', '[role=dialog]');
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('button', { name: 'Make the copy' }).click();
   await page.getByRole('heading', { level: 1, name: `${before.name}-copy` }).waitFor();

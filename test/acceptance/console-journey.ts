@@ -37,10 +37,40 @@ export function stepsOf(skip: string | false) {
     });
 }
 
-/** What is open can be used by everybody, in both themes. */
-export async function assertAccessible(page: Page, what: string): Promise<void> {
+/** What is open can be used by everybody, in both themes; `inside`: a CSS selector, default: the page. */
+export async function assertAccessible(page: Page, what: string, inside?: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    assert.deepEqual(await seriousFaults(page), [], `${what}, ${colorScheme}`);
+    assert.deepEqual(await seriousFaults(page, inside), [], `${what}, ${colorScheme}`);
   }
+}
+
+const WINDOWS = ':is([role=dialog], [role=menu])';
+
+/**
+ * The keyboard opens a menu or a window with a button or link, and what is in a menu with its items, one
+ * after the other. Each that opens can be used by everybody and has the focus; Escape closes the last, and
+ * who opened the first has the focus again.
+ */
+export async function assertOpens(page: Page, name: string, ...items: readonly string[]): Promise<void> {
+  const named = { name, exact: true };
+  const opener = page.getByRole('button', named).or(page.getByRole('link', named)).first();
+  const focused = page.locator(':focus');
+  const isOpen = async (what: string) => {
+    await focused.and(page.locator(`${WINDOWS} *`)).waitFor();
+    await assertAccessible(page, what, WINDOWS);
+  };
+  // What is fading in has too little contrast.
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await opener.press('Enter');
+  await isOpen(name);
+  for (const item of items) {
+    const entry = page.getByRole('menuitem', { name: item, exact: true });
+    await entry.press('Enter');
+    await entry.waitFor({ state: 'detached' });
+    await isOpen(item);
+  }
+  await page.keyboard.press('Escape');
+  await page.locator(WINDOWS).waitFor({ state: 'detached' });
+  await focused.and(opener).waitFor();
 }

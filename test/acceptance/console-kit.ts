@@ -99,10 +99,12 @@ const dropInPage = `(files) => {
 }`;
 const AXE = readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core calls serious or critical: rule and place. */
-export async function seriousFaults(page: Page): Promise<string[]> {
+/** What axe-core calls serious or critical: rule and place. `inside`: a CSS selector; default: the page. */
+export async function seriousFaults(page: Page, inside = 'html'): Promise<string[]> {
   await page.evaluate(AXE);
-  const faults = await page.evaluate(`axe.run(document).then(({ violations }) => violations
+  const rules = { 'target-size': { enabled: true } };
+  const asked = `'${inside}', ${JSON.stringify({ rules })}`;
+  const faults = await page.evaluate(`axe.run(${asked}).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' at ' + target + ': ' + failureSummary)))`);
   return faults as string[];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import { assertAccessible, assertOpens, openJourney, stepsOf, type Traveller } from './console-journey.ts';
 import { cannotRunGuests, removeAll } from './vms-kit.ts';
 
 const skip = noBrowser || cannotRunGuests();
@@ -63,11 +63,14 @@ step('a machine is made, typed into, and its console is there after a reload', a
     page.evaluate('document.activeElement.textContent === "Paste"'),
   );
   await assertAccessible(page, 'the console');
+  for (const what of ['Stop', 'Restart', 'Power off', 'Delete machine'])
+    await assertOpens(page, `Actions for ${NAME}`, what);
 });
 
 step('a text is pasted in as it stands', async () => {
   const { page } = ada;
   await page.getByRole('button', { name: 'Paste' }).click();
+  await assertAccessible(page, 'the window for a text', '[role=dialog]');
   await page
     .getByRole('textbox', { name: 'Type a text into the machine' })
     .fill('echo "a  b"\necho pasted-$((2+3))\n');

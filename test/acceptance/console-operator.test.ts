@@ -6,7 +6,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { noBrowser } from './browser-kit.ts';
-import { assertAccessible } from './console-journey.ts';
+import { assertAccessible, assertOpens } from './console-journey.ts';
 import { ConsoleFixture, PASSWORD, seriousFaults } from './console-kit.ts';
 
 const skip = noBrowser;
@@ -93,6 +93,7 @@ test('a recovery point is taken and verified, and its key is proved to be kept',
   await page.getByText(/^cloudlet recovery restore --from .* --point drp-\w+ --to NEW_DIR$/).waitFor();
   await press('Close');
 
+  await assertOpens(page, 'Show recovery key');
   await press('Show recovery key');
   const dialog = page.getByRole('dialog');
   const proof = dialog.getByLabel('The recovery key, from where you keep it');
@@ -211,6 +212,32 @@ test('a machine and a database are made with the keyboard alone', { skip }, asyn
     await tabTo(name);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'by-keyboard' }).waitFor();
+  }
+});
+
+test('menus and windows can be used by everybody, and give the focus back', { skip }, async () => {
+  const { api_key } = (await (await page.request.get(`${fixture.cloud.api}/api/account`)).json()) as Account;
+  const chief = user.as(api_key);
+  const key = { name: 'backup', scopes: ['storage:read'] };
+  await chief.expect(201, '/api/account/access-keys', { json: key });
+  const [point] = await chief.expect(200, '/api/disaster-recovery/points');
+  const menuOf = (name: string) => `Actions for ${name}`;
+  const openers: Readonly<Record<string, readonly [string, ...string[]][]>> = {
+    '/account': [['Signed in as chief'], ['Replace the key'], ['Create access key'], ['Revoke']],
+    '/recovery': [['Details'], [menuOf(point.point_id), 'Delete']],
+    '/administration?tab=accounts': [
+      ['Create account'],
+      ...['Give credits', 'Change plan', 'Suspend'].map((item): [string, string] => [menuOf(username), item]),
+    ],
+    '/administration?tab=plans': [['Create plan'], ['Edit'], ['Delete']],
+    '/administration?tab=prices': [['Set price']],
+    '/administration?tab=images': [['Add image']],
+    '/administration?tab=webhooks': [['Create webhook']],
+    '/administration?tab=upkeep': [['Rotate master key']],
+  };
+  for (const [path, ways] of Object.entries(openers)) {
+    await open(path);
+    for (const [opener, ...items] of ways) await assertOpens(page, opener, ...items);
   }
 });
 

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
+import { assertOpens } from './console-journey.ts';
 import { ConsoleFixture, clientOf, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
 
 const skip = noBrowser;
@@ -65,6 +66,9 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
   await page.reload();
   await row(page, 'may.txt').waitFor();
   await page.getByRole('navigation', { name: 'Folders' }).getByRole('link', { name: 'uploads' }).click();
+  await assertOpens(page, 'More ways to upload');
+  await assertOpens(page, 'top.txt');
+  await assertOpens(page, 'Actions for uploads', 'Delete bucket');
   await page.getByLabel('Find by name').fill('JUNE');
   await row(page, 'year/2025/june.txt').waitFor();
   await page.goBack();
@@ -144,6 +148,12 @@ test('names and content with markup are text', { skip }, async () => {
   const drawer = page.getByRole('dialog');
   await drawer.getByText('<script>document.title="ran"</script>').waitFor();
   assert.equal(await page.locator('b, img[src=x]').count(), 0);
+  await page.keyboard.press('Escape');
+  await drawer.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Actions for uploads' }).click();
+  await page.getByRole('menuitem', { name: 'Stop keeping versions' }).click();
+  await page.getByRole('checkbox', { name: `Choose ${HOSTILE}` }).check();
+  await assertOpens(page, 'Delete');
   assert.doesNotMatch(await page.title(), /ran/);
   await page.close();
 });

@@ -1,7 +1,8 @@
 /** Asks before something is done that cannot be taken back. */
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { text } from '../texts/text.ts';
+import { Dialog } from './dialog.tsx';
 import { Refused } from './refused.tsx';
 
 interface ConfirmProps {
@@ -20,12 +21,7 @@ interface ConfirmProps {
 export function Confirm(props: ConfirmProps) {
   const { isOpen, title, children, action, isBusy = false, error, onConfirm, onClose } = props;
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={title}
-      closeButtonProps={{ 'aria-label': text.shell.close }}
-    >
+    <Dialog opened={isOpen} onClose={onClose} title={title}>
       <Stack>
         <Text component="div" size="sm">
           {children}
@@ -40,6 +36,6 @@ export function Confirm(props: ConfirmProps) {
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

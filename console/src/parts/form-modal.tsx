@@ -1,7 +1,8 @@
 /** A form in a window: fields, the refusal, and the button that sends it. */
-import { Button, Group, Modal, Stack } from '@mantine/core';
+import { Button, Group, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { text } from '../texts/text.ts';
+import { Dialog } from './dialog.tsx';
 import { Refused } from './refused.tsx';
 
 interface FormModalProps {
@@ -19,12 +20,7 @@ interface FormModalProps {
 export function FormModal(props: FormModalProps) {
   const { isOpen, title, action, isBusy, error, children, onSubmit, onClose } = props;
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={title}
-      closeButtonProps={{ 'aria-label': text.shell.close }}
-    >
+    <Dialog opened={isOpen} onClose={onClose} title={title}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -44,6 +40,6 @@ export function FormModal(props: FormModalProps) {
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

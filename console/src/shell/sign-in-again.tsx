@@ -1,11 +1,12 @@
 /** Over the page whose session ended: it stays as it is, with what was typed into it. */
-import { Modal, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import type { Account } from '../../../sdk/index.ts';
 import { SignInForm } from '../pages/door/door-form.tsx';
 import { UploadsWait } from '../pages/door/uploads-wait.tsx';
+import { Dialog } from '../parts/dialog.tsx';
 import { accountQuery, session } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { uploadQueue } from '../uploads/upload-queue.ts';
@@ -24,7 +25,7 @@ export function SignInAgain({ account }: { account: Account }) {
     else router.history.push('/');
   };
   return (
-    <Modal
+    <Dialog
       opened={isOver}
       onClose={() => {}}
       title={text.door.ended}
@@ -39,6 +40,6 @@ export function SignInAgain({ account }: { account: Account }) {
         <UploadsWait />
         <SignInForm given={{ username: account.username }} onEnter={enter} />
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,7 +1,14 @@
 /** Who is signed in, the colours, and the way out. */
 
 import { ArrowRightStartOnRectangleIcon, UserCircleIcon } from '@heroicons/react/24/outline';
-import { Avatar, Menu, SegmentedControl, Text, UnstyledButton, useMantineColorScheme } from '@mantine/core';
+import {
+  Avatar,
+  type MantineColorScheme,
+  Menu,
+  Text,
+  UnstyledButton,
+  useMantineColorScheme,
+} from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import type { Account } from '../../../sdk/index.ts';
@@ -10,11 +17,7 @@ import { queryClient } from '../queries.ts';
 import { text } from '../texts/text.ts';
 
 const { scheme } = text.shell;
-const SCHEMES = [
-  { value: 'light', label: scheme.light },
-  { value: 'dark', label: scheme.dark },
-  { value: 'auto', label: scheme.auto },
-] as const;
+const SCHEMES = ['light', 'dark', 'auto'] as const;
 
 export function UserMenu({ account }: { account: Account }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
@@ -47,16 +50,16 @@ export function UserMenu({ account }: { account: Account }) {
         </Menu.Item>
         <Menu.Divider />
         <Menu.Label>{scheme.label}</Menu.Label>
-        <SegmentedControl
-          fullWidth
-          size="xs"
-          mx={6}
-          mb={6}
-          aria-label={scheme.label}
+        <Menu.RadioGroup
           value={colorScheme}
-          onChange={setColorScheme}
-          data={[...SCHEMES]}
-        />
+          onChange={(chosen) => setColorScheme(chosen as MantineColorScheme)}
+        >
+          {SCHEMES.map((name) => (
+            <Menu.RadioItem key={name} value={name}>
+              {scheme[name]}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
         <Menu.Divider />
         <Menu.Item
           leftSection={<ArrowRightStartOnRectangleIcon width={18} />}

@@ -1,10 +1,11 @@
-import { Alert, Button, Code, Group, Modal, MultiSelect, Select, Stack, TextInput } from '@mantine/core';
+import { Alert, Button, Code, Group, MultiSelect, Select, Stack, TextInput } from '@mantine/core';
 import { type UseMutationResult, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { text } from '../../texts/text.ts';
@@ -45,18 +46,13 @@ export function NewAccessKeyForm({ isOpen, onClose }: { isOpen: boolean; onClose
     onClose();
   };
   return (
-    <Modal
-      opened={isOpen}
-      onClose={close}
-      title={text.account.createKey}
-      closeButtonProps={{ 'aria-label': text.shell.close }}
-    >
+    <Dialog opened={isOpen} onClose={close} title={text.account.createKey}>
       {create.data !== undefined ? (
         <MadeKey made={create.data} onClose={close} />
       ) : (
         <KeyForm fields={fields} setFields={setFields} create={create} onClose={close} />
       )}
-    </Modal>
+    </Dialog>
   );
 }
 

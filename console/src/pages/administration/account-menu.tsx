@@ -40,7 +40,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
           <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
           <Menu.Item onClick={() => setForm('plan')}>{administration.changePlan}</Menu.Item>
           {account.is_active ? (
-            <Menu.Item color="red" onClick={() => setForm('suspend')}>
+            <Menu.Item color="var(--wrong)" onClick={() => setForm('suspend')}>
               {administration.suspend}
             </Menu.Item>
           ) : (

@@ -1,9 +1,10 @@
 /** Makes an account for somebody; its key is shown once made. */
-import { Modal, PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code-line.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { text } from '../../texts/text.ts';
 import { accountsQuery } from './queries.ts';
@@ -11,7 +12,7 @@ import { accountsQuery } from './queries.ts';
 const NOBODY = { username: '', email: '', password: '', is_admin: false };
 
 export function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const { administration, shell } = text;
+  const { administration } = text;
   const [account, setAccount] = useState(NOBODY);
   const queryClient = useQueryClient();
   const create = useMutation({
@@ -61,17 +62,16 @@ export function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: 
           onChange={({ currentTarget }) => setAccount({ ...account, is_admin: currentTarget.checked })}
         />
       </FormModal>
-      <Modal
+      <Dialog
         opened={typeof create.data?.api_key === 'string'}
         onClose={() => create.reset()}
         title={administration.apiKey}
-        closeButtonProps={{ 'aria-label': shell.close }}
       >
         <Stack>
           <Text size="sm">{administration.apiKeyLead(create.data?.username ?? '')}</Text>
           <CodeLine value={create.data?.api_key ?? ''} label={administration.copyKey} />
         </Stack>
-      </Modal>
+      </Dialog>
     </>
   );
 }

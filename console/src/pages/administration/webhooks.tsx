@@ -1,11 +1,12 @@
 /** Where this administrator's events are sent, and how each delivery went. */
-import { Badge, Button, Group, Modal, MultiSelect, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, MultiSelect, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhook, Webhook, WebhookDelivery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
@@ -53,15 +54,14 @@ export function Webhooks() {
         }
       </Loaded>
       {isCreating && <WebhookForm onClose={() => setCreating(false)} />}
-      <Modal
+      <Dialog
         opened={shown !== undefined}
         onClose={() => setShown(undefined)}
         title={administration.deliveries}
         size="xl"
-        closeButtonProps={{ 'aria-label': text.shell.close }}
       >
         {shown !== undefined && <Deliveries id={shown} />}
-      </Modal>
+      </Dialog>
     </Stack>
   );
 }

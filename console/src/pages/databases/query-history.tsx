@@ -45,9 +45,7 @@ export function HistoryMenu({ history: { entries, clear }, onChoose }: HistoryMe
       </Menu.Target>
       <Menu.Dropdown className={classes.list ?? ''}>
         {entries.length === 0 ? (
-          <Text size="sm" c="dimmed" p="xs">
-            {words.historyEmpty}
-          </Text>
+          <Menu.Item disabled>{words.historyEmpty}</Menu.Item>
         ) : (
           <>
             {entries.map((statement) => (

@@ -1,10 +1,11 @@
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code-line.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { text } from '../../texts/text.ts';
 import { Part } from './part.tsx';
 import { credentialsQuery } from './queries.ts';
@@ -46,13 +47,7 @@ export function RotatePart({ database: { database_id: id, name } }: { database: 
       >
         {words.rotateAskLead}
       </Confirm>
-      <Modal
-        opened={uri !== null}
-        onClose={() => setUri(null)}
-        title={words.rotated}
-        size="lg"
-        closeButtonProps={{ 'aria-label': text.shell.close }}
-      >
+      <Dialog opened={uri !== null} onClose={() => setUri(null)} title={words.rotated} size="lg">
         <Stack>
           <Text size="sm">{words.rotatedLead}</Text>
           <CodeLine value={uri ?? ''} label={text.databases.connect.copyUri} />
@@ -60,7 +55,7 @@ export function RotatePart({ database: { database_id: id, name } }: { database: 
             <Button onClick={() => setUri(null)}>{words.done}</Button>
           </Group>
         </Stack>
-      </Modal>
+      </Dialog>
     </Part>
   );
 }

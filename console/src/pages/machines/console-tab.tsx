@@ -7,10 +7,11 @@ import {
   CommandLineIcon,
   ViewfinderCircleIcon,
 } from '@heroicons/react/24/outline';
-import { Button, Group, Modal, Stack, Text, Textarea, Tooltip } from '@mantine/core';
+import { Button, Group, Stack, Text, Textarea, Tooltip } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
+import { Dialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './console-tab.module.css';
@@ -110,13 +111,7 @@ interface PasteProps {
 function PasteForm({ isOpen, onClose, onSend }: PasteProps) {
   const [typed, setTyped] = useState('');
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={words.pasteTitle}
-      returnFocus={false}
-      closeButtonProps={{ 'aria-label': text.shell.close }}
-    >
+    <Dialog opened={isOpen} onClose={onClose} title={words.pasteTitle}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -145,6 +140,6 @@ function PasteForm({ isOpen, onClose, onSend }: PasteProps) {
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -66,7 +66,11 @@ export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void 
             </Menu.Item>
           )}
           <Menu.Divider />
-          <Menu.Item color="red" leftSection={<TrashIcon width={18} />} onClick={() => setAsked('delete')}>
+          <Menu.Item
+            color="var(--wrong)"
+            leftSection={<TrashIcon width={18} />}
+            onClick={() => setAsked('delete')}
+          >
             {words.delete}
           </Menu.Item>
         </Menu.Dropdown>

@@ -1,12 +1,13 @@
 /** The recovery points, each with its state, its parts and what can be done with it. */
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Badge, Button, Group, Menu, Modal, Progress, Stack, Table, Text } from '@mantine/core';
+import { ActionIcon, Badge, Button, Group, Menu, Progress, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code-line.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayBytes, sayCount } from '../../parts/size.ts';
@@ -47,15 +48,14 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      <Modal
+      <Dialog
         opened={open !== undefined}
         onClose={() => setOpen(undefined)}
         title={text.recovery.point}
         size="xl"
-        closeButtonProps={{ 'aria-label': text.shell.close }}
       >
         {open !== undefined && <Details point={open} />}
-      </Modal>
+      </Dialog>
     </>
   );
 }
@@ -201,7 +201,7 @@ function PointMenu({
             <Menu.Item onClick={() => verify.mutate()}>{text.recovery.verify}</Menu.Item>
           )}
           {state !== 'creating' && state !== 'deleting' && (
-            <Menu.Item color="red" onClick={() => setAsking(true)}>
+            <Menu.Item color="var(--wrong)" onClick={() => setAsking(true)}>
               {text.recovery.delete}
             </Menu.Item>
           )}

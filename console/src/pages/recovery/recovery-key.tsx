@@ -1,9 +1,10 @@
 /** The recovery key: whether somebody keeps it, and how it is taken. */
-import { Button, Group, Modal, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code-line.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Refused } from '../../parts/refused.tsx';
 import { text } from '../../texts/text.ts';
@@ -33,15 +34,13 @@ export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
       <Text c="dimmed" mb="sm">
         {isTaken === null ? keyNone : isTaken ? keyTaken : keyNotTaken}
       </Text>
-      <Button variant="default" loading={show.isPending} onClick={() => show.mutate()}>
-        {text.recovery.showKey}
-      </Button>
-      <Modal
-        opened={show.isSuccess}
-        onClose={close}
-        title={text.recovery.key}
-        closeButtonProps={{ 'aria-label': text.shell.close }}
-      >
+      {isTaken === false && (
+        // Not disabled meanwhile: it must keep the focus, to have it back from the window.
+        <Button variant="default" onClick={() => show.mutate()}>
+          {text.recovery.showKey}
+        </Button>
+      )}
+      <Dialog opened={show.isSuccess} onClose={close} title={text.recovery.key}>
         <form
           onSubmit={(event) => {
             event.preventDefault();
@@ -69,7 +68,7 @@ export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
             </Group>
           </Stack>
         </form>
-      </Modal>
+      </Dialog>
     </section>
   );
 }

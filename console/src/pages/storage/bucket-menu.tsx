@@ -59,7 +59,11 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
             {bucket.encryption ? text.storage.stopEncryption : text.storage.startEncryption}
           </Menu.Item>
           <Menu.Divider />
-          <Menu.Item color="red" leftSection={<TrashIcon width={18} />} onClick={() => setAsked(true)}>
+          <Menu.Item
+            color="var(--wrong)"
+            leftSection={<TrashIcon width={18} />}
+            onClick={() => setAsked(true)}
+          >
             {text.storage.deleteBucket}
           </Menu.Item>
         </Menu.Dropdown>

@@ -1,9 +1,10 @@
-import { Button, Group, Modal, Stack, Switch, TextInput } from '@mantine/core';
+import { Button, Group, Stack, Switch, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { text } from '../../texts/text.ts';
@@ -26,12 +27,7 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
   });
   const nameError = fieldError(create.error, 'name');
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={text.storage.createBucket}
-      closeButtonProps={{ 'aria-label': text.shell.close }}
-    >
+    <Dialog opened={isOpen} onClose={onClose} title={text.storage.createBucket}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -74,6 +70,6 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

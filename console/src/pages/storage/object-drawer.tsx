@@ -7,6 +7,7 @@ import { useNavigate } from '@tanstack/react-router';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { FocusReturn } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
@@ -37,8 +38,8 @@ export function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
       position="right"
       size="lg"
       title={<span className={classes.title}>{name.slice(name.lastIndexOf('/') + 1) || name}</span>}
-      closeButtonProps={{ 'aria-label': text.shell.close }}
     >
+      <FocusReturn />
       <Loaded query={object}>
         {(data) => <Details object={data} isVersioned={isVersioned} onGone={close} />}
       </Loaded>
