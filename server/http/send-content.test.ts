@@ -41,6 +41,9 @@ const streamed: SentContent = {
 let app: FastifyInstance;
 
 let content = base;
+/** How the last response ended. */
+let handled = Promise.withResolvers<void>();
+handled.promise.catch(() => {});
 /** Settled by /when-gone. */
 const answered = Promise.withResolvers<void>();
 let url = '';
@@ -55,7 +58,9 @@ before(async () => {
   });
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     request.responseHeaders = { 'x-request-id': 'r' };
-    await sendContent(request, reply, content);
+    const sending = sendContent(request, reply, content);
+    handled.resolve(sending);
+    await sending;
     return reply;
   };
   app.route({ method: ['GET', 'HEAD'], url: '/', handler });
@@ -199,7 +204,8 @@ test('what is in memory is not counted as sent to a reader who left before', asy
   assert.equal(sent, 0);
 });
 
-test('a reader that leaves stops the reading', async () => {
+test('a reader that leaves stops the reading, and is no failure', async () => {
+  handled = Promise.withResolvers();
   const stopped = Promise.withResolvers<void>();
   content = {
     ...streamed,
@@ -221,6 +227,7 @@ test('a reader that leaves stops the reading', async () => {
   await once(socket, 'readable');
   socket.destroy();
   await stopped.promise;
+  await handled.promise;
 });
 
 test('a reader that does not read holds the reading up', async () => {

@@ -96,8 +96,8 @@ export async function sendStream(
   if (request.method === 'HEAD') return end(reply, { status, headers });
   const { raw } = reply;
   const gone = new AbortController();
-  const onClose = () => gone.abort(new AppError('bad_http', 'The client went away'));
-  raw.on('close', onClose);
+  const leave = () => gone.abort(new AppError('bad_http', 'The client went away'));
+  raw.on('close', leave);
   // The head waits for the first verified bytes, so that damage found at once is still a proper problem.
   const open = () => {
     if (raw.headersSent) return;
@@ -108,7 +108,12 @@ export async function sendStream(
     await read((chunk) => {
       open();
       return new Promise((resolve, reject) =>
-        raw.write(chunk, (error) => (error ? reject(error) : resolve())),
+        raw.write(chunk, (error) => {
+          if (!error) return resolve();
+          // Before the close is told, when the connection was cut during the write.
+          leave();
+          reject(error);
+        }),
       );
     }, gone.signal);
     open();
@@ -119,7 +124,7 @@ export async function sendStream(
     if (raw.headersSent) raw.destroy();
     throw error;
   } finally {
-    raw.off('close', onClose);
+    raw.off('close', leave);
   }
 }
 
