@@ -17,6 +17,8 @@ export interface GuardDeps extends RoomDeps {
 
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1000;
+/** For a client to read why it is refused. */
+const REFUSAL_MS = 5000;
 /** Of connections that are told why they are closed; beyond, they are closed without a word. */
 const MAX_REFUSING = 200;
 
@@ -159,8 +161,14 @@ export class ConnectionGuard {
       'bad_http',
       'The request is not valid HTTP/1.1',
     ];
-    socket.end(rawProblem(new AppError(code, detail), newId('req', this.#deps.clock)));
+    endWith(socket, rawProblem(new AppError(code, detail), newId('req', this.#deps.clock)));
   }
+}
+
+/** The last words on a connection, which is closed soon after also if the other side keeps its half open. */
+export function endWith(socket: Duplex, response: string): void {
+  socket.end(response);
+  setTimeout(() => socket.destroy(), REFUSAL_MS).unref();
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {

@@ -13,7 +13,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError, ERRORS } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters } from '../platform/prometheus.ts';
-import { rawProblem } from './connection-guard.ts';
+import { endWith, rawProblem } from './connection-guard.ts';
 import { type Authenticates, type ControlSockets, identify, sameHost } from './credentials.ts';
 import { assertPermitted } from './edge.ts';
 import { type HostCheck, hostCheck } from './host-check.ts';
@@ -121,7 +121,7 @@ export class WebSockets {
     // Its own answers to a bad handshake are no problem details.
     this.#server.on('wsClientError', (error, socket) => {
       const problem = new AppError('bad_http', `This is no WebSocket handshake: ${error.message}`);
-      socket.end(rawProblem(problem, newId('req', deps.clock), deps.headers));
+      endWith(socket, rawProblem(problem, newId('req', deps.clock), deps.headers));
     });
   }
 
@@ -198,7 +198,7 @@ export class WebSockets {
     if (error.code === 'internal_error') {
       this.#deps.log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
     }
-    if (socket.writable) socket.end(rawProblem(error, requestId, headers));
+    if (socket.writable) endWith(socket, rawProblem(error, requestId, headers));
     else socket.destroy();
   }
 

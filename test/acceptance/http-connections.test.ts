@@ -82,6 +82,25 @@ test('an address that uses all its connections leaves the others theirs, and is 
   assert.equal((await get(shares.data, '/cdn/x/y'))?.status, 503, 'one share for both ports');
 });
 
+test('a refused connection is closed, also if its client keeps its half open', async () => {
+  const { hostname: host, port } = new URL(few.api);
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n';
+  const requests = [
+    `GET /api/updates HTTP/1.1\r\nHost: localhost\r\n${upgrade}Sec-WebSocket-Key: x\r\n\r\nmore`,
+    'no HTTP\r\n\r\nmore',
+  ];
+  for (const request of requests) {
+    const socket = connect({ host, port: Number(port), allowHalfOpen: true });
+    held.push(socket);
+    const closed = once(socket, 'error'); // what is sent to a closed connection is answered with a reset
+    socket.write(request);
+    assert.match(String(await once(socket, 'data')), /^HTTP\/1.1 4\d\d /);
+    const timer = setInterval(() => socket.write('x'), 100);
+    assert.match(String((await closed)[0]), /ECONNRESET|EPIPE/);
+    clearInterval(timer);
+  }
+});
+
 test('more connections than the process may open files neither end it nor keep others out', async (t) => {
   const cloud = await CloudProcess.start({ wrapper: ['sh', '-c', 'ulimit -n 400 && exec "$0" "$@"'] });
   t.after(() => cloud.stop());
