@@ -1,6 +1,8 @@
 /** The server of PostgreSQL when something of its host changes: programs, data, disk. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { isAppError } from '../../platform/errors.ts';
@@ -12,6 +14,7 @@ import {
   type PostgresqlFixture,
   postgresqlFixture,
 } from '../../testing/postgresql-fixture.ts';
+import { findPrograms } from './postgresql-programs.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const ADDRESS_MARK = 'cloudlet';
@@ -96,6 +99,29 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     await fixture.engine.prepare();
     assert.ok(!fs.existsSync(half));
     assert.deepEqual(await fixture.engine.list(), []);
+  });
+
+  test('a port that another program takes during its first start is left to that, for the next', async (t) => {
+    const port = 30_000 + (process.pid % 2000);
+    const other = createServer();
+    // Its data are made after it has looked for a port.
+    const find = async (major: number | null) => {
+      if (!other.listening) await once(other.listen(port, '127.0.0.1'), 'listening');
+      return findPrograms(major);
+    };
+    const fixture = postgresqlFixture(port, { find });
+    t.after(async () => {
+      await fixture.close();
+      other.close();
+    });
+    await fixture.engine.prepare();
+    const database = newDatabase();
+    await fixture.engine.provision(database, SECRET);
+    await (await connect(fixture.engine, database, SECRET)).end();
+    assert.deepEqual([...fixture.alarms.keys()], []);
+    const before = (await fixture.engine.endpoint(database)).port;
+    await fixture.engine.close();
+    assert.equal((await fixture.reopen().endpoint(database)).port, before);
   });
 
   test('while the disk is nearly full nothing is written, reads go on, and it recovers', async (t) => {

@@ -13,7 +13,7 @@ import type { ForeignProgram, HostProcesses } from '../host-process/host-process
 import type { RunningProcess } from '../host-process/running-process.ts';
 import type { EngineServer } from './engine-server.ts';
 import { LogFollower } from './log-follower.ts';
-import { freePort, holderOf, isFree, keepPort, keptPort } from './server-port.ts';
+import { forgetPort, freePort, holderOf, isFree, keepPort, keptPort } from './server-port.ts';
 import type { ServerTls } from './server-tls.ts';
 
 export interface ServerPlaces {
@@ -173,6 +173,7 @@ export class ManagedServer implements EngineServer {
 
   /** What an earlier one that was killed leaves can hold up the first: its processes end a little later. */
   async #begin(places: ServerPlaces): Promise<RunningProcess> {
+    const isFirst = !this.isMade;
     for (let tries = 1; ; tries++) {
       const running = (await this.#adopt()) ?? (await this.#launch(places));
       this.#running = running;
@@ -180,7 +181,10 @@ export class ManagedServer implements EngineServer {
         await this.#answer(running, places);
         return running;
       } catch (error) {
-        if (tries === STARTS || running.isAlive || this.#isClosing) throw error;
+        if (running.isAlive || this.#isClosing) throw error;
+        // Another program took it since we looked, and nobody was told of it yet.
+        if (isFirst && !(await isFree(this.port ?? 0))) forgetPort(this.#keeper);
+        if (tries === STARTS) throw error;
         await sleep(STARTS_MS);
       }
     }

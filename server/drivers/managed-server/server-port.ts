@@ -1,5 +1,5 @@
 /** The port of a server that we look after: chosen once, then kept, as users' programs have it noted. */
-import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
@@ -21,6 +21,11 @@ export function keepPort(folder: string, port: number): void {
   const path = join(folder, FILE);
   writeFileSync(`${path}.new`, `${port}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
+}
+
+/** Another one is chosen at the next start. */
+export function forgetPort(folder: string): void {
+  rmSync(join(folder, FILE), { force: true });
 }
 
 /** The first port from `first` on at which nobody listens. */
