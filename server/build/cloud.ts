@@ -132,7 +132,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     operations,
     apiRoutes: routes,
     pages,
-    dataRoutes: cdnRoutes(storage),
+    dataRoutes: cdnRoutes({ ...storage, apiUrl: () => addresses.apiUrl }),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
       exchange: parts.engines.exchange,

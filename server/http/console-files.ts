@@ -121,7 +121,7 @@ function policy(nonce: string, dataUrl: string): string {
     `style-src 'self' 'nonce-${nonce}'`,
     `img-src 'self' data: blob: ${dataUrl}`,
     `media-src 'self' blob: ${dataUrl}`,
-    `frame-src blob: ${dataUrl}`,
+    `frame-src ${dataUrl}`,
     "connect-src 'self'",
     "font-src 'self'",
     "object-src 'none'",

@@ -1,5 +1,6 @@
 /** Bytes of objects over REST: downloads, and signed links on both origins. */
 import { contentDisposition } from '../http/content-disposition.ts';
+import { isLoopback } from '../http/host-check.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { sendContent, sendStream } from '../http/send-content.ts';
 import { formatTime } from '../platform/clock.ts';
@@ -36,8 +37,13 @@ export function contentRoutes(deps: ContentRoutesDeps): Route[] {
   return [downloadRoute(deps), linkRoute(deps), archiveRoute(deps)];
 }
 
+interface CdnRoutesDeps extends Pick<ContentRoutesDeps, 'downloads' | 'links'> {
+  /** Where the console is reached, `http://host:port`. */
+  readonly apiUrl: () => string;
+}
+
 /** On the data origin: users' files by signed link, apart from where sessions live. */
-export function cdnRoutes({ downloads, links }: Pick<ContentRoutesDeps, 'downloads' | 'links'>): Route[] {
+export function cdnRoutes({ downloads, links, apiUrl }: CdnRoutesDeps): Route[] {
   const route = defineRoute({
     method: 'GET',
     path: '/cdn/{id}/{fileName}',
@@ -51,7 +57,7 @@ export function cdnRoutes({ downloads, links }: Pick<ContentRoutesDeps, 'downloa
     produces: 'bytes',
     errors: ['invalid_link', 'object_not_found', 'version_not_found'],
     handler: async (input) => {
-      const { params, query } = input;
+      const { params, query, request } = input;
       const { holder, secondsLeft } = await links.check(params.id, query);
       const content = await downloads.find(holder, params.id, query.version_id);
       const caching =
@@ -59,6 +65,7 @@ export function cdnRoutes({ downloads, links }: Pick<ContentRoutesDeps, 'downloa
           ? `public, max-age=${Math.min(CURRENT_MAX_AGE_SECONDS, secondsLeft)}`
           : `public, max-age=${Math.min(VERSION_MAX_AGE_SECONDS, secondsLeft)}, immutable`;
       const kind = SHOWN.test(content.mimeType) ? 'inline' : 'attachment';
+      if (content.mimeType === PDF) allowFrame(request.responseHeaders, apiUrl());
       await send(input, { downloads, content, caching, kind });
     },
   });
@@ -170,8 +177,18 @@ interface Download {
   readonly kind: 'attachment' | 'inline';
 }
 
+const PDF = 'application/pdf';
 /** Types a browser shows without running anything; all others are saved, not opened. */
-const SHOWN = /^(image\/(?!svg)|audio\/|video\/|text\/plain\b|text\/css\b|font\/|application\/(json|wasm)\b)/;
+const SHOWN =
+  /^(image\/(?!svg)|audio\/|video\/|text\/plain\b|text\/css\b|font\/|application\/(json|wasm|pdf)\b)/;
+
+/** The console alone may frame it. One that only this machine reaches has two names. */
+function allowFrame(headers: Record<string, string>, apiUrl: string): void {
+  const { origin, hostname, port } = new URL(apiUrl);
+  const framers = isLoopback(hostname) ? `${origin} http://localhost:${port}` : origin;
+  const policy = headers['content-security-policy'] ?? '';
+  headers['content-security-policy'] = policy.replace(/frame-ancestors [^;]*/, `frame-ancestors ${framers}`);
+}
 
 async function send(
   { request, reply }: Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>,

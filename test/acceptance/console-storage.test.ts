@@ -1,5 +1,7 @@
 /** Storage in the console, as a person uses it, in a real browser. */
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { makeSetupLink } from '../harness/command.ts';
@@ -7,6 +9,8 @@ import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertOpens } from './console-journey.ts';
 import { ConsoleFixture, clientOf, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
+import { hostileFiles, hostileTags } from './hostile-files.ts';
+import { bodyOf, fieldPart, filePart, rawForm, sendRaw } from './storage-kit.ts';
 
 const skip = noBrowser;
 const HOSTILE = '<img src=x onerror="document.title=`ran`"><b>bold.txt';
@@ -155,6 +159,58 @@ test('names and content with markup are text', { skip }, async () => {
   await page.getByRole('checkbox', { name: `Choose ${HOSTILE}` }).check();
   await assertOpens(page, 'Delete');
   assert.doesNotMatch(await page.title(), /ran/);
+  await page.close();
+});
+
+test('no file runs a script, calls the cloud or asks another host when it is looked at', {
+  skip,
+}, async (context) => {
+  const asked: string[] = [];
+  const elsewhere = createServer(({ url = '' }, response) => {
+    asked.push(url);
+    response.end('elsewhere');
+  });
+  context.after(() => elsewhere.closeAllConnections());
+  context.after(() => elsewhere.close());
+  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+  const host = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
+  const page = await fixture.signedUp('victim', '/storage');
+  const client = await clientOf(fixture, page);
+  await client.call('/api/buckets', { json: { name: 'hostile' } });
+  const preview = page.getByRole('region', { name: 'Preview' });
+  for (const { name, type, content, seen } of hostileFiles(host)) {
+    const metadata = JSON.stringify({ [hostileTags(host)]: hostileTags(host) });
+    const form = rawForm(
+      fieldPart('name', name),
+      fieldPart('metadata', metadata),
+      filePart(content, 'a', type),
+    );
+    const { object_id } = bodyOf(await sendRaw(client, 'hostile', form));
+    await page.goto(`${fixture.cloud.api}/storage/hostile?object=${object_id}`);
+    await seen(preview, page);
+    await page.getByRole('dialog').getByText('<script>').last().waitFor();
+    await page.waitForLoadState('networkidle');
+    assert.doesNotMatch(await page.title(), /ran/, name);
+  }
+  assert.deepEqual(asked, []);
+  assert.deepEqual((await client.call('/api/account/access-keys')).body, []);
+
+  // The only way out is a link that is followed, into a page that knows nothing of this one.
+  await page.goto(`${fixture.cloud.api}/storage/hostile`);
+  await row(page, 'README.md').click();
+  const words = preview.frameLocator('iframe');
+  await words.getByRole('heading', { name: 'A page of words' }).waitFor();
+  const made = (await preview.locator('iframe').getAttribute('srcdoc')) ?? '';
+  assert.deepEqual(
+    made.match(/<(?:a|img|script|style|iframe|form|object|svg|link|base)\b[^>]*>/gi)?.slice(1),
+    [`<a href="${host}/page" target="_blank" rel="noopener noreferrer">`],
+  );
+  const opening = page.waitForEvent('popup');
+  await words.getByRole('link').click();
+  const opened = await opening;
+  await opened.getByText('elsewhere').waitFor();
+  assert.equal(await opened.evaluate('window.opener'), null);
+  await opened.close();
   await page.close();
 });
 

@@ -76,6 +76,20 @@ test('a link is absolute, on the data origin, and works without any header', asy
   assert.match(headers.get('content-disposition') ?? '', /filename=linked\.txt$/);
 });
 
+test('a PDF is shown, and only the console may frame it; nothing else is framed', async () => {
+  const headersOf = async (name: string) =>
+    (await visit((await linkTo((await put('%PDF-1.4', name)).object_id)).cdn_url)).headers;
+  const paper = await headersOf('paper.pdf');
+  assert.match(paper.get('content-disposition') ?? '', /^inline; /);
+  const framers = `${cloud.api} ${cloud.api.replace('127.0.0.1', 'localhost')}`;
+  const policy = paper.get('content-security-policy') ?? '';
+  assert.match(policy, /^sandbox; /);
+  assert.ok(policy.endsWith(`; frame-ancestors ${framers}`), policy);
+  for (const name of ['a.html', 'a.svg', 'a.txt']) {
+    assert.match((await headersOf(name)).get('content-security-policy') ?? '', /; frame-ancestors 'none'$/);
+  }
+});
+
 test('a link serves HEAD, ranges and validators, whatever the size', async () => {
   const sealed = await newBucket(user, { encryption: true });
   for (const [size, target] of [

@@ -1,29 +1,33 @@
 /**
- * What an object looks like. Pictures, sound and film come from the data origin by a link of an hour; text is
- * shown as text, whatever it says; a PDF goes to the browser's own viewer, as nothing but a PDF.
+ * What an object looks like. Pictures, sound and film come from the data origin by a link of an hour; so does
+ * a PDF, in a frame that the policy of the data origin holds in a sandbox. Text is shown as text, whatever it
+ * says.
  */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { lazy, Suspense } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './object-drawer.module.css';
 
+const MarkdownFrame = lazy(() =>
+  import('./markdown-frame.tsx').then((made) => ({ default: made.MarkdownFrame })),
+);
 const LINK_SECONDS = 3600;
 const TEXT_MAX_BYTES = 512 * 1024;
-const PDF_MAX_BYTES = 50 * 1024 * 1024;
 const TEXT_TYPE =
   /^(text\/|application\/(json|xml|yaml|x-yaml|toml|javascript|x-sh|sql|x-ndjson)\b|[^;]*\+(json|xml)\b)/;
 
-type Kind = 'image' | 'video' | 'audio' | 'text' | 'pdf' | 'none';
+type Linked = 'image' | 'video' | 'audio' | 'pdf';
+type Kind = Linked | 'text' | 'none';
 
 function kindOf({ mime_type, size, is_delete_marker }: StorageObjectDetails): Kind {
   if (is_delete_marker || size === 0) return 'none';
   const [main] = mime_type.split('/', 1);
   if (main === 'image' || main === 'video' || main === 'audio') return main;
-  if (mime_type === 'application/pdf') return size <= PDF_MAX_BYTES ? 'pdf' : 'none';
+  if (mime_type === 'application/pdf') return 'pdf';
   return TEXT_TYPE.test(mime_type) && size <= TEXT_MAX_BYTES ? 'text' : 'none';
 }
 
@@ -39,14 +43,12 @@ export function Preview({ object }: { object: StorageObjectDetails }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <section className={classes.preview} tabIndex={0} aria-label={text.storage.preview}>
-      {kind === 'text' && <TextPreview object={object} />}
-      {kind === 'pdf' && <PdfPreview object={object} />}
-      {kind !== 'text' && kind !== 'pdf' && <MediaPreview object={object} kind={kind} />}
+      {kind === 'text' ? <TextPreview object={object} /> : <LinkedPreview object={object} kind={kind} />}
     </section>
   );
 }
 
-function MediaPreview({ object, kind }: { object: StorageObjectDetails; kind: 'image' | 'video' | 'audio' }) {
+function LinkedPreview({ object, kind }: { object: StorageObjectDetails; kind: Linked }) {
   const { id, version_id, bucket, name } = object;
   const { data, error } = useQuery({
     queryKey: ['files', bucket, 'link', id, version_id],
@@ -55,24 +57,28 @@ function MediaPreview({ object, kind }: { object: StorageObjectDetails; kind: 'i
   });
   if (data === undefined) return <Refused error={error} />;
   if (kind === 'image') return <img src={data.cdn_url} alt={name} />;
+  // Chromium shows no PDF in a frame with `sandbox`; the header of the data origin says the same.
+  if (kind === 'pdf') return <iframe src={`${data.cdn_url}#navpanes=0`} title={name} />;
   // biome-ignore lint/a11y/useMediaCaption: nobody gave any
   return kind === 'video' ? <video src={data.cdn_url} controls /> : <audio src={data.cdn_url} controls />;
 }
 
-function useContent<T>(object: StorageObjectDetails, read: (response: Response) => Promise<T>) {
-  const { id, version_id, bucket } = object;
-  return useQuery({
+function TextPreview({ object }: { object: StorageObjectDetails }) {
+  const { id, version_id, bucket, name, mime_type } = object;
+  const { data, error } = useQuery({
     queryKey: ['files', bucket, 'content', id, version_id],
-    queryFn: async ({ signal }) => read(await cloud.objects.download(id, { version_id }, { signal })),
+    queryFn: async ({ signal }) => (await cloud.objects.download(id, { version_id }, { signal })).text(),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
   });
-}
-
-function TextPreview({ object }: { object: StorageObjectDetails }) {
-  const { data, error } = useContent(object, (response) => response.text());
   if (data === undefined) return <Refused error={error} />;
-  return <pre className="mono">{object.mime_type.startsWith('application/json') ? pretty(data) : data}</pre>;
+  const plain = <pre className="mono">{mime_type.startsWith('application/json') ? pretty(data) : data}</pre>;
+  if (!mime_type.startsWith('text/markdown')) return plain;
+  return (
+    <Suspense fallback={plain}>
+      <MarkdownFrame source={data} title={name} />
+    </Suspense>
+  );
 }
 
 function pretty(json: string): string {
@@ -81,16 +87,4 @@ function pretty(json: string): string {
   } catch {
     return json;
   }
-}
-
-function PdfPreview({ object }: { object: StorageObjectDetails }) {
-  const { data, error } = useContent(object, (response) => response.arrayBuffer());
-  const [url, setUrl] = useState<string>();
-  useEffect(() => {
-    if (data === undefined) return;
-    const made = URL.createObjectURL(new Blob([data], { type: 'application/pdf' }));
-    setUrl(made);
-    return () => URL.revokeObjectURL(made);
-  }, [data]);
-  return url === undefined ? <Refused error={error} /> : <iframe src={url} title={object.name} />;
 }
