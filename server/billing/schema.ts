@@ -121,6 +121,9 @@ export const ListedPrice = namedObject('ListedPrice', {
   engine: Nullable('null where the price does not depend on it'),
   unit: Type.String(),
   price: Credits('Of one unit, now'),
+  price_per_month: Type.Union([Amount, Type.Null()], {
+    description: 'In credits, of one hour or GB for 730 hours; null where it is not for time',
+  }),
   effective_from: Nullable(`Since when, ${TIME}; null: since ever`),
   upcoming: Type.Array(
     namedObject('UpcomingPrice', {

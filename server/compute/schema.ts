@@ -13,6 +13,15 @@ const VmPort = namedObject('VmPort', {
   reason: textOrNull('Why it is closed'),
 });
 
+/** On the plan of who asks. */
+const PRICES = {
+  price_per_hour: Type.Number({ description: 'Credits, for time in which it runs' }),
+  price_per_month: Type.Number({ description: 'Credits, for 730 hours of it' }),
+  disk_price_per_hour: Type.Number({ description: 'Credits, for its disk, whether it runs or not' }),
+  total_price_per_hour: Type.Number({ description: 'Credits, while it runs, its disk included' }),
+  total_price_per_month: Type.Number({ description: 'Credits, for 730 hours of that' }),
+};
+
 export const Vm = namedObject('Vm', {
   vm_id: Type.String(),
   name: Type.String(),
@@ -28,8 +37,7 @@ export const Vm = namedObject('Vm', {
   vcpus: Type.Integer(),
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
-  price_per_hour: Type.Number({ description: 'Credits, for time in which it runs' }),
-  price_per_month: Type.Number({ description: 'Credits, for 730 hours of it' }),
+  ...PRICES,
   ports: Type.Array(VmPort, { description: 'TCP ports of the address' }),
   ssh_command: textOrNull('How to reach its SSH server; null while that cannot be reached'),
   outbound: Type.Boolean({ description: 'Whether it may open connections to the outside' }),
@@ -82,8 +90,7 @@ export const InstanceTypeEntry = namedObject('InstanceType', {
   vcpus: Type.Integer(),
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
-  price_per_hour: Type.Number({ description: 'Credits, on your plan' }),
-  price_per_month: Type.Number({ description: 'Credits, for 730 hours' }),
+  ...PRICES,
 });
 
 export const AdminVm = namedObject('AdminVm', { ...Vm.properties, account_id: Type.Integer() });

@@ -137,6 +137,7 @@ describe('prices', () => {
       unit: 'hour',
       engine: null,
       price: 0.0116,
+      price_per_month: 8.468,
       effective_from: null,
       upcoming: [],
     });
@@ -158,6 +159,7 @@ describe('prices', () => {
       instance_type: null,
       unit: 'GB-hour',
       price: 0,
+      price_per_month: 0,
       engine: null,
       effective_from: null,
       upcoming: [{ price: 0.000031507, effective_from: json.effective_from }],

@@ -7,7 +7,7 @@ import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import type { LedgerStore } from '../ledger/ledger-store.ts';
 import { hourOf } from '../metering/charge.ts';
 import { METERS, type MeterName, PRICED_BY } from '../metering/meters.ts';
-import { type Figure, priceOfNano, readDayOrTime } from '../reports/report-period.ts';
+import { type Figure, HOURS_PER_MONTH, priceOfNano, readDayOrTime } from '../reports/report-period.ts';
 import type { CatalogStore, PriceRow } from './catalog-store.ts';
 import type { Prices } from './prices.ts';
 
@@ -27,6 +27,8 @@ export interface ListedPrice {
   readonly engine: string | null;
   readonly unit: string;
   readonly price: Figure;
+  /** Of 730 hours; null where it is not for time. */
+  readonly price_per_month: Figure | null;
   /** null: since ever. */
   readonly effective_from: string | null;
   readonly upcoming: { readonly price: Figure; readonly effective_from: string }[];
@@ -80,6 +82,7 @@ export class PriceList {
       const inForce = began.find((row) => row.plan === plan) ?? began[0];
       let last = prices.priceNano({ ...question, at: now });
       const price = priceOfNano(last);
+      const pricePerMonth = priceOfNano(last * HOURS_PER_MONTH);
       const upcoming: { price: Figure; effective_from: string }[] = [];
       const hours = new Set(rows.map((row) => row.effective_from).filter((from) => from > now));
       for (const at of [...hours].sort((a, b) => a - b)) {
@@ -94,6 +97,7 @@ export class PriceList {
         ...variantOf(meter.name, variant),
         unit: meter.unit,
         price,
+        price_per_month: meter.unit === 'GB' ? null : pricePerMonth,
         effective_from: formatTimeOrNull(inForce?.effective_from ?? null),
         upcoming,
       };

@@ -6,7 +6,7 @@ import { Quotas } from '../catalog/quotas.ts';
 import { Credit } from '../credit/credit.ts';
 import { LedgerStore } from '../ledger/ledger-store.ts';
 import { Reports } from '../reports/report.ts';
-import { DatabaseCharges } from './resource-charges.ts';
+import { DatabaseCharges, VmCharges } from './resource-charges.ts';
 
 const GIB = 2 ** 30;
 const HOUR_MS = 3_600_000;
@@ -16,18 +16,16 @@ const SHOP = { database_id: 'db-1', account_id: 1, name: 'shop', engine: 'sqlite
 
 let fixture: BillingFixture;
 let charges: DatabaseCharges;
+let vmCharges: VmCharges;
 
 beforeEach(async () => {
   fixture = await openBillingFixture();
-  const { usage, prices, clock, metadata, accounts } = fixture;
+  const { usage, prices, clock, metadata, accounts, holds } = fixture;
   const quotas = new Quotas({ store: new CatalogStore(metadata) });
-  charges = new DatabaseCharges({
-    usage,
-    prices,
-    quotas,
-    now: () => clock.now(),
-    credit: new Credit({ accounts, checks: { assertSound() {} } }),
-  });
+  const credit = new Credit({ accounts, checks: { assertSound() {} } });
+  const deps = { usage, prices, quotas, accounts, credit, now: () => clock.now() };
+  charges = new DatabaseCharges(deps);
+  vmCharges = new VmCharges({ ...deps, holds });
 });
 afterEach(() => fixture.close());
 
@@ -89,4 +87,16 @@ test('the price of an hour is that of its present bytes and its engine', () => {
   assert.equal(price('sqlite', 2 * GIB), (2 * PRICE) / 1e9);
   assert.equal(price('sqlite', 0), 0);
   assert.equal(price('postgresql', GIB), 0, 'nobody set a price for it');
+});
+
+test('a machine that never ran is charged what its disk is said to cost', async () => {
+  const { metadata, clock, rating } = fixture;
+  const vm = { vm_id: 'vm-1', account_id: 1, name: 'a', instance_type: 't2.micro', vcpus: 1, disk_gb: 30 };
+  const said = vmCharges.diskPricePerHour('free', vm);
+  assert.equal(said, 30 * 137e-9);
+  await metadata.commit(await vmCharges.created(vm));
+  clock.advance(1000 * HOUR_MS);
+  await rating.rateUsage(1);
+  const taken = 10_000_000n - BigInt((await fixture.row()).credits_micro);
+  assert.equal(Number(taken), Math.floor(said * 1000 * 1e6));
 });

@@ -23,6 +23,7 @@ interface WantedVm {
   readonly instance_type: string;
 }
 
+type PricedVm = Pick<UsedVm, 'instance_type' | 'disk_gb'>;
 type CountedVm = UsedVm & { readonly vcpus: number };
 
 const NANO = 1e9;
@@ -52,6 +53,14 @@ export class VmCharges {
     const { prices, now } = this.#deps;
     const question = { variant: instanceType, plan, at: now() };
     return Number(prices.priceNano({ ...question, meter: 'vm.time' })) / NANO;
+  }
+
+  /** Credits an hour that its disk exists, now. */
+  diskPricePerHour(plan: string, { instance_type: variant, disk_gb: level }: PricedVm): number {
+    const { prices, now } = this.#deps;
+    const meter = 'vm.disk';
+    const priceNano = prices.priceNano({ meter, variant, plan, at: now() });
+    return Number(burnNanoOf({ meter, level }, priceNano)) / NANO;
   }
 
   async created(vm: CountedVm): Promise<readonly Statement[]> {

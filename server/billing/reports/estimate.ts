@@ -6,7 +6,7 @@ import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { burnNanoOf, rememberedPrices } from '../credit/credit.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
 import type { LineRow, UsageStore } from '../metering/usage-store.ts';
-import { creditsOf, type Figure, priceOfNano, quantityOf } from './report-period.ts';
+import { creditsOf, type Figure, HOURS_PER_MONTH, priceOfNano, quantityOf } from './report-period.ts';
 
 export interface EstimateDeps {
   readonly accounts: BillingAccountStore;
@@ -47,8 +47,6 @@ export interface EstimateReport extends Burn {
 
 const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24n;
-/** Of an average month, as prices are commonly told. */
-const HOURS_PER_MONTH = 730n;
 const NANO_PER_MICRO = 1000n;
 const FRESH_MS = 1000;
 

@@ -82,6 +82,9 @@ export function creditsOf(micro: bigint): Figure {
   return figure(decimalText(micro, MICRO_DIGITS), MICRO_DIGITS);
 }
 
+/** Of an average month, as prices are commonly told. */
+export const HOURS_PER_MONTH = 730n;
+
 /** Nano-credits in credits, exactly. */
 export function priceOfNano(nano: bigint): Figure {
   return figure(decimalText(nano, NANO_DIGITS), NANO_DIGITS);

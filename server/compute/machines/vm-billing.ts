@@ -25,8 +25,10 @@ export interface VmBilling {
   assertCredit(wanted: WantedVm): Promise<void>;
   /** By the name of which its prices are found. */
   planOf(accountId: number): Promise<string>;
-  /** Credits an hour, now. */
+  /** Credits an hour that it runs, now. */
   pricePerHour(plan: string, instanceType: string): number;
+  /** Credits an hour of its disk, now: it is kept whether the machine runs or not. */
+  diskPricePerHour(plan: string, vm: Pick<BilledVm, 'instance_type' | 'disk_gb'>): number;
   /**
    * Of a new machine. Throws `quota_exceeded`; the commit is refused when somebody else took the last of a
    * quota meanwhile: ask again then.

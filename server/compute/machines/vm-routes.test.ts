@@ -149,7 +149,7 @@ test('a repeated creation under one Idempotency-Key makes one machine', async ()
 
 test('the catalogue is the one of the specification; the tiny image is there', async () => {
   const { body } = await call('GET /api/instance-types');
-  const table = body.map((entry: Record<string, unknown>) => Object.values(entry).join(' '));
+  const table = body.map((entry: Record<string, unknown>) => Object.values(entry).slice(0, 6).join(' '));
   assert.deepEqual(table, [
     't2.micro 1 1024 30 0.0116 8.468',
     't2.small 1 2048 50 0.023 16.79',

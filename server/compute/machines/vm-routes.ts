@@ -9,13 +9,13 @@ import type { PowerControl } from './power-control.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmDeleter } from './vm-deleter.ts';
 import { assertVmFields } from './vm-fields.ts';
-import { pricePerMonth } from './vm-view.ts';
+import { pricesOf } from './vm-view.ts';
 
 export interface VmRoutesDeps {
   readonly machines: Machines;
   readonly power: PowerControl;
   readonly deleter: VmDeleter;
-  readonly billing: Pick<VmBilling, 'planOf' | 'pricePerHour'>;
+  readonly billing: Pick<VmBilling, 'planOf' | 'pricePerHour' | 'diskPricePerHour'>;
 }
 
 const VM = '/api/vms/{vm_id}';
@@ -45,15 +45,8 @@ function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
       handler: async ({ principal }) => {
         const plan = await billing.planOf(principal.accountId);
         return INSTANCE_TYPES.map(({ name, vcpus, memoryMb, diskGb }) => {
-          const price = billing.pricePerHour(plan, name);
-          return {
-            instance_type: name,
-            vcpus,
-            memory_mb: memoryMb,
-            disk_gb: diskGb,
-            price_per_hour: price,
-            price_per_month: pricePerMonth(price),
-          };
+          const type = { instance_type: name, vcpus, memory_mb: memoryMb, disk_gb: diskGb };
+          return { ...type, ...pricesOf(billing, plan, type) };
         });
       },
     }),

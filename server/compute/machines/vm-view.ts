@@ -10,9 +10,25 @@ const SSH = 22;
 /** Of an average month, as prices are commonly told. */
 const HOURS_PER_MONTH = 730;
 
-/** What a price an hour makes in a month, to a millionth. */
-export function pricePerMonth(pricePerHour: number): number {
-  return Math.round(pricePerHour * HOURS_PER_MONTH * 1e6) / 1e6;
+type Priced = Pick<VmRow, 'instance_type' | 'disk_gb'>;
+
+/** What a machine costs this plan, now. */
+export function pricesOf(billing: VmPricing, plan: string, vm: Priced) {
+  const price = billing.pricePerHour(plan, vm.instance_type);
+  const disk = billing.diskPricePerHour(plan, vm);
+  const total = rounded(price + disk, 1e9);
+  return {
+    price_per_hour: price,
+    price_per_month: rounded(price * HOURS_PER_MONTH, 1e6),
+    disk_price_per_hour: disk,
+    total_price_per_hour: total,
+    total_price_per_month: rounded(total * HOURS_PER_MONTH, 1e6),
+  };
+}
+
+/** To a so many-th: doubles add and multiply with errors beyond. */
+function rounded(credits: number, parts: number): number {
+  return Math.round(credits * parts) / parts;
 }
 
 /** It is still charged for: it has its memory, and goes on without a boot. */
@@ -21,9 +37,11 @@ const WAITS = {
   message: "Paused: the host's disk is nearly full. It resumes automatically when space is free.",
 };
 
+type VmPricing = Pick<VmBilling, 'pricePerHour' | 'diskPricePerHour'>;
+
 export interface VmViewsDeps {
   readonly clock: Clock;
-  readonly billing: Pick<VmBilling, 'pricePerHour'>;
+  readonly billing: VmPricing;
   readonly hypervisor: Pick<Hypervisor, 'waiting'>;
   readonly ingress: Pick<Ingress, 'ports'>;
   /** Machines are let out, if they were made so; false: none is, whatever it was made with. */
@@ -39,7 +57,7 @@ export class VmViews {
 
   present(row: Omit<VmRow, 'id'>): Vm {
     const { clock, billing, hypervisor, ingress, outbound } = this.#deps;
-    const vm = presentVm(row, clock.now(), billing.pricePerHour(row.plan, row.instance_type));
+    const vm = { ...presentVm(row, clock.now()), ...pricesOf(billing, row.plan, row) };
     const isWaiting = row.state === 'running' && hypervisor.waiting(row.vm_id) !== null;
     const state_reason = isWaiting ? WAITS : vm.state_reason;
     const ports = ingress.ports(row.vm_id, JSON.parse(row.ports) as number[]);
@@ -65,11 +83,7 @@ function sshCommand(address: string | null, ports: readonly PortState[]): string
   return open.port === SSH ? `ssh root@${address}` : `ssh -p ${open.port} root@${address}`;
 }
 
-function presentVm(
-  row: Omit<VmRow, 'id'>,
-  now: number,
-  pricePerHour: number,
-): Omit<Vm, 'ports' | 'ssh_command'> {
+function presentVm(row: Omit<VmRow, 'id'>, now: number) {
   const started = row.started_at;
   return {
     vm_id: row.vm_id,
@@ -85,8 +99,6 @@ function presentVm(
     vcpus: row.vcpus,
     memory_mb: row.memory_mb,
     disk_gb: row.disk_gb,
-    price_per_hour: pricePerHour,
-    price_per_month: pricePerMonth(pricePerHour),
     outbound: row.outbound === 1,
     accel: row.accel,
     accel_reason: row.accel_reason,

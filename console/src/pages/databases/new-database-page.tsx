@@ -148,7 +148,9 @@ function Price({ engine }: { engine: string | undefined }) {
       <Text size="sm" c="dimmed">
         {words.price}
       </Text>
-      <Text fw={600}>{words.perGigabyte(sayCredits(price.price), price.unit)}</Text>
+      <Text fw={600}>
+        {words.perGigabyte(sayCredits(price.price), sayCredits(price.price_per_month ?? price.price))}
+      </Text>
     </div>
   );
 }

@@ -40,7 +40,9 @@ export function MachinePage() {
 }
 
 function PriceLine({ vm }: { vm: Vm }) {
-  return words.priceLine(sayCredits(vm.price_per_hour), sayCredits(vm.price_per_month));
+  const line = words.priceLine(sayCredits(vm.total_price_per_hour), sayCredits(vm.total_price_per_month));
+  if (vm.disk_price_per_hour === 0) return line;
+  return `${line} (${words.diskPrice(sayCredits(vm.disk_price_per_hour))})`;
 }
 
 function Actions({ vm }: { vm: Vm }) {

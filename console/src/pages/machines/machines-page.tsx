@@ -82,7 +82,7 @@ function MachineRow({ vm }: { vm: Vm }) {
       </Table.Td>
       <Table.Td>
         <Text size="sm" c={vm.state === 'running' ? '' : 'dimmed'}>
-          {words.perHour(sayCredits(vm.price_per_hour))}
+          {words.perHour(sayCredits(vm.total_price_per_hour))}
         </Text>
       </Table.Td>
       <Table.Td visibleFrom="sm">

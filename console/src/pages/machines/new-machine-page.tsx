@@ -131,14 +131,20 @@ function Sizes({ images, types, fields, onChange }: SizesProps) {
             words.form.imageTooBig(needed)
           ) : (
             <b key="price">
-              {words.perHour(sayCredits(type.price_per_hour))} ·{' '}
-              {words.perMonth(sayCredits(type.price_per_month))}
+              {words.perHour(sayCredits(type.total_price_per_hour))} ·{' '}
+              {words.perMonth(sayCredits(type.total_price_per_month))}
             </b>
           ),
+          ...diskNotes(type),
         ],
       }))}
     />
   );
+}
+
+/** Of the price, what goes on while it is stopped. */
+function diskNotes({ disk_price_per_hour: price }: InstanceType): readonly string[] {
+  return price === 0 ? [] : [words.diskPrice(sayCredits(price))];
 }
 
 function Price({ type }: { type: InstanceType | undefined }) {
@@ -149,9 +155,14 @@ function Price({ type }: { type: InstanceType | undefined }) {
         {words.form.total}
       </Text>
       <Text fw={600}>
-        {words.perHour(text.shell.credits(sayCredits(type.price_per_hour)))} ·{' '}
-        {words.perMonth(sayCredits(type.price_per_month))}
+        {words.perHour(text.shell.credits(sayCredits(type.total_price_per_hour)))} ·{' '}
+        {words.perMonth(sayCredits(type.total_price_per_month))}
       </Text>
+      {diskNotes(type).map((note) => (
+        <Text key={note} size="sm" c="dimmed">
+          {note}
+        </Text>
+      ))}
     </div>
   );
 }

@@ -23,7 +23,8 @@ export const databases = {
   },
   perHour: (price: string) => `${price} / hour`,
   priceLine: (size: string, price: string) => `${size} · ${price} credits / hour for this size`,
-  perGigabyte: (price: string, unit: string) => `${price} credits / ${unit} of what it takes`,
+  perGigabyte: (hour: string, month: string) =>
+    `${hour} credits / hour · ${month} / month for each GB that it takes`,
   form: {
     lead: 'An engine and a name are enough.',
     engine: 'Engine',

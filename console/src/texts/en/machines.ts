@@ -45,7 +45,7 @@ export const machines = {
   deleteRunningLead: 'It runs: it is powered off first. Its disk and its address are gone for good.',
   perHour: (price: string) => `${price} / hour`,
   perMonth: (price: string) => `${price} / month`,
-  credits: 'credits',
+  diskPrice: (hour: string) => `${hour} / hour of it for the disk, also while stopped`,
   specs: (cpus: number, memory: string, disk: string) => `${cpus} vCPU · ${memory} · ${disk} disk`,
   form: {
     lead: 'An image, a size and a name are enough.',
