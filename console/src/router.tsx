@@ -10,6 +10,7 @@ import { machineRoutes } from './pages/machines/routes.ts';
 import { overviewRoutes } from './pages/overview/routes.ts';
 import { recoveryRoutes } from './pages/recovery/routes.ts';
 import { storageRoutes } from './pages/storage/routes.ts';
+import { webhookRoutes } from './pages/webhooks/routes.ts';
 import { accountQuery, isSignedOut, queryClient, session, whenSessionEnds } from './queries.ts';
 import { rootRoute, shellRoute } from './shell/base-routes.ts';
 
@@ -23,6 +24,7 @@ const routeTree = rootRoute.addChildren([
     ...billingRoutes,
     ...recoveryRoutes,
     ...administrationRoutes,
+    ...webhookRoutes,
     ...accountRoutes,
   ]),
 ]);

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
+import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertOpens } from './console-journey.ts';
 import { ConsoleFixture, PASSWORD, seriousFaults } from './console-kit.ts';
@@ -19,8 +20,9 @@ const PAGES = [
     '/billing?tab=ledger',
     '/billing?tab=prices',
     '/recovery',
+    '/webhooks',
   ],
-  ...['', '?tab=accounts', '?tab=plans', '?tab=prices', '?tab=images', '?tab=webhooks', '?tab=upkeep'].map(
+  ...['', '?tab=accounts', '?tab=plans', '?tab=prices', '?tab=images', '?tab=upkeep'].map(
     (tab) => `/administration${tab}`,
   ),
 ];
@@ -31,7 +33,7 @@ let user: CheckedClient;
 let username = '';
 before(async () => {
   if (skip) return;
-  fixture = await ConsoleFixture.open();
+  fixture = await ConsoleFixture.open({ env: { CLOUDLET_FETCH_ALLOW: '127.0.0.0/8' } });
   const admin = await CheckedClient.open(fixture.cloud.api, ADMIN_KEY);
   const chief = { username: 'chief', email: 'chief@example.org', password: PASSWORD, is_admin: true };
   await admin.expect(201, '/api/admin/accounts', { json: chief });
@@ -113,6 +115,34 @@ test('whoever is no administrator is shown no such page, and refused at its addr
   await plain.getByRole('alert').waitFor();
   assert.equal(await plain.getByText('chief@example.org').count(), 0);
   await plain.close();
+});
+
+test('whoever has an account has webhooks of their own, and sees each delivery', { skip }, async (t) => {
+  const receiver = await WebhookReceiver.open();
+  t.after(() => receiver.close());
+  receiver.reply = () => ({ status: 500 });
+  const own = await fixture.signedUp('hooked', '/webhooks');
+  await own.getByText('No webhooks yet').waitFor();
+  await own.getByRole('button', { name: 'Create webhook' }).first().click();
+  await own.getByLabel('Address').fill(receiver.url);
+  await own.getByRole('dialog').getByRole('button', { name: 'Create webhook' }).click();
+  const secret = own.getByRole('dialog', { name: 'Signing secret' });
+  assert.match(String(await secret.locator('pre').textContent()), /^whsec_/);
+  await own.keyboard.press('Escape');
+  await secret.waitFor({ state: 'detached' });
+  const menu = `Actions for ${receiver.url}`;
+  await assertOpens(own, menu, 'Deliveries');
+  await own.getByRole('button', { name: menu }).click();
+  await own.getByRole('menuitem', { name: 'Send a test' }).click();
+  const log = own.getByRole('dialog', { name: 'Deliveries' });
+  await log.getByText(/^Answered 500 in/).waitFor();
+  receiver.reply = () => ({ status: 204 });
+  await log.getByRole('button', { name: 'Send webhook.test again' }).click();
+  await log.getByText('delivered').waitFor();
+  await own.reload();
+  await log.getByText('delivered').waitFor();
+  assert.ok(receiver.received.length >= 2);
+  await own.close();
 });
 
 test('what is made elsewhere is shown without a reload, and so is that the cloud is out of reach', {
@@ -232,7 +262,7 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
     '/administration?tab=plans': [['Create plan'], ['Edit'], ['Delete']],
     '/administration?tab=prices': [['Set price']],
     '/administration?tab=images': [['Add image']],
-    '/administration?tab=webhooks': [['Create webhook']],
+    '/webhooks': [['Create webhook']],
     '/administration?tab=upkeep': [['Rotate master key']],
   };
   for (const [path, ways] of Object.entries(openers)) {

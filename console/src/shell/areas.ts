@@ -1,6 +1,7 @@
 /** What the navigation shows, in its order. */
 import {
   ArchiveBoxIcon,
+  BoltIcon,
   CircleStackIcon,
   Cog6ToothIcon,
   CreditCardIcon,
@@ -19,6 +20,7 @@ export const AREAS = [
   { to: '/machines', label: areas.machines, icon: ServerIcon, forAdmins: false },
   { to: '/databases', label: areas.databases, icon: CircleStackIcon, forAdmins: false },
   { to: '/billing', label: areas.billing, icon: CreditCardIcon, forAdmins: false },
+  { to: '/webhooks', label: text.webhooks.title, icon: BoltIcon, forAdmins: false },
   { to: '/recovery', label: areas.recovery, icon: LifebuoyIcon, forAdmins: true },
   { to: '/administration', label: areas.administration, icon: Cog6ToothIcon, forAdmins: true },
   { to: '/account', label: areas.account, icon: UserCircleIcon, forAdmins: false },

@@ -13,6 +13,7 @@ import { recovery } from './en/recovery.ts';
 import { shell } from './en/shell.ts';
 import { storage } from './en/storage.ts';
 import { uploads } from './en/uploads.ts';
+import { webhooks } from './en/webhooks.ts';
 
 export const text = {
   /** For dates and numbers. */
@@ -28,4 +29,5 @@ export const text = {
   shell,
   storage,
   uploads,
+  webhooks,
 };

@@ -10,7 +10,6 @@ import { SetPrices } from './set-prices.tsx';
 import { Status } from './status.tsx';
 import { TABS, type Tab } from './tabs.ts';
 import { Upkeep } from './upkeep.tsx';
-import { Webhooks } from './webhooks.tsx';
 
 const PANELS = {
   status: Status,
@@ -18,7 +17,6 @@ const PANELS = {
   plans: Plans,
   prices: SetPrices,
   images: Images,
-  webhooks: Webhooks,
   upkeep: Upkeep,
 };
 

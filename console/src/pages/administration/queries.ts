@@ -33,19 +33,6 @@ export const imagesQuery = queryOptions({
     data?.some(({ state }) => state === 'importing') ? BUSY_MS : false,
 });
 
-export const webhooksQuery = queryOptions({
-  queryKey: ['admin', 'webhooks'],
-  queryFn: () => cloud.webhooks.list().all(),
-});
-
-export const deliveriesQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['admin', 'webhooks', id, 'deliveries'],
-    queryFn: async () => (await cloud.webhooks.deliveries(id).page()).items,
-    refetchInterval: ({ state: { data } }) =>
-      data?.some(({ state }) => state === 'pending') ? BUSY_MS : false,
-  });
-
 export const scrubQuery = queryOptions({
   queryKey: ['admin', 'scrub'],
   queryFn: () => cloud.admin.scrub.get(),

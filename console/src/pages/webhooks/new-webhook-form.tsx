@@ -1,0 +1,73 @@
+import { MultiSelect, TextInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { NewWebhook } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { FormModal } from '../../parts/form-modal.tsx';
+import { accountQuery } from '../../queries.ts';
+import { text } from '../../texts/text.ts';
+import { webhooksQuery } from './queries.ts';
+
+const words = text.webhooks;
+const EVENTS = [
+  ...['*', 'credits.low', 'credits.exhausted', 'credits.restored'],
+  ...['database.created', 'database.deleted', 'database.failed', 'database.read_only', 'database.resumed'],
+  ...['database.suspended', 'vm.started', 'vm.stopped', 'vm.failed', 'vm.deleted'],
+];
+/** Only administrators are told of them. */
+const OF_RECOVERY = ['created', 'completed', 'verified', 'failed', 'damaged', 'deleted'].map(
+  (what) => `recovery_point.${what}`,
+);
+
+interface NewWebhookFormProps {
+  readonly onClose: () => void;
+  readonly onMade: (id: string) => void;
+}
+
+export function NewWebhookForm({ onClose, onMade }: NewWebhookFormProps) {
+  const { data: account } = useQuery(accountQuery);
+  const [url, setUrl] = useState('');
+  const [events, setEvents] = useState<string[]>(['*']);
+  const queryClient = useQueryClient();
+  const webhook = { url, events } as NewWebhook;
+  const create = useMutation({
+    mutationFn: () => cloud.webhooks.create(webhook),
+    meta: { shown: true },
+    onSuccess: async ({ id }) => {
+      onClose();
+      onMade(id);
+      await queryClient.invalidateQueries({ queryKey: webhooksQuery.queryKey });
+    },
+  });
+  return (
+    <FormModal
+      isOpen
+      title={words.create}
+      action={words.create}
+      isBusy={create.isPending}
+      error={create.error}
+      onSubmit={() => create.mutate()}
+      onClose={onClose}
+    >
+      <TextInput
+        data-autofocus
+        label={words.address}
+        placeholder="https://example.com/hook"
+        value={url}
+        required
+        withAsterisk={false}
+        spellCheck={false}
+        onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+      />
+      <MultiSelect
+        label={words.events}
+        description={words.eventsLead}
+        data={account?.is_admin === true ? [...EVENTS, ...OF_RECOVERY] : EVENTS}
+        value={events}
+        onChange={setEvents}
+      />
+      <CallSample call="POST /api/webhooks" body={webhook} method="webhooks.create" args={[webhook]} />
+    </FormModal>
+  );
+}

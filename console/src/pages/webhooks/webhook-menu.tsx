@@ -1,0 +1,72 @@
+/** What can be done with a webhook. */
+import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
+import { ActionIcon, Menu } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Webhook } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { text } from '../../texts/text.ts';
+import { webhooksQuery } from './queries.ts';
+
+const words = text.webhooks;
+
+interface WebhookMenuProps {
+  readonly webhook: Webhook;
+  readonly onLog: () => void;
+  readonly onSecret: () => void;
+}
+
+export function WebhookMenu({ webhook: { id, url, enabled }, onLog, onSecret }: WebhookMenuProps) {
+  const [isAsking, setAsking] = useState(false);
+  const queryClient = useQueryClient();
+  const onSuccess = () => queryClient.invalidateQueries({ queryKey: webhooksQuery.queryKey });
+  const test = useMutation({
+    mutationFn: () => cloud.webhooks.test(id),
+    onSuccess: async () => {
+      onLog();
+      await onSuccess();
+    },
+  });
+  const change = useMutation({
+    mutationFn: () => cloud.webhooks.change(id, { enabled: !enabled }),
+    onSuccess,
+  });
+  const remove = useMutation({
+    mutationFn: () => cloud.webhooks.delete(id),
+    meta: { shown: true },
+    onSuccess,
+  });
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={words.actionsOf(url)}>
+            <EllipsisHorizontalIcon width={20} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={onLog}>{words.deliveries}</Menu.Item>
+          <Menu.Item onClick={() => test.mutate()}>{words.sendTest}</Menu.Item>
+          <Menu.Item onClick={onSecret}>{words.secret}</Menu.Item>
+          <Menu.Item onClick={() => change.mutate()}>{enabled ? words.disable : words.enable}</Menu.Item>
+          <Menu.Divider />
+          <Menu.Item color="var(--wrong)" onClick={() => setAsking(true)}>
+            {words.delete}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Confirm
+        isOpen={isAsking}
+        title={words.deleteAsk}
+        action={words.delete}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsking(false)}
+      >
+        {url}
+      </Confirm>
+    </>
+  );
+}

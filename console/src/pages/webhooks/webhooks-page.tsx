@@ -1,0 +1,108 @@
+/** Where the events of this account are sent, and how each delivery went. */
+import { BoltIcon, PlusIcon } from '@heroicons/react/24/outline';
+import { Badge, Button, Stack, Table, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Webhook } from '../../../../sdk/index.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Empty } from '../../parts/empty.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { text } from '../../texts/text.ts';
+import { Deliveries } from './deliveries.tsx';
+import { NewWebhookForm } from './new-webhook-form.tsx';
+import { secretQuery, webhooksQuery } from './queries.ts';
+import { WebhookMenu } from './webhook-menu.tsx';
+
+const words = text.webhooks;
+
+export function WebhooksPage() {
+  const webhooks = useQuery(webhooksQuery);
+  const { log } = useSearch({ from: '/shell/webhooks' });
+  const navigate = useNavigate({ from: '/webhooks' });
+  const [isCreating, setCreating] = useState(false);
+  const [secretOf, setSecretOf] = useState<string>();
+  const show = (id?: string) => navigate({ search: id === undefined ? {} : { log: id } });
+  const create = (
+    <Button leftSection={<PlusIcon width={18} />} onClick={() => setCreating(true)}>
+      {words.create}
+    </Button>
+  );
+  return (
+    <Page title={words.title} lead={words.lead} actions={create}>
+      <Loaded query={webhooks}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty icon={BoltIcon} title={words.none} action={create}>
+              {words.noneLead}
+            </Empty>
+          ) : (
+            <WebhookTable webhooks={all} onLog={show} onSecret={setSecretOf} />
+          )
+        }
+      </Loaded>
+      {isCreating && <NewWebhookForm onClose={() => setCreating(false)} onMade={setSecretOf} />}
+      <Dialog opened={log !== undefined} onClose={() => show()} title={words.deliveries} size="xl">
+        {log !== undefined && <Deliveries id={log} />}
+      </Dialog>
+      <Dialog opened={secretOf !== undefined} onClose={() => setSecretOf(undefined)} title={words.secret}>
+        {secretOf !== undefined && <Secret id={secretOf} />}
+      </Dialog>
+    </Page>
+  );
+}
+
+interface WebhookTableProps {
+  readonly webhooks: readonly Webhook[];
+  readonly onLog: (id: string) => void;
+  readonly onSecret: (id: string) => void;
+}
+
+function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
+  return (
+    <ListTable
+      heads={[
+        { name: words.address },
+        { name: words.events },
+        { name: words.state },
+        { name: words.actions, isHidden: true },
+      ]}
+    >
+      {webhooks.map((webhook) => (
+        <Table.Tr key={webhook.id}>
+          <Table.Td className="mono" style={{ overflowWrap: 'anywhere' }}>
+            {webhook.url}
+          </Table.Td>
+          <Table.Td>{webhook.events.join(', ')}</Table.Td>
+          <Table.Td>
+            <Badge variant="light" color={webhook.enabled ? 'teal' : 'red'}>
+              {webhook.enabled ? words.enabled : words.disabled}
+            </Badge>
+            {webhook.disabled_reason !== null && <Text size="xs">{webhook.disabled_reason.message}</Text>}
+          </Table.Td>
+          <Table.Td ta="right">
+            <WebhookMenu
+              webhook={webhook}
+              onLog={() => onLog(webhook.id)}
+              onSecret={() => onSecret(webhook.id)}
+            />
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ListTable>
+  );
+}
+
+function Secret({ id }: { id: string }) {
+  const secret = useQuery(secretQuery(id));
+  return (
+    <Stack pb="sm">
+      <Text size="sm">{words.secretLead}</Text>
+      <Loaded query={secret}>
+        {({ secret: value }) => <CodeLine value={value} label={words.copySecret} />}
+      </Loaded>
+    </Stack>
+  );
+}
