@@ -13,6 +13,7 @@ import type { Target } from './target.ts';
 
 const FOLDER = 'writers';
 const DIGITS = 12;
+const WRITER_FILE = new RegExp(`^${FOLDER}/\\d{${DIGITS}}$`);
 
 /** The file of a writer. */
 interface Note {
@@ -178,7 +179,7 @@ const BEATS = 6;
 
 async function writersOf(target: Target): Promise<string[]> {
   const names: string[] = [];
-  for await (const name of target.list(FOLDER)) names.push(name);
+  for await (const name of target.list(FOLDER)) if (WRITER_FILE.test(name)) names.push(name);
   return names.sort();
 }
 

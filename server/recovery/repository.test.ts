@@ -13,6 +13,11 @@ import { Repository, type RepositoryKeys } from './repository.ts';
 
 const never = new AbortController().signal;
 const MIB = 2 ** 20;
+const [ONE, TWO, THREE] = ['1', '2', '3'].map((digit) => `drp-${digit.repeat(26)}`) as [
+  string,
+  string,
+  string,
+];
 
 async function* inPieces(bytes: Buffer, step: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += step) yield bytes.subarray(at, at + step);
@@ -133,7 +138,7 @@ describe('a repository', () => {
   test('shows no bytes, names or keys to whoever has its files', async () => {
     const secret = Buffer.from('the text that nobody may read '.repeat(100));
     await store(secret);
-    await repository.putManifest('drp-test', Buffer.from('{"secret":"the text"}'));
+    await repository.putManifest(THREE, Buffer.from('{"secret":"the text"}'));
     for (const file of readdirSync(place, { recursive: true, withFileTypes: true })) {
       if (!file.isFile()) continue;
       const path = join(file.parentPath, file.name);
@@ -146,7 +151,7 @@ describe('a repository', () => {
   test('any bit flipped, any file cut or exchanged is noticed, and named', async () => {
     const copy = join(folder, 'damaged');
     const stored = await store(randomSecret(2 * MIB));
-    const sealed = await repository.putManifest('drp-one', Buffer.from('{}'));
+    const sealed = await repository.putManifest(ONE, Buffer.from('{}'));
     cpSync(place, copy, { recursive: true });
     const other = new Repository(new DirectoryTarget(copy), keys);
     const [one = '', two = ''] = stored.pieces;
@@ -170,10 +175,10 @@ describe('a repository', () => {
     rmSync(pathOf(one));
     await assert.rejects(joined(other.read(stored.pieces)), /is missing/);
     // A manifest put in another's place.
-    writeFileSync(join(copy, 'points', 'drp-two'), sealed);
-    await assert.rejects(other.getManifest('drp-two'), Damaged);
-    assert.equal((await other.getManifest('drp-one'))?.bytes.toString(), '{}');
-    assert.deepEqual(await other.points(), ['drp-one', 'drp-test', 'drp-two']);
+    writeFileSync(join(copy, 'points', TWO), sealed);
+    await assert.rejects(other.getManifest(TWO), Damaged);
+    assert.equal((await other.getManifest(ONE))?.bytes.toString(), '{}');
+    assert.deepEqual(await other.points(), [ONE, TWO, THREE]);
   });
 
   test('what the target refuses is told, and leaves no half file', async () => {

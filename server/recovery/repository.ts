@@ -11,16 +11,18 @@
  * writers/<number>       who may write (lease.ts)
  * ```
  *
- * It has one writer at a time. Nothing is ever changed in place, but for a piece known to be damaged.
+ * It has one writer at a time. Files of other names are nobody's, and stay. Nothing is ever changed in place,
+ * but for a piece known to be damaged.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
-import { randomSecret } from '../platform/ids.ts';
+import { isId, randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
 import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Target } from './target.ts';
 
 const FORMAT = 1;
 const HEAD = 'repository.json';
+const PIECE_NAME = /^[0-9a-f]{64}$/;
 /** Of one file, pieces on their way at once: bounds memory to as many MiB. */
 const AT_ONCE = 4;
 
@@ -248,9 +250,12 @@ export class Repository {
     for (const id of pointIds) await this.#target.remove(`deleting/${id}`);
   }
 
-  /** Names of all pieces, in no order. */
+  /** Names of all pieces, in no order. A copy that somebody made of one, beside it, is none. */
   async *pieces(): AsyncGenerator<string> {
-    for await (const name of this.#target.list('pieces')) yield name.slice(name.lastIndexOf('/') + 1);
+    for await (const file of this.#target.list('pieces')) {
+      const name = file.slice(file.lastIndexOf('/') + 1);
+      if (PIECE_NAME.test(name) && file === pieceFile(name)) yield name;
+    }
   }
 
   /** Resolves with the bytes that are free now. */
@@ -267,7 +272,7 @@ export class Repository {
   async #idsIn(folder: string): Promise<string[]> {
     const ids: string[] = [];
     for await (const name of this.#target.list(folder)) ids.push(name.slice(folder.length + 1));
-    return ids.sort();
+    return ids.filter((id) => isId('drp', id)).sort();
   }
 
   async #keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {

@@ -116,6 +116,32 @@ describe('verify', () => {
   });
 });
 
+test('files of others in the target are nobody’s, whatever they are called', async () => {
+  const whole = await lost.point();
+  const before = pieces();
+  const copyOf = (file: string) => join(lost.target, file);
+  const others = ['points/README.txt', 'points/.nfs0000000000a1b2', 'deleting/z', 'writers/z', 'pieces/z'];
+  const copies = [`points/${whole.point_id}.bak`, ...before.map((piece) => `${piece}.bak`)];
+  // As of a whole folder of pieces.
+  const beside = before.map((piece) => piece.replace(/(?<=^pieces\/..)/, ' (copy)'));
+  const all = [...others, ...copies, ...beside].map(copyOf);
+  const [any = ''] = before;
+  for (const file of all) cpSync(copyOf(any), file, { recursive: true });
+  const checked = await lost.admin.expect(200, CHECK, POST);
+  assert.deepEqual(
+    [checked.removed_pieces, checked.blocked_by, checked.damaged_points],
+    [0, [], []],
+    JSON.stringify(checked),
+  );
+  const verified = await lost.admin.expect(200, `${POINTS}/${whole.point_id}/verify?wait=60`, POST);
+  assert.equal(verified.state, 'verified');
+  assert.equal((await lost.point()).state, 'complete');
+  assert.ok(all.every(existsSync), 'they are still there');
+  await lost.keepKey();
+  const restored = await lost.restore(join(lost.root, 'beside-others'));
+  assert.equal(restored.code, 0, restored.stderr);
+});
+
 describe('delete', () => {
   test('can be undone, and keeps every piece until then', async () => {
     const point = await lost.point();
