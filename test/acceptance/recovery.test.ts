@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -179,6 +180,12 @@ describe('a cloud with objects, keys and an old version', () => {
     );
     assert.match(elsewhere.stderr, /holds no recovery points/);
     assert.ok(!existsSync(to));
+    assert.match((await restore(wrong)).stderr, /wrong-key is no directory/);
+    if (process.geteuid?.() !== 0) return;
+    mkdirSync(to);
+    chownSync(to, 4711, 4711);
+    assert.match((await restore(to)).stderr, /belongs to another user \(uid 4711\): chown root/);
+    assert.deepEqual(readdirSync(to), []);
   });
 
   test('a missing piece is named; --partial restores the rest', async () => {

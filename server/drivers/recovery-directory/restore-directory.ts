@@ -3,9 +3,11 @@
  * whole, the metadata last: without it there is no cloud. It may be a mount point.
  */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
+import { otherOwnerOf } from '../../platform/data-directory.ts';
 import { hostBootId } from '../../platform/host-boot.ts';
 import type { RestoreFolder } from '../../recovery/restore.ts';
 
@@ -34,8 +36,10 @@ export class RestoreDirectory implements RestoreFolder {
   /** Folders. */
   readonly #made = new Set<string>();
 
-  /** Throws when there is anything at `to` but a restore that was not finished. */
+  /** Throws when there is anything at `to` but a restore that was not finished, and when it is another's. */
   static async open(to: string): Promise<RestoreDirectory> {
+    const other = existsSync(to) ? otherOwnerOf(to) : null;
+    if (other !== null) throw new Error(`${other.detail}: ${other.fix}`);
     const directory = new RestoreDirectory(to);
     const names = (await namesIn(to)).filter((name) => !NOTHING.includes(name));
     const isMoving = (await directory.#note())?.isWhole === true;
@@ -143,6 +147,6 @@ const NOTE = '.point';
 async function namesIn(path: string): Promise<string[]> {
   return readdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
-    throw error;
+    throw error.code === 'ENOTDIR' ? new Error(`${path} is no directory`) : error;
   });
 }
