@@ -57,9 +57,13 @@ export class Removals {
     // What never was whole is of no use to anybody.
     const grace = row.completed_at === null ? 0 : graceMs;
     if (row.completed_at !== null) await this.#write((repository) => repository.markDeleted(pointId));
-    const deleted: PointRow = { ...row, state: 'deleting', deletes_at: clock.now() + grace };
     const response = await changes.run(call, async (change) => {
-      change.expect(store.setDeleting(row, { graceMs: grace, deletesAt: clock.now() + grace }), 'retry');
+      const current = await this.#deps.points.row(pointId);
+      // Somebody else was faster.
+      if (current.state === 'deleting') return presentPoint(current);
+      const deletesAt = clock.now() + grace;
+      const deleted: PointRow = { ...current, state: 'deleting', deletes_at: deletesAt };
+      change.expect(store.setDeleting(current, { graceMs: grace, deletesAt }), 'retry');
       change.addAll(await news.of('recovery_point.deleted', deleted));
       return presentPoint(deleted);
     });

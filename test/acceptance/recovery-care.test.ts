@@ -147,8 +147,10 @@ describe('delete', () => {
     const point = await lost.point();
     const path = `${POINTS}/${point.point_id}`;
     const before = pieces();
-    const deleted = await lost.admin.expect(200, path, DELETE);
-    assert.equal(deleted.state, 'deleting');
+    const [deleted, ...others] = await Promise.all(
+      Array.from({ length: 8 }, () => lost.admin.expect(200, path, DELETE)),
+    );
+    for (const { state } of [deleted, ...others]) assert.equal(state, 'deleting');
     assert.ok(deleted.deletes_at > deleted.completed_at);
     assert.equal((await lost.admin.expect(200, path, DELETE)).deletes_at, deleted.deletes_at);
     await lost.admin.refused(409, 'point_invalid_state', [`${path}/verify`, POST]);
