@@ -19,7 +19,7 @@ export async function status(config: Config): Promise<number> {
     const found = await recoveryOf(call);
     const { points, newest_at: newest, verified_at: verified, free_bytes: free } = found;
     console.log(
-      `${points} points can be restored${newest === null ? '' : `, the newest is of ${newest} UTC`}`,
+      `${points} ${points === 1 ? 'point' : 'points'} can be restored${newest === null ? '' : `, the newest is of ${newest} UTC`}`,
     );
     console.log(verified === null ? 'None is verified' : `Last verified at ${verified} UTC`);
     if (found.key_taken === true) console.log('The recovery key was taken');

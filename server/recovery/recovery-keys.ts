@@ -75,7 +75,7 @@ export class RecoveryKeys {
     const { secrets, store } = this.#deps;
     if (await store.isKeyTaken(id)) {
       throw new AppError('recovery_key_taken', 'The recovery key was taken and is not kept here any more', {
-        hint: 'Ask whoever keeps it; `cloudlet recovery key --confirm` checks one',
+        hint: 'Ask whoever keeps it; `cloudlet recovery verify --from` reads the points with it',
       });
     }
     return { recovery_key: recoveryKeyText(await secrets.get(RECOVERY_KEY)), taken: false };

@@ -37,7 +37,7 @@ test('with a point the key is asked for, until it was taken', async () => {
   assert.deepEqual([points, newest, isTaken], [1, at, false]);
   const { code, stdout } = await told(['status']);
   assert.equal(code, 0);
-  assert.match(stdout, /^1 points can be restored, the newest is of \S+ \S+ UTC\n/);
+  assert.match(stdout, /^1 point can be restored, the newest is of \S+ \S+ UTC\n/);
   assert.match(stdout, /Nobody has taken the recovery key: .* Fix: cloudlet recovery key\n/);
   assert.match((await told(['create'])).stdout, /Fix: cloudlet recovery key\n/);
   await lost.keepKey();
