@@ -4,7 +4,7 @@ import type { Changes } from '../metadata/change.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId, randomBase62, randomSecret } from '../platform/ids.ts';
-import type { Sealer } from '../platform/sealer.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import { assertCouldHaveMade, assertCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';

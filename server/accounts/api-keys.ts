@@ -5,7 +5,7 @@ import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import type { Sealer } from '../platform/sealer.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import { describeAccount } from './account-view.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
 import type { CredentialCache } from './authenticator.ts';

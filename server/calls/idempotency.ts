@@ -10,7 +10,7 @@
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import type { Sealer } from '../platform/sealer.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import type { IdempotencyStore } from './idempotency-store.ts';
 import type { Principal } from './principal.ts';
 

@@ -9,7 +9,7 @@ import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import type { Sealer } from '../platform/sealer.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import type { StoredResponse } from './idempotency.ts';
 import { TrimTurns } from './idempotency.ts';
 import type { OperationRow, OperationsStore } from './operations-store.ts';

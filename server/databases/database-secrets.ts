@@ -1,7 +1,7 @@
 /** Passwords of databases: kept sealed, because credentials can be read again. */
 import { createHash } from 'node:crypto';
 import { randomBase62 } from '../platform/ids.ts';
-import type { Sealer } from '../platform/sealer.ts';
+import type { Sealer } from '../platform/master-key.ts';
 
 /** About 190 bits, and nothing that a URL, a shell or SQL would take for its own. */
 const PASSWORD_CHARACTERS = 32;

@@ -2,9 +2,8 @@
  * The keys that seal every secret in the database. They are kept beside it, never in it: the database
  * alone opens nothing, and a backup without `master.key` is worthless for what is sealed.
  *
- * A sealed value is `version (1) · key id (8) · nonce (12) · ciphertext · tag (16)`: AES-256-GCM with a
- * random
- * nonce; the additional data is the header and the context, so a value moved to another row does not open.
+ * A sealed value is `version (1) · key id (8) · nonce (12) · ciphertext · tag (16)`, by AES-256-GCM with a
+ * random nonce; additional data are header and context, so a value moved to another row does not open.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -21,6 +20,14 @@ const KEY_BYTES = 32;
 /** Version and key id: what names the key at the front of every sealed value. */
 const SEALED_HEADER_BYTES = 1 + KEY_ID_BYTES;
 const CIPHERTEXT_AT = SEALED_HEADER_BYTES + NONCE_BYTES;
+
+/** What others need of the master key: encryption of secrets that must be shown or used again. */
+export interface Sealer {
+  /** Encrypts under the master key. `context` is authenticated: the same one is needed to unseal. */
+  seal(plaintext: Uint8Array, context: string): Buffer;
+  /** Decrypts. Throws when the bytes, the context or the master key are not those of seal. */
+  unseal(sealed: Uint8Array, context: string): Buffer;
+}
 
 interface KeyFile {
   readonly current: string;

@@ -23,7 +23,7 @@ import { Changes, UNASKED } from '../metadata/change.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
-import type { Sealer } from '../platform/sealer.ts';
+import type { Sealer } from '../platform/master-key.ts';
 
 /** Of one account, at most. */
 export const TEST_ACCESS_KEYS = 100;

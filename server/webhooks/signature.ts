@@ -1,7 +1,7 @@
 /** Signatures of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, with a secret per webhook. */
 import { createHmac } from 'node:crypto';
 import { randomSecret } from '../platform/ids.ts';
-import type { Sealer } from '../platform/sealer.ts';
+import type { Sealer } from '../platform/master-key.ts';
 
 const SECRET_BYTES = 32;
 const PREFIX = 'whsec_';
