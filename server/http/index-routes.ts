@@ -3,8 +3,7 @@ import { namedObject, Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
 import { varyOn } from './cors.ts';
-import { indexPage } from './index-page.ts';
-import { sendPage } from './page.ts';
+import { escapeHtml, PAGE_STYLE, sendPage } from './page.ts';
 import { defineRoute, type Route, type RouteInput } from './route.ts';
 
 const Index = namedObject('ApiIndex', {
@@ -25,6 +24,14 @@ const PLACES = {
   status: '/api/system/status',
   register: '/api/register',
 };
+
+const STYLE = `${PAGE_STYLE}
+main { max-width: 52rem; } .notice { border-left: 4px solid var(--accent); background: var(--raised); padding: .6rem 1rem; }
+li { margin: .3rem 0; }
+`;
+
+const JSON_HEADER = "-H 'Content-Type: application/json'";
+const KEY_HEADER = '-H "X-API-Key: $KEY"';
 
 export interface IndexRoutesDeps {
   readonly needsSetup: () => Promise<boolean>;
@@ -67,6 +74,67 @@ async function answer({ needsSetup, publicUrl }: IndexRoutesDeps, { request, rep
   varyOn(responseHeaders, 'Accept');
   if (headers.accept?.includes('text/html') !== true) return index;
   const url = publicUrl || `${protocol}://${headers.host ?? 'localhost'}`;
-  sendPage(request, reply, indexPage({ version: VERSION, url, needsSetup: index.needs_setup }));
+  sendPage(request, reply, indexPage({ url, needsSetup: index.needs_setup }));
   return undefined;
+}
+
+interface IndexFacts {
+  /** Where this cloud is reached, `http://host:port`. */
+  readonly url: string;
+  /** True while there is no administrator. */
+  readonly needsSetup: boolean;
+}
+
+/** What this is and the first commands to type, as a whole HTML page without script. */
+function indexPage({ url, needsSetup }: IndexFacts): string {
+  const notice = needsSetup
+    ? `<p class="notice">There is no administrator yet. Run <code>bin/cloudlet admin setup-link</code>
+on the machine itself: it prints a link that makes one.</p>`
+    : '';
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Cloudlet</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<h1>Cloudlet</h1>
+<p class="soft">Version ${escapeHtml(VERSION)}. A small cloud: accounts, object storage, virtual machines, billing and webhooks.
+It is used over HTTP, or in the console at <a href="/">/</a>. (Where that is missing, <code>npm start</code> builds it.)</p>
+${notice}
+<ul>
+<li><a href="/api/docs">The API</a>, each call with an example</li>
+<li><a href="/api/openapi.json">The same for programs</a>, as OpenAPI 3.1</li>
+<li><a href="/api/system/status">How this cloud is doing</a></li>
+</ul>
+<h2>First commands</h2>
+<p>Register. The response holds your API key.</p>
+<pre>${escapeHtml(register(url))}</pre>
+<p>Make a bucket, put a file into it, and list it.</p>
+<pre>${escapeHtml(firstFile(url))}</pre>
+</main>
+</body>
+</html>
+`;
+}
+
+function register(url: string): string {
+  return [
+    `curl ${url}/api/register ${JSON_HEADER} \\`,
+    `  -d '{"username":"ada","email":"ada@example.com","password":"correct horse"}'`,
+    'KEY=clk_…   # the api_key of the response',
+  ].join('\n');
+}
+
+function firstFile(url: string): string {
+  const buckets = `${url}/api/buckets`;
+  return [
+    `curl ${KEY_HEADER} ${buckets} \\\n  ${JSON_HEADER} -d '{"name":"photos"}'`,
+    'echo hello > hello.txt',
+    `curl ${KEY_HEADER} ${buckets}/photos/upload -F file=@hello.txt`,
+    `curl ${KEY_HEADER} ${buckets}/photos/files`,
+  ].join('\n');
 }
