@@ -46,9 +46,9 @@ import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DiskRoom } from '../platform/disk-room.ts';
 import type { Jobs } from '../platform/jobs.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 import type { Meters } from '../platform/prometheus.ts';
-import type { Sealer } from '../platform/sealer.ts';
 import { eventStatements } from '../webhooks/events.ts';
 
 export interface EnginesOptions {

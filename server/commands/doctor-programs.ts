@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
 import { findMongod } from '../drivers/engine-mongodb/on-server/mongod-program.ts';
-import { dataSeries } from '../drivers/engine-mongodb/on-server/mongod-server.ts';
 import { probe as probeMongodb } from '../drivers/engine-mongodb/on-server/operator-mongodb.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
 import { probe as probeMysql } from '../drivers/engine-mysql/external-site.ts';
@@ -13,6 +12,7 @@ import { externalPostgresql } from '../drivers/engine-postgresql/external-server
 import { probe as probePostgresql } from '../drivers/engine-postgresql/external-site.ts';
 import { findPrograms, missingOf, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
 import type { ExternalFacts } from '../drivers/managed-server/external-place.ts';
+import { dataSeries } from '../drivers/managed-server/server-data.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
 

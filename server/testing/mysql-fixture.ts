@@ -4,7 +4,7 @@ import { NO_MARIADB } from '../../scripts/installed.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
-import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
+import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
 import { type ServerFixture, serverFixture } from './server-fixture.ts';
 
 /** For the `skip` of tests. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import type { ManagedEngineOptions } from '../drivers/managed-server/managed-engine.ts';
+import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 import { noUsers, testUidBase } from './own-ground.ts';

@@ -1,6 +1,6 @@
 /** A MySQL or MariaDB of the operator's: we are a guest there, with databases and users of our own. */
 import { externalPlace, whyNotReached } from '../managed-server/external-place.ts';
-import type { ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import { markOf } from '../managed-server/server-secret.ts';
 import { type ServerAddress, tlsOf } from '../managed-server/server-url.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';

@@ -8,7 +8,7 @@ import {
   type ServerKindDeps,
   type ServerPlaces,
 } from '../managed-server/managed-server.ts';
-import { makeFolder, runMaker } from '../managed-server/server-data.ts';
+import { dataSeries, keepSeries, makeFolder, runMaker } from '../managed-server/server-data.ts';
 import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import type { MysqlPrograms } from './mysql-programs.ts';
@@ -22,8 +22,6 @@ const DATA = 'data';
 const RUN = 'run';
 /** What `secure_file_priv` leaves open: nothing is in it, and nobody has the right FILE. */
 const NOTHING = 'none';
-/** In the keeper. */
-const SERIES = 'series';
 const MEMORY_MB = 2048;
 /** Of temporary files, which are in memory where the server sees its own /tmp. */
 const TEMPORARY_MB = 1024;
@@ -77,7 +75,8 @@ export class MysqlServer implements ServerKind {
   }
 
   /** Made beside its place, so that a half-made one is never taken for one. */
-  async #makeData({ home, seen, keeper }: ServerPlaces, programs: MysqlPrograms): Promise<void> {
+  async #makeData(places: ServerPlaces, programs: MysqlPrograms): Promise<void> {
+    const { home, seen } = places;
     const { processes, uid } = this.#deps;
     const fresh = join(home, `${DATA}.new`);
     await removeTree(fresh);
@@ -104,8 +103,7 @@ export class MysqlServer implements ServerKind {
     );
     fs.renameSync(fresh, join(home, DATA));
     syncFolder(home);
-    fs.writeFileSync(join(keeper, SERIES), `${programs.series}\n`, { mode: 0o600, flush: true });
-    syncFolder(keeper);
+    keepSeries(places, programs.series);
   }
 
   /** Each ends with its line. Of the users that a server begins with none is left. */
@@ -137,15 +135,6 @@ export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
 /** Where the files of one database are. */
 export function databaseFolder({ home }: Pick<ServerPlaces, 'home'>, database: string): string {
   return join(home, DATA, database);
-}
-
-/** `10.11`, of the data there are; null: there are none. */
-export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | null {
-  try {
-    return fs.readFileSync(join(keeper, SERIES), 'latin1').trim();
-  } catch {
-    return null;
-  }
 }
 
 function commonWords({ share }: MysqlPrograms, data: string): string[] {

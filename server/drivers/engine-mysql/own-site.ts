@@ -2,18 +2,19 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
+import { ManagedServer } from '../managed-server/managed-server.ts';
+import { dataSeries } from '../managed-server/server-data.ts';
 import {
   endpointOf,
   type ManagedEngineOptions,
   programsOrThrow,
   readinessOf,
-} from '../managed-server/managed-engine.ts';
-import { ManagedServer } from '../managed-server/managed-server.ts';
+} from '../managed-server/server-engine.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { MysqlLinks } from './mysql-links.ts';
 import { findPrograms } from './mysql-programs.ts';
-import { databaseFolder, dataSeries, MysqlServer, socketFolder } from './mysql-server.ts';
+import { databaseFolder, MysqlServer, socketFolder } from './mysql-server.ts';
 import { ADMIN, DUMPER } from './mysql-store.ts';
 import { OWN_WAYS } from './server-ways.ts';
 import type { MysqlSite } from './site.ts';

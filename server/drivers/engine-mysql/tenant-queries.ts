@@ -4,7 +4,7 @@ import mysql from 'mysql2';
 import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
 import { QueryFailed } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
-import { connectionEnded, diskFull, timedOut } from '../managed-server/session-errors.ts';
+import { connectionEnded, diskFull, timedOut } from '../managed-server/server-engine.ts';
 import * as contents from './contents-store.ts';
 import { asQueryFailed, type Fetched, fetchLimited, isDatabaseError } from './limited-query.ts';
 import type { MysqlLinks } from './mysql-links.ts';

@@ -1,7 +1,7 @@
 /** A PostgreSQL of the operator's: we are a guest there, with databases and roles of our own. */
 import { AppError } from '../../platform/errors.ts';
 import { externalPlace, whyNotReached } from '../managed-server/external-place.ts';
-import type { ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import type { LinksDeps } from '../managed-server/server-links.ts';
 import { markOf } from '../managed-server/server-secret.ts';
 import { type ServerAddress, tlsOf } from '../managed-server/server-url.ts';

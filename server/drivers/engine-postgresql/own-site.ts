@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { DumpsMissing } from '../../databases/engine.ts';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
-import { endpointOf, programsOrThrow, readinessOf } from '../managed-server/managed-engine.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
+import { endpointOf, programsOrThrow, readinessOf } from '../managed-server/server-engine.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';

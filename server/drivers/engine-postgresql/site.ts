@@ -1,6 +1,6 @@
 import type { Endpoint, Readiness } from '../../databases/engine.ts';
 import type { EngineServer } from '../managed-server/engine-server.ts';
-import type { ManagedEngineOptions } from '../managed-server/managed-engine.ts';
+import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import type { PostgresqlClients } from './client-commands.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import type { findPrograms } from './postgresql-programs.ts';

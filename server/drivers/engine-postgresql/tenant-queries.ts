@@ -2,7 +2,7 @@
 import type { Client } from 'pg';
 import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
-import { connectionEnded, diskFull, timedOut } from '../managed-server/session-errors.ts';
+import { connectionEnded, diskFull, timedOut } from '../managed-server/server-engine.ts';
 import { asJson, asQueryFailed, type Fetched, isDatabaseError, LimitedQuery } from './limited-query.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';

@@ -10,7 +10,7 @@ import {
   externalReadiness,
   type ManagedEngineOptions,
   programsOrThrow,
-} from './managed-engine.ts';
+} from './server-engine.ts';
 import { makeServerSecret, readServerSecret } from './server-secret.ts';
 import { caOf, type ServerAddress } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';

@@ -1,7 +1,13 @@
-/** The folder of a server that we look after, and the program that fills it. */
+/** The folder of a server that we look after, the program that fills it, and the version its data are of. */
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
+import type { ServerPlaces } from './managed-server.ts';
+import { syncFolder } from './server-secret.ts';
+
+/** In the keeper. */
+const SERIES = 'series';
 
 /** For what the server's user makes in it; fine when it is there. */
 export function makeFolder(path: string, uid: number | null): void {
@@ -27,4 +33,19 @@ export async function runMaker(
   const { code } = await running.ended;
   const said = `${output}\n${errors}`.trim().slice(-500);
   if (code !== 0) throw new Error(`${program.name} ended with ${code}: ${said}`);
+}
+
+/** `10.11`, of the data there are; null: there are none. */
+export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | null {
+  try {
+    return fs.readFileSync(join(keeper, SERIES), 'latin1').trim();
+  } catch {
+    return null;
+  }
+}
+
+/** Notes it on the disk, once there are data. */
+export function keepSeries({ keeper }: Pick<ServerPlaces, 'keeper'>, series: string): void {
+  fs.writeFileSync(join(keeper, SERIES), `${series}\n`, { mode: 0o600, flush: true });
+  syncFolder(keeper);
 }

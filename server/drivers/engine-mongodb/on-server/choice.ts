@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
+import { dataSeries } from '../../managed-server/server-data.ts';
 import { mongodPath } from './mongod-program.ts';
-import { dataSeries } from './mongod-server.ts';
 import { externalMongodb, type OperatorMongodb } from './operator-mongodb.ts';
 
 export type MongodbChoice =

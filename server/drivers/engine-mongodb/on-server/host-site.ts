@@ -1,15 +1,16 @@
 /** The `mongod` of this host as the place of databases: started and looked after like PostgreSQL. */
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
+import { ManagedServer } from '../../managed-server/managed-server.ts';
+import { dataSeries } from '../../managed-server/server-data.ts';
 import {
   type ManagedEngineOptions,
   programsOrThrow,
   readinessOf,
-} from '../../managed-server/managed-engine.ts';
-import { ManagedServer } from '../../managed-server/managed-server.ts';
+} from '../../managed-server/server-engine.ts';
 import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
 import { findMongod, type Mongod } from './mongod-program.ts';
-import { dataSeries, MongodServer } from './mongod-server.ts';
+import { MongodServer } from './mongod-server.ts';
 import { clientOf, type OperatorMongodb } from './operator-mongodb.ts';
 import type { MongodbSite } from './site.ts';
 

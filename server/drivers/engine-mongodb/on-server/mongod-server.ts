@@ -2,21 +2,19 @@
  * A `mongod` as a server that we look after. None could be had to try it with: what is asked of it follows
  * MongoDB's manual, and the tests run a stand-in.
  */
-import * as fs from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '../../../platform/errors.ts';
 import { removeTree } from '../../host-process/tree-removal.ts';
 import type { ServerKind, ServerPlaces } from '../../managed-server/managed-server.ts';
-import { makeFolder } from '../../managed-server/server-data.ts';
-import { makeServerSecret, syncFolder } from '../../managed-server/server-secret.ts';
+import { dataSeries, keepSeries, makeFolder } from '../../managed-server/server-data.ts';
+import { makeServerSecret } from '../../managed-server/server-secret.ts';
 import type { Mongod } from './mongod-program.ts';
 
 /** In the server's home. */
 const DATA = 'data';
 /** Whatever version, its data have it. */
 const MARK = 'WiredTiger';
-/** In the keeper. */
-const SERIES = 'series';
 const MEMORY_MB = 2048;
 /** The least there is; the rest of its memory is for connections and queries. */
 const CACHE_GB = '0.25';
@@ -54,7 +52,7 @@ export class MongodServer implements ServerKind {
       // Without an administrator there is nothing in it; who made one there before us is gone with it.
       await removeTree(data);
       makeFolder(data, this.#deps.uid);
-    } else if (!fs.existsSync(join(data, MARK))) {
+    } else if (!existsSync(join(data, MARK))) {
       throw new AppError('engine_unavailable', `there are no data of MongoDB in ${data}`, {
         hint: 'put them back; a server is not started over them, for it would begin with none',
       });
@@ -73,17 +71,7 @@ export class MongodServer implements ServerKind {
     await this.#deps.greet(isNew);
     if (!isNew) return;
     const { series } = this.#mongod ?? (await this.#deps.program());
-    fs.writeFileSync(join(places.keeper, SERIES), `${series}\n`, { mode: 0o600, flush: true });
-    syncFolder(places.keeper);
-  }
-}
-
-/** `7.0`, of the data there are; null: there are none. */
-export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | null {
-  try {
-    return fs.readFileSync(join(keeper, SERIES), 'latin1').trim();
-  } catch {
-    return null;
+    keepSeries(places, series);
   }
 }
 

@@ -23,11 +23,10 @@ import {
 } from '../../../databases/engine.ts';
 import { receiveFile } from '../../engine-children/load-file.ts';
 import type { EngineServer } from '../../managed-server/engine-server.ts';
-import { hostAndPort } from '../../managed-server/managed-engine.ts';
+import { connectionEnded, hostAndPort, timedOut } from '../../managed-server/server-engine.ts';
 import { ServerRounds } from '../../managed-server/server-rounds.ts';
 import { markOf, rolePassword } from '../../managed-server/server-secret.ts';
 import { caOf } from '../../managed-server/server-url.ts';
-import { connectionEnded, timedOut } from '../../managed-server/session-errors.ts';
 import { ARCHIVE_FILE, ARCHIVE_KIND, BrokenArchive } from '../archive/archive-format.ts';
 import { CommandError } from '../command-error.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';

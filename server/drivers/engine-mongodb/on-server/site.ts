@@ -5,7 +5,7 @@ import type { MongoClient } from 'mongodb';
 import type { Readiness } from '../../../databases/engine.ts';
 import type { EngineServer } from '../../managed-server/engine-server.ts';
 import { ExternalServer, type ExternalServerDeps } from '../../managed-server/external-server.ts';
-import { externalReadiness } from '../../managed-server/managed-engine.ts';
+import { externalReadiness } from '../../managed-server/server-engine.ts';
 import { makeServerSecret, readServerSecret } from '../../managed-server/server-secret.ts';
 import { clientOf, factsOf, type MongodbFacts, type OperatorMongodb } from './operator-mongodb.ts';
 
