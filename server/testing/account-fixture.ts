@@ -17,7 +17,7 @@ import { SetupLinkStore } from '../accounts/setup-links-store.ts';
 import { AccountStore } from '../accounts/store.ts';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
-import type { Call, Principal } from '../calls/principal.ts';
+import { type Call, NOBODY, type Principal } from '../calls/principal.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Changes, UNASKED } from '../metadata/change.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -48,6 +48,13 @@ export function testSealer(key = randomSecret(32)): Sealer {
 /** A call whose answer is not kept. */
 export function by(principal: Principal): Call {
   return { principal, ...UNASKED };
+}
+
+/** A new account, as the principal of a key of its own. */
+export async function newPrincipal(accounts: Accounts, username: string): Promise<Principal> {
+  const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
+  const { id } = await accounts.register(UNASKED, fields);
+  return { ...NOBODY, accountId: id, username, via: 'key', scopes: ['*'], credentialId: `k-${id}` };
 }
 
 /** Cheap hashes, so that tests of rules do not wait for memory. */

@@ -15,7 +15,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { eventStatements } from '../webhooks/events.ts';
-import { openAccountFixture } from './account-fixture.ts';
+import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
 import { ScriptedIngress } from './scripted-ingress.ts';
 
@@ -70,18 +70,7 @@ export async function openComputeFixture() {
     },
     open: (options: ComputeOptions = {}) => openCompute(base, options),
     /** What a new account calls with its own key. */
-    async newCall(username: string): Promise<Call> {
-      const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-      const { id } = await accounts.register(UNASKED, fields);
-      const rights = {
-        isAdmin: false,
-        scopes: ['*'],
-        bucketLimits: null,
-        via: 'key',
-        keyExpiresAt: null,
-      } as const;
-      return { ...UNASKED, principal: { accountId: id, username, ...rights, credentialId: `k-${id}` } };
-    },
+    newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),
     /** Of one machine, or of all, oldest first. */
     async usage(vmId?: string): Promise<UsageRow[]> {
       const rows = await metadata.all<UsageRow & { vm_id: string }>(

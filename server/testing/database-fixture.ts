@@ -8,11 +8,10 @@ import type { Engine } from '../databases/engine.ts';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
-import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { eventStatements } from '../webhooks/events.ts';
-import { openAccountFixture } from './account-fixture.ts';
+import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';
 
 export const TEST_DATABASE_GRACE_MS = 600_000;
@@ -76,18 +75,7 @@ export async function openDatabaseFixture() {
       return { ...parts, ...parts.routes, scripted, reports, told };
     },
     /** Calls of a new account. */
-    async newCall(username: string): Promise<Call> {
-      const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-      const { id } = await accounts.register(UNASKED, fields);
-      const principal = {
-        accountId: id,
-        username,
-        isAdmin: false,
-        credentialId: `k-${id}`,
-        ...({ scopes: ['*'], bucketLimits: null, via: 'key', keyExpiresAt: null } as const),
-      };
-      return { principal, ...UNASKED };
-    },
+    newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),
     /** The most databases that the account may have. */
     async limit({ principal }: Call, databases: number): Promise<void> {
       const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';

@@ -1,7 +1,6 @@
 /** Everything of storage on a real database and real files in a temporary directory. For tests. */
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { Accounts } from '../accounts/accounts.ts';
 import { buildBilling } from '../build/billing.ts';
 import { writtenLater } from '../build/domains.ts';
 import type { Principal } from '../calls/principal.ts';
@@ -26,7 +25,7 @@ import { type Naming, Objects } from '../storage/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { Sweeper } from '../storage/sweeper.ts';
-import { openAccountFixture, testSealer } from './account-fixture.ts';
+import { newPrincipal, openAccountFixture, testSealer } from './account-fixture.ts';
 
 export interface StorageFixtureOptions {
   readonly maxObjectBytes?: number;
@@ -133,20 +132,6 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
 export interface NewObject extends Partial<Naming> {
   readonly name: string;
   readonly bytes: Uint8Array;
-}
-
-/** A new account, as its own key's principal. */
-async function newPrincipal(accounts: Accounts, username: string): Promise<Principal> {
-  const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-  const { id } = await accounts.register(UNASKED, fields);
-  const rights = {
-    isAdmin: false,
-    scopes: ['*'],
-    bucketLimits: null,
-    via: 'key',
-    keyExpiresAt: null,
-  } as const;
-  return { accountId: id, username, ...rights, credentialId: `k-${id}` };
 }
 
 async function put(

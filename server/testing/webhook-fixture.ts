@@ -1,7 +1,7 @@
 /** Everything of webhooks on a real database, with a clock that obeys. For tests. */
 import type { Principal } from '../calls/principal.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
-import { Changes, UNASKED } from '../metadata/change.ts';
+import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { systemClock } from '../platform/clock.ts';
 import { Deliveries } from '../webhooks/deliveries.ts';
@@ -12,7 +12,7 @@ import { Retention } from '../webhooks/retention.ts';
 import type { Delivery } from '../webhooks/schema.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
-import { openAccountFixture } from './account-fixture.ts';
+import { newPrincipal, openAccountFixture } from './account-fixture.ts';
 
 export interface WebhookOptions {
   /** Networks that deliveries may lead to; loopback without it. */
@@ -58,18 +58,7 @@ export async function openWebhookFixture() {
     open,
     metadata: fixture.metadata,
     /** A new account, as its own key's principal. */
-    async newPrincipal(username: string): Promise<Principal> {
-      const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-      const { id } = await accounts.register(UNASKED, fields);
-      const rights = {
-        isAdmin: false,
-        scopes: ['*'],
-        bucketLimits: null,
-        via: 'key',
-        keyExpiresAt: null,
-      } as const;
-      return { accountId: id, username, ...rights, credentialId: `k-${id}` };
-    },
+    newPrincipal: (username: string) => newPrincipal(accounts, username),
     /** Commits an event with a number of its own; returns the number. */
     async emit({ accountId }: Principal, type: 'vm.stopped' | 'credits.low' = 'vm.stopped'): Promise<number> {
       const number = ++events;
