@@ -14,7 +14,7 @@ const HELP = `Usage: cloudlet <command>
   admin key             show an administrator's key
   admin credits         grant or deduct credits of an account
   scrub                 verify every stored byte now
-  ledger verify         walk the whole ledger and name what was changed
+  ledger verify         verify the whole ledger and name what was changed
   keys rotate           make a new master key and seal all secrets under it
   recovery              make recovery points, and restore a lost cloud from one
   databases upgrade     bring PostgreSQL's data to the newest major version that is here

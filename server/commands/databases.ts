@@ -8,7 +8,7 @@ const HELP = `Usage: cloudlet databases upgrade postgresql
 
 Brings the data of PostgreSQL to the newest major version whose programs are on this host (of the set-up, or
 installed). It needs the programs of both versions, room for a second copy of the data, and that Cloudlet is
-stopped. The data before stay 7 days beside the new ones. When it fails nothing has changed.
+stopped. The old data are kept for 7 days beside the new ones. If it fails, nothing has changed.
 `;
 
 export const DATABASES: Command = {

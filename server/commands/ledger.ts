@@ -11,8 +11,8 @@ import { askServer, asOperator, type CallAsOperator, serverAnswers } from './ope
 
 const HELP = `Usage: cloudlet ledger verify [--head <number>:<hash>]
 
-Walks every transfer of the ledger and compares all balances with it. Exit code 0 when all are sound, 1 when
-one was changed, is missing, or does not add up: it is named.
+Verifies every transfer of the ledger, and all balances against it. Exit code 0 when all are correct, 1 when
+a transfer was changed, is missing, or does not add up: it is named.
 
   --head   the head that an earlier call printed: finds transfers cut off the end since
 `;

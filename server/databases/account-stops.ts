@@ -19,9 +19,9 @@ export interface AccountStopsDeps {
 }
 
 const SUSPENDED: Readonly<Record<StopCause, string>> = {
-  credits_exhausted: 'It is suspended because no credits are left',
-  account_suspended: 'It is suspended because its account is',
-  account_closed: 'It is suspended because its account was closed',
+  credits_exhausted: 'The database is suspended because no credits are left',
+  account_suspended: 'The database is suspended because its account is',
+  account_closed: 'The database is suspended because its account was closed',
 };
 const TOGETHER = 16;
 

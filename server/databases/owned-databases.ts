@@ -43,7 +43,7 @@ export class OwnedDatabases {
 }
 
 function keptHint({ database_id, deletes_at }: DatabaseRow): string {
-  return `It was deleted: POST /api/databases/${database_id}/undelete brings it back until ${formatTime(deletes_at ?? 0)}`;
+  return `The database was deleted: POST /api/databases/${database_id}/undelete brings it back until ${formatTime(deletes_at ?? 0)}`;
 }
 
 function notFound(hint?: string): AppError {

@@ -26,7 +26,7 @@ export interface RefillDeps {
 const WAITING = {
   engine_missing: 'Its engine is not available on this host; it is loaded as soon as it is',
   out_of_space: 'There is no room to load it; it is loaded as soon as there is',
-  restore_failed: 'It could not be loaded yet; your administrator finds the reason in the log',
+  restore_failed: 'The database could not be loaded yet; your administrator finds the reason in the log',
 };
 
 export class Refill {

@@ -47,7 +47,7 @@ export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
     state: 'read_only',
     reason_code: 'size_limit_reached',
     reason_message:
-      'It takes more than its size limit: raise size_limit_mb, or delete what is no longer needed',
+      'The database exceeds its size limit: raise size_limit_mb, or delete what is no longer needed',
   } as const;
 }
 

@@ -276,7 +276,7 @@ function whyOver(
   { failing_since }: OutgoingRow,
   { status, now }: { readonly status: number | null; readonly now: number },
 ): { readonly code: string; readonly message: string } | null {
-  if (status === GONE) return { code: 'gone', message: 'It answered 410: it wants no more events' };
+  if (status === GONE) return { code: 'gone', message: 'The address answered 410: it wants no more events' };
   if (failing_since === null || now - failing_since < FAILING_MS) return null;
   return { code: 'failing', message: 'Every attempt of 5 days failed' };
 }

@@ -14,7 +14,7 @@ import { newWebhookSecret, openSecret, sealSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
 
 export const MAX_WEBHOOKS = 20;
-const BY_OWNER = { code: 'owner', message: 'It was disabled by its owner' };
+const BY_OWNER = { code: 'owner', message: 'The webhook was disabled by its owner' };
 
 interface WebhooksDeps {
   readonly changes: Changes;

@@ -40,17 +40,20 @@ export interface HaltOptions {
 const PASSING: readonly ErrorCode[] = ['engine_unavailable', 'insufficient_capacity', 'out_of_space'];
 
 const STOPPED_BY: Readonly<Record<StopMethod, Reason>> = {
-  guest: { code: 'shut_down', message: 'It shut down when it was asked to' },
-  quit: { code: 'powered_off', message: 'It was powered off without waiting for it any longer' },
-  terminate: { code: 'terminated', message: 'It could not be powered off; its process was ended' },
-  kill: { code: 'killed', message: 'It could not be powered off; its process was killed' },
-  was_stopped: { code: 'was_stopped', message: 'It was already stopped' },
+  guest: { code: 'shut_down', message: 'The machine shut down when asked to' },
+  quit: { code: 'powered_off', message: 'The machine was powered off without waiting any longer' },
+  terminate: {
+    code: 'terminated',
+    message: 'The machine could not be powered off; its process was terminated',
+  },
+  kill: { code: 'killed', message: 'The machine could not be powered off; its process was killed' },
+  was_stopped: { code: 'was_stopped', message: 'The machine was already stopped' },
 };
 
 /** Whether it was asked to, only who stopped it then could tell. */
 const SHUT_DOWN_UNSEEN: Reason = {
   code: 'guest_shutdown',
-  message: 'It shut down before its stop was completed, while Cloudlet was not running',
+  message: 'The machine shut down before its stop was completed, while Cloudlet was not running',
 };
 
 /** What a guest that is gone without a word leads to. */
@@ -61,13 +64,13 @@ export const CRASHED_UNSEEN: UnseenEnd = {
   desired: 'stopped',
   reason: {
     code: 'crashed',
-    message: 'It ended while Cloudlet was not running: it was killed, or powered itself off',
+    message: 'The machine ended while Cloudlet was not running: it was killed, or powered itself off',
   },
 };
 export const HOST_RESTARTED: UnseenEnd = {
   event: 'host_restarted',
   desired: 'running',
-  reason: { code: 'host_restarted', message: 'The host went down under it; it is started again' },
+  reason: { code: 'host_restarted', message: 'The host restarted; the machine is started again' },
 };
 
 export class Runs {

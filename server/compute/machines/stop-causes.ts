@@ -8,18 +8,24 @@ export type StopCause = 'credits_exhausted' | AccountBlock;
 
 /** Tell those that the system stopped from those that their owner did. */
 export const STOP_REASONS: Readonly<Record<StopCause, Reason>> = {
-  credits_exhausted: { code: 'credits_exhausted', message: 'It was stopped because no credits were left' },
+  credits_exhausted: {
+    code: 'credits_exhausted',
+    message: 'The machine was stopped because no credits were left',
+  },
   account_suspended: {
     code: 'account_suspended',
-    message: 'It was stopped because its account was suspended',
+    message: 'The machine was stopped because its account was suspended',
   },
-  account_closed: { code: 'account_closed', message: 'It was stopped because its account was closed' },
+  account_closed: {
+    code: 'account_closed',
+    message: 'The machine was stopped because its account was closed',
+  },
 };
 
 /** Of a single machine that an administrator stopped: its owner may start it again. */
 export const STOPPED_BY_ADMINISTRATOR: Reason = {
   code: 'stopped_by_administrator',
-  message: 'It was stopped by an administrator',
+  message: 'The machine was stopped by an administrator',
 };
 
 /** What is stopped for these is started again when they no longer hold. */
