@@ -9,7 +9,7 @@ import {
   LifebuoyIcon,
   ServerIcon,
 } from '@heroicons/react/24/outline';
-import { Button, FileButton, Group, Progress, Text, Title } from '@mantine/core';
+import { Button, Group, Progress, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ComponentType, ReactNode, SVGProps } from 'react';
 import { ButtonLink } from '../../parts/links.tsx';
@@ -17,8 +17,7 @@ import { Page } from '../../parts/page.tsx';
 import { Refused } from '../../parts/refused.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
-import { chosenFiles } from '../../uploads/dropped-files.ts';
-import { useUpload } from '../../uploads/upload-place.ts';
+import { ChooseFiles } from '../../uploads/choose-files.tsx';
 import { bucketsQuery } from '../storage/queries.ts';
 import { CloudStatus } from './cloud-status.tsx';
 import classes from './overview-page.module.css';
@@ -108,15 +107,14 @@ function StepRow({ step: { words, icon: Icon, isDone, action } }: { step: Step }
 }
 
 function ChooseFile() {
-  const upload = useUpload();
   return (
-    <FileButton multiple onChange={(files) => upload(chosenFiles(files))}>
+    <ChooseFiles>
       {(props) => (
         <Button {...props} variant="default" leftSection={<ArrowUpTrayIcon width={16} />}>
           {text.overview.chooseFile}
         </Button>
       )}
-    </FileButton>
+    </ChooseFiles>
   );
 }
 

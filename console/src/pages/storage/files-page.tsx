@@ -7,7 +7,7 @@ import {
   MagnifyingGlassIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
-import { ActionIcon, Button, FileButton, Group, Menu, Switch, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Group, Menu, Switch, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
@@ -17,6 +17,7 @@ import { cloud } from '../../cloud.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
+import { ChooseFiles } from '../../uploads/choose-files.tsx';
 import { chosenFiles } from '../../uploads/dropped-files.ts';
 import { useUpload } from '../../uploads/upload-place.ts';
 import { BucketMenu } from './bucket-menu.tsx';
@@ -150,13 +151,13 @@ function UploadButtons() {
   const folderInput = useRef<HTMLInputElement>(null);
   return (
     <Group gap="xs">
-      <FileButton multiple onChange={(files) => upload(chosenFiles(files))}>
+      <ChooseFiles>
         {(props) => (
           <Button {...props} leftSection={<ArrowUpTrayIcon width={18} />}>
             {text.storage.upload}
           </Button>
         )}
-      </FileButton>
+      </ChooseFiles>
       <input
         ref={folderInput}
         type="file"
