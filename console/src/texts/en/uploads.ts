@@ -3,9 +3,9 @@ export const uploads = {
   title: 'Uploads',
   files: 'Files',
   dropHere: 'Drop to upload',
-  summary: (done: number, all: number) => `${done} of ${all} uploaded`,
-  failed: (count: number) => `${count} failed`,
-  cancelled: (count: number) => `${count} cancelled`,
+  summary: (done: string, all: string) => `${done} of ${all} uploaded`,
+  failed: (count: string) => `${count} failed`,
+  cancelled: (count: string) => `${count} cancelled`,
   halted:
     'The connection was lost. Uploads go on by themselves once Cloudlet answers; a file that was cut off is ' +
     'sent again from its start.',
