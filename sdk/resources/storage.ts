@@ -1,4 +1,10 @@
-import type { BucketChange, Calls, NewBucket, UploadedObject } from '../../build/sdk/schema.d.ts';
+import type {
+  BucketChange,
+  Calls,
+  NewBucket,
+  ObjectChange,
+  UploadedObject,
+} from '../../build/sdk/schema.d.ts';
 import type { CallOptions, Transport } from '../transport.ts';
 import { sendForm, type UploadOptions } from '../upload.ts';
 
@@ -36,6 +42,9 @@ export function storageCalls(transport: Transport) {
       /** Makes an earlier version current again. */
       restore: (id: string, version_id: string) =>
         transport.json('POST /api/storage/{id}/restore', { params: { id }, body: { version_id } }),
+      /** Its metadata or its type; the bytes stay. */
+      change: (id: string, body: ObjectChange) =>
+        transport.json('PATCH /api/storage/{id}', { params: { id }, body }),
       get: (id: string, options?: CallOptions) =>
         transport.json('GET /api/storage/{id}', { params: { id } }, options),
       upload: (bucket: string, object: NewObject, options?: UploadOptions): Promise<UploadedObject> =>

@@ -34,6 +34,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   uploadObject: { ...BUCKET, form: { file: '@photo.jpg', metadata: '{"camera":"X100"}' } },
   listObjects: { ...BUCKET, query: '?limit=100' },
   browseBucket: { ...BUCKET, query: '?prefix=2026/&sort=size&order=desc' },
+  changeObject: { body: { metadata: { camera: 'X100' }, mime_type: 'image/jpeg' } },
   restoreObject: { body: { version_id: '$VERSION_ID' } },
   downloadFolder: { ...BUCKET, query: '?prefix=2026/', options: '-o 2026.zip' },
   downloadObject: { options: '-o photo.jpg' },

@@ -10,12 +10,14 @@ import {
   BucketEntry,
   BucketPath,
   Deleted,
+  ObjectChange,
   ObjectDetails,
   ObjectEntry,
   ObjectPath,
   Uploaded,
   VersionChoice,
 } from './schema.ts';
+import { metadataText } from './upload-fields.ts';
 
 export interface ObjectRoutesDeps {
   readonly objects: Objects;
@@ -32,7 +34,7 @@ const VersionLimit = Type.Optional(
 );
 
 export function objectRoutes(deps: ObjectRoutesDeps): Route[] {
-  return [...listRoutes(deps), ...singleRoutes(deps)];
+  return [...listRoutes(deps), ...singleRoutes(deps), changeRoute(deps)];
 }
 
 function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
@@ -157,4 +159,35 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       handler: (call) => objects.remove(call, call.params.id, call.query.version_id),
     }),
   ];
+}
+
+function changeRoute({ objects }: ObjectRoutesDeps): Route {
+  return defineRoute({
+    method: 'PATCH',
+    path: '/api/storage/{id}',
+    name: 'changeObject',
+    tag: 'storage',
+    summary: 'Change the metadata or the type of an object',
+    description:
+      'Its bytes are not copied. In a versioned bucket this is a new version, elsewhere it replaces what was there.',
+    permission: 'storage:write',
+    params: ObjectPath,
+    body: ObjectChange,
+    responses: { 200: Uploaded },
+    errors: [
+      'object_not_found',
+      'precondition_failed',
+      'insufficient_credits',
+      'quota_exceeded',
+      'write_conflict',
+    ],
+    handler: (call) => {
+      const { metadata, mime_type, version_id: versionId } = call.body;
+      return objects.relabel(call, call.params.id, {
+        ...(metadata !== undefined && { metadata: metadataText(metadata) }),
+        ...(mime_type !== undefined && { mime_type }),
+        ...(versionId !== undefined && { versionId }),
+      });
+    },
+  });
 }

@@ -42,6 +42,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove'), name }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('removeVersion'), name, pick }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('restore'), name, pick }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('relabel'), name, pick }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('toggle'), name }) },
 );
 type Step = { kind: string; name: string; size?: number; pick?: number };
@@ -122,6 +123,23 @@ async function restore(model: Model, { name, pick = 0 }: Step): Promise<void> {
   if (replaced) drop(model, replaced);
 }
 
+async function relabel(model: Model, { name, pick = 0 }: Step): Promise<void> {
+  const object = model.objects.get(name);
+  const current = object && top(object.versions);
+  if (!object || !current) return;
+  const versions = await fixture.objects.relabel(by(owner), object.id, { mime_type: `x/${pick}` }).then(
+    (answer) => [{ ...current, id: answer.version_id }],
+    (error) => {
+      assert.ok(current.size === null && isAppError(error, 'object_not_found'), String(error));
+      return [];
+    },
+  );
+  // The type that it has already makes no version.
+  if (versions.length === 0 || versions[0]?.id === current.id) return;
+  if (!model.versioning) object.versions.pop();
+  object.versions.push(...versions);
+}
+
 async function toggle(model: Model): Promise<void> {
   model.versioning = !model.versioning;
   await fixture.buckets.change(by(owner), model.bucket, { versioning: model.versioning });
@@ -132,6 +150,7 @@ const STEPS: Readonly<Record<string, (model: Model, step: Step) => Promise<void>
   remove,
   removeVersion,
   restore,
+  relabel,
   toggle,
 };
 

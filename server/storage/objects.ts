@@ -136,12 +136,43 @@ export class Objects {
   }
 
   /**
-   * Makes an earlier version current again: as a new version with the same bytes, which are not copied. One
-   * that is current stays as it is. Throws `object_not_found`, `version_not_found`, and as an upload.
+   * Makes an earlier version current again. One that is current stays as it is. Throws `object_not_found`,
+   * `version_not_found`, and as an upload.
    */
-  async restore(
+  restore(
     call: Call,
     { objectId, versionId }: { readonly objectId: string; readonly versionId: string },
+  ): Promise<Uploaded> {
+    return this.#renew(call, objectId, async (object) => {
+      const old = await this.#deps.store.versionById(object.id, versionId);
+      if (old !== undefined && old.blob !== null) return old;
+      throw new AppError('version_not_found', `The object has no version ${versionId} with bytes`);
+    });
+  }
+
+  /**
+   * Gives the current bytes another type or metadata. Throws `object_not_found`, `precondition_failed` when
+   * `versionId` is not the current version, and as an upload.
+   */
+  relabel(
+    call: Call,
+    objectId: string,
+    { versionId, ...labels }: Partial<Pick<VersionRow, 'mime_type' | 'metadata'>> & { versionId?: string },
+  ): Promise<Uploaded> {
+    return this.#renew(call, objectId, async (_object, current) => {
+      if (current === undefined) throw notFound(objectId);
+      if (versionId === undefined || versionId === current.version_id) return { ...current, ...labels };
+      throw new AppError('precondition_failed', `${versionId} is not the current version of the object`, {
+        hint: 'Read the object again: somebody else has changed it',
+      });
+    });
+  }
+
+  /** Makes what `choose` gives current, as a new version that names the same bytes. */
+  async #renew(
+    call: Call,
+    objectId: string,
+    choose: (object: ObjectRow, current: VersionRow | undefined) => Promise<VersionRow>,
   ): Promise<Uploaded> {
     const { principal } = call;
     const { store, buckets, billing, clock } = this.#deps;
@@ -151,38 +182,27 @@ export class Objects {
       const bucket = await buckets.find(principal, object.bucket);
       buckets.assertNotDeleting(bucket);
       await billing.assertCredit(bucket.account_id);
-      const old = await store.versionById(object.id, versionId);
-      if (old === undefined || old.blob === null) {
-        throw new AppError('version_not_found', `The object has no version ${versionId} with bytes`);
-      }
-      if (old.id === object.current) return present(bucket, object, old);
-      const previous = (await store.target(bucket.id, object.name))?.previous;
-      const replaced = bucket.versioning === 1 ? undefined : previous;
-      const version = { ...old, version_id: newId('ver', clock), created_at: clock.now() };
+      const current = object.current === null ? undefined : await store.version(object.current);
+      const chosen = await choose(object, current);
+      const { blob, metadata, mime_type: mimeType, size_bytes: sizeBytes } = chosen;
+      const isCurrent = chosen.id === current?.id;
+      const isSame = isCurrent && metadata === current.metadata && mimeType === current.mime_type;
+      if (isSame || blob === null) return present(bucket, object, chosen);
+      const replaced = bucket.versioning === 1 ? undefined : current;
+      const version = { ...chosen, version_id: newId('ver', clock), created_at: clock.now() };
+      const { version_id: versionId, created_at: createdAt, storage_class: storageClass, etag } = version;
       this.#forgetAfter(change, objectId);
-      change.add(store.shareBlob(old.blob), 'retry');
-      const versionRow = change.add(
-        store.insertVersion({
-          versionId: version.version_id,
-          object: object.id,
-          blob: old.blob,
-          sizeBytes: old.size_bytes,
-          etag: old.etag,
-          mimeType: old.mime_type,
-          storageClass: old.storage_class,
-          metadata: old.metadata,
-          createdAt: version.created_at,
-        }),
-        'retry',
-      );
-      const pointed = { version: versionRow, sizeBytes: old.size_bytes, at: version.created_at };
+      change.add(store.shareBlob(blob), 'retry');
+      const row = { versionId, object: object.id, blob, sizeBytes, etag, mimeType, storageClass, metadata };
+      const versionRow = change.add(store.insertVersion({ ...row, createdAt }), 'retry');
+      const pointed = { version: versionRow, sizeBytes, at: createdAt };
       change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
       if (replaced) this.#dropVersion(change, replaced);
       await this.#count(change, bucket, {
-        objects: previous ? 0 : 1,
-        bytes: old.size_bytes - (previous?.size_bytes ?? 0),
+        objects: current ? 0 : 1,
+        bytes: sizeBytes - (current?.size_bytes ?? 0),
         versions: replaced ? 0 : 1,
-        totalBytes: old.size_bytes - (replaced?.size_bytes ?? 0),
+        totalBytes: sizeBytes - (replaced?.size_bytes ?? 0),
       });
       return present(bucket, object, version);
     });

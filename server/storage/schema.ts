@@ -73,6 +73,28 @@ export const BucketEntry = namedObject('BucketEntry', {
 });
 export type BucketEntry = Static<typeof BucketEntry>;
 
+/** Of a Content-Type. */
+export const MIME_TYPE = '^[\\w!#$&^.+-]+/[\\w!#$&^.+-]+(; charset=[\\w.:+-]+)?$';
+export const MIME_TYPE_MAX_LENGTH = 255;
+
+export const ObjectChange = namedObject('ObjectChange', {
+  metadata: Type.Optional(
+    Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+      description: 'In place of all there is; null: none. At most 8 KiB as JSON',
+    }),
+  ),
+  mime_type: Type.Optional(
+    Type.String({
+      pattern: MIME_TYPE,
+      maxLength: MIME_TYPE_MAX_LENGTH,
+      'x-rule': 'must be a type such as text/plain or "text/html; charset=utf-8"',
+    }),
+  ),
+  version_id: Type.Optional(
+    Type.String({ description: 'The version that you have seen: refused when another one is current' }),
+  ),
+});
+
 export const VersionChoice = namedObject('VersionChoice', {
   version_id: Type.String({ description: 'An earlier version of the object' }),
 });

@@ -3,8 +3,11 @@ import mime from 'mime';
 import { AppError, type FieldProblem } from '../platform/errors.ts';
 import { JsonProblem, readJson } from '../platform/json.ts';
 import type { Naming } from './objects.ts';
+import { MIME_TYPE, MIME_TYPE_MAX_LENGTH } from './schema.ts';
 
 const METADATA_MAX_BYTES = 8 * 1024;
+const TOO_LARGE = 'is larger than 8 KiB';
+const WELL_FORMED_TYPE = new RegExp(MIME_TYPE);
 
 export interface UploadFields {
   readonly fields: ReadonlyMap<string, string>;
@@ -43,7 +46,7 @@ function readMetadata(text: string | undefined, problems: FieldProblem[]): strin
     problems.push({ field: 'metadata', message });
     return null;
   };
-  if (Buffer.byteLength(text) > METADATA_MAX_BYTES) return refuse('is larger than 8 KiB');
+  if (Buffer.byteLength(text) > METADATA_MAX_BYTES) return refuse(TOO_LARGE);
   let value: unknown;
   try {
     value = readJson(text);
@@ -55,6 +58,14 @@ function readMetadata(text: string | undefined, problems: FieldProblem[]): strin
     return refuse('must be a JSON object, such as {"camera":"X100"}');
   }
   return JSON.stringify(value);
+}
+
+/** Metadata as it is stored. Throws `invalid_request` when it is too large. */
+export function metadataText(metadata: Readonly<Record<string, unknown>> | null): string | null {
+  const text = metadata === null ? null : JSON.stringify(metadata);
+  if (text === null || Buffer.byteLength(text) <= METADATA_MAX_BYTES) return text;
+  const fields = [{ field: 'metadata', message: TOO_LARGE }];
+  throw new AppError('invalid_request', `metadata: ${TOO_LARGE}`, { fields });
 }
 
 /**
@@ -80,6 +91,5 @@ function mimeTypeOf(
   const vague = said === '' || said === 'application/octet-stream' || said === 'text/plain';
   const whole = charset === undefined ? said : `${said}; charset=${charset}`;
   const type = (vague && typeByName(name)) || whole || 'application/octet-stream';
-  const isWellFormed = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(; charset=[\w.:+-]+)?$/.test(type);
-  return isWellFormed && type.length <= 255 ? type : undefined;
+  return WELL_FORMED_TYPE.test(type) && type.length <= MIME_TYPE_MAX_LENGTH ? type : undefined;
 }

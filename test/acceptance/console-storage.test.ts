@@ -214,6 +214,34 @@ test('no file runs a script, calls the cloud or asks another host when it is loo
   await page.close();
 });
 
+test('type and metadata are changed where they stand, and a refusal is shown there', { skip }, async () => {
+  const page = await fixture.signedUp('labeller', '/storage');
+  const client = await clientOf(fixture, page);
+  await client.call('/api/buckets', { json: { name: 'labels' } });
+  const metadata = JSON.stringify({ camera: 'X100', lens: { mm: 23 }, old: 'gone' });
+  const { object_id } = bodyOf(await client.upload('labels', 'photo.txt', 'words', { metadata }));
+  await page.goto(`${fixture.cloud.api}/storage/labels?object=${object_id}`);
+  const drawer = page.getByRole('dialog');
+  await drawer.getByRole('button', { name: 'Edit type and metadata' }).click();
+  await drawer.getByRole('textbox', { name: 'Type' }).fill('no type');
+  await drawer.getByRole('button', { name: 'Remove old' }).click();
+  await drawer.getByLabel('Value').first().fill('<b>X200</b>');
+  await drawer.getByRole('button', { name: 'Add a key' }).click();
+  await drawer.getByLabel('Key').last().fill('place');
+  await drawer.getByLabel('Value').last().fill('42');
+  await drawer.getByRole('button', { name: 'Save' }).click();
+  await drawer.getByText('must be a type such as').waitFor();
+  assert.deepEqual(await seriousFaults(page), []);
+  await drawer.getByRole('textbox', { name: 'Type' }).fill('text/markdown');
+  await drawer.getByRole('button', { name: 'Save' }).click();
+  await drawer.getByRole('button', { name: 'Edit type and metadata' }).waitFor();
+  await drawer.getByText('<b>X200</b>').waitFor();
+  const record = bodyOf(await client.call(`/api/storage/${object_id}`));
+  assert.equal(record.mime_type, 'text/markdown');
+  assert.deepEqual(record.metadata, { camera: '<b>X200</b>', lens: { mm: 23 }, place: '42' });
+  await page.close();
+});
+
 test('a session that ended leads to the sign-in page and back', { skip }, async () => {
   const page = await fixture.signedUp('forgetful', '/storage');
   await page.context().clearCookies();

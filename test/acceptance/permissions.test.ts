@@ -54,6 +54,7 @@ const CASES: Readonly<Record<string, Case>> = {
   listObjects: { foreign: 'bucket_not_found' },
   downloadFolder: { foreign: 'bucket_not_found' },
   browseBucket: { foreign: 'bucket_not_found' },
+  changeObject: { json: { metadata: null }, foreign: 'object_not_found' },
   restoreObject: { json: { version_id: 'ver-1' }, foreign: 'object_not_found' },
   getObject: { foreign: 'object_not_found' },
   deleteObject: { foreign: 'object_not_found' },

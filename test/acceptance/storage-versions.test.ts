@@ -300,3 +300,69 @@ test('replaced while being read, a download is old or new, never a mix', async (
   };
   await Promise.all([read(), read(), write(), write()]);
 });
+
+const patch = (id: string, json: Readonly<Record<string, unknown>>) =>
+  user.call(`/api/storage/${id}`, { method: 'PATCH', json });
+
+test('other metadata and another type are a new version of the same bytes', async () => {
+  const made = bodyOf(await user.upload(bucket, 'doc', 'words', { metadata: '{"a":1}' }));
+  const id = made.object_id;
+  const changed = bodyOf(await patch(id, { metadata: { b: [2] }, mime_type: 'text/html; charset=utf-8' }));
+  assert.notEqual(changed.version_id, made.version_id);
+  assert.deepEqual([changed.etag, changed.size, changed.metadata], [made.etag, 5, { b: [2] }]);
+  const { headers } = await user.fetch(`/api/storage/${id}/download`);
+  assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.equal(await text(id), 'words');
+  assert.deepEqual(
+    (await versions()).map(({ metadata, mime_type, is_latest }) => [metadata, mime_type, is_latest]),
+    [
+      [{ b: [2] }, 'text/html; charset=utf-8', true],
+      [{ a: 1 }, made.mime_type, false],
+    ],
+  );
+  assert.deepEqual(await counters(), [1, 5, 2, 10]);
+  // What is as it should be already makes no version.
+  assert.equal(bodyOf(await patch(id, { metadata: { b: [2] } })).version_id, changed.version_id);
+  assert.equal(bodyOf(await patch(id, {})).version_id, changed.version_id);
+  assert.equal(bodyOf(await patch(id, { metadata: null })).metadata, null);
+  await remove(id, `?version_id=${made.version_id}`);
+  assert.equal(await text(id), 'words');
+});
+
+test('without versions the change replaces, and large and encrypted bytes stay', async () => {
+  for (const encryption of [false, true]) {
+    bucket = await newBucket(user, { encryption });
+    for (const size of [10, 400_000]) {
+      const { object_id: id } = await put('x'.repeat(size), `of-${size}`);
+      for (const mark of [1, 2, 3]) bodyOf(await patch(id, { metadata: { mark } }));
+      const record = bodyOf(await user.call(`/api/storage/${id}`));
+      assert.deepEqual([record.versions.length, record.metadata], [1, { mark: 3 }]);
+      assert.equal(await text(id), 'x'.repeat(size));
+    }
+    assert.deepEqual(await counters(), [2, 400_010, 2, 400_010]);
+  }
+});
+
+test('a change that is refused names the rule and changes nothing', async () => {
+  const first = await put('one');
+  const second = await put('two');
+  const id = first.object_id;
+  for (const [json, field] of [
+    [{ metadata: ['a'] }, 'metadata'],
+    [{ metadata: 'a' }, 'metadata'],
+    [{ metadata: { a: 'x'.repeat(8192) } }, 'metadata'],
+    [{ mime_type: 'no type' }, 'mime_type'],
+    [{ mime_type: `a/${'b'.repeat(260)}` }, 'mime_type'],
+    [{ mime_type: null }, 'mime_type'],
+  ] as const) {
+    const answer = await patch(id, json);
+    assertProblem(answer, 400, 'invalid_request');
+    assert.equal(answer.body.errors[0].field, field);
+  }
+  const stale = await patch(id, { metadata: { a: 1 }, version_id: first.version_id });
+  assertProblem(stale, 412, 'precondition_failed');
+  assert.equal((await versions()).length, 2);
+  bodyOf(await patch(id, { metadata: { a: 1 }, version_id: second.version_id }));
+  await remove(id);
+  assertProblem(await patch(id, { metadata: { a: 2 } }), 404, 'object_not_found');
+});

@@ -18,7 +18,7 @@ markdown.core.ruler.push('links_without_opener', ({ tokens }) => {
 markdown.renderer.rules.image = (tokens, at) => markdown.utils.escapeHtml(tokens[at]?.content ?? '');
 
 export function MarkdownFrame({ source, title }: { source: string; title: string }) {
-  const scheme = useComputedColorScheme();
+  const scheme = useComputedColorScheme('light', { getInitialValueInEffect: false });
   const nonce = useMantineStyleNonce()?.() ?? '';
   const page = [
     `<!doctype html><html data-scheme="${scheme}"><meta charset="utf-8">`,
@@ -28,5 +28,5 @@ export function MarkdownFrame({ source, title }: { source: string; title: string
   ];
   // What opens from there is an ordinary page again, which knows nothing of this one.
   const sandbox = 'allow-popups allow-popups-to-escape-sandbox';
-  return <iframe sandbox={sandbox} srcDoc={page.join('')} title={title} />;
+  return <iframe key={scheme} sandbox={sandbox} srcDoc={page.join('')} title={title} />;
 }

@@ -1,9 +1,10 @@
 /** One object: what it looks like, what is known of it, its versions, and what can be done. */
 
-import { ArrowDownTrayIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { ArrowDownTrayIcon, PencilIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Code, Drawer, Group, Stack, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
@@ -12,6 +13,7 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { LabelsForm } from './labels-form.tsx';
 import classes from './object-drawer.module.css';
 import { Preview } from './preview.tsx';
 import { objectQuery } from './queries.ts';
@@ -98,6 +100,8 @@ function Details({ object, isVersioned, onGone }: DetailsProps) {
 }
 
 function Facts({ object }: { object: StorageObjectDetails }) {
+  const [isEdited, setEdited] = useState(false);
+  if (isEdited) return <LabelsForm object={object} onEnd={() => setEdited(false)} />;
   const facts = [
     [text.storage.wholeName, object.name],
     [text.storage.size, sayBytes(object.size)],
@@ -124,6 +128,16 @@ function Facts({ object }: { object: StorageObjectDetails }) {
           </Text>
           <Code block>{JSON.stringify(object.metadata, null, 2)}</Code>
         </div>
+      )}
+      {!object.is_delete_marker && (
+        <Button
+          variant="default"
+          leftSection={<PencilIcon width={16} aria-hidden />}
+          style={{ alignSelf: 'start' }}
+          onClick={() => setEdited(true)}
+        >
+          {text.storage.editLabels}
+        </Button>
       )}
       <CallSample
         call="GET /api/storage/{id}/download"
