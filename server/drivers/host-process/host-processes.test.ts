@@ -115,6 +115,12 @@ for (const [name, found] of Object.entries(WAYS)) {
       assert.match(seen.err, /\/usr\/mine/);
     });
 
+    test('is shown what is where this host lets no program run', async () => {
+      // As /proc is wherever the system is mounted by systemd.
+      const { code, err } = await outcome(script(':', { readOnly: ['/proc/version'] }));
+      assert.deepEqual([code, err], [0, '']);
+    });
+
     test('is at home in its folder, reads what it is shown, and none of our files', async () => {
       const shown = join(root, 'program');
       fs.mkdirSync(shown, { mode: 0o755 });

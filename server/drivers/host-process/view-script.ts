@@ -3,7 +3,7 @@
  * needs besides, its own folder, and nothing else of this host. All is mounted within a mount namespace of
  * its own, and so ends with the process.
  */
-import { existsSync, lstatSync, readlinkSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import { quoted } from './ending-note.ts';
 
@@ -39,8 +39,9 @@ export interface View {
  */
 export function viewScript({ folder, readOnly, temporaryMb, uid }: View): string {
   const shown = shownFolders(readOnly);
+  const onHost = mountsOfHost();
   const mounts = [
-    ...shown.map((path) => mountLine(path, path, READ_ONLY)),
+    ...shown.map((path) => mountLine(path, path, readOnlyOptions(path, onHost))),
     ...DEVICES.filter(existsSync).map((path) => mountLine(path, path, 'rbind')),
     mountLine(folder, AT, 'rbind'),
     `proc ${ROOT}/proc proc nosuid,nodev,noexec`,
@@ -80,6 +81,27 @@ function shownFolders(readOnly: readonly string[]): string[] {
   );
 }
 
+interface Mount {
+  readonly point: string;
+  readonly options: readonly string[];
+}
+
+function mountsOfHost(): Mount[] {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').trimEnd().split('\n');
+  return lines
+    .map((line) => line.split(' '))
+    .map(([, , , , point = '', options = '']) => ({ point: unescaped(point), options: options.split(',') }));
+}
+
+/** What a mount forbids, only root of the host may allow: asking for less fails in a user namespace. */
+function readOnlyOptions(path: string, mounts: readonly Mount[]): string {
+  const real = realpathSync(path);
+  const above = mounts
+    .filter(({ point }) => point === '/' || real === point || real.startsWith(`${point}/`))
+    .sort((one, other) => one.point.length - other.point.length);
+  return above.at(-1)?.options.includes('noexec') ? `${READ_ONLY},noexec` : READ_ONLY;
+}
+
 function isLink(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
@@ -103,4 +125,9 @@ function mountLine(from: string, to: string, options: string): string {
 /** A path as a field of fstab. */
 function field(path: string): string {
   return path.replace(/[\\\s]/g, (one) => `\\${one.charCodeAt(0).toString(8).padStart(3, '0')}`);
+}
+
+/** A path as the kernel writes it in a list of mounts. */
+function unescaped(field: string): string {
+  return field.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
