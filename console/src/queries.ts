@@ -23,12 +23,20 @@ export const live = createStore<'connected' | 'polling' | 'gone'>('polling');
 /** ms between reads of what goes on changing by itself, and of what rests. */
 const MOVING_MS = 2000;
 const RESTING_MS = 30_000;
+/** ms between reads of figures that nobody tells of. */
+export const FIGURES_MS = 15_000;
 
 /** How often something is read again: never while the cloud tells of its changes. */
 export function watchEvery(isMoving: boolean): number | false {
   if (live.get() === 'connected') return false;
   return isMoving ? MOVING_MS : RESTING_MS;
 }
+
+/**
+ * The same for a page that shows figures which the cloud does not tell of, such as sizes. A page that nobody
+ * looks at reads nothing.
+ */
+export const figuresEvery = (isMoving: boolean): number => watchEvery(isMoving) || FIGURES_MS;
 
 /** Set by the router: asks to sign in again. */
 let onSessionEnd: () => unknown = () => {};

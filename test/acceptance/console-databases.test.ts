@@ -75,6 +75,24 @@ step('a query writes only when it may, and markup in its result is text', async 
   assert.equal(csv, `id,name\r\n1,"${MARKUP.replaceAll('"', '""')}"\r\n2,\r\n`);
 });
 
+step('its size goes on, and so does its age, while the page is looked at', async () => {
+  const { page, user } = ada;
+  const [{ database_id: id }] = await user.expect(200, '/api/databases');
+  await page.clock.install();
+  await page.goto(`${ada.fixture.cloud.api}/databases`);
+  await page.getByRole('cell', { name: /^(?:now|\d+ minutes? ago)$/ }).waitFor();
+  const path = `/api/databases/${id}`;
+  await run(user, path, 'CREATE TABLE big AS SELECT zeroblob(5000000) AS bytes');
+  await eventually('it is measured', async () => (await user.expect(200, path)).size_bytes > 5_000_000);
+  // So little that the connection, told every 20 s that the cloud lives, is not taken for lost.
+  await page.clock.fastForward(16_000);
+  await page.getByRole('cell', { name: /^[45]\.\d+ MB$/ }).waitFor();
+  await run(user, path, 'DROP TABLE big');
+  await page.clock.fastForward(3_600_000);
+  await cell('1 hour ago').waitFor();
+  await page.goto(`${ada.fixture.cloud.api}/databases/${id}?tab=query`);
+});
+
 step('table names are completed, and what was run is remembered', async () => {
   const { page } = ada;
   await page.reload();

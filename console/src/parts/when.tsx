@@ -1,5 +1,7 @@
 /** A time of the API (`2026-01-31 09:30:00`, UTC) in the reader's zone; the exact UTC on hover. */
+import { useSyncExternalStore } from 'react';
 import { text } from '../texts/text.ts';
+import { createStore } from './store.ts';
 
 const MINUTE = 60;
 const HOUR = 3600;
@@ -23,7 +25,13 @@ function sayTime(ms: number, now = Date.now()): string {
   return absolute.format(ms);
 }
 
+/** Changes every half a minute while somebody looks. */
+const minute = createStore(0);
+setInterval(() => document.hidden || minute.set(minute.get() + 1), 30_000);
+document.addEventListener('visibilitychange', () => minute.set(minute.get() + 1));
+
 export function When({ at }: { at: string | null | undefined }) {
+  useSyncExternalStore(minute.subscribe, minute.get);
   if (at === null || at === undefined) return <span className="soft">{text.shell.never}</span>;
   const ms = timeOf(at);
   return (

@@ -36,7 +36,7 @@ export function NewDatabasePage() {
 
 /** `app-db`, or with a number when there is one already. */
 function useFreeName(): string {
-  const { data: databases = [] } = useQuery(databasesQuery);
+  const { data: databases = [] } = useQuery({ ...databasesQuery, refetchInterval: false });
   const taken = new Set(databases.map(({ name }) => name));
   let name = 'app-db';
   for (let number = 2; taken.has(name) && number < MAX_CREATE_TRIES; number++) name = `app-db-${number}`;

@@ -2,14 +2,14 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { watchEvery } from '../../queries.ts';
+import { figuresEvery } from '../../queries.ts';
 
 const isMoving = ({ state }: Database) => state === 'creating' || state === 'deleting';
 
 export const databasesQuery = queryOptions({
   queryKey: ['databases'],
   queryFn: () => cloud.databases.list().all(),
-  refetchInterval: ({ state }) => watchEvery(state.data?.some(isMoving) === true),
+  refetchInterval: ({ state }) => figuresEvery(state.data?.some(isMoving) === true),
 });
 
 export const keptDatabasesQuery = queryOptions({
@@ -21,7 +21,7 @@ export const databaseQuery = (id: string) =>
   queryOptions({
     queryKey: ['databases', id],
     queryFn: () => cloud.databases.get(id),
-    refetchInterval: ({ state }) => watchEvery(state.data !== undefined && isMoving(state.data)),
+    refetchInterval: ({ state }) => figuresEvery(state.data !== undefined && isMoving(state.data)),
   });
 
 export const credentialsQuery = (id: string) =>

@@ -10,6 +10,7 @@ import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
+import { FIGURES_MS } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { BucketMenu } from './bucket-menu.tsx';
 import { NewBucketForm } from './new-bucket-form.tsx';
@@ -18,7 +19,7 @@ import { bucketsQuery } from './queries.ts';
 export function BucketsPage() {
   const { create = false } = useSearch({ from: '/shell/storage' });
   const navigate = useNavigate({ from: '/storage' });
-  const buckets = useQuery(bucketsQuery);
+  const buckets = useQuery({ ...bucketsQuery, refetchInterval: FIGURES_MS });
   const setCreating = (isOpen: boolean) => navigate({ search: isOpen ? { create: true } : {} });
   const createButton = (
     <Button leftSection={<PlusIcon width={18} />} onClick={() => setCreating(true)}>
