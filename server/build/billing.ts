@@ -12,7 +12,7 @@ import { Checks } from '../billing/ledger/checks.ts';
 import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import { Holds } from '../billing/metering/holds.ts';
 import { Rating } from '../billing/metering/rating.ts';
-import { DatabaseCharges, StorageCharges, VmCharges } from '../billing/metering/resource-charges.ts';
+import { databaseCharges, storageCharges, vmCharges } from '../billing/metering/resource-charges.ts';
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
 import { Usage } from '../billing/metering/usage.ts';
 import { UsageStore } from '../billing/metering/usage-store.ts';
@@ -101,9 +101,9 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     holds,
     quotas,
     checks,
-    vmCharges: new VmCharges(charges),
-    databaseCharges: new DatabaseCharges(charges),
-    storageCharges: new StorageCharges(charges),
+    vmCharges: vmCharges(charges),
+    databaseCharges: databaseCharges(charges),
+    storageCharges: storageCharges(charges),
     /** Writes the charged time down. */
     flush: () => changes.store([usageStore.putAnchor(steady.reanchor())]),
   };

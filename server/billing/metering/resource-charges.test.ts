@@ -6,7 +6,7 @@ import { Quotas } from '../catalog/quotas.ts';
 import { Credit } from '../credit/credit.ts';
 import { LedgerStore } from '../ledger/ledger-store.ts';
 import { Reports } from '../reports/report.ts';
-import { DatabaseCharges, VmCharges } from './resource-charges.ts';
+import { databaseCharges, vmCharges } from './resource-charges.ts';
 
 const GIB = 2 ** 30;
 const HOUR_MS = 3_600_000;
@@ -15,8 +15,8 @@ const PRICE = 50_003;
 const SHOP = { database_id: 'db-1', account_id: 1, name: 'shop', engine: 'sqlite' };
 
 let fixture: BillingFixture;
-let charges: DatabaseCharges;
-let vmCharges: VmCharges;
+let charges: ReturnType<typeof databaseCharges>;
+let ofVms: ReturnType<typeof vmCharges>;
 
 beforeEach(async () => {
   fixture = await openBillingFixture();
@@ -24,8 +24,8 @@ beforeEach(async () => {
   const quotas = new Quotas({ store: new CatalogStore(metadata) });
   const credit = new Credit({ accounts, checks: { assertSound() {} } });
   const deps = { usage, prices, quotas, accounts, credit, now: () => clock.now() };
-  charges = new DatabaseCharges(deps);
-  vmCharges = new VmCharges({ ...deps, holds });
+  charges = databaseCharges(deps);
+  ofVms = vmCharges({ ...deps, holds });
 });
 afterEach(() => fixture.close());
 
@@ -92,9 +92,9 @@ test('the price of an hour is that of its present bytes and its engine', () => {
 test('a machine that never ran is charged what its disk is said to cost', async () => {
   const { metadata, clock, rating } = fixture;
   const vm = { vm_id: 'vm-1', account_id: 1, name: 'a', instance_type: 't2.micro', vcpus: 1, disk_gb: 30 };
-  const said = vmCharges.diskPricePerHour('free', vm);
+  const said = ofVms.diskPricePerHour('free', vm);
   assert.equal(said, 30 * 137e-9);
-  await metadata.commit(await vmCharges.created(vm));
+  await metadata.commit(await ofVms.created(vm));
   clock.advance(1000 * HOUR_MS);
   await rating.rateUsage(1);
   const taken = 10_000_000n - BigInt((await fixture.row()).credits_micro);
