@@ -3,16 +3,17 @@ import { PAGE_STYLE } from '../http/page.ts';
 import { EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH } from './account-fields.ts';
 
 const STYLE = `${PAGE_STYLE}
-main { max-width: 38rem; } label { display: block; font-weight: 600; margin-bottom: .3rem; } .field { margin-top: 1.2rem; }
-input:not([type=checkbox]) { width: 100%; padding: .55rem .7rem; font: inherit; color: inherit; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; }
+main { max-width: 28rem; padding-top: 3rem; } main:has(#done:not([hidden])) { max-width: 40rem; } label { display: block; font-weight: 600; margin-bottom: .3rem; } .field { margin-top: 1.2rem; }
+input:not([type=checkbox]) { width: 100%; padding: .55rem .7rem; font: inherit; color: inherit; background: var(--ground); border: 1px solid light-dark(#a29d92, #6f6b64); border-radius: 8px; }
 input[aria-invalid=true] { border-color: var(--wrong); }
 .field p { margin: .25rem 0 0; font-size: .9rem; } .show { margin-top: .5rem; font-weight: 400; }
-button { padding: .5rem .9rem; font: inherit; font-weight: 600; color: #fff; background: #0b57d0; border: 0; border-radius: 6px; cursor: pointer; }
+button { padding: .5rem .9rem; font: inherit; font-weight: 600; color: #fff; background: var(--button); border: 0; border-radius: 8px; cursor: pointer; }
 form > button { margin-top: 1rem; width: 100%; padding: .65rem; } button:disabled { opacity: .6; }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; } h1:focus { outline: 0; }
+.brand { display: flex; align-items: center; gap: .6rem; margin: 0 0 2rem; font-size: 1.05rem; font-weight: 650; }
 :root { --wrong: light-dark(#b3261e, #ffb4ab); } .wrong, [role=alert] { color: var(--wrong); white-space: pre-line; }
 .copied { display: flex; gap: .75rem; align-items: center; } pre { margin: .5rem 0; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.open { display: block; padding: .65rem; font-weight: 600; text-align: center; color: #fff; background: #0b57d0; border-radius: 6px; text-decoration: none; }
+.open { display: block; padding: .65rem; font-weight: 600; text-align: center; color: #fff; background: var(--button); border-radius: 8px; text-decoration: none; }
 [hidden] { display: none; }
 `;
 
@@ -35,6 +36,12 @@ curl "$CLOUD/api/buckets/first-bucket/upload" \\
   -d '{"username": "ada", "email": "ada@example.org"}'`,
   ],
 ];
+
+/** The mark of the console, and the name. */
+const BRAND = `<p class="brand"><svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+<rect width="32" height="32" rx="8" fill="#0f5f5c"/>
+<path d="M10.5 22.5a5 5 0 0 1-.6-9.96 6.6 6.6 0 0 1 12.6 1.5 4.3 4.3 0 0 1-.5 8.46z" fill="none" stroke="#fff" stroke-width="2.2" stroke-linejoin="round"/>
+</svg>Cloudlet</p>`;
 
 const SCRIPT = `
 const find = (selector) => document.querySelector(selector);
@@ -174,6 +181,7 @@ ${main}
 export const SETUP_PAGE = renderPage(
   'Set up Cloudlet',
   `<main>
+${BRAND}
 <form>
 <h1>Set up Cloudlet</h1>
 <p class="soft">You are about to become the administrator. This link works once.</p>
@@ -200,6 +208,7 @@ ${NEXT_STEPS.map(([text, commands]) => `<p>${text}</p>\n<pre class="commands">${
 export const ENDED_LINK_PAGE = renderPage(
   'This set-up link does not work',
   `<main>
+${BRAND}
 <h1>This set-up link does not work</h1>
 <p>It was used, is older than 30 minutes, is not complete, or is from before the last start. A link works once.</p>
 <h2>If there is no administrator yet</h2>

@@ -53,16 +53,16 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
-/** The look all pages share; follows the reader's light or dark setting. */
+/** The look all pages share, in the colours of the console; follows the reader's light or dark setting. */
 export const PAGE_STYLE = `
-:root { color-scheme: light dark; --text: light-dark(#1c2330, #e4e8ef); --soft: light-dark(#5a6475, #9aa5b8);
-  --line: light-dark(#d9dee7, #333c4b); --ground: light-dark(#fff, #12161d); --raised: light-dark(#f5f7fa, #1b212b);
-  --accent: light-dark(#0b57d0, #8ab4ff); }
+:root { color-scheme: light dark; --text: light-dark(#1d1c1b, #e6e4df); --soft: light-dark(#625d54, #aaa69d);
+  --line: light-dark(#d8d5ce, #45433f); --ground: light-dark(#fff, #1d1c1b); --raised: light-dark(#faf9f7, #161514);
+  --accent: light-dark(#0f5f5c, #75c1b8); --button: light-dark(#0f5f5c, #14776e); }
 * { box-sizing: border-box; }
-body { margin: 0; font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--ground); }
+body { margin: 0; font: 15px/1.55 system-ui, sans-serif; color: var(--text); background: var(--ground); }
 main { max-width: 60rem; margin: 0 auto; padding: 2rem 1rem 4rem; }
-h1 { font-size: 1.8rem; margin: 0 0 .5rem; } h2 { margin-top: 2.5rem; } a { color: var(--accent); }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; } h2 { margin-top: 2.5rem; } a { color: var(--accent); }
 code, pre { font: .875rem/1.5 ui-monospace, monospace; }
-pre { background: var(--raised); border: 1px solid var(--line); border-radius: 6px; padding: .75rem; overflow-x: auto; }
+pre { background: var(--raised); border: 1px solid var(--line); border-radius: 8px; padding: .75rem; overflow-x: auto; }
 .soft { color: var(--soft); }
 `;
