@@ -105,7 +105,9 @@ step('it is found with the palette, stopped, and deleted', async () => {
   await assertAccessible(page, 'the list of machines');
   await page.keyboard.press('Control+k');
   await page.getByPlaceholder(/Go to a page/).fill('web');
-  await page.locator('.mantine-Spotlight-action', { hasText: NAME }).click();
+  const found = page.locator('.mantine-Spotlight-action', { hasText: NAME });
+  await found.filter({ hasText: 'Console of' }).waitFor();
+  await found.filter({ hasText: 'Machine · running' }).click();
   await page.getByRole('tab', { name: 'Console' }).waitFor();
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await page.getByRole('button', { name: 'Start', exact: true }).waitFor();

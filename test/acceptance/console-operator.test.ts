@@ -202,15 +202,29 @@ test('who is signed in elsewhere is listed, and can be signed out', { skip }, as
   await own.waitFor();
 });
 
-test('the palette can be used by everybody', { skip }, async () => {
+test('the palette finds objects and does things, and can be used by everybody', { skip }, async () => {
   await open('/account');
+  const { api_key } = (await (await page.request.get(`${fixture.cloud.api}/api/account`)).json()) as Account;
+  const chief = user.as(api_key);
+  await chief.expect(201, '/api/buckets', { json: { name: 'papers' } });
+  await chief.upload('papers', '2026/plan <b>.txt', Buffer.from('a plan'));
   await page.getByRole('heading', { name: 'Access keys' }).waitFor();
   await page.keyboard.press('Control+k');
   const palette = page.getByRole('dialog', { name: 'Search or do…' });
   await palette.waitFor();
   await assertAccessible(page, 'the palette');
+  await page.keyboard.insertText('PLAN <b');
+  await palette.getByText('papers/2026/ · 6 B').waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'plan <b>.txt' }).getByText('2026/plan <b>.txt').waitFor();
   await page.keyboard.press('Escape');
-  await palette.waitFor({ state: 'detached' });
+
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+k');
+  await palette.waitFor();
+  await page.keyboard.insertText('key access');
+  await palette.getByRole('button', { name: 'Create access key' }).click();
+  await page.getByRole('dialog', { name: 'Create access key' }).getByLabel('Name').waitFor();
 });
 
 test('a machine and a database are made with the keyboard alone', { skip }, async () => {

@@ -1,31 +1,48 @@
 /** ⌘K: go anywhere, find anything, start something. */
 
 import { MagnifyingGlassIcon } from '@heroicons/react/24/outline';
+import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, spotlight } from '@mantine/spotlight';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useDeferredValue, useState } from 'react';
+import { useState } from 'react';
 import type { AREAS } from '../shell/areas.ts';
 import { text } from '../texts/text.ts';
-import { PALETTE_SOURCES, type PaletteEntry } from './sources.ts';
+import { matches } from './matches.ts';
+import { PALETTE_SOURCES, type PaletteEntry, type PaletteSource } from './sources.ts';
+import { useShellEntries } from './use-shell-entries.ts';
 
-const ENTRIES_SHOWN = 30;
+const { palette } = text.shell;
+/** ms after the last letter until the cloud is asked. */
+const TYPING_MS = 150;
 
 export const openPalette = () => spotlight.open();
 
-export function Palette({ areas }: { areas: readonly (typeof AREAS)[number][] }) {
-  const navigate = useNavigate();
+interface PaletteProps {
+  readonly areas: readonly (typeof AREAS)[number][];
+  readonly isAdmin: boolean;
+}
+
+export function Palette({ areas, isAdmin }: PaletteProps) {
   const [words, setWords] = useState('');
-  const found = useFound(useDeferredValue(words.trim()));
+  const sources = PALETTE_SOURCES.filter(({ isForAdmins }) => isAdmin || isForAdmins !== true);
+  const found = useFound(words.trim(), sources);
+  const shown = (entries: readonly PaletteEntry[]) =>
+    entries.filter(({ label }) => matches(label, words.trim()));
   const pages = areas.map(({ to, label, icon }): PaletteEntry => ({ id: to, label, icon, open: { to } }));
-  const entries = [...pages, ...PALETTE_SOURCES.flatMap(({ actions }) => actions)]
-    .filter(({ label }) => label.toLowerCase().includes(words.trim().toLowerCase()))
-    .concat(found);
+  const actions = [...sources.flatMap((source) => source.actions), ...useShellEntries()];
+  const groups = [
+    { label: palette.found, entries: found.entries },
+    { label: palette.pages, entries: shown(pages) },
+    { label: palette.actions, entries: shown(actions) },
+  ].filter(({ entries }) => entries.length > 0);
   return (
     <Spotlight.Root
       query={words}
       onQueryChange={setWords}
       shortcut="mod + K"
+      scrollable
+      maxHeight="min(480px, 70vh)"
       attributes={{ content: { 'aria-label': text.shell.search } }}
     >
       <Spotlight.Search
@@ -34,30 +51,45 @@ export function Palette({ areas }: { areas: readonly (typeof AREAS)[number][] })
         leftSection={<MagnifyingGlassIcon width={18} />}
       />
       <Spotlight.ActionsList>
-        {entries.slice(0, ENTRIES_SHOWN).map(({ id, label, note, icon: Icon, open }) => (
-          <Spotlight.Action
-            key={id}
-            label={label}
-            {...(note === undefined ? {} : { description: note })}
-            leftSection={<Icon width={18} />}
-            onClick={() => navigate(open)}
-          />
+        {groups.map(({ label, entries }) => (
+          <Spotlight.ActionsGroup key={label} label={label}>
+            {entries.map((entry) => (
+              <Entry key={entry.id} entry={entry} />
+            ))}
+          </Spotlight.ActionsGroup>
         ))}
-        {entries.length === 0 && <Spotlight.Empty>{text.shell.searchNothing}</Spotlight.Empty>}
+        {groups.length === 0 && (
+          <Spotlight.Empty>{found.isAsking ? palette.asking : text.shell.searchNothing}</Spotlight.Empty>
+        )}
       </Spotlight.ActionsList>
     </Spotlight.Root>
   );
 }
 
+function Entry({ entry: { label, note, icon: Icon, open } }: { entry: PaletteEntry }) {
+  const navigate = useNavigate();
+  return (
+    <Spotlight.Action
+      label={label}
+      {...(note === undefined ? {} : { description: note })}
+      leftSection={<Icon width={18} />}
+      onClick={() => (typeof open === 'function' ? open() : navigate(open))}
+    />
+  );
+}
+
 /** What the sources have under these words. */
-function useFound(words: string): readonly PaletteEntry[] {
-  const { data } = useQuery({
+function useFound(typed: string, sources: readonly PaletteSource[]) {
+  const [words] = useDebouncedValue(typed, TYPING_MS);
+  const isAsked = typed.length > 1;
+  const { data, isFetching } = useQuery({
     queryKey: ['palette', words],
-    enabled: words.length > 1,
+    enabled: isAsked && words.length > 1,
+    placeholderData: keepPreviousData,
     queryFn: async () => {
-      const lists = await Promise.allSettled(PALETTE_SOURCES.map(({ find }) => find?.(words) ?? []));
+      const lists = await Promise.allSettled(sources.map(({ find }) => find?.(words) ?? []));
       return lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
     },
   });
-  return data ?? [];
+  return { entries: isAsked ? (data ?? []) : [], isAsking: isAsked && (isFetching || words !== typed) };
 }

@@ -1,8 +1,12 @@
 /** What ⌘K knows of each area: actions that are always there, and resources found by words. */
 import type { NavigateOptions } from '@tanstack/react-router';
 import type { ComponentType, SVGProps } from 'react';
+import { accountPalette } from '../pages/account/palette.ts';
+import { administrationPalette } from '../pages/administration/palette.ts';
+import { billingPalette } from '../pages/billing/palette.ts';
 import { databasesPalette } from '../pages/databases/palette.ts';
 import { machinesPalette } from '../pages/machines/palette.ts';
+import { recoveryPalette } from '../pages/recovery/palette.ts';
 import { storagePalette } from '../pages/storage/palette.ts';
 
 export interface PaletteEntry {
@@ -12,14 +16,24 @@ export interface PaletteEntry {
   /** Second line: what kind of thing it is. */
   readonly note?: string;
   readonly icon: ComponentType<SVGProps<SVGSVGElement>>;
-  readonly open: NavigateOptions;
+  /** Where it leads, or what it does. */
+  readonly open: NavigateOptions | (() => unknown);
 }
 
 export interface PaletteSource {
   readonly actions: readonly PaletteEntry[];
+  readonly isForAdmins?: boolean;
   /** Resources whose names have `words`; at most about ten. */
   readonly find?: (words: string) => Promise<readonly PaletteEntry[]>;
 }
 
 /** One line for each area. */
-export const PALETTE_SOURCES: readonly PaletteSource[] = [storagePalette, machinesPalette, databasesPalette];
+export const PALETTE_SOURCES: readonly PaletteSource[] = [
+  storagePalette,
+  machinesPalette,
+  databasesPalette,
+  billingPalette,
+  accountPalette,
+  recoveryPalette,
+  administrationPalette,
+];

@@ -24,7 +24,8 @@ export function Shell() {
   const sessionState = useSyncExternalStore(session.subscribe, session.get);
   useEffect(() => (sessionState === 'alive' ? followCloud() : undefined), [sessionState]);
   const { data: account } = useQuery(accountQuery);
-  const areas = AREAS.filter(({ forAdmins }) => !forAdmins || account?.is_admin === true);
+  const isAdmin = account?.is_admin === true;
+  const areas = AREAS.filter(({ forAdmins }) => !forAdmins || isAdmin);
   return (
     <>
       <a className="skip-link" href="#content">
@@ -82,7 +83,7 @@ export function Shell() {
         </AppShell.Main>
       </AppShell>
       {account !== undefined && <SignInAgain account={account} />}
-      <Palette areas={areas} />
+      <Palette areas={areas} isAdmin={isAdmin} />
       <DropZone />
       <UploadTray />
     </>

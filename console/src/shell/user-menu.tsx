@@ -9,26 +9,17 @@ import {
   UnstyledButton,
   useMantineColorScheme,
 } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import type { Account } from '../../../sdk/index.ts';
-import { cloud } from '../cloud.ts';
-import { queryClient } from '../queries.ts';
 import { text } from '../texts/text.ts';
+import { useSignOut } from './use-sign-out.ts';
 
 const { scheme } = text.shell;
 const SCHEMES = ['light', 'dark', 'auto'] as const;
 
 export function UserMenu({ account }: { account: Account }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const navigate = useNavigate();
-  const signOut = useMutation({
-    mutationFn: () => cloud.account.logOut(),
-    onSuccess: async () => {
-      await navigate({ to: '/sign-in' });
-      queryClient.clear();
-    },
-  });
+  const signOut = useSignOut();
   return (
     <Menu position="bottom-end" width={268} withinPortal>
       <Menu.Target>

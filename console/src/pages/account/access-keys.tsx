@@ -3,6 +3,7 @@
 import { PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -15,7 +16,10 @@ import { NewAccessKeyForm } from './new-access-key-form.tsx';
 import { accessKeysQuery } from './queries.ts';
 
 export function AccessKeys() {
-  const [isOpen, setOpen] = useState(false);
+  const { create } = useSearch({ from: '/shell/account' });
+  const navigate = useNavigate({ from: '/account' });
+  const setOpen = (isOpen: boolean) =>
+    void navigate({ search: isOpen ? { create: 'key' } : {}, replace: true, resetScroll: false });
   const keys = useQuery(accessKeysQuery);
   return (
     <Stack component="section" gap="xs" aria-labelledby="access-keys">
@@ -53,7 +57,7 @@ export function AccessKeys() {
           )
         }
       </Loaded>
-      <NewAccessKeyForm isOpen={isOpen} onClose={() => setOpen(false)} />
+      <NewAccessKeyForm isOpen={create === 'key'} onClose={() => setOpen(false)} />
     </Stack>
   );
 }

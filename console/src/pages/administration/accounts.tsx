@@ -1,6 +1,7 @@
 /** The accounts of this cloud: credits, plan, suspension. */
 import { Badge, Button, Group, Stack, Table, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -16,7 +17,15 @@ import { accountsQuery } from './queries.ts';
 export function Accounts() {
   const accounts = useQuery(accountsQuery);
   const [isCreating, setCreating] = useState(false);
-  const [words, setWords] = useState('');
+  const { find = '' } = useSearch({ from: '/shell/administration' });
+  const navigate = useNavigate({ from: '/administration' });
+  /** The address follows what is typed, a moment later. */
+  const [typed, setTyped] = useState<string>();
+  const words = typed ?? find;
+  const look = (next: string) => {
+    setTyped(next);
+    void navigate({ search: { tab: 'accounts', find: next }, replace: true });
+  };
   const { administration } = text;
   const isFound = ({ username, email }: AdminAccount) =>
     `${username} ${email}`.toLowerCase().includes(words.toLowerCase());
@@ -27,7 +36,8 @@ export function Accounts() {
           aria-label={administration.findAccount}
           placeholder={administration.findAccount}
           value={words}
-          onChange={({ currentTarget }) => setWords(currentTarget.value)}
+          onChange={({ currentTarget }) => look(currentTarget.value)}
+          onBlur={() => setTyped(undefined)}
         />
         <Button onClick={() => setCreating(true)}>{administration.createAccount}</Button>
       </Group>

@@ -1,25 +1,36 @@
-import { CircleStackIcon, PlusIcon } from '@heroicons/react/24/outline';
-import { cloud } from '../../cloud.ts';
-import type { PaletteSource } from '../../palette/sources.ts';
+import { CircleStackIcon, CommandLineIcon, PlusIcon } from '@heroicons/react/24/outline';
+import { matches } from '../../palette/matches.ts';
+import type { PaletteEntry, PaletteSource } from '../../palette/sources.ts';
+import { queryClient } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
+import { databasesQuery } from './queries.ts';
 
 const FOUND_MAX = 8;
+const { databases } = text;
 
 export const databasesPalette: PaletteSource = {
   actions: [
-    { id: 'create-database', label: text.databases.create, icon: PlusIcon, open: { to: '/databases/new' } },
+    { id: 'create-database', label: databases.create, icon: PlusIcon, open: { to: '/databases/new' } },
   ],
   find: async (words) => {
-    const databases = await cloud.databases.list().all();
-    return databases
-      .filter(({ name }) => name.includes(words.toLowerCase()))
-      .slice(0, FOUND_MAX)
-      .map(({ database_id, name }) => ({
-        id: database_id,
-        label: name,
-        note: text.databases.database,
-        icon: CircleStackIcon,
-        open: { to: '/databases/$database', params: { database: database_id } },
-      }));
+    const all = await queryClient.fetchQuery(databasesQuery);
+    return all
+      .flatMap(({ database_id: database, name, engine }): PaletteEntry[] => [
+        {
+          id: database,
+          label: name,
+          note: `${databases.database} · ${databases.engines[engine]}`,
+          icon: CircleStackIcon,
+          open: { to: '/databases/$database', params: { database } },
+        },
+        {
+          id: `query-${database}`,
+          label: databases.queryOf(name),
+          icon: CommandLineIcon,
+          open: { to: '/databases/$database', params: { database }, search: { tab: 'query' } },
+        },
+      ])
+      .filter(({ label }) => matches(label, words))
+      .slice(0, FOUND_MAX);
   },
 };

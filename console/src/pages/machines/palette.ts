@@ -1,25 +1,49 @@
-import { PlusIcon, ServerIcon } from '@heroicons/react/24/outline';
+import { CommandLineIcon, PlayIcon, PlusIcon, ServerIcon } from '@heroicons/react/24/outline';
+import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import type { PaletteSource } from '../../palette/sources.ts';
+import { matches } from '../../palette/matches.ts';
+import type { PaletteEntry, PaletteSource } from '../../palette/sources.ts';
+import { showDone, showRefusal } from '../../parts/notices.tsx';
+import { queryClient } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
+import { vmsQuery } from './queries.ts';
 
 const FOUND_MAX = 8;
+const OFF: readonly Vm['state'][] = ['created', 'stopped', 'error'];
+const { machines } = text;
 
 export const machinesPalette: PaletteSource = {
-  actions: [
-    { id: 'create-machine', label: text.machines.create, icon: PlusIcon, open: { to: '/machines/new' } },
-  ],
+  actions: [{ id: 'create-machine', label: machines.create, icon: PlusIcon, open: { to: '/machines/new' } }],
   find: async (words) => {
-    const machines = await cloud.vms.list().all();
-    return machines
-      .filter(({ name, tags }) => `${name} ${tags}`.toLowerCase().includes(words.toLowerCase()))
-      .slice(0, FOUND_MAX)
-      .map(({ vm_id, name }) => ({
-        id: vm_id,
-        label: name,
-        note: text.machines.machine,
-        icon: ServerIcon,
-        open: { to: '/machines/$vm', params: { vm: vm_id } },
-      }));
+    const all = await queryClient.fetchQuery(vmsQuery);
+    const named = all.filter(({ name, tags }) => matches(`${name} ${tags}`, words)).map(pageOf);
+    const done = all.map(actionOf).filter(({ label }) => matches(label, words));
+    return [...named, ...done].slice(0, FOUND_MAX);
   },
 };
+
+function pageOf({ vm_id: id, name, state }: Vm): PaletteEntry {
+  const note = `${machines.machine} · ${machines.states[state]}`;
+  return { id, label: name, note, icon: ServerIcon, open: { to: '/machines/$vm', params: { vm: id } } };
+}
+
+/** What one wants of it most: to start it, or to type into it. */
+function actionOf({ vm_id: vm, name, state }: Vm): PaletteEntry {
+  if (OFF.includes(state)) {
+    const open = () => start(vm, name);
+    return { id: `start-${vm}`, label: machines.startOne(name), icon: PlayIcon, open };
+  }
+  return {
+    id: `console-${vm}`,
+    label: machines.consoleOf(name),
+    icon: CommandLineIcon,
+    open: { to: '/machines/$vm', params: { vm }, search: { tab: 'console' } },
+  };
+}
+
+const start = (id: string, name: string) =>
+  cloud.vms
+    .start(id)
+    .then(() => showDone(machines.started(name)))
+    .catch(showRefusal)
+    .finally(() => queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey }));

@@ -30,6 +30,8 @@ export const machines = {
   powerOff: 'Power off',
   delete: 'Delete machine',
   openConsole: 'Open console',
+  consoleOf: (name: string) => `Console of ${name}`,
+  startOne: (name: string) => `Start ${name}`,
   started: (name: string) => `${name} runs`,
   stopped: (name: string) => `${name} has stopped`,
   deleted: (name: string) => `${name} was deleted`,

@@ -17,6 +17,13 @@ export const shell = {
   search: 'Search or do…',
   searchPlaceholder: 'Go to a page, find a resource, or start something',
   searchNothing: 'Nothing has these words.',
+  palette: {
+    found: 'Found',
+    pages: 'Pages',
+    actions: 'Actions',
+    asking: 'Looking…',
+    colours: (name: string) => `Colours: ${name}`,
+  },
   signOut: 'Sign out',
   signedInAs: (name: string) => `Signed in as ${name}`,
   apiDocs: 'API reference',
