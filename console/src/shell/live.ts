@@ -72,10 +72,7 @@ function changed(things: readonly ChangedThing[]): void {
     // The lists and those that changed; not the figures, logs and passwords of each.
     void queryClient.invalidateQueries({
       predicate: ({ queryKey: [first, second, ...rest] }) =>
-        (first === noun && rest.length === 0 && (ids.has(String(second)) || !/-/.test(String(second)))) ||
-        (first === 'first' && second === NOUNS_OF_FIRST[kind]),
+        first === noun && rest.length === 0 && (ids.has(String(second)) || !/-/.test(String(second))),
     });
   }
 }
-
-const NOUNS_OF_FIRST = { vm: 'vms', database: 'databases', recovery_point: 'points' } as const;
