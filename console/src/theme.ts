@@ -73,6 +73,7 @@ export const theme = createTheme({
     // Its placeholder for the first focus is a child that no menu may have.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Modal: { defaultProps: { closeButtonProps, radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },
+    Table: { defaultProps: { borderColor: 'var(--line)', highlightOnHoverColor: 'var(--side)' } },
     Tooltip: { defaultProps: { openDelay: 300 } },
   },
 });

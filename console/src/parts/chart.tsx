@@ -32,6 +32,8 @@ const AXIS_WIDTH = 74;
 /** px for the times below. */
 const TIME_HEIGHT = 30;
 const DAY_SECONDS = 86_400;
+/** How much of the colour of a line is below it: two hexadecimal digits. */
+const WASH = '1f';
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const LOOK = {
   light: { axis: '#625d54', strokes: ['#14776e', '#b3652a'] },
@@ -53,6 +55,7 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
       width,
       height: HEIGHT,
       cursor: { y: false, points: { size: 6 } },
+      legend: { markers: { fill: (_, index) => strokes[(index - 1) % strokes.length] ?? axis } },
       hooks: { ready: [showLast], setCursor: [(plot) => plot.cursor.idx == null && showLast(plot)] },
       scales: { y: { range: (_, ...[, most]) => [0, max ?? scaleEnd(most)] } },
       axes: [
@@ -74,6 +77,8 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
           label: line.label,
           stroke: strokes[index % strokes.length] ?? axis,
           width: 1.5,
+          // Two lines over one another keep their own colours.
+          ...(lines.length === 1 ? { fill: `${strokes[0]}${WASH}` } : {}),
           spanGaps: false,
           points: { size: 4, filter: (_: UPlot, index: number) => alone(lines[index - 1]?.values ?? []) },
           value: (_: UPlot, value: number | null) => (value === null ? '–' : say(value)),
@@ -102,9 +107,11 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
 }
 
 const scaleEnd = (most: number | null) => (most === null || most <= 0 ? 1 : most * 1.1);
-const moment = new Intl.DateTimeFormat(text.locale, { dateStyle: 'medium', timeStyle: 'short' });
-const clock = new Intl.DateTimeFormat(text.locale, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const day = new Intl.DateTimeFormat(text.locale, { day: 'numeric', month: 'short' });
+const HOURS = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+const DAYS = { day: 'numeric', month: 'short' } as const;
+const moment = new Intl.DateTimeFormat(text.locale, { ...DAYS, ...HOURS });
+const clock = new Intl.DateTimeFormat(text.locale, HOURS);
+const day = new Intl.DateTimeFormat(text.locale, DAYS);
 
 function sayMark(seconds: number, step: number): string {
   return (step >= DAY_SECONDS ? day : clock).format(seconds * 1000);
