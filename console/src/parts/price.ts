@@ -9,3 +9,13 @@ export function sayCredits(amount: number | string): string {
   const value = Number(amount);
   return Math.abs(value) < 1 ? small.format(value) : large.format(value);
 }
+
+/** A price; what costs nothing is `free`. */
+export function sayPrice(amount: number | string): string {
+  return Number(amount) === 0 ? text.billing.free : sayCredits(amount);
+}
+
+/** What runs on, beside it in a list. */
+export function sayHourly(amount: number | string): string {
+  return Number(amount) === 0 ? text.billing.free : text.machines.perHour(sayCredits(amount));
+}

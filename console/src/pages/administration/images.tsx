@@ -1,6 +1,5 @@
 /** Disk images that machines are made from. */
 import {
-  Badge,
   Button,
   FileInput,
   Group,
@@ -20,11 +19,12 @@ import { FormModal } from '../../parts/form-modal.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/size.ts';
+import { StateBadge } from '../../parts/state-badge.tsx';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';
 
 const { administration } = text;
-const COLORS = { ready: 'teal', importing: 'blue', failed: 'red' };
+const TONES = { ready: 'good', importing: 'moving', failed: 'bad' } as const;
 
 export function Images() {
   const images = useQuery(imagesQuery);
@@ -78,9 +78,7 @@ function ImageRow({ image }: { image: AdminImage }) {
         </Text>
       </Table.Td>
       <Table.Td>
-        <Badge variant="light" color={COLORS[image.state]}>
-          {administration.imageStates[image.state]}
-        </Badge>
+        <StateBadge tone={TONES[image.state]} word={administration.imageStates[image.state]} />
         {image.state_reason !== null && <Text size="xs">{image.state_reason.message}</Text>}
       </Table.Td>
       <Table.Td ta="right">{image.size === null ? '–' : sayBytes(image.size)}</Table.Td>

@@ -1,9 +1,10 @@
 /** Each part of the cloud, how it is, and what to do about it. */
-import { Badge, Stack, Table, Text, Title } from '@mantine/core';
+import { Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemStatus } from '../../../../sdk/index.ts';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
+import { StateBadge } from '../../parts/state-badge.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -44,12 +45,20 @@ function Components({ components }: { components: SystemStatus['components'] }) 
     { status: string; problem: string | null },
   ][];
   return (
-    <ListTable heads={[{ name: text.administration.component }, { name: text.administration.state }]}>
+    <ListTable
+      heads={[
+        { name: text.administration.component },
+        { name: text.administration.state },
+        { name: text.administration.details },
+      ]}
+    >
       {all.map(([name, { status, problem }]) => (
         <Table.Tr key={name}>
           <Table.Td>{text.administration.components[name]}</Table.Td>
           <Table.Td>
-            <State isOk={status === 'ok'} says={status} />
+            <State isOk={status === 'ok'} says={status === 'ok' ? text.administration.works : status} />
+          </Table.Td>
+          <Table.Td>
             {problem !== null && <Text size="sm">{problem}</Text>}
             {name === 'compute' && compute.fix !== null && (
               <Text size="sm">
@@ -69,11 +78,7 @@ function Components({ components }: { components: SystemStatus['components'] }) 
 }
 
 function State({ isOk, says }: { isOk: boolean; says: string }) {
-  return (
-    <Badge variant="light" color={isOk ? 'teal' : 'red'}>
-      {says}
-    </Badge>
-  );
+  return <StateBadge tone={isOk ? 'good' : 'bad'} word={says} />;
 }
 
 function Engines({ engines }: { engines: SystemStatus['components']['databases']['engines'] }) {
@@ -86,14 +91,13 @@ function Engines({ engines }: { engines: SystemStatus['components']['databases']
         heads={[
           { name: text.administration.engine },
           { name: text.administration.state },
-          { name: text.administration.source },
-          { name: text.administration.fix },
+          { name: text.administration.details },
         ]}
       >
         {engines.map(({ engine, available, version, source, reason, fix }) => (
           <Table.Tr key={engine}>
             <Table.Td>
-              {engine} {version}
+              {text.databases.engines[engine as keyof typeof text.databases.engines]} {version}
             </Table.Td>
             <Table.Td>
               <State
@@ -101,10 +105,15 @@ function Engines({ engines }: { engines: SystemStatus['components']['databases']
                 says={available ? text.administration.available : text.administration.unavailable}
               />
             </Table.Td>
-            <Table.Td>{source}</Table.Td>
             <Table.Td>
-              {reason !== null && <Text size="sm">{reason}</Text>}
-              {fix !== null && <Text size="sm">{fix}</Text>}
+              <Text size="sm" c="dimmed">
+                {reason === null ? source : `${source}: ${reason}`}
+              </Text>
+              {fix !== null && (
+                <Text size="sm">
+                  {text.administration.fix}: {fix}
+                </Text>
+              )}
             </Table.Td>
           </Table.Tr>
         ))}

@@ -1,14 +1,20 @@
 /** Every change of the balance, newest first. */
 import { Button, Stack, Table, Text } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { AnchorLink } from '../../parts/links.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { vmsQuery } from '../machines/queries.ts';
 import { ledgerQuery } from './queries.ts';
 
-const signed = (amount: number | string) => (Number(amount) > 0 ? '+' : '') + sayCredits(amount);
+/** To the last digit that is booked; what did not change is not said. */
+const exact = new Intl.NumberFormat(text.locale, { minimumFractionDigits: 2, maximumFractionDigits: 6 });
+const change = new Intl.NumberFormat(text.locale, { maximumFractionDigits: 6, signDisplay: 'exceptZero' });
+const sayChange = (amount: number | string) => (Number(amount) === 0 ? '' : change.format(Number(amount)));
+const { codes } = text.billing;
+const sayCode = (code: string) => (code in codes ? codes[code as keyof typeof codes] : code);
 
 export function Ledger() {
   const ledger = useInfiniteQuery(ledgerQuery);
@@ -35,11 +41,13 @@ export function Ledger() {
                   <Table.Td>
                     <When at={entry.created_at} />
                   </Table.Td>
-                  <Table.Td>{entry.code.replaceAll('_', ' ')}</Table.Td>
-                  <Table.Td>{entry.reference}</Table.Td>
-                  <Table.Td ta="right">{signed(entry.amount)}</Table.Td>
-                  <Table.Td ta="right">{signed(entry.held)}</Table.Td>
-                  <Table.Td ta="right">{sayCredits(entry.balance)}</Table.Td>
+                  <Table.Td>{sayCode(entry.code)}</Table.Td>
+                  <Table.Td>
+                    <Reference words={entry.reference} />
+                  </Table.Td>
+                  <Table.Td ta="right">{sayChange(entry.amount)}</Table.Td>
+                  <Table.Td ta="right">{sayChange(entry.held)}</Table.Td>
+                  <Table.Td ta="right">{exact.format(Number(entry.balance))}</Table.Td>
                 </Table.Tr>
               ))}
             </ListTable>
@@ -57,4 +65,22 @@ export function Ledger() {
       }}
     </Loaded>
   );
+}
+
+const OF_SERVICE = /^(\w+) of account:\d+$/;
+
+/** What an entry was for: a machine by its name, a part of the cloud, or the words of who booked it. */
+function Reference({ words }: { words: string }) {
+  const { data: machines = [] } = useQuery(vmsQuery);
+  const vm = machines.find(({ vm_id: id }) => id === words);
+  if (vm !== undefined) {
+    return (
+      <AnchorLink to="/machines/$vm" params={{ vm: vm.vm_id }}>
+        {vm.name}
+      </AnchorLink>
+    );
+  }
+  const service = OF_SERVICE.exec(words)?.[1] ?? '';
+  const { services } = text.billing;
+  return service in services ? services[service as keyof typeof services] : words;
 }

@@ -2,7 +2,7 @@
 import { Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
-import { Facts } from '../../parts/facts.tsx';
+import { Figures } from '../../parts/figures.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
@@ -67,48 +67,60 @@ function Rates({ now }: { now: Estimate }) {
   const lasts =
     days === null ? text.billing.lastsForever : text.billing.lastsDays(sayCount(Math.floor(days)));
   return (
-    <Facts
-      facts={[
-        { name: text.billing.spendable, value: <strong>{sayCredits(now.spendable)}</strong> },
+    <Figures
+      figures={[
+        {
+          name: text.billing.spendable,
+          value: sayCredits(now.spendable),
+          note: Number(now.held) > 0 ? text.billing.held(sayCredits(now.held)) : '',
+        },
         { name: text.billing.lasts, value: lasts },
         { name: text.billing.perHour, value: sayCredits(now.per_hour) },
         { name: text.billing.perDay, value: sayCredits(now.per_day) },
         { name: text.billing.perMonth, value: sayCredits(now.per_month) },
-        { name: text.billing.held, value: sayCredits(now.held) },
       ]}
     />
   );
 }
 
 function InUse({ items }: { items: Estimate['items'] }) {
-  if (items.length === 0) return <Text c="dimmed">{text.billing.nothingInUse}</Text>;
+  const charged = items.filter((item) => Number(item.per_hour) > 0);
+  const free = items.length - charged.length;
+  if (charged.length === 0) return <Text c="dimmed">{text.billing.nothingInUse}</Text>;
   return (
-    <Table.ScrollContainer minWidth={620}>
-      <Table verticalSpacing="xs">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{text.billing.resource}</Table.Th>
-            <Table.Th>{text.billing.meter}</Table.Th>
-            <Table.Th ta="right">{text.billing.perHour}</Table.Th>
-            <Table.Th ta="right">{text.billing.perDay}</Table.Th>
-            <Table.Th ta="right">{text.billing.perMonth}</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {items.map((item) => (
-            <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
-              <Table.Td>
-                <ResourceLink {...item} />
-              </Table.Td>
-              <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
-              <Table.Td ta="right">{sayCredits(item.per_hour)}</Table.Td>
-              <Table.Td ta="right">{sayCredits(item.per_day)}</Table.Td>
-              <Table.Td ta="right">{sayCredits(item.per_month)}</Table.Td>
+    <>
+      <Table.ScrollContainer minWidth={620}>
+        <Table verticalSpacing="xs">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{text.billing.resource}</Table.Th>
+              <Table.Th>{text.billing.meter}</Table.Th>
+              <Table.Th ta="right">{text.billing.perHour}</Table.Th>
+              <Table.Th ta="right">{text.billing.perDay}</Table.Th>
+              <Table.Th ta="right">{text.billing.perMonth}</Table.Th>
             </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+          </Table.Thead>
+          <Table.Tbody>
+            {charged.map((item) => (
+              <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
+                <Table.Td>
+                  <ResourceLink {...item} />
+                </Table.Td>
+                <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
+                <Table.Td ta="right">{sayCredits(item.per_hour)}</Table.Td>
+                <Table.Td ta="right">{sayCredits(item.per_day)}</Table.Td>
+                <Table.Td ta="right">{sayCredits(item.per_month)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {free > 0 && (
+        <Text size="sm" c="dimmed">
+          {text.billing.freeToo(sayCount(free))}
+        </Text>
+      )}
+    </>
   );
 }
 

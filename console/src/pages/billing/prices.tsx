@@ -3,10 +3,15 @@ import { Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
+import { sayCredits, sayPrice } from '../../parts/price.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { pricesQuery } from './queries.ts';
+
+const { resources } = text.billing;
+const { engines } = text.databases;
+
+const nameOf = (engine: string | null) => engines[engine as keyof typeof engines] ?? engine;
 
 export function Prices() {
   const prices = useQuery(pricesQuery);
@@ -26,11 +31,11 @@ export function Prices() {
           >
             {all.map((price) => (
               <Table.Tr key={`${price.meter} ${price.instance_type} ${price.engine}`}>
-                <Table.Td>{price.resource_type}</Table.Td>
+                <Table.Td>{resources[price.resource_type as keyof typeof resources]}</Table.Td>
                 <Table.Td>{text.billing.meters[price.meter]}</Table.Td>
-                <Table.Td>{price.instance_type ?? price.engine ?? ''}</Table.Td>
+                <Table.Td>{price.instance_type ?? nameOf(price.engine)}</Table.Td>
                 <Table.Td ta="right">
-                  {sayCredits(price.price)}
+                  {sayPrice(price.price)}
                   {price.upcoming.map((next) => (
                     <Text key={next.effective_from} size="sm" c="dimmed">
                       {text.billing.upcoming} <When at={next.effective_from} />: {sayCredits(next.price)}

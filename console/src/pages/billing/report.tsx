@@ -7,7 +7,7 @@ import type { Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { showRefusal } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
+import { sayCredits, sayPrice } from '../../parts/price.ts';
 import { saveText } from '../../parts/save.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -96,6 +96,8 @@ function Days({ days }: { days: Usage['daily'] }) {
   );
 }
 
+const dearestFirst = (items: Usage['items']) => items.toSorted((a, b) => Number(b.cost) - Number(a.cost));
+
 function Items({ usage }: { usage: Usage }) {
   if (usage.items.length === 0) return <Text c="dimmed">{text.billing.noUse}</Text>;
   return (
@@ -112,7 +114,7 @@ function Items({ usage }: { usage: Usage }) {
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
-            {usage.items.map((item) => (
+            {dearestFirst(usage.items).map((item) => (
               <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
                 <Table.Td>
                   <ResourceLink {...item} />
@@ -121,7 +123,7 @@ function Items({ usage }: { usage: Usage }) {
                 <Table.Td ta="right">
                   {quantity.format(Number(item.quantity))} {item.unit}
                 </Table.Td>
-                <Table.Td ta="right">{sayCredits(item.unit_price)}</Table.Td>
+                <Table.Td ta="right">{sayPrice(item.unit_price)}</Table.Td>
                 <Table.Td ta="right">{sayCredits(item.cost)}</Table.Td>
               </Table.Tr>
             ))}

@@ -22,5 +22,9 @@ export function ResourceLink({ resource_type: type, resource_id: id, name }: Res
       </AnchorLink>
     );
   }
-  return <AnchorLink to="/databases">{name}</AnchorLink>;
+  return (
+    <AnchorLink to="/databases/$database" params={{ database: id }}>
+      {name}
+    </AnchorLink>
+  );
 }

@@ -43,7 +43,9 @@ export function DatabasePage() {
 
 function leadOf({ engine, version, size_bytes, price_per_hour }: Database): string {
   const name = [words.engines[engine], version].filter((part) => part !== null).join(' ');
-  return `${name} · ${words.priceLine(sayBytes(size_bytes), sayCredits(price_per_hour))}`;
+  const size = sayBytes(size_bytes);
+  const price = Number(price_per_hour);
+  return `${name} · ${price === 0 ? words.freeLine(size) : words.priceLine(size, sayCredits(price))}`;
 }
 
 function Inside({ database }: { database: Database }) {

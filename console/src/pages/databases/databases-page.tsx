@@ -9,7 +9,7 @@ import { Empty } from '../../parts/empty.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
+import { sayHourly } from '../../parts/price.ts';
 import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -69,7 +69,7 @@ function DatabaseTable({ databases }: { databases: readonly Database[] }) {
               <DatabaseState database={database} />
             </Table.Td>
             <Table.Td visibleFrom="sm">{sayBytes(database.size_bytes)}</Table.Td>
-            <Table.Td visibleFrom="sm">{words.perHour(sayCredits(database.price_per_hour))}</Table.Td>
+            <Table.Td visibleFrom="sm">{sayHourly(database.price_per_hour)}</Table.Td>
             <Table.Td visibleFrom="sm">
               <When at={database.created_at} />
             </Table.Td>

@@ -149,7 +149,9 @@ function Price({ engine }: { engine: string | undefined }) {
         {words.price}
       </Text>
       <Text fw={600}>
-        {words.perGigabyte(sayCredits(price.price), sayCredits(price.price_per_month ?? price.price))}
+        {Number(price.price) === 0
+          ? words.free
+          : words.perGigabyte(sayCredits(price.price), sayCredits(price.price_per_month ?? price.price))}
       </Text>
     </div>
   );

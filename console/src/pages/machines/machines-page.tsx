@@ -8,7 +8,7 @@ import { CopyIcon } from '../../parts/copy.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
+import { sayHourly } from '../../parts/price.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { MachineMenu } from './machine-menu.tsx';
@@ -82,7 +82,7 @@ function MachineRow({ vm }: { vm: Vm }) {
       </Table.Td>
       <Table.Td>
         <Text size="sm" c={vm.state === 'running' ? '' : 'dimmed'}>
-          {words.perHour(sayCredits(vm.total_price_per_hour))}
+          {sayHourly(vm.total_price_per_hour)}
         </Text>
       </Table.Td>
       <Table.Td visibleFrom="sm">

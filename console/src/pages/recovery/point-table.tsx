@@ -1,6 +1,6 @@
 /** The recovery points, each with its state, its parts and what can be done with it. */
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Badge, Button, Group, Menu, Progress, Stack, Table, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, Menu, Progress, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
@@ -11,16 +11,19 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayBytes, sayCount } from '../../parts/size.ts';
+import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 
-const COLORS: Partial<Record<RecoveryPoint['state'], string>> = {
-  complete: 'teal',
-  verified: 'teal',
-  drilled: 'teal',
-  creating: 'blue',
-  failed: 'red',
-  damaged: 'red',
+const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
+  creating: 'moving',
+  complete: 'good',
+  verified: 'good',
+  drilled: 'good',
+  failed: 'bad',
+  damaged: 'bad',
+  cancelled: 'quiet',
+  deleting: 'quiet',
 };
 const SOUND: readonly RecoveryPoint['state'][] = ['complete', 'verified', 'drilled'];
 
@@ -93,12 +96,13 @@ function State({ point }: { point: RecoveryPoint }) {
   const { state, state_reason: reason, percent, verifying_percent: verifying } = point;
   const shown = verifying ?? (state === 'creating' ? percent : null);
   return (
-    <Stack gap={4}>
-      <Badge variant="light" color={COLORS[state] ?? 'gray'}>
-        {verifying === null ? text.recovery.states[state] : text.recovery.verifying(sayCount(verifying))}
-      </Badge>
+    <Stack gap={4} align="flex-start">
+      <StateBadge
+        tone={verifying === null ? TONES[state] : 'moving'}
+        word={verifying === null ? text.recovery.states[state] : text.recovery.verifying(sayCount(verifying))}
+      />
       {shown !== null && (
-        <Progress value={shown} size="sm" aria-label={text.recovery.taken(sayCount(shown))} />
+        <Progress value={shown} size="sm" w="100%" aria-label={text.recovery.taken(sayCount(shown))} />
       )}
       {reason !== null && <Text size="xs">{reason}</Text>}
       {point.deletes_at !== null && (

@@ -5,7 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Empty } from '../../parts/empty.tsx';
-import { Facts } from '../../parts/facts.tsx';
+import { Figures } from '../../parts/figures.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount } from '../../parts/size.ts';
@@ -66,7 +66,7 @@ export function RecoveryPage() {
                 {text.recovery.noneLead}
               </Empty>
             ) : (
-              <PointTable points={all} isBusy={all.some(isBusy)} />
+              <PointTable points={all.toReversed()} isBusy={all.some(isBusy)} />
             )
           }
         </Loaded>
@@ -94,8 +94,8 @@ function Readiness({ status }: { status: Status }) {
         </Warning>
       )}
       {status.points > 0 && (
-        <Facts
-          facts={[
+        <Figures
+          figures={[
             { name: text.recovery.newest, value: <When at={status.newest_at} /> },
             { name: text.recovery.verified, value: <When at={status.verified_at} /> },
             { name: text.recovery.points, value: sayCount(status.points) },

@@ -16,6 +16,8 @@ export const administration = {
   save: 'Save',
   state: 'State',
   fix: 'Fix',
+  details: 'Details',
+  works: 'works',
   source: 'Source',
   alarms: 'Alarms',
   noAlarms: 'There are no alarms.',

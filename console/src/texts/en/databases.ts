@@ -2,6 +2,7 @@ export const databases = {
   title: 'Databases',
   lead: 'SQLite, PostgreSQL, MySQL and MongoDB, each with an address and a password of its own.',
   database: 'Database',
+  queryOf: (name: string) => `Query ${name}`,
   create: 'Create database',
   none: 'No databases yet',
   noneLead: 'Choose an engine: the database answers within seconds, and the way to connect is shown.',
@@ -23,6 +24,8 @@ export const databases = {
   },
   perHour: (price: string) => `${price} / hour`,
   priceLine: (size: string, price: string) => `${size} · ${price} credits / hour for this size`,
+  freeLine: (size: string) => `${size} · free`,
+  free: 'Free',
   perGigabyte: (hour: string, month: string) =>
     `${hour} credits / hour · ${month} / month for each GB that it takes`,
   form: {
