@@ -53,9 +53,12 @@ step('a machine is made, typed into, and its console is there after a reload', a
     .find(({ textContent }) => textContent === 'true-color')).color`);
   assert.equal(color, 'rgb(250, 120, 10)');
 
+  const sent: unknown[] = [];
+  page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => sent.push(payload)));
   await page.reload();
   await page.getByText('Connected', { exact: true }).waitFor();
   await shows(/Linux[\s\S]*42-done/);
+  assert.deepEqual(sent, [], 'what the shell asked of a terminal before is not answered again');
   await typeLine('echo again-$((1+1))');
   await shows(/again-2/);
   await page.keyboard.press('Control+.');

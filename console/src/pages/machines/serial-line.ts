@@ -7,7 +7,8 @@ export type LineState = 'connecting' | 'connected' | 'lost' | 'ended';
 interface LineEvents {
   /** The last that the machine wrote comes first, each time. */
   readonly onOpen: () => void;
-  readonly onBytes: (bytes: Uint8Array) => void;
+  /** `isOld`: it was written before; what it asks of a terminal must not be answered again. */
+  readonly onBytes: (bytes: Uint8Array, isOld: boolean) => void;
   readonly onState: (state: LineState) => void;
 }
 
@@ -58,12 +59,17 @@ export class SerialLine {
   #listen(socket: WebSocket): void {
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
+    // The first message is what was written last, where there is any.
+    let isOld = true;
     socket.onopen = () => {
       this.#waitMs = FIRST_WAIT_MS;
       this.#events.onOpen();
       this.#events.onState('connected');
     };
-    socket.onmessage = ({ data }) => this.#events.onBytes(new Uint8Array(data as ArrayBuffer));
+    socket.onmessage = ({ data }) => {
+      this.#events.onBytes(new Uint8Array(data as ArrayBuffer), isOld);
+      isOld = false;
+    };
     socket.onclose = ({ code }) => {
       if (this.#isClosed) return;
       if (code === STOPPED) this.#events.onState('ended');

@@ -39,12 +39,19 @@ export function useTerminal(
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     fit.fit();
+    // A shell asks where the cursor is; answers to what it asked long ago would be typed into the guest.
+    let isSilent = false;
     const line = new SerialLine(vmId, {
       onOpen: () => terminal.reset(),
-      onBytes: (bytes) => terminal.write(bytes),
+      onBytes: (bytes, isOld) => {
+        isSilent ||= isOld;
+        terminal.write(bytes, () => {
+          if (isOld) isSilent = false;
+        });
+      },
       onState: setState,
     });
-    terminal.onData((typed) => line.send(typed));
+    terminal.onData((typed) => !isSilent && line.send(typed));
     const sizes = new ResizeObserver(() => fit.fit());
     sizes.observe(element);
     terminal.focus();
