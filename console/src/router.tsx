@@ -32,6 +32,8 @@ const routeTree = rootRoute.addChildren([
 export const router = createRouter({
   routeTree,
   context: { queryClient },
+  // What no page understands is left out: `?tab=nothing` shows the first tab.
+  search: { strict: true },
   defaultPreload: 'intent',
   scrollRestoration: true,
 });
