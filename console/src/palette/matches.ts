@@ -1,4 +1,4 @@
-/** True when `label` has every word of `words`, in any order and case: `shop conn` finds `Connect to shop`. */
+/** True when `label` has every word of `words`, in any order and case: `shop que` finds `Query shop`. */
 export function matches(label: string, words: string): boolean {
   const has = label.toLowerCase();
   return words

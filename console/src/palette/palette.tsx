@@ -5,7 +5,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, spotlight } from '@mantine/spotlight';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { AREAS } from '../shell/areas.ts';
 import { text } from '../texts/text.ts';
 import { matches } from './matches.ts';
@@ -36,6 +36,7 @@ export function Palette({ areas, isAdmin }: PaletteProps) {
     { label: palette.pages, entries: shown(pages) },
     { label: palette.actions, entries: shown(actions) },
   ].filter(({ entries }) => entries.length > 0);
+  useFirstSelected(groups.flatMap(({ entries }) => entries.map(({ id }) => id)).join());
   return (
     <Spotlight.Root
       query={words}
@@ -43,6 +44,7 @@ export function Palette({ areas, isAdmin }: PaletteProps) {
       shortcut="mod + K"
       scrollable
       maxHeight="min(480px, 70vh)"
+      overlayProps={{ backgroundOpacity: 0.35, blur: 0 }}
       attributes={{ content: { 'aria-label': text.shell.search } }}
     >
       <Spotlight.Search
@@ -64,6 +66,16 @@ export function Palette({ areas, isAdmin }: PaletteProps) {
       </Spotlight.ActionsList>
     </Spotlight.Root>
   );
+}
+
+/** Enter opens the first entry, also when what was found since has taken its place. */
+function useFirstSelected(ids: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the entries that are shown
+  useEffect(() => {
+    const list = document.querySelector('.mantine-Spotlight-actionsList');
+    if (list === null || list.querySelector('[data-selected]') !== null) return;
+    list.querySelector('[data-action]')?.setAttribute('data-selected', 'true');
+  }, [ids]);
 }
 
 function Entry({ entry: { label, note, icon: Icon, open } }: { entry: PaletteEntry }) {
