@@ -12,6 +12,11 @@ const COMMANDS = new RegExp(
   'g',
 );
 
+/** As it is read; what a terminal was cleared with leaves no empty lines at the beginning. */
+export function wordsOfLog(log: string): string {
+  return log.replaceAll('\r\n', '\n').replace(COMMANDS, '').replace(/^\n+/, '');
+}
+
 export function LogText({ log }: { log: string }) {
   const box = useRef<HTMLPreElement>(null);
   useEffect(() => {
@@ -20,7 +25,7 @@ export function LogText({ log }: { log: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <pre ref={box} className={classes.log} tabIndex={0}>
-      {log.replaceAll('\r\n', '\n').replace(COMMANDS, '')}
+      {wordsOfLog(log)}
     </pre>
   );
 }

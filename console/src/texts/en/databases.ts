@@ -141,7 +141,6 @@ export const databases = {
   log: {
     lead: 'What the server told of this database last: errors, refused logins, slow statements.',
     empty: 'Nothing was told yet.',
-    refresh: 'Read again',
   },
   manage: {
     rename: 'Name and size',

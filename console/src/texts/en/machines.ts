@@ -119,8 +119,6 @@ export const machines = {
   log: {
     lead: 'What the machine wrote to its serial console last, also in earlier runs.',
     empty: 'Nothing yet. It appears with the first start.',
-    refresh: 'Read again',
-    download: 'Download',
     whole: 'Show up to 1 MB',
   },
   charts: {
