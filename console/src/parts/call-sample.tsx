@@ -1,12 +1,12 @@
 /** "Show as code": the call that a form is about to make, as curl and as SDK code, filled in. */
 
 import { CodeBracketIcon } from '@heroicons/react/24/outline';
-import { Code, Collapse, Group, SegmentedControl, Stack, UnstyledButton } from '@mantine/core';
-import { useId, useState } from 'react';
+import { Code, Group, SegmentedControl, Stack } from '@mantine/core';
+import { useState } from 'react';
 import type { CallName } from '../../../sdk/index.ts';
 import { text } from '../texts/text.ts';
-import classes from './call-sample.module.css';
 import { CopyIcon } from './copy.tsx';
+import { Fold } from './fold.tsx';
 
 interface CallSampleProps {
   readonly call: CallName;
@@ -21,41 +21,29 @@ interface CallSampleProps {
 }
 
 export function CallSample(props: CallSampleProps) {
-  const [isOpen, setOpen] = useState(false);
   const [language, setLanguage] = useState('curl');
-  const id = useId();
   const code = language === 'curl' ? curlOf(props) : sdkOf(props);
   return (
-    <div>
-      <UnstyledButton
-        className={classes.toggle ?? ''}
-        aria-expanded={isOpen}
-        aria-controls={id}
-        onClick={() => setOpen(!isOpen)}
-      >
-        <CodeBracketIcon width={16} aria-hidden /> {text.shell.asCode}
-      </UnstyledButton>
-      <Collapse expanded={isOpen} id={id}>
-        <Stack gap="xs" mt="xs">
-          <Group justify="space-between">
-            <SegmentedControl
-              size="xs"
-              value={language}
-              onChange={setLanguage}
-              aria-label={text.shell.language}
-              data={[
-                { value: 'curl', label: 'curl' },
-                { value: 'sdk', label: 'JavaScript' },
-              ]}
-            />
-            <CopyIcon value={code} label={text.shell.copyCode} />
-          </Group>
-          <Code block tabIndex={0}>
-            {code}
-          </Code>
-        </Stack>
-      </Collapse>
-    </div>
+    <Fold icon={CodeBracketIcon} label={text.shell.asCode}>
+      <Stack gap="xs" mt="xs">
+        <Group justify="space-between">
+          <SegmentedControl
+            size="xs"
+            value={language}
+            onChange={setLanguage}
+            aria-label={text.shell.language}
+            data={[
+              { value: 'curl', label: 'curl' },
+              { value: 'sdk', label: 'JavaScript' },
+            ]}
+          />
+          <CopyIcon value={code} label={text.shell.copyCode} />
+        </Group>
+        <Code block tabIndex={0}>
+          {code}
+        </Code>
+      </Stack>
+    </Fold>
   );
 }
 

@@ -9,7 +9,7 @@ import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
 import { sayBytes } from '../../parts/size.ts';
-import { StateReason } from '../../parts/warning.tsx';
+import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { ConnectTab } from './connect-tab.tsx';
 import { DatabaseState } from './database-state.tsx';
@@ -57,7 +57,7 @@ function Inside({ database }: { database: Database }) {
   return (
     <>
       {database.state_reason !== null && (
-        <StateReason isError={database.state === 'error'}>{database.state_reason.message}</StateReason>
+        <Warning isError={database.state === 'error'}>{database.state_reason.message}</Warning>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
         <Tabs.List className={tabs.list ?? ''}>

@@ -1,6 +1,6 @@
 /** Engine cards, with why one is not to be had; a name is filled in, so that one click is enough. */
 
-import { Button, Group, NumberInput, Paper, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { Button, NumberInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -14,6 +14,7 @@ import { sayCredits } from '../../parts/price.ts';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { sayWhole } from '../../parts/size.ts';
+import { SubmitBar } from '../../parts/submit-bar.tsx';
 import { text } from '../../texts/text.ts';
 import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './queries.ts';
 
@@ -96,14 +97,12 @@ function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
           />
         </SimpleGrid>
         {nameError === undefined && limitError === undefined && <Refused error={create.error} />}
-        <Paper withBorder p="md">
-          <Group justify="space-between">
-            <Price engine={engine?.engine} />
-            <Button type="submit" loading={create.isPending} disabled={engine === undefined}>
-              {words.form.submit}
-            </Button>
-          </Group>
-        </Paper>
+        <SubmitBar>
+          <Price engine={engine?.engine} />
+          <Button type="submit" loading={create.isPending} disabled={engine === undefined}>
+            {words.form.submit}
+          </Button>
+        </SubmitBar>
         <CallSample call="POST /api/databases" body={body} method="databases.create" args={[body]} />
       </Stack>
     </form>

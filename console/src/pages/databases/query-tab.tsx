@@ -7,6 +7,7 @@ import type { Database, DatabaseQuery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { Refused } from '../../parts/refused.tsx';
+import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { enginesQuery, tablesQuery } from './queries.ts';
 import { QueryEditor } from './query-editor.tsx';
@@ -122,7 +123,7 @@ function Outcome({ query: { data, error, variables } }: { query: ReturnType<type
   if (error instanceof DOMException && error.name === 'AbortError') {
     return <Alert color="gray">{words.cancelled}</Alert>;
   }
-  if (error instanceof SyntaxError) return <Alert color="red">{words.notJson}</Alert>;
+  if (error instanceof SyntaxError) return <Warning isError>{words.notJson}</Warning>;
   if (error !== null) {
     return (
       <>

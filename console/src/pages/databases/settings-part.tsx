@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Database, DatabaseChange } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
@@ -25,16 +26,17 @@ export function SettingsPart({ database }: { database: Database }) {
       await queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey });
     },
   });
+  const body = {
+    ...(name === database.name ? {} : { name }),
+    ...(limit === database.size_limit_mb ? {} : { size_limit_mb: limit }),
+  };
   const [nameError, limitError] = ['name', 'size_limit_mb'].map((field) => fieldError(change.error, field));
   return (
     <Part title={words.rename}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          change.mutate({
-            ...(name === database.name ? {} : { name }),
-            ...(limit === database.size_limit_mb ? {} : { size_limit_mb: limit }),
-          });
+          change.mutate(body);
         }}
       >
         <Stack mt="sm">
@@ -74,6 +76,13 @@ export function SettingsPart({ database }: { database: Database }) {
             onChange={({ currentTarget }) => change.mutate({ delete_protection: currentTarget.checked })}
           />
           {nameError === undefined && limitError === undefined && <Refused error={change.error} />}
+          <CallSample
+            call="PATCH /api/databases/{database_id}"
+            params={{ database_id: database.database_id }}
+            body={body}
+            method="databases.change"
+            args={[database.database_id, body]}
+          />
         </Stack>
       </form>
     </Part>

@@ -1,10 +1,15 @@
 /** The part of the form that many leave as it is: keys, user data, ports, tags. */
+import { AdjustmentsHorizontalIcon } from '@heroicons/react/24/outline';
 import { Checkbox, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { Fold } from '../../parts/fold.tsx';
 import { fieldError } from '../../parts/refusal.ts';
 import { text } from '../../texts/text.ts';
 import { arePorts, type MachineFields } from './machine-form.ts';
 
 const words = text.machines.form;
+
+/** What few need. */
+const FOLDED = ['user_data', 'ports', 'tags'];
 
 interface MoreProps {
   readonly fields: MachineFields;
@@ -35,6 +40,20 @@ export function MachineMore({ fields, set, error }: MoreProps) {
           onChange={({ currentTarget }) => set({ isRemembered: currentTarget.checked })}
         />
       </Stack>
+      <Fold
+        icon={AdjustmentsHorizontalIcon}
+        label={words.more}
+        isNeeded={!arePorts(fields.ports) || FOLDED.some((field) => fieldError(error, field) !== undefined)}
+      >
+        <Folded fields={fields} set={set} error={error} />
+      </Fold>
+    </Stack>
+  );
+}
+
+function Folded({ fields, set, error }: MoreProps) {
+  return (
+    <Stack gap="lg" mt="md">
       <Textarea
         label={words.userData}
         description={words.userDataLead}

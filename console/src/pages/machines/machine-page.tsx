@@ -10,7 +10,7 @@ import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
-import { StateReason } from '../../parts/warning.tsx';
+import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { LogTab } from './log-tab.tsx';
 import { MachineFacts } from './machine-facts.tsx';
@@ -84,7 +84,7 @@ function Inside({ vm }: { vm: Vm }) {
   return (
     <>
       {vm.state_reason !== null && (
-        <StateReason isError={vm.state === 'error'}>{vm.state_reason.message}</StateReason>
+        <Warning isError={vm.state === 'error'}>{vm.state_reason.message}</Warning>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
         <Tabs.List className={tabs.list ?? ''}>

@@ -1,6 +1,6 @@
 /** Everything a new machine needs on one page; an image, a size and a name are enough. */
 
-import { Button, Checkbox, Group, Paper, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Image, InstanceType } from '../../../../sdk/index.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
@@ -11,6 +11,7 @@ import { sayCredits } from '../../parts/price.ts';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { sayBytes, sayWhole } from '../../parts/size.ts';
+import { SubmitBar } from '../../parts/submit-bar.tsx';
 import { text } from '../../texts/text.ts';
 import { arePorts, bodyOf, type MachineFields, useMachineForm } from './machine-form.ts';
 import { MachineMore } from './machine-more.tsx';
@@ -82,21 +83,19 @@ function Form({ images, types }: FormProps) {
         />
         <MachineMore fields={fields} set={set} error={create.error} />
         {!isAtField && <Refused error={create.error} />}
-        <Paper withBorder p="md">
-          <Group justify="space-between">
-            <Price type={type} />
-            <Group>
-              <Checkbox
-                label={words.form.startNow}
-                checked={fields.isStarted}
-                onChange={({ currentTarget }) => set({ isStarted: currentTarget.checked })}
-              />
-              <Button type="submit" loading={create.isPending}>
-                {fields.isStarted ? words.form.submitStart : words.form.submit}
-              </Button>
-            </Group>
+        <SubmitBar>
+          <Price type={type} />
+          <Group>
+            <Checkbox
+              label={words.form.startNow}
+              checked={fields.isStarted}
+              onChange={({ currentTarget }) => set({ isStarted: currentTarget.checked })}
+            />
+            <Button type="submit" loading={create.isPending}>
+              {fields.isStarted ? words.form.submitStart : words.form.submit}
+            </Button>
           </Group>
-        </Paper>
+        </SubmitBar>
         <CallSample call="POST /api/vms" body={body} method="vms.create" args={[body]} />
       </Stack>
     </form>
