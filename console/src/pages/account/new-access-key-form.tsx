@@ -1,5 +1,15 @@
-import { Alert, Button, Code, Group, MultiSelect, Select, Stack, TextInput } from '@mantine/core';
-import { type UseMutationResult, useMutation, useQueryClient } from '@tanstack/react-query';
+import {
+  Alert,
+  Button,
+  Code,
+  Group,
+  MultiSelect,
+  Select,
+  Stack,
+  TagsInput,
+  TextInput,
+} from '@mantine/core';
+import { type UseMutationResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -9,6 +19,7 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { text } from '../../texts/text.ts';
+import { bucketsQuery } from '../storage/queries.ts';
 import { accessKeysQuery } from './queries.ts';
 
 type Scope = NewAccessKey['scopes'][number];
@@ -25,12 +36,24 @@ const TERMS = [
   { value: String(90 * DAY), label: text.account.days(90) },
   { value: String(365 * DAY), label: text.account.days(365) },
 ];
-const bodyOf = ({ name, scopes, term }: typeof NOTHING): NewAccessKey => ({
+/** `photos` is the whole bucket, `photos/2026/` what begins so in it. */
+function limitOf(words: string) {
+  const [name = '', ...prefix] = words.split('/');
+  return prefix.length === 0 ? { name } : { name, prefix: prefix.join('/') };
+}
+
+const bodyOf = ({ name, scopes, buckets, term }: typeof NOTHING): NewAccessKey => ({
   name,
   scopes,
+  ...(buckets.length === 0 ? {} : { buckets: buckets.map(limitOf) }),
   ...(term === '' ? {} : { expires_in: Number(term) }),
 });
-const NOTHING = { name: '', scopes: ['storage:read'] as readonly Scope[], term: '' };
+const NOTHING = {
+  name: '',
+  scopes: ['storage:read'] as readonly Scope[],
+  buckets: [] as readonly string[],
+  term: '',
+};
 
 export function NewAccessKeyForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const [fields, setFields] = useState(NOTHING);
@@ -64,7 +87,8 @@ interface KeyFormProps {
 }
 
 function KeyForm({ fields, setFields, create, onClose }: KeyFormProps) {
-  const { name, scopes, term } = fields;
+  const { name, scopes, buckets, term } = fields;
+  const { data: all = [] } = useQuery(bucketsQuery);
   const body = bodyOf(fields);
   return (
     <form
@@ -90,6 +114,15 @@ function KeyForm({ fields, setFields, create, onClose }: KeyFormProps) {
           value={[...scopes]}
           error={fieldError(create.error, 'scopes')}
           onChange={(value) => setFields({ ...fields, scopes: value as Scope[] })}
+        />
+        <TagsInput
+          label={text.account.buckets}
+          description={text.account.bucketsLead}
+          placeholder={buckets.length === 0 ? text.account.allBuckets : ''}
+          data={all.map((bucket) => bucket.name)}
+          value={[...buckets]}
+          error={fieldError(create.error, 'buckets')}
+          onChange={(value) => setFields({ ...fields, buckets: value })}
         />
         <Select
           label={text.account.ends}
