@@ -22,7 +22,7 @@ const PAGES = [
     '/recovery',
     '/webhooks',
   ],
-  ...['', '?tab=accounts', '?tab=plans', '?tab=prices', '?tab=images', '?tab=upkeep'].map(
+  ...['', '?tab=accounts', '?tab=machines', '?tab=plans', '?tab=prices', '?tab=images', '?tab=upkeep'].map(
     (tab) => `/administration${tab}`,
   ),
 ];
@@ -63,6 +63,11 @@ test('credits that are given stand in the ledger of the account', { skip }, asyn
   await form.getByLabel('Reason').fill('<i>a gift</i>');
   await form.getByRole('button', { name: 'Give credits' }).click();
   await page.getByRole('cell', { name: '35.00' }).waitFor();
+  await press(`Actions for ${username}`);
+  await page.getByRole('menuitem', { name: 'Statement' }).click();
+  const statement = page.getByRole('dialog', { name: `Statement of ${username}` });
+  await statement.getByText('Given by an administrator').waitFor();
+  await statement.getByText('<i>a gift</i>').waitFor();
   assert.equal((await user.expect(200, '/api/account')).credits, 35);
   const [entry] = await user.expect(200, '/api/billing/ledger');
   assert.equal(entry.code, 'admin_grant');
@@ -114,6 +119,12 @@ test('whoever is no administrator is shown no such page, and refused at its addr
   await plain.goto(`${fixture.cloud.api}/administration?tab=accounts`);
   await plain.getByRole('alert').waitFor();
   assert.equal(await plain.getByText('chief@example.org').count(), 0);
+
+  await plain.goto(`${fixture.cloud.api}/account`);
+  await plain.getByRole('button', { name: 'Close account' }).click();
+  await plain.getByRole('dialog').getByRole('button', { name: 'Close account' }).click();
+  await plain.getByText('The account was closed').waitFor();
+  await plain.getByLabel('User name').waitFor();
   await plain.close();
 });
 
@@ -200,6 +211,11 @@ test('who is signed in elsewhere is listed, and can be signed out', { skip }, as
   await page.getByText('All other sessions were ended').waitFor();
   await elsewhere.refused(401, 'invalid_session', ['/api/account', { headers: { cookie } }]);
   await own.waitFor();
+});
+
+test('an address with a tab that there is not shows the first one', { skip }, async () => {
+  await open('/administration?tab=nothing');
+  await page.getByRole('heading', { name: 'Database engines' }).waitFor();
 });
 
 test('the palette finds objects and does things, and can be used by everybody', { skip }, async () => {

@@ -1,15 +1,16 @@
 /** A refusal in its place on the page. */
-import { Alert, Button, Text } from '@mantine/core';
+import { Button, Text } from '@mantine/core';
 import { isSignedOut } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { refusalOf } from './refusal.ts';
+import { Warning } from './warning.tsx';
 
 export function Refused({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   // That the session ended is said once, over the page.
   if (error === null || error === undefined || isSignedOut(error)) return null;
   const { title, detail, requestId } = refusalOf(error);
   return (
-    <Alert color="red" variant="light" title={title} role="alert">
+    <Warning isError title={title} role="alert">
       {detail !== '' && <Text size="sm">{detail}</Text>}
       {requestId !== undefined && (
         <Text size="xs" c="dimmed" className="mono">
@@ -21,6 +22,6 @@ export function Refused({ error, onRetry }: { error: unknown; onRetry?: () => vo
           {text.shell.retry}
         </Button>
       )}
-    </Alert>
+    </Warning>
   );
 }

@@ -1,17 +1,20 @@
-/** What should be looked at soon, in its place on the page. */
+/** What should be looked at soon, or has failed, in its place on the page. */
 import { Alert } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './warning.module.css';
 
-export function Warning({ title, children }: { title?: string; children?: ReactNode }) {
+interface WarningProps {
+  readonly title?: string;
+  readonly isError?: boolean;
+  /** `alert`: read out at once. */
+  readonly role?: 'alert';
+  readonly children?: ReactNode;
+}
+
+export function Warning({ title, isError = false, role, children }: WarningProps) {
   return (
-    <Alert title={title} className={classes.warning ?? ''}>
+    <Alert title={title} role={role} className={classes.warning ?? ''} data-error={isError}>
       {children}
     </Alert>
   );
-}
-
-/** Why a thing is in the state it is in. */
-export function StateReason({ isError, children }: { isError: boolean; children: ReactNode }) {
-  return isError ? <Alert color="red">{children}</Alert> : <Warning>{children}</Warning>;
 }

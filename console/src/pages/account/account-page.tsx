@@ -3,6 +3,7 @@ import { Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import { AccessKeys } from './access-keys.tsx';
 import { ApiKey } from './api-key.tsx';
+import { CloseAccount } from './close-account.tsx';
 import { LoginForm } from './login-form.tsx';
 import { Sessions } from './sessions.tsx';
 
@@ -13,6 +14,7 @@ export function AccountPage() {
       <AccessKeys />
       <Sessions />
       <LoginForm />
+      <CloseAccount />
     </Page>
   );
 }

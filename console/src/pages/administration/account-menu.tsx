@@ -8,9 +8,11 @@ import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { text } from '../../texts/text.ts';
+import { AccountStatement } from './account-statement.tsx';
 import { accountsQuery, plansQuery } from './queries.ts';
+import { ShownKey } from './shown-key.tsx';
 
-type Form = 'credits' | 'plan' | 'suspend';
+type Form = 'credits' | 'plan' | 'suspend' | 'statement';
 
 interface FormProps {
   readonly account: AdminAccount;
@@ -27,6 +29,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
     mutationFn: () => cloud.admin.accounts.resume(account.id),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey }),
   });
+  const showKey = useMutation({ mutationFn: () => cloud.admin.accounts.apiKey(account.id) });
   const shared = { account, onClose: () => setForm(undefined) };
   return (
     <>
@@ -39,6 +42,9 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         <Menu.Dropdown>
           <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
           <Menu.Item onClick={() => setForm('plan')}>{administration.changePlan}</Menu.Item>
+          <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
+          <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
+          <Menu.Divider />
           {account.is_active ? (
             <Menu.Item color="var(--wrong)" onClick={() => setForm('suspend')}>
               {administration.suspend}
@@ -51,6 +57,8 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
       <CreditsForm {...shared} isOpen={form === 'credits'} />
       <PlanForm {...shared} isOpen={form === 'plan'} />
       <SuspendForm {...shared} isOpen={form === 'suspend'} />
+      {form === 'statement' && <AccountStatement {...shared} />}
+      <ShownKey made={showKey.data} onClose={() => showKey.reset()} />
     </>
   );
 }
@@ -130,6 +138,13 @@ function PlanForm({ account: { id, username, plan: present }, isOpen, onClose }:
         allowDeselect={false}
         onChange={(chosen) => setPlan(chosen ?? present)}
       />
+      <CallSample
+        call="PATCH /api/admin/accounts/{id}"
+        params={{ id: String(id) }}
+        body={{ plan }}
+        method="admin.accounts.change"
+        args={[id, { plan }]}
+      />
     </FormModal>
   );
 }
@@ -154,6 +169,13 @@ function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) 
         required
         withAsterisk={false}
         onChange={({ currentTarget }) => setReason(currentTarget.value)}
+      />
+      <CallSample
+        call="POST /api/admin/accounts/{id}/suspend"
+        params={{ id: String(id) }}
+        body={{ reason }}
+        method="admin.accounts.suspend"
+        args={[id, { reason }]}
       />
     </FormModal>
   );

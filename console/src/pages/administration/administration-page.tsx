@@ -2,8 +2,10 @@
 import { Tabs } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Page } from '../../parts/page.tsx';
+import tabs from '../../parts/page-tabs.module.css';
 import { text } from '../../texts/text.ts';
 import { Accounts } from './accounts.tsx';
+import { AllMachines } from './all-machines.tsx';
 import { Images } from './images.tsx';
 import { Plans } from './plans.tsx';
 import { SetPrices } from './set-prices.tsx';
@@ -14,6 +16,7 @@ import { Upkeep } from './upkeep.tsx';
 const PANELS = {
   status: Status,
   accounts: Accounts,
+  machines: AllMachines,
   plans: Plans,
   prices: SetPrices,
   images: Images,
@@ -31,7 +34,7 @@ export function AdministrationPage() {
         keepMounted={false}
         onChange={(to) => navigate({ search: to === 'status' ? {} : { tab: to as Tab } })}
       >
-        <Tabs.List mb="lg">
+        <Tabs.List className={tabs.list ?? ''}>
           {TABS.map((name) => (
             <Tabs.Tab key={name} value={name}>
               {text.administration.tabs[name]}

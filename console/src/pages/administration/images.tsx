@@ -12,8 +12,9 @@ import {
 } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AdminImage } from '../../../../sdk/index.ts';
+import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -171,7 +172,23 @@ function ImageForm({ onClose }: { onClose: () => void }) {
           onChange={setFile}
         />
       )}
+      <ImageCall body={{ name, url }} file={way === 'url' ? undefined : (file?.name ?? 'disk.qcow2')} />
       {add.isPending && way === 'file' && <Progress value={percent} aria-label={administration.uploading} />}
     </FormModal>
+  );
+}
+
+function ImageCall({ body, file }: { body: NewImage; file: string | undefined }) {
+  if (file === undefined) {
+    return <CallSample call="POST /api/admin/images" body={body} method="admin.images.add" args={[body]} />;
+  }
+  const { name } = body;
+  return (
+    <CallSample
+      call="POST /api/admin/images/upload"
+      form={[`name=${name}`, `file=@${file}`]}
+      method="admin.images.upload"
+      args={[{ file, fields: { name } }]}
+    />
   );
 }

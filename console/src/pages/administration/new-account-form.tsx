@@ -1,13 +1,13 @@
 /** Makes an account for somebody; its key is shown once made. */
-import { PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { PasswordInput, Switch, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { CallSample } from '../../parts/call-sample.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { text } from '../../texts/text.ts';
 import { accountsQuery } from './queries.ts';
+import { ShownKey } from './shown-key.tsx';
 
 const NOBODY = { username: '', email: '', password: '', is_admin: false };
 
@@ -15,11 +15,11 @@ export function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: 
   const { administration } = text;
   const [account, setAccount] = useState(NOBODY);
   const queryClient = useQueryClient();
+  const { password, ...rest } = account;
+  /** As it is shown to whoever looks over one's shoulder. */
+  const sample = password === '' ? rest : { ...account, password: '…' };
   const create = useMutation({
-    mutationFn: () => {
-      const { password, ...rest } = account;
-      return cloud.admin.accounts.create(password === '' ? rest : account);
-    },
+    mutationFn: () => cloud.admin.accounts.create(password === '' ? rest : account),
     meta: { shown: true },
     onSuccess: async () => {
       onClose();
@@ -61,17 +61,14 @@ export function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: 
           checked={account.is_admin}
           onChange={({ currentTarget }) => setAccount({ ...account, is_admin: currentTarget.checked })}
         />
+        <CallSample
+          call="POST /api/admin/accounts"
+          body={sample}
+          method="admin.accounts.create"
+          args={[sample]}
+        />
       </FormModal>
-      <Dialog
-        opened={typeof create.data?.api_key === 'string'}
-        onClose={() => create.reset()}
-        title={administration.apiKey}
-      >
-        <Stack>
-          <Text size="sm">{administration.apiKeyLead(create.data?.username ?? '')}</Text>
-          <CodeLine value={create.data?.api_key ?? ''} label={administration.copyKey} />
-        </Stack>
-      </Dialog>
+      <ShownKey made={create.data} onClose={() => create.reset()} />
     </>
   );
 }

@@ -4,6 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Plan, Quotas } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -100,13 +101,10 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
   const [credits, setCredits] = useState<number | string>(plan.monthly_credits);
   const [quotas, setQuotas] = useState<Quotas>(plan.quotas);
   const queryClient = useQueryClient();
+  const terms = { monthly_credits: Number(credits), quotas };
   const save = useMutation({
-    mutationFn: () => {
-      const terms = { monthly_credits: Number(credits), quotas };
-      return plan.isNew
-        ? cloud.admin.plans.create({ name, ...terms })
-        : cloud.admin.plans.change(name, terms);
-    },
+    mutationFn: () =>
+      plan.isNew ? cloud.admin.plans.create({ name, ...terms }) : cloud.admin.plans.change(name, terms),
     meta: { shown: true },
     onSuccess: async () => {
       onClose();
@@ -153,6 +151,22 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
           onChange={(value) => setQuotas({ ...quotas, [bound]: value === '' ? null : Number(value) })}
         />
       ))}
+      {plan.isNew ? (
+        <CallSample
+          call="POST /api/admin/plans"
+          body={{ name, ...terms }}
+          method="admin.plans.create"
+          args={[{ name, ...terms }]}
+        />
+      ) : (
+        <CallSample
+          call="PATCH /api/admin/plans/{name}"
+          params={{ name }}
+          body={terms}
+          method="admin.plans.change"
+          args={[name, terms]}
+        />
+      )}
     </FormModal>
   );
 }

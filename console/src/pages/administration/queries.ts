@@ -16,6 +16,18 @@ export const accountsQuery = queryOptions({
   queryFn: () => cloud.admin.accounts.list().all(),
 });
 
+/** `month`: YYYY-MM. */
+export const statementQuery = (id: number, month: string) =>
+  queryOptions({
+    queryKey: ['admin', 'accounts', id, 'statement', month],
+    queryFn: () => cloud.admin.accounts.statement(id, { month }),
+  });
+
+export const allVmsQuery = queryOptions({
+  queryKey: ['admin', 'vms'],
+  queryFn: () => cloud.admin.vms.list().all(),
+});
+
 export const plansQuery = queryOptions({
   queryKey: ['admin', 'plans'],
   queryFn: () => cloud.admin.plans.list(),

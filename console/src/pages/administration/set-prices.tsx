@@ -1,5 +1,5 @@
 /** Prices that were set, and those that will hold from an hour to come. */
-import { Button, Group, NumberInput, Select, Stack, Table, Text, TextInput } from '@mantine/core';
+import { Button, Group, NumberInput, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewPrice } from '../../../../sdk/index.ts';
@@ -11,6 +11,7 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { PriceTable } from '../billing/prices.tsx';
 import { setPricesQuery } from './queries.ts';
 
 const { administration, billing } = text;
@@ -65,6 +66,10 @@ export function SetPrices() {
           )
         }
       </Loaded>
+      <Title order={2} mt="md">
+        {administration.inForce}
+      </Title>
+      <PriceTable />
       <PriceForm isOpen={isSetting} onClose={() => setSetting(false)} />
     </Stack>
   );

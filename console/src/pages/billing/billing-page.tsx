@@ -2,6 +2,7 @@
 import { Tabs } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Page } from '../../parts/page.tsx';
+import tabs from '../../parts/page-tabs.module.css';
 import { text } from '../../texts/text.ts';
 import { Ledger } from './ledger.tsx';
 import { Now } from './now.tsx';
@@ -21,7 +22,7 @@ export function BillingPage() {
         keepMounted={false}
         onChange={(to) => navigate({ search: to === 'now' ? {} : { tab: to as Tab } })}
       >
-        <Tabs.List mb="lg">
+        <Tabs.List className={tabs.list ?? ''}>
           {TABS.map((name) => (
             <Tabs.Tab key={name} value={name}>
               {text.billing.tabs[name]}

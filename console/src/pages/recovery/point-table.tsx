@@ -32,7 +32,7 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
   const open = points.find(({ point_id: id }) => id === openId);
   return (
     <>
-      <Table.ScrollContainer minWidth={680}>
+      <Table.ScrollContainer minWidth={760}>
         <Table verticalSpacing="sm" aria-busy={isBusy}>
           <Table.Thead>
             <Table.Tr>
@@ -68,7 +68,7 @@ function PointRow({ point, onOpen }: { point: RecoveryPoint; onOpen: () => void 
     <Table.Tr>
       <Table.Td>
         <When at={point.created_at} />
-        <Text className="mono" size="xs" c="dimmed">
+        <Text className="mono" size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
           {point.point_id}
         </Text>
       </Table.Td>
@@ -121,7 +121,7 @@ function Details({ point }: { point: RecoveryPoint }) {
     <Stack pb="sm">
       <Facts
         facts={[
-          ...contents.map(([name, count]) => ({ name: name.replaceAll('_', ' '), value: sayCount(count) })),
+          ...contents.map(([name, count]) => ({ name: sayPart(name), value: sayCount(count) })),
           { name: text.recovery.target, value: <span className="mono">{point.target}</span> },
         ]}
       />
@@ -145,6 +145,9 @@ function Details({ point }: { point: RecoveryPoint }) {
     </Stack>
   );
 }
+
+const { parts } = text.recovery;
+const sayPart = (name: string) => (name in parts ? parts[name as keyof typeof parts] : name);
 
 /** For a shell. */
 const quoted = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);

@@ -3,6 +3,7 @@ export const administration = {
   tabs: {
     status: 'Status',
     accounts: 'Accounts',
+    machines: 'Machines',
     plans: 'Plans',
     prices: 'Prices',
     images: 'Images',
@@ -37,6 +38,15 @@ export const administration = {
   account: 'Account',
   accounts: 'Accounts',
   findAccount: 'Find by name or e-mail',
+  noMachines: 'Nobody has a machine.',
+  statement: {
+    open: 'Statement',
+    of: (name: string) => `Statement of ${name}`,
+    opening: 'Before',
+    closing: 'After',
+    none: 'Nothing was booked in this month.',
+  },
+  showKey: 'Show API key',
   createAccount: 'Create account',
   username: 'Name',
   email: 'E-mail',
@@ -70,6 +80,7 @@ export const administration = {
   unlimited: 'not limited',
   deletePlanLead: 'A plan that accounts have cannot be deleted.',
   setPrice: 'Set price',
+  inForce: 'Prices that hold now',
   noPrices: 'No price was set: the built-in ones hold.',
   meters: {
     'vm.time': 'Machines: running time',

@@ -61,7 +61,6 @@ export const billing = {
   amount: 'Amount',
   heldChange: 'Held',
   balance: 'Balance',
-  reference: 'For',
   codes: {
     signup_grant: 'Credits to begin with',
     admin_grant: 'Given by an administrator',
