@@ -1,14 +1,4 @@
-import {
-  Alert,
-  Button,
-  Code,
-  Group,
-  MultiSelect,
-  Select,
-  Stack,
-  TagsInput,
-  TextInput,
-} from '@mantine/core';
+import { Alert, Button, Code, Group, MultiSelect, Select, Stack, TagsInput, TextInput } from '@mantine/core';
 import { type UseMutationResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../sdk/index.ts';

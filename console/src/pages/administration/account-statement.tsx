@@ -3,8 +3,8 @@ import { Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
-import { Figures } from '../../parts/figures.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Figures } from '../../parts/figures.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
@@ -18,12 +18,7 @@ export function AccountStatement({ account, onClose }: { account: AdminAccount; 
   const [month, setMonth] = useState(thisMonth);
   const statement = useQuery(statementQuery(account.id, month));
   return (
-    <Dialog
-      opened
-      onClose={onClose}
-      title={words.of(account.username)}
-      size="xl"
-    >
+    <Dialog opened onClose={onClose} title={words.of(account.username)} size="xl">
       <Stack pb="sm">
         <TextInput
           type="month"

@@ -1,4 +1,5 @@
 /** Disk images that machines are made from. */
+import { CpuChipIcon } from '@heroicons/react/24/outline';
 import {
   Button,
   FileInput,
@@ -16,6 +17,7 @@ import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
+import { Empty } from '../../parts/empty.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
@@ -38,7 +40,9 @@ export function Images() {
       <Loaded query={images}>
         {(all) =>
           all.length === 0 ? (
-            <Text c="dimmed">{administration.noImages}</Text>
+            <Empty icon={CpuChipIcon} title={administration.noImages}>
+              {administration.noImagesLead}
+            </Empty>
           ) : (
             <ListTable
               heads={[

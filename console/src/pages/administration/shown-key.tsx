@@ -15,11 +15,7 @@ interface ShownKeyProps {
 
 export function ShownKey({ made, onClose }: ShownKeyProps) {
   return (
-    <Dialog
-      opened={typeof made?.api_key === 'string'}
-      onClose={onClose}
-      title={administration.apiKey}
-    >
+    <Dialog opened={typeof made?.api_key === 'string'} onClose={onClose} title={administration.apiKey}>
       <Stack>
         <Text size="sm">{administration.apiKeyLead(made?.username ?? '')}</Text>
         <CodeLine value={made?.api_key ?? ''} label={administration.copyKey} />

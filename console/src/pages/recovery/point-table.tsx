@@ -2,6 +2,7 @@
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Menu, Progress, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -28,7 +29,10 @@ const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
 const SOUND: readonly RecoveryPoint['state'][] = ['complete', 'verified', 'drilled'];
 
 export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[]; isBusy: boolean }) {
-  const [openId, setOpen] = useState<string>();
+  const { point: openId } = useSearch({ from: '/shell/recovery' });
+  const navigate = useNavigate({ from: '/recovery' });
+  const setOpen = (point?: string) =>
+    void navigate({ search: point === undefined ? {} : { point }, replace: true, resetScroll: false });
   const open = points.find(({ point_id: id }) => id === openId);
   return (
     <>
@@ -51,12 +55,7 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      <Dialog
-        opened={open !== undefined}
-        onClose={() => setOpen(undefined)}
-        title={text.recovery.point}
-        size="xl"
-      >
+      <Dialog opened={open !== undefined} onClose={() => setOpen()} title={text.recovery.point} size="xl">
         {open !== undefined && <Details point={open} />}
       </Dialog>
     </>
@@ -119,12 +118,11 @@ function Details({ point }: { point: RecoveryPoint }) {
   const restore = `cloudlet recovery restore --from ${quoted(point.target)} --point ${point.point_id} --to NEW_DIR`;
   return (
     <Stack pb="sm">
-      <Facts
-        facts={[
-          ...contents.map(([name, count]) => ({ name: sayPart(name), value: sayCount(count) })),
-          { name: text.recovery.target, value: <span className="mono">{point.target}</span> },
-        ]}
-      />
+      <Facts facts={contents.map(([name, count]) => ({ name: sayPart(name), value: sayCount(count) }))} />
+      <div>
+        <Text fw={550}>{text.recovery.target}</Text>
+        <span className="mono">{point.target}</span>
+      </div>
       <Parts title={text.recovery.gaps} parts={point.gaps} />
       <Parts
         title={text.recovery.damage}

@@ -1,13 +1,15 @@
-import { Button, Group, Stack, Switch, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Button, Group, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { sayPrice } from '../../parts/price.ts';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { text } from '../../texts/text.ts';
+import { pricesQuery } from '../billing/queries.ts';
 import { bucketsQuery } from './queries.ts';
 
 const NO_BUCKET = { name: '', versioning: true, encryption: false };
@@ -59,6 +61,7 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
             onChange={({ currentTarget }) => setBucket({ ...bucket, encryption: currentTarget.checked })}
           />
           {nameError === undefined && <Refused error={create.error} />}
+          <StoragePrice />
           <CallSample call="POST /api/buckets" body={bucket} method="buckets.create" args={[bucket]} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
@@ -71,5 +74,17 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
         </Stack>
       </form>
     </Dialog>
+  );
+}
+
+/** What is in a bucket costs, the bucket itself does not. */
+function StoragePrice() {
+  const { data: prices = [] } = useQuery(pricesQuery);
+  const price = prices.find(({ meter }) => meter === 'storage');
+  if (price === undefined) return null;
+  return (
+    <Text size="sm" c="dimmed">
+      {text.storage.price(sayPrice(price.price), Number(price.price) === 0 ? '' : price.unit)}
+    </Text>
   );
 }

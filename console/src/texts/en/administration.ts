@@ -94,7 +94,9 @@ export const administration = {
   priceLead: 'It holds from the next whole hour.',
   addImage: 'Add image',
   image: 'Image',
-  noImages: 'No images besides the built-in ones.',
+  noImages: 'No images besides the built-in one',
+  noImagesLead:
+    'Add the disk of a system that people make machines from: the “generic cloud” qcow2 image of Debian or Ubuntu, for example. It is to be had in the form of a new machine as soon as it is ready.',
   imageStates: { importing: 'importing', ready: 'ready', failed: 'failed' },
   imageLead: 'A raw or qcow2 disk of a system with cloud-init.',
   imageUrl: 'Address',

@@ -16,6 +16,8 @@ export const storage = {
   noBucketsLead:
     'A bucket is a named place for files. Create one, or just drop a file here: a bucket is made for it.',
   nameRule: '3 to 63 lower-case letters, digits, dots and hyphens.',
+  price: (price: string, unit: string) =>
+    unit === '' ? 'What it stores is free.' : `What it stores costs ${price} credits / ${unit}.`,
   versioning: 'Keep every version',
   versioningLead: 'An overwritten or deleted file can be had back.',
   encryption: 'Encrypt on disk',
