@@ -176,6 +176,10 @@ step('each engine that is there is queried; one that is not says why', async () 
       await user.expect(200, `/api/databases/${id}/query`, { json: { command, read_only: false } });
       await runQuery('{ "find": "people" }');
       await page.getByRole('cell', { name: MARKUP }).waitFor();
+      await editor().click();
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type('{ "listC');
+      await page.locator('.cm-tooltip-autocomplete').getByText('listCollections').waitFor();
     } else {
       await runQuery(`SELECT '${MARKUP}' AS markup`);
       await cell(MARKUP).waitFor();

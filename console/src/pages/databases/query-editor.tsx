@@ -1,7 +1,13 @@
 /** CodeMirror for one statement: colours, completion of table and column names, Ctrl+Enter. */
-import { autocompletion, closeBrackets, closeCompletion, completionKeymap } from '@codemirror/autocomplete';
+import {
+  autocompletion,
+  closeBrackets,
+  closeCompletion,
+  completeFromList,
+  completionKeymap,
+} from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
-import { json } from '@codemirror/lang-json';
+import { json, jsonLanguage } from '@codemirror/lang-json';
 import { MySQL, PostgreSQL, SQLite, sql } from '@codemirror/lang-sql';
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { Compartment, EditorState, type Extension, Prec } from '@codemirror/state';
@@ -30,8 +36,25 @@ const COLOURS = HighlightStyle.define([
   { tag: tags.propertyName, color: 'light-dark(#0f5f5c, #75c1b8)' },
 ]);
 
+/** Commands of MongoDB, and what stands in them most. */
+const COMMANDS = [
+  ...['find', 'aggregate', 'insert', 'update', 'delete', 'count', 'distinct', 'findAndModify'],
+  ...['createIndexes', 'listIndexes', 'listCollections', 'drop'],
+];
+const MEMBERS = ['filter', 'projection', 'sort', 'limit', 'skip', 'documents', 'updates', 'deletes', 'pipeline'];
+
+function completionOfDocuments(collections: readonly DatabaseTable[]): Extension {
+  return jsonLanguage.data.of({
+    autocomplete: completeFromList([
+      ...collections.map(({ name }) => ({ label: name, type: 'class' })),
+      ...COMMANDS.map((label) => ({ label, type: 'keyword' })),
+      ...MEMBERS.map((label) => ({ label, type: 'property' })),
+    ]),
+  });
+}
+
 function languageOf(engine: Database['engine'], tables: readonly DatabaseTable[]): Extension {
-  if (engine === 'mongodb') return json();
+  if (engine === 'mongodb') return [json(), completionOfDocuments(tables)];
   const schema = Object.fromEntries(
     tables.map(({ name, columns }) => [name, columns.map((one) => one.name)]),
   );
