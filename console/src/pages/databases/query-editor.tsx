@@ -41,7 +41,17 @@ const COMMANDS = [
   ...['find', 'aggregate', 'insert', 'update', 'delete', 'count', 'distinct', 'findAndModify'],
   ...['createIndexes', 'listIndexes', 'listCollections', 'drop'],
 ];
-const MEMBERS = ['filter', 'projection', 'sort', 'limit', 'skip', 'documents', 'updates', 'deletes', 'pipeline'];
+const MEMBERS = [
+  'filter',
+  'projection',
+  'sort',
+  'limit',
+  'skip',
+  'documents',
+  'updates',
+  'deletes',
+  'pipeline',
+];
 
 function completionOfDocuments(collections: readonly DatabaseTable[]): Extension {
   return jsonLanguage.data.of({
