@@ -25,6 +25,7 @@ import { type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes } from '../http/operation-routes.ts';
 import { CallerLimits, RateLimiter } from '../http/rate-limit.ts';
 import type { Route } from '../http/route.ts';
+import { UnreadResponses } from '../http/unread-responses.ts';
 import { updateRoutes } from '../http/update-routes.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { type RecoveryRoutesDeps, recoveryRoutes } from '../recovery/routes.ts';
@@ -143,6 +144,7 @@ export function buildEdges(
   const api = createEdge({
     ...common,
     limiter,
+    unread: new UnreadResponses(config.unreadResponsesMb * 2 ** 20),
     routeLimiters: new Map([['register', registrations]]),
     routes: deps.apiRoutes,
     pages: deps.pages,

@@ -126,13 +126,14 @@ export const SETTINGS = {
     3600,
     'A body slower than 1 KiB/s for this long is cut',
   ),
-  maxAccessKeys: integer(
-    'CLOUDLET_MAX_ACCESS_KEYS',
-    200,
+  unreadResponsesMb: integer(
+    'CLOUDLET_UNREAD_RESPONSES_MB',
+    128,
     1,
-    100_000,
-    'Access keys per account, besides its own key',
+    1e6,
+    'Responses that may wait in memory until the clients of one account read them, MiB',
   ),
+  maxAccessKeys: integer('CLOUDLET_MAX_ACCESS_KEYS', 200, 1, 100_000, 'Further access keys per account'),
   maxUpdateStreams: integer(
     'CLOUDLET_MAX_UPDATE_STREAMS',
     200,

@@ -26,6 +26,7 @@ import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts
 import type { Route } from './route.ts';
 import { lineOf, type RouteResponse } from './route.ts';
 import { freePaths, unknownPath } from './unknown-path.ts';
+import type { UnreadResponses } from './unread-responses.ts';
 
 const LINGER_MS = 5000;
 
@@ -49,6 +50,7 @@ export interface EdgeDeps {
   readonly cors?: CorsRules | null;
   /** Names that a `Host` may have while the server listens on loopback only, besides its own. */
   readonly hostNames?: readonly string[];
+  readonly unread?: UnreadResponses;
   /** As of ConnectionGuard. */
   readonly isReserve?: (socket: Socket) => boolean;
   /** Asked about what no route answers. */
@@ -220,7 +222,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
     handler: async (request, reply) => {
       try {
         const response = await handle(request, reply);
-        if (response !== undefined) sendResponse(request, reply, response);
+        if (response !== undefined) sendResponse(deps, reply, response);
       } catch (error) {
         // Fastify leaves a reply that was taken over alone, and its reader would wait for ever.
         if (!reply.raw.headersSent) throw error;
@@ -288,14 +290,14 @@ export function assertPermitted(principal: Principal, permission: Permission): v
 }
 
 /** Past Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request. */
-function sendResponse(
-  { responseHeaders }: FastifyRequest,
-  reply: FastifyReply,
-  response: RouteResponse,
-): void {
+function sendResponse({ unread }: EdgeDeps, reply: FastifyReply, response: RouteResponse): void {
+  const { principal, responseHeaders } = reply.request;
   const body = lineOf(response);
+  const bytes = Buffer.byteLength(body);
+  // What nobody in particular asks for is the same few texts.
+  if (principal.via !== 'nobody') unread?.add(principal.accountId, bytes, reply.raw);
   responseHeaders['content-type'] = response.contentType;
-  responseHeaders['content-length'] = String(Buffer.byteLength(body));
+  responseHeaders['content-length'] = String(bytes);
   reply.hijack();
   reply.raw.writeHead(response.status, responseHeaders);
   reply.raw.end(body);
