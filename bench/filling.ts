@@ -15,6 +15,8 @@ interface Filling {
   readonly objects: number;
   /** How many an object has, by its place; default: every tenth has three. */
   readonly versions?: (index: number) => number;
+  /** How many folders they are in; 0: the top of the bucket. */
+  readonly folders?: number;
 }
 
 const everyTenthHasThree = (index: number) => (index % 10 === 0 ? 3 : 1);
@@ -53,7 +55,7 @@ export function fillBucket(dataDir: string, bucketName: string, filling: Filling
 function insertObjects(
   database: Database.Database,
   bucketName: string,
-  { objects, versions: versionsOf = everyTenthHasThree }: Filling,
+  { objects, versions: versionsOf = everyTenthHasThree, folders = 100 }: Filling,
 ): void {
   const bucket = database
     .prepare<[string], { id: number; account_id: number }>(
@@ -66,7 +68,8 @@ function insertObjects(
   const checksum = crc32(CONTENT);
   let versions = 0;
   for (let index = 0; index < objects; index++) {
-    const name = `folder-${String(index % 100).padStart(2, '0')}/file-${String(index).padStart(8, '0')}.txt`;
+    const folder = folders === 0 ? '' : `folder-${String(index % folders).padStart(2, '0')}/`;
+    const name = `${folder}file-${String(index).padStart(8, '0')}.txt`;
     const object = insert.object.run(newId('obj', systemClock), bucket.id, name).lastInsertRowid;
     let version: number | bigint = 0;
     for (let left = versionsOf(index); left > 0; left--) {

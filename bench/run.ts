@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
 import { BILLING } from './rows/billing.ts';
+import { CONSOLE } from './rows/console.ts';
 import { DATABASE_SERVERS } from './rows/database-servers.ts';
 import { DATABASES } from './rows/databases.ts';
 import { EMPTYING } from './rows/emptying.ts';
@@ -29,6 +30,7 @@ const MEASUREMENTS = [
     ...DATABASE_SERVERS,
     ...RECOVERY,
     ...MONGODB,
+    ...CONSOLE,
   ],
 ];
 
