@@ -214,7 +214,7 @@ test('no file runs a script, calls the cloud or asks another host when it is loo
   await page.close();
 });
 
-test('type and metadata are changed where they stand, and a refusal is shown there', { skip }, async () => {
+test('type and metadata are changed where they stand; what has no preview says why', { skip }, async () => {
   const page = await fixture.signedUp('labeller', '/storage');
   const client = await clientOf(fixture, page);
   await client.call('/api/buckets', { json: { name: 'labels' } });
@@ -239,6 +239,14 @@ test('type and metadata are changed where they stand, and a refusal is shown the
   const record = bodyOf(await client.call(`/api/storage/${object_id}`));
   assert.equal(record.mime_type, 'text/markdown');
   assert.deepEqual(record.metadata, { camera: '<b>X200</b>', lens: { mm: 23 }, place: '42' });
+  for (const [content, words] of [
+    ['', 'This file is empty.'],
+    ['x'.repeat(600_000), 'Text is shown up to 512 KB. Download it to read it all.'],
+  ] as const) {
+    const other = bodyOf(await client.upload('labels', 'other.txt', content));
+    await page.goto(`${fixture.cloud.api}/storage/labels?object=${other.object_id}`);
+    await drawer.getByText(words).waitFor();
+  }
   await page.close();
 });
 

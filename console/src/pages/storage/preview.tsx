@@ -9,6 +9,7 @@ import { lazy, Suspense } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Refused } from '../../parts/refused.tsx';
+import { sayBytes } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import classes from './object-drawer.module.css';
 
@@ -31,12 +32,20 @@ function kindOf({ mime_type, size, is_delete_marker }: StorageObjectDetails): Ki
   return TEXT_TYPE.test(mime_type) && size <= TEXT_MAX_BYTES ? 'text' : 'none';
 }
 
+function whyNone({ mime_type, size, is_delete_marker }: StorageObjectDetails): string {
+  if (is_delete_marker) return text.storage.isDeleted;
+  if (size === 0) return text.storage.isEmpty;
+  return TEXT_TYPE.test(mime_type)
+    ? text.storage.tooLongToShow(sayBytes(TEXT_MAX_BYTES))
+    : text.storage.noPreview;
+}
+
 export function Preview({ object }: { object: StorageObjectDetails }) {
   const kind = kindOf(object);
   if (kind === 'none') {
     return (
       <Text size="sm" c="dimmed">
-        {object.is_delete_marker ? text.storage.isDeleted : text.storage.noPreview}
+        {whyNone(object)}
       </Text>
     );
   }

@@ -71,6 +71,8 @@ export const storage = {
   download: 'Download',
   preview: 'Preview',
   noPreview: 'There is no preview of this type. Download it to look at it.',
+  isEmpty: 'This file is empty.',
+  tooLongToShow: (most: string) => `Text is shown up to ${most}. Download it to read it all.`,
   isDeleted: 'This file was deleted. An earlier version can be restored.',
   facts: 'About',
   versionsOf: (count: number) => `Versions (${count})`,
