@@ -207,7 +207,9 @@ export class ManagedServer implements EngineServer {
     const { uid, processes } = this.#deps;
     const { keeper, home } = this.places;
     const places = { keeper, home, seen: await processes.pathOf(home) };
-    for (const path of [places.keeper, places.home]) fs.mkdirSync(path, { recursive: true, mode: 0o700 });
+    fs.mkdirSync(places.keeper, { recursive: true, mode: 0o700 });
+    // Where there are no views, the programs that dump and load pass it to reach the socket.
+    fs.mkdirSync(places.home, { recursive: true, mode: 0o711 });
     if (uid !== null) fs.chownSync(places.home, uid, uid);
     return places;
   }
