@@ -301,6 +301,8 @@ function main(purpose) {
   if (purpose === 'test') testedPostgresql();
 }
 
+// Those as whom databases and machines run must read it.
+process.umask(0o022);
 try {
   main(process.argv[2]);
 } catch (error) {

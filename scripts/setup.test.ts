@@ -133,6 +133,17 @@ describe('set-up', () => {
     assert.deepEqual(clone.setUp('start'), { code: 0, output: '' });
   });
 
+  test('other users, as whom databases run, may read what it installs, whatever the umask', () => {
+    const clone = makeClone();
+    const before = process.umask(0o077);
+    try {
+      assert.equal(clone.setUp('start').code, 0);
+    } finally {
+      process.umask(before);
+    }
+    assert.equal(statSync(join(clone.directory, 'node_modules')).mode & 0o077, 0o055);
+  });
+
   test('installs again when the lock file changed, or when an install was cut short', () => {
     const clone = makeClone();
     clone.setUp('start');

@@ -16,6 +16,7 @@ const WRAPPERS = {
     '--inh-caps=-all',
   ],
   'as root of a namespace of users that has one user': ['unshare', '--user', '--map-root-user'],
+  'as root whose new files nobody else may read': ['sh', '-c', 'umask 077; exec "$@"', 'sh'],
 };
 const ENGINES = {
   sqlite: { program: null, query: { statement: 'SELECT 1' } },
@@ -49,6 +50,8 @@ for (const [name, wrapper] of Object.entries(WRAPPERS)) {
           const answer = await client.call(`/api/databases/${id}/query`, { json });
           assert.equal(answer.status, 200, JSON.stringify(answer.body));
           assert.equal(answer.body.row_count, 1);
+          const dump = await client.fetch(`/api/databases/${id}/dump`);
+          assert.equal(dump.status, 200, await dump.text());
         }
       };
       await askAll(user);
