@@ -191,6 +191,7 @@ test('any field of any command may be anything: the answer is a reply, and the d
       }
       assert.ok(encodeReply(reply).length > 0);
       assert.ok(reply.ok === 1 || (reply.ok === 0 && reply.code > 0 && reply.errmsg !== ''));
+      assert.doesNotMatch(reply.errmsg ?? '', /Cannot read|is not a function|not iterable/);
       const { n } = documents.run({ count: 'a' });
       assert.equal(documents.find('a', { _id: { $exists: true } }).length, n);
     }),

@@ -40,6 +40,8 @@ export function evaluate(document: unknown, expression: unknown, options: Evalua
 export function asCommandError(error: unknown): unknown {
   if (error instanceof CommandError || !(error instanceof Error)) return error;
   if ('errcode' in error || 'errno' in error) return error;
+  // What JavaScript says of it helps nobody: "Cannot read properties of null".
+  if (error instanceof TypeError) return new CommandError('TypeMismatch', 'a field has a wrong type');
   const [, operator] = /accumulator '(\$[^']*)' is not registered/.exec(error.message) ?? [];
   if (operator !== undefined) return new CommandError(168, `Unrecognized expression '${operator}'`);
   if (error.message.startsWith('Use of undefined variable')) return new CommandError(17276, error.message);
