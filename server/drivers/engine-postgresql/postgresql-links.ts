@@ -115,10 +115,13 @@ export class PostgresqlLinks {
   }
 }
 
+/** Why a connection ended whose `maxBytes` were not enough. */
+export class SentTooMuch extends Error {}
+
 function boundedSocket(maxBytes: number): Socket {
   const socket = new Socket();
   socket.on('data', () => {
-    if (socket.bytesRead > maxBytes) socket.destroy(new Error('the server sends too much'));
+    if (socket.bytesRead > maxBytes) socket.destroy(new SentTooMuch('the server sends too much'));
   });
   return socket;
 }

@@ -144,6 +144,24 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     await neighbour.end();
   });
 
+  test('rows that are too large to be shown are told of, and are no failure of the server', async () => {
+    const database = newDatabase();
+    await fixture.engine.provision(database, SECRET);
+    const query = {
+      params: [],
+      readOnly: true,
+      maxRows: 100,
+      maxBytes: 1000,
+      timeoutMs: 20_000,
+      signal: STAYS,
+    };
+    const statement = "SELECT repeat('x', 10000000) FROM generate_series(1, 5)";
+    await assert.rejects(fixture.engine.query(database, { statement, ...query }), {
+      name: 'QueryFailed',
+      message: /too large to be shown/,
+    });
+  });
+
   test('who changes his own password loses it, with his sessions, when it is rotated', async () => {
     const database = newDatabase();
     await fixture.engine.provision(database, SECRET);

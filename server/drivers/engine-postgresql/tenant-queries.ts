@@ -1,10 +1,16 @@
 /** Statements that we run for a tenant: in the tenant's name, few rows, and not for long. */
 import type { Client } from 'pg';
-import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
+import {
+  type EngineDatabase,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  type Table,
+} from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { connectionEnded, diskFull, timedOut } from '../managed-server/server-engine.ts';
 import { asJson, asQueryFailed, type Fetched, isDatabaseError, LimitedQuery } from './limited-query.ts';
-import type { PostgresqlLinks } from './postgresql-links.ts';
+import { type PostgresqlLinks, SentTooMuch } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 import { beginReading, listTables, typeNames } from './tables-store.ts';
 
@@ -23,6 +29,8 @@ const MAX_OVERSHOOT_BYTES = 16 * 2 ** 20;
 const CANCELLED = '57014';
 const SESSION_ENDED = '57P01';
 const DISK_FULL = '53100';
+const PROGRAM_LIMIT = '54000';
+const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them, or parts of their values';
 const WRONG_PASSWORD = '28P01';
 
 interface Bounds {
@@ -123,6 +131,7 @@ function asResult(fetched: Fetched, names: readonly string[]): QueryResult {
 
 function asEngineError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error;
+  if (error instanceof SentTooMuch) return new QueryFailed(TOO_LARGE, PROGRAM_LIMIT);
   if (!isDatabaseError(error)) return connectionEnded('PostgreSQL', error);
   if (error.code === CANCELLED) return timedOut(error);
   if (error.code === SESSION_ENDED) return timedOut(error);
