@@ -1,4 +1,5 @@
 /** `cloudlet admin …`: what the owner of the machine may do without a key. */
+import { plural } from '../platform/plural.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { askServer, asOperator, type CallAsOperator } from './operator-call.ts';
 
@@ -79,7 +80,7 @@ async function credits(call: CallAsOperator, values: Values): Promise<number> {
   const { id } = await find(call, values.username);
   const body = { amount, reason: values.reason };
   const account = await call<Account>({ method: 'POST', path: `/api/admin/accounts/${id}/credits`, body });
-  console.log(`${account.username} now has ${account.credits} credits`);
+  console.log(`${account.username} now has ${plural(account.credits, 'credit')}`);
   return 0;
 }
 

@@ -6,6 +6,7 @@ import type { Config } from '../config/config.ts';
 import { openSnapshot } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
 import { systemClock } from '../platform/clock.ts';
+import { plural } from '../platform/plural.ts';
 import { type Command, UsageError } from './command.ts';
 import { askServer, asOperator, type CallAsOperator, serverAnswers } from './operator-call.ts';
 
@@ -87,7 +88,7 @@ async function endAlarm(call: CallAsOperator): Promise<void> {
 
 function tell({ seconds, head, problem }: Found): number {
   const speed = seconds ? `, ${Math.round(head.seq / seconds)} a second` : '';
-  console.log(`${head.seq} transfers verified${speed}; head ${head.seq}:${head.hash}`);
+  console.log(`${plural(head.seq, 'transfer')} verified${speed}; head ${head.seq}:${head.hash}`);
   if (seconds === null) throw new Error('the walk was broken off; the log says why');
   if (problem === null) return 0;
   console.log(`inconsistent: ${problem}`);

@@ -1,6 +1,7 @@
 /** What `cloudlet recovery` does with the points of a cloud, over its control socket. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
+import { plural } from '../platform/plural.ts';
 import { LASTING, type PointState } from '../recovery/store.ts';
 import type { DamagedFile } from '../recovery/verification.ts';
 import { formatSize } from '../storage/format-size.ts';
@@ -132,15 +133,15 @@ export async function fsck(config: Config): Promise<number> {
   const checked = await askServer(config, (call) => call<Checked>({ method: 'POST', path }));
   const { removed_pieces: pieces, freed_bytes: freed, unfinished_files: unfinished } = checked;
   for (const id of checked.removed_points) console.log(`${id} is removed`);
-  if (unfinished > 0) console.log(`${unfinished} unfinished files of a kill are removed`);
-  console.log(`${pieces} pieces that no point needs are removed: ${formatSize(freed)}`);
+  if (unfinished > 0) console.log(`Removed ${plural(unfinished, 'unfinished file')} of a kill`);
+  console.log(`Removed ${plural(pieces, 'piece')} that no point needs: ${formatSize(freed)}`);
   for (const id of checked.damaged_points) {
     console.log(`${id} is damaged: cloudlet recovery verify ${id} names what is`);
   }
   for (const id of checked.blocked_by) {
     console.log(`The list of what ${id} needs is damaged: nothing is removed before that point is deleted`);
   }
-  console.log(`${checked.points} points, ${checked.damaged_points.length} of them damaged`);
+  console.log(`${plural(checked.points, 'point')}, ${checked.damaged_points.length} of them damaged`);
   return checked.damaged_points.length === 0 ? 0 : 1;
 }
 

@@ -7,6 +7,7 @@ import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.
 import { RestoreDirectory } from '../drivers/recovery-directory/restore-directory.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { readTime, systemClock } from '../platform/clock.ts';
+import { plural } from '../platform/plural.ts';
 import { type Journal, type Replay, replayJournal } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { findJournal } from '../recovery/journals.ts';
@@ -115,7 +116,7 @@ function unknownSince(why: string): Replay {
 
 function tell({ manifest, missing }: Restored, directory: string, told: readonly string[]): void {
   const { contents, cut_at, point_id } = manifest;
-  const counts = Object.entries(contents).map(([what, count]) => `${count} ${what}`);
+  const counts = Object.entries(contents).map(([what, count]) => plural(count, what.replace(/s$/, '')));
   console.log(`${point_id} of ${cut_at} UTC is restored in ${directory}: ${counts.join(', ')}`);
   for (const { component, reason } of manifest.gaps)
     console.log(`was not in the point: ${component} (${reason})`);

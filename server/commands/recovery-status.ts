@@ -1,5 +1,6 @@
 /** `cloudlet recovery status`: whether this cloud could be had back if it were lost now. */
 import type { Config } from '../config/config.ts';
+import { plural } from '../platform/plural.ts';
 import { formatSize } from '../storage/format-size.ts';
 import { askServer, type CallAsOperator } from './operator-call.ts';
 
@@ -19,7 +20,7 @@ export async function status(config: Config): Promise<number> {
     const found = await recoveryOf(call);
     const { points, newest_at: newest, verified_at: verified, free_bytes: free } = found;
     console.log(
-      `${points} ${points === 1 ? 'point' : 'points'} can be restored${newest === null ? '' : `, the newest is of ${newest} UTC`}`,
+      `${plural(points, 'point')} can be restored${newest === null ? '' : `, the newest is of ${newest} UTC`}`,
     );
     console.log(verified === null ? 'None is verified' : `Last verified at ${verified} UTC`);
     if (found.key_taken === true) console.log('The recovery key was taken');

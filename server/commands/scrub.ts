@@ -1,5 +1,6 @@
 /** `cloudlet scrub`: verifies every stored byte now and names what is damaged. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { plural } from '../platform/plural.ts';
 import { type Command, UsageError } from './command.ts';
 import { asOperator, type CallAsOperator } from './operator-call.ts';
 
@@ -39,7 +40,8 @@ async function scrub(call: CallAsOperator): Promise<number> {
     report = await call<Report>({ method: 'GET', path: '/api/admin/scrub' });
   }
   console.log(
-    `${report.checked_blobs} blobs, ${report.checked_bytes} bytes verified; ${report.damaged_blobs} damaged`,
+    `${plural(report.checked_blobs, 'blob')}, ${plural(report.checked_bytes, 'byte')} verified; ` +
+      `${report.damaged_blobs} damaged`,
   );
   for (const { bucket, name, object_id, version_id, account_id } of report.damaged) {
     console.log(`damaged: ${bucket}/${name} (account ${account_id}, ${object_id}, ${version_id})`);

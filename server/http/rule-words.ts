@@ -1,5 +1,6 @@
 /** Broken rules of schemas in words that need no schema to be understood; never a regular expression. */
 import type { TSchema } from '../platform/json-schema.ts';
+import { plural } from '../platform/plural.ts';
 
 export interface SchemaError {
   readonly keyword: string;
@@ -78,10 +79,6 @@ export function isOfChoice(error: SchemaError, errors: readonly SchemaError[]): 
 
 function choiceOf(kinds: readonly string[]): string {
   return kinds.length > 3 ? `one of ${kinds.join(', ')}` : kinds.join(' or ');
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function partOf(schema: TSchema, path: string): Rules {

@@ -5,6 +5,7 @@
  * now and then, and whoever asks is told what was found last.
  */
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { plural } from '../platform/plural.ts';
 import type { Outlook, OutlookStore } from './outlook-store.ts';
 import type { RecoveryStore } from './store.ts';
 
@@ -132,7 +133,7 @@ function warningsOf(of: {
   if (ageMs === null) {
     warn('no_recovery_point', 'There is no recovery point of this cloud', 'cloudlet recovery create');
   } else if (ageMs > OLD_MS) {
-    const detail = `The newest recovery point is ${Math.floor(ageMs / DAY_MS)} days old`;
+    const detail = `The newest recovery point is ${plural(Math.floor(ageMs / DAY_MS), 'day')} old`;
     warn('recovery_point_old', detail, 'cloudlet recovery create');
   }
   if (isKeyTaken === false) {

@@ -171,7 +171,7 @@ describe('delete', () => {
     assert.equal((await cli('delete')).code, 2);
     const { code, stdout } = await cli('fsck');
     assert.equal(code, 0, stdout);
-    assert.match(stdout, /0 pieces that no point needs/);
+    assert.match(stdout, /Removed 0 pieces that no point needs/);
   });
 
   test('in the end frees what only it held, and leftovers of what was killed', async () => {

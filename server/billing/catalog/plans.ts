@@ -5,6 +5,7 @@ import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import { plural } from '../../platform/plural.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import type { Rating } from '../metering/rating.ts';
 import type { AccountQuotas, AccountTerms, NewPlan, Plan, PlanChange, TermsChange } from '../schema.ts';
@@ -89,7 +90,7 @@ export class Plans {
         if (count === 0) return planNotFound(name);
         return new AppError(
           'plan_in_use',
-          `${count} accounts are on the plan ${name}: move them to another plan first`,
+          `The plan ${name} has ${plural(count, 'account')}: give each another plan first`,
         );
       });
       return present(row, 0);

@@ -1,0 +1,4 @@
+/** `1 point`, `2 points`. */
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
