@@ -145,6 +145,28 @@ test('one over its limit is read-only until there is some room again', async (t)
   assert.equal(await stateOf(cloud, ada, id), 'read_only size_limit_reached');
 });
 
+test('with a larger limit it is ready when its engine says so, and not before', async (t) => {
+  const { fixture, cloud, ada } = await open(t);
+  const id = await newDatabase(cloud, ada, 2);
+  await cloud.sampler.tick();
+  const during: string[] = [];
+  cloud.scripted.script('restrict', async () => void during.push(await stateOf(cloud, ada, id)));
+  assert.equal((await cloud.databases.change(ada, id, { size_limit_mb: 3 })).state, 'ready');
+  assert.deepEqual(during, ['read_only size_limit_reached']);
+  assert.equal(await stateOf(cloud, ada, id), 'ready');
+
+  await cloud.databases.change(ada, id, { size_limit_mb: 2 });
+  cloud.scripted.isAway = true;
+  const waiting = await cloud.databases.change(ada, id, { size_limit_mb: 4 });
+  assert.deepEqual([waiting.state, waiting.size_limit_mb], ['read_only', 4]);
+  cloud.scripted.isAway = false;
+  await cloud.supervisor.check();
+  await cloud.sampler.tick();
+  assert.equal(await stateOf(cloud, ada, id), 'ready');
+  const row = await fixture.store.find(id);
+  assert.equal(fixture.disk.databases.get(row?.engine_database ?? '')?.sizeLimitBytes, 4 * MIB);
+});
+
 test('metrics have a history of when it was used, and nulls where the engine does not tell', async (t) => {
   const { fixture, cloud, ada } = await open(t);
   const id = await newDatabase(cloud, ada, 1);

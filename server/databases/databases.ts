@@ -11,7 +11,7 @@ import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
 import { snippetsFor } from './snippets.ts';
-import { assertReadable, isOpen, openStateOf } from './states.ts';
+import { assertReadable, isOpen, isOpening, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 import type { DatabaseTurns } from './turns.ts';
 
@@ -52,8 +52,8 @@ export class Databases {
   }
 
   /**
-   * Its engine takes a new limit when it can; the row has it at once. Throws `database_exists`,
-   * `invalid_request`, `write_conflict`.
+   * Its engine takes a new limit when it can; the row has it at once, and is no more open than the engine
+   * lets anyone in. Throws `database_exists`, `invalid_request`, `write_conflict`.
    */
   async change(call: Call, databaseId: string, change: DatabaseChange): Promise<Database> {
     const { owned, lifecycle, turns, views, billing } = this.#deps;
@@ -64,16 +64,19 @@ export class Databases {
         name: change.name ?? row.name,
         size_limit_bytes: sizeLimitBytes ?? row.size_limit_bytes,
         is_protected: Number(change.delete_protection ?? row.is_protected === 1),
-        ...(sizeLimitBytes === undefined ? {} : stateWithLimit(row, sizeLimitBytes)),
       };
-      const response = await views.present({ ...row, ...wanted });
-      const isApplied = row.applied === row.generation && wanted.size_limit_bytes === row.size_limit_bytes;
-      const applied = isApplied ? row.generation + 1 : row.applied;
+      const moved = sizeLimitBytes === undefined ? {} : stateWithLimit(row, sizeLimitBytes);
       const refused = (reason: string) =>
         reason === 'unique' ? databaseExists(wanted.name) : writeConflict();
       const also = (change: Change) => change.addAll(billing.renamed({ ...row, ...wanted }));
+      if (isOpening(row, moved)) {
+        return this.#open(call, await lifecycle.commit(row, wanted, { refused, also }), moved);
+      }
+      const response = await views.present({ ...row, ...wanted, ...moved });
+      const isApplied = row.applied === row.generation && wanted.size_limit_bytes === row.size_limit_bytes;
+      const applied = isApplied ? row.generation + 1 : row.applied;
       const how = { refused, also, recorded: { call, response } };
-      const changed = await lifecycle.commit(row, { ...wanted, applied }, how);
+      const changed = await lifecycle.commit(row, { ...wanted, ...moved, applied }, how);
       if (!isApplied) await this.#applySoon(changed);
       return response;
     });
@@ -110,6 +113,21 @@ export class Databases {
       }
       return response;
     });
+  }
+
+  /** It is open once its engine says so; while that is away it is told as it is. */
+  async #open(call: Call, row: DatabaseRow, wanted: Partial<DatabaseRow>): Promise<Database> {
+    const { lifecycle, views, onError } = this.#deps;
+    const response = await views.present({ ...row, ...wanted });
+    try {
+      await lifecycle.apply(row, { wanted, recorded: { call, response } });
+      return response;
+    } catch (error) {
+      onError(row.database_id, 'its engine could not take the change yet', error);
+      const kept = await views.present(row);
+      await lifecycle.commit(row, {}, { recorded: { call, response: kept } });
+      return kept;
+    }
   }
 
   async #applySoon(row: DatabaseRow): Promise<void> {
