@@ -274,7 +274,9 @@ test('a refusal is shown with its reason, at its field', { skip }, async () => {
   await page.close();
 });
 
-test('a folder of 700 objects keeps few rows in the page', { skip }, async () => {
+test('a folder of 700 objects keeps few rows in the page, and its place while one of them is open', {
+  skip,
+}, async () => {
   const page = await fixture.signedUp('collector', '/storage');
   const client = await clientOf(fixture, page);
   await client.call('/api/buckets', { json: { name: 'many' } });
@@ -289,6 +291,11 @@ test('a folder of 700 objects keeps few rows in the page', { skip }, async () =>
     return row(page, 'file-0699').isVisible();
   });
   assert.ok((await page.getByRole('row').count()) < 100);
+  await row(page, 'file-0699').click();
+  await page.getByRole('dialog').getByRole('tab', { name: 'Share' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await row(page, 'file-0699').waitFor();
   await page.close();
 });
 

@@ -42,6 +42,7 @@ export const FileCells = memo(function FileCells(props: FileCellsProps) {
           from="/storage/$bucket"
           to="."
           search={(search) => ({ ...search, object: object.id })}
+          resetScroll={false}
           className={classes.link}
           title={name}
         >
