@@ -275,6 +275,15 @@ test('a machine and a database are made with the keyboard alone', { skip }, asyn
   }
 });
 
+test('a wrong password is told at its field', { skip }, async () => {
+  await open('/account');
+  await page.getByLabel('New password').fill('a new pass phrase');
+  await page.getByLabel('Current password').fill('not this');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('This is not your password').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0, 'it is said more than once');
+});
+
 test('menus and windows can be used by everybody, and give the focus back', { skip }, async () => {
   const { api_key } = (await (await page.request.get(`${fixture.cloud.api}/api/account`)).json()) as Account;
   const chief = user.as(api_key);

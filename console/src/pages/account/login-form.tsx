@@ -2,6 +2,7 @@
 import { Button, PasswordInput, Stack, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { showDone } from '../../parts/notices.tsx';
 import { fieldError } from '../../parts/refusal.ts';
@@ -14,6 +15,7 @@ const UNCHANGED = { email: undefined as string | undefined, password: '', curren
 export function LoginForm() {
   const { account, fields, setFields, change } = useChange();
   const { email, password, current } = fields;
+  const isWrong = change.error instanceof CloudError && change.error.code === 'invalid_credentials';
   return (
     <section aria-labelledby="login">
       <Title order={2} id="login" mb="xs">
@@ -49,10 +51,11 @@ export function LoginForm() {
               required
               withAsterisk={false}
               value={current}
+              error={isWrong ? text.account.currentWrong : undefined}
               onChange={({ currentTarget }) => setFields({ ...fields, current: currentTarget.value })}
             />
           )}
-          <Refused error={change.error} />
+          {!isWrong && <Refused error={change.error} />}
           <div>
             <Button
               type="submit"

@@ -62,6 +62,7 @@ export const account = {
   newPassword: 'New password',
   newPasswordLead: 'Leave it empty to keep yours. A new one ends all other sessions.',
   currentPassword: 'Current password',
+  currentWrong: 'This is not your password',
   save: 'Save',
   saved: 'Saved',
 };
