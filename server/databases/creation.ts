@@ -189,10 +189,16 @@ export class Creation {
 
   /** Resolves with its bytes. */
   #copy(engine: Engine, source: DatabaseRow, creating: DatabaseRow): Promise<number> {
-    const { lifecycle, turns } = this.#deps;
+    const { lifecycle, turns, store } = this.#deps;
     const target = lifecycle.inEngine(creating);
     return turns.during([source.database_id, creating.database_id], async (signal) => {
-      await engine.fork(lifecycle.inEngine(source), target, signal);
+      try {
+        await engine.fork(lifecycle.inEngine(source), target, signal);
+      } catch (error) {
+        // Its sessions end when it is deleted or stopped, and engines have many words for that.
+        assertReadable((await store.find(source.database_id)) ?? { ...source, state: 'deleting' });
+        throw error;
+      }
       return (await engine.measure(target)).sizeBytes;
     });
   }

@@ -203,6 +203,21 @@ describe('a deletion', () => {
       assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [0, 0]);
     }));
 
+  test('that was deleted right before it is copied is what the copy is told of', () =>
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
+      const id = await make(cloud, ann);
+      cloud.scripted.script('provision', async () => void (await cloud.deleter.remove(ann, id)));
+      cloud.scripted.script('fork', async () => {
+        throw new Error('the engine ended the connection');
+      });
+      const copy = cloud.creation.create(ann, { name: 'copy', from: { database_id: id } });
+      await assert.rejects(copy, { code: 'database_not_ready' });
+      await cloud.turns.idle();
+      assert.deepEqual([fixture.disk.databases.size, await fixture.counted(ann)], [0, 0]);
+    }));
+
   test('of a copy still being made undoes it', () =>
     withDatabaseFixture(async (fixture) => {
       const cloud = await fixture.open();
