@@ -1,10 +1,7 @@
 /** The data directory, made or checked before anything is opened in it. */
-import { accessSync, chmodSync, constants, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Below this nothing can be relied on, not even deletes; a small file system needs less. */
-const MIN_FREE_BYTES = 16 * 2 ** 20;
-const MIN_FREE_SHARE = 1 / 32;
 const OTHERS_MAY_WRITE = 0o002;
 const STICKY = 0o1000;
 
@@ -28,13 +25,6 @@ export function openDataDirectory(path: string): string {
     throw new StartupError(
       `The data directory ${path} is not writable (${codeOf(cause)}): change its owner or ${ELSEWHERE}`,
       cause,
-    );
-  }
-  const { bavail, blocks, bsize } = statfsSync(path);
-  const free = bavail * bsize;
-  if (free < Math.min(MIN_FREE_BYTES, blocks * bsize * MIN_FREE_SHARE)) {
-    throw new StartupError(
-      `The disk of ${path} is nearly full (${Math.floor(free / 2 ** 20)} MiB free): free some space first`,
     );
   }
   return path;

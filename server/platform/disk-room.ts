@@ -5,10 +5,11 @@
  * the disk counts as used. And a reserve of real blocks is given back when the disk is full all the
  * same (by another program, say), so that deletes and ledger commits still land.
  */
-import { open, stat, statfs, unlink } from 'node:fs/promises';
+import { open, rm, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Alarms } from './alarms.ts';
 import type { Clock } from './clock.ts';
+import { StartupError } from './data-directory.ts';
 import { AppError } from './errors.ts';
 
 export interface DiskRoomDeps {
@@ -33,6 +34,9 @@ const RESERVE_BYTES = 32 * MIB;
 const HEADROOM_BYTES = 64 * MIB;
 /** Both fences shrink on a small file system. */
 const SMALL_SHARE = 1 / 16;
+/** Below this a start can rely on nothing, not even on deletes; a small file system needs less. */
+const START_BYTES = 16 * MIB;
+const START_SHARE = 1 / 32;
 /** The reserve is not made again at once, or freeing it would help nobody. */
 const REMAKE_AFTER_MS = 5000;
 const MAKE_ROOM =
@@ -66,13 +70,31 @@ export class DiskRoom {
   }
 
   /**
-   * Looks for the first time, makes the reserve if there is room, and goes on looking. Throws when the
-   * directory cannot be asked.
+   * Looks for the first time, makes the reserve if there is room, and goes on looking. On a full disk it
+   * gives the reserve back, so that something can be deleted; throws StartupError when that is not enough.
+   * Throws when the directory cannot be asked. Whoever calls holds the lock of the directory.
    */
   async start(): Promise<void> {
     this.#applyFigures(await statfs(this.#deps.directory));
+    if (!this.#isStartable()) await this.#startFromReserve();
     await this.#keepReserve();
     this.#timer ??= setInterval(() => void this.refresh(), LOOK_EVERY_MS).unref();
+  }
+
+  #isStartable(): boolean {
+    return this.#freeBytes >= Math.min(START_BYTES, this.#totalBytes * START_SHARE);
+  }
+
+  async #startFromReserve(): Promise<void> {
+    const { directory, clock } = this.#deps;
+    await rm(this.#reservePath, { force: true });
+    this.#releasedAt = clock.monotonic();
+    this.#applyFigures(await statfs(directory));
+    if (this.#isStartable()) return;
+    const mebibytes = Math.floor(this.#freeBytes / MIB);
+    throw new StartupError(
+      `The disk of ${directory} is nearly full (${mebibytes} MiB free): free some space first`,
+    );
   }
 
   /** Ends the watch; the reserve stays for the next start. */
