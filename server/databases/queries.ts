@@ -2,6 +2,7 @@
 import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
+import { KeyedSemaphore } from '../platform/semaphore.ts';
 import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -14,6 +15,13 @@ const MAX_ROWS = 1000;
 /** Of the rows, as JSON. */
 const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
+/** Queries of one account: the rows of each are in memory, more than once. */
+const AT_ONCE = 8;
+
+interface QueryCall {
+  readonly input: NewQuery;
+  readonly signal: AbortSignal;
+}
 
 export interface QueriesDeps {
   readonly owned: OwnedDatabases;
@@ -24,17 +32,21 @@ export interface QueriesDeps {
 
 export class Queries {
   readonly #deps: QueriesDeps;
+  readonly #turns = new KeyedSemaphore<number>(AT_ONCE);
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
   }
 
-  /** Throws `query_failed` with the engine's own error, `query_timeout`, `database_not_ready`. */
-  async run(
-    principal: Principal,
-    databaseId: string,
-    { input, signal }: { readonly input: NewQuery; readonly signal: AbortSignal },
-  ): Promise<QueryResponse> {
+  /**
+   * An account's queries beyond the first eight wait for one of those. Throws `query_failed` with the
+   * engine's own error, `query_timeout`, `database_not_ready`.
+   */
+  run(principal: Principal, databaseId: string, call: QueryCall): Promise<QueryResponse> {
+    return this.#turns.run(principal.accountId, call.signal, () => this.#run(principal, databaseId, call));
+  }
+
+  async #run(principal: Principal, databaseId: string, { input, signal }: QueryCall): Promise<QueryResponse> {
     const { owned, engines, lifecycle, clock } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const readOnly = input.read_only ?? true;

@@ -43,3 +43,26 @@ export class Semaphore {
     });
   }
 }
+
+/** A semaphore for each key, kept while somebody has it or waits. */
+export class KeyedSemaphore<K> {
+  readonly #atOnce: number;
+  readonly #held = new Map<K, { readonly semaphore: Semaphore; users: number }>();
+
+  constructor(atOnce: number) {
+    this.#atOnce = atOnce;
+  }
+
+  /** As Semaphore.run, among those of the same key. */
+  async run<T>(key: K, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const held = this.#held.get(key) ?? { semaphore: new Semaphore(this.#atOnce), users: 0 };
+    this.#held.set(key, held);
+    held.users++;
+    try {
+      return await held.semaphore.run(signal, work);
+    } finally {
+      held.users--;
+      if (held.users === 0) this.#held.delete(key);
+    }
+  }
+}
