@@ -73,7 +73,10 @@ test('kill -9 at random moments', async (t) => {
   // What the killed ones left goes, and nothing that the last point needs.
   const last = await lost.point();
   for (const { point_id: id } of await listed()) {
-    if (id !== last.point_id) await lost.admin.expect(200, `${POINTS}/${id}`, DELETE);
+    if (id === last.point_id) continue;
+    const { status } = await lost.admin.call(`${POINTS}/${id}`, DELETE);
+    // One whose deletion was cut off may be gone since the list was read.
+    assert.ok(status === 200 || status === 404, `${id}: ${status}`);
   }
   await lost.admin.expect(200, CHECK, POST);
   assert.deepEqual(await listed(), [await lost.admin.expect(200, `${POINTS}/${last.point_id}`)]);
