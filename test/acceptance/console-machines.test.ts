@@ -49,9 +49,13 @@ step('a machine is made, typed into, and its console is there after a reload', a
   await shows(/Linux[\s\S]*42-done/);
   await typeLine("printf '\\033[38;2;250;120;10mtrue-%s\\033[0m\\n' color");
   await shows(/true-color/);
-  const color = await page.evaluate(`getComputedStyle([...document.querySelectorAll('.xterm-rows span')]
-    .find(({ textContent }) => textContent === 'true-color')).color`);
-  assert.equal(color, 'rgb(250, 120, 10)');
+  // The terminal draws its rows anew at any moment.
+  await eventually('the text has its color', async () => {
+    const color = await page.evaluate(`[...document.querySelectorAll('.xterm-rows span')]
+      .filter(({ textContent }) => textContent === 'true-color')
+      .map((span) => getComputedStyle(span).color)[0]`);
+    return color === 'rgb(250, 120, 10)';
+  });
 
   const sent: unknown[] = [];
   page.on('websocket', (socket) => socket.on('framesent', ({ payload }) => sent.push(payload)));
