@@ -9,7 +9,7 @@ import Database from 'better-sqlite3';
 export interface BillingFilling {
   readonly transfers: number;
   readonly accounts: number;
-  /** Of the transfers, those of the first account, which has machines of a whole month. */
+  /** The first account's part of the transfers; that account has machines of a whole month. */
   readonly ofFirst: number;
   /** Machines that run now, of all accounts in turn. */
   readonly machines: number;

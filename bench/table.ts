@@ -24,7 +24,7 @@ export interface RatioRow {
   readonly work: string;
   readonly against: string;
   readonly comparison: Comparison;
-  /** Of the two quantities: `/s`, `B/s` or `ms`. */
+  /** The unit of the two quantities: `/s`, `B/s` or `ms`. */
   readonly unit: string;
   readonly atLeast?: number;
   readonly atMost?: number;

@@ -27,7 +27,7 @@ function compress(folder: string): void {
   }
 }
 
-/** Of what it is built from. */
+/** The stamp of what it is built from. */
 const [stamp = ''] = process.argv.slice(2);
 const folder = join(ROOT, `build/console-${process.pid}`);
 try {

@@ -8,7 +8,7 @@ export class CloudError extends Error {
   override readonly name = 'CloudError';
   /** Stable; `no_answer`: the cloud was not reached, `not_understood`: something else answered. */
   readonly code: ErrorCode;
-  /** Of the HTTP answer; 0 when there was none. */
+  /** The HTTP answer's status; 0 when there was none. */
   readonly status: number;
   /** What to do about it. */
   readonly hint: string | undefined;

@@ -77,7 +77,7 @@ export class ApiKeys {
     return principal.via === 'session' || (await this.ownKeyState(principal)) === 'current';
   }
 
-  /** Of the account's own keys; null for every other credential. */
+  /** The state of the account's own keys; null for every other credential. */
   async ownKeyState({ via, credentialId }: Principal): Promise<'current' | 'ending' | null> {
     if (via !== 'key') return null;
     const row = await this.#store.keyById(credentialId);

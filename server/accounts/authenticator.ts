@@ -33,7 +33,7 @@ export interface CredentialCache {
 }
 
 interface Entry {
-  /** Of the key or the session token. */
+  /** The hash of the key or the session token. */
   readonly hash: string;
   readonly principal: Principal;
   /** Infinity: never. */
@@ -67,7 +67,7 @@ export class Authenticator implements CredentialCache {
   // that is full the old one is dropped whole.
   #young = new Map<string, Entry>();
   #old = new Map<string, Entry>();
-  /** Of secrets seen lately, good or bad: a hash never becomes wrong. */
+  /** Hashes of secrets seen lately, good or bad: a hash never becomes wrong. */
   readonly #hashes = new Map<string, string>();
   /** By the hash of the secret. */
   readonly #uses: WriteBehind<string, Entry>;

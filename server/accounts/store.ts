@@ -120,7 +120,7 @@ export class AccountStore {
     return this.#reads.all(`${ACCOUNT} AND id > ? ORDER BY id LIMIT ?`, id, limit);
   }
 
-  /** Of all accounts ever, closed ones included; 0 when there is none. */
+  /** The highest of all accounts ever, closed ones included; 0 when there is none. */
   async highestAccountId(): Promise<number> {
     // Never one that was given before: a restore moves the sequence ahead of the accounts there are.
     const sql = `SELECT max(seq) AS id FROM sqlite_sequence WHERE name = 'accounts'`;

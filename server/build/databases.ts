@@ -73,7 +73,7 @@ export interface EnginesOptions {
   readonly log: Logger;
   readonly alarms: Alarms;
   readonly room: Pick<DiskRoom, 'isLow'>;
-  /** Of the data origin; known once it listens. */
+  /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
 }
 

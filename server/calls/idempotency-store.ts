@@ -52,7 +52,7 @@ export class IdempotencyStore {
     return { sql: 'DELETE FROM idempotency WHERE scope = ? AND key = ?', params: [name.scope, name.key] };
   }
 
-  /** Of an account, all but the newest `kept`; of those of the same moment some more stay. */
+  /** All of an account but the newest `kept`; of those of the same moment some more stay. */
   deleteBeyond(accountId: number, kept: number): Statement {
     return {
       sql: `DELETE FROM idempotency WHERE account_id = ? AND created_at <

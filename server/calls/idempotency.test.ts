@@ -6,7 +6,7 @@ import { Idempotency } from './idempotency.ts';
 import { IdempotencyStore } from './idempotency-store.ts';
 import { NOBODY, type Principal } from './principal.ts';
 
-/** Of the contract. */
+/** As the contract says. */
 const IDEMPOTENCY_TTL_MS = 24 * 3600 * 1000;
 
 let fixture: AccountFixture;

@@ -40,7 +40,7 @@ export class OperationsStore {
     };
   }
 
-  /** Of two ends the first counts. */
+  /** The first of two ends counts. */
   end(operationId: string, { accountId, endedAt, status, sealedBody }: OperationEnd): Statement {
     return {
       sql: `UPDATE operations SET ended_at = ?, status = ?, sealed_body = ?
@@ -50,7 +50,7 @@ export class OperationsStore {
     };
   }
 
-  /** Of an account, all that have ended but the newest `kept`; of those of the same moment some more stay. */
+  /** An account's that have ended, all but the newest `kept`; of those of the same moment some more stay. */
   deleteBeyond(accountId: number, kept: number): Statement {
     return {
       sql: `DELETE FROM operations WHERE account_id = ? AND ended_at IS NOT NULL AND created_at <

@@ -8,7 +8,7 @@ import { Operations } from './operations.ts';
 import { OperationsStore } from './operations-store.ts';
 import { NOBODY, type Principal } from './principal.ts';
 
-/** Of the contract. */
+/** As the contract says. */
 const DAY_MS = 24 * 3600 * 1000;
 const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
 const REFUSAL = { status: 409, body: '{"code":"bucket_exists"}' };

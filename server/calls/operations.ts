@@ -16,7 +16,7 @@ import type { OperationRow, OperationsStore } from './operations-store.ts';
 import type { Principal } from './principal.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
-/** Of one account at a time: unlike other calls they are not bounded by the number of connections. */
+/** For one account at a time: unlike other calls they are not bounded by the number of connections. */
 const MAX_RUNNING = 100;
 
 export interface OperationsDeps {
@@ -34,7 +34,7 @@ export interface OperationsDeps {
 
 export interface Operation {
   readonly operationId: string;
-  /** Of the route. */
+  /** The route's name. */
   readonly name: string;
   readonly createdAt: number;
   readonly endedAt: number | null;

@@ -7,7 +7,7 @@ export class UsageError extends Error {}
 export interface Words {
   /** What follows the name of the command, options aside. */
   readonly positionals: readonly string[];
-  /** Of its options, by name; of a flag that is given, `yes`. */
+  /** The options' values, by name; of a flag that is given, `yes`. */
   readonly values: Readonly<Record<string, string | undefined>>;
 }
 

@@ -15,7 +15,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { loadConfig } from ${HERE('../config/config.ts')};
 import { checkVmAddresses } from ${HERE('./doctor-addresses.ts')};
-// Of a cloud that runs, and a program that listens at every address.
+// A cloud runs, and a program listens at every address.
 await once(createSocket('udp4').bind(22022, '127.80.7.0').unref(), 'listening');
 await once(createServer().listen(8080, '0.0.0.0').unref(), 'listening');
 console.log(JSON.stringify((await checkVmAddresses(loadConfig({})))[0]));`;

@@ -7,7 +7,7 @@ import { isUnclaimed, NEUTRAL, refusal } from '../drivers/loopback-ingress/host-
 import type { Finding } from './doctor.ts';
 
 const subject = 'VM addresses';
-/** Of every machine; 2222 leads to SSH too. */
+/** Every machine's ports; 2222 leads to SSH too. */
 const PORTS = [22, 80, 443, 2222, 8080];
 const NEEDS = 'they need root of the host, or a lower net.ipv4.ip_unprivileged_port_start';
 const LED = 'whose rules lead connections past them';

@@ -78,7 +78,7 @@ export interface StopOptions {
 export interface GuestFact {
   readonly vmId: string;
   readonly running: boolean;
-  /** Of a running guest. */
+  /** A running guest's handle. */
   readonly handle: GuestHandle | null;
   /** When its processor began to run, ms since 1970; null when it does not run or nobody knows. */
   readonly runningSince: number | null;
@@ -99,7 +99,7 @@ export type LastEnd =
 /** Why a guest that was not told to stop is gone. */
 export interface GuestEnd {
   readonly vmId: string;
-  /** Of the run that ended: an old one's end says nothing of a new one. */
+  /** The ended run's handle: an old run's end says nothing of a new one. */
   readonly handle: GuestHandle;
   /** `guest_shutdown`: it powered itself off; `crashed`: its process ended by itself or was killed. */
   readonly cause: 'guest_shutdown' | 'guest_panic' | 'crashed';
@@ -119,7 +119,7 @@ export interface GuestSample {
   readonly memoryUsedBytes: number | null;
   /** What the guest has, bytes. */
   readonly memoryTotalBytes: number | null;
-  /** Of the host's memory, bytes. */
+  /** What the guest takes of the host's memory, bytes. */
   readonly residentBytes: number | null;
   readonly diskReadBytes: number | null;
   readonly diskWriteBytes: number | null;

@@ -21,7 +21,7 @@ interface Scene {
   readonly fixture: DatabaseFixture;
   readonly cloud: DatabaseCloud;
   readonly ann: Call;
-  /** Of the database that was made before; empty: there is none. */
+  /** The database that was made before; empty: there is none. */
   readonly id: string;
 }
 

@@ -15,7 +15,7 @@ export interface DatabaseBilling {
   /** Throws `insufficient_credits` when the account has none left. */
   assertCredit(accountId: number): Promise<void>;
   /**
-   * Of a new database, or one that comes back. Throws `quota_exceeded`; the commit is refused when somebody
+   * For a new database, or one that comes back. Throws `quota_exceeded`; the commit is refused when somebody
    * else took the last of a quota meanwhile: ask again then.
    */
   created(database: BilledDatabase): Promise<readonly Statement[]>;
@@ -23,9 +23,9 @@ export interface DatabaseBilling {
   opened(database: BilledDatabase, sizeBytes: number): readonly Statement[];
   /** It takes so many bytes from now on. Nothing for one that was deleted. */
   resized(database: BilledDatabase, sizeBytes: number): readonly Statement[];
-  /** Of one that was opened and has its new name. */
+  /** For one that was opened and has its new name. */
   renamed(database: BilledDatabase): readonly Statement[];
-  /** Of one that was created() and never opened(). */
+  /** For one that was created() and never opened(). */
   abandoned(database: BilledDatabase): readonly Statement[];
   deleted(database: BilledDatabase): readonly Statement[];
   /** Credits an hour, for the bytes that it takes, now. */

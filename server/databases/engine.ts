@@ -34,7 +34,7 @@ export interface EngineLimits {
 
 export interface Readiness {
   readonly available: boolean;
-  /** Of the engine; null when it is not known. */
+  /** The engine's version; null when it is not known. */
   readonly version: string | null;
   readonly source: 'built-in' | 'managed' | 'external';
   /** Why it is not available, or a limitation to know of; null: nothing to say. */
@@ -78,7 +78,7 @@ export interface Query {
   readonly params: readonly unknown[];
   readonly readOnly: boolean;
   readonly maxRows: number;
-  /** Of the rows as JSON. */
+  /** The bound on the rows as JSON. */
   readonly maxBytes: number;
   readonly timeoutMs: number;
   /** Aborts when the caller has left. */
@@ -96,7 +96,7 @@ export interface QueryResult {
 
 export interface Table {
   readonly name: string;
-  /** Of the table; null where the engine has none. */
+  /** The table's schema; null where the engine has none. */
   readonly schema: string | null;
   readonly type: 'table' | 'view' | 'collection';
   readonly columns: readonly {
@@ -177,7 +177,7 @@ export interface Engine {
 export class QueryFailed extends Error {
   /** The engine's own: `SQLITE_ERROR`, `42601`. */
   readonly engineCode: string;
-  /** Of the first wrong character in the statement, from 1; null where the engine does not tell. */
+  /** The first wrong character's place in the statement, from 1; null where the engine does not tell. */
   readonly position: number | null;
 
   constructor(message: string, engineCode: string, position: number | null = null) {

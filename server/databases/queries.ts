@@ -12,7 +12,7 @@ import { assertReadable, assertReady } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
 const MAX_ROWS = 1000;
-/** Of the rows, as JSON. */
+/** Bytes of the rows, as JSON. */
 const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
 /** Queries of one account: the rows of each are in memory, more than once. */

@@ -31,7 +31,7 @@ interface Sized {
   readonly size_limit_bytes: number;
 }
 
-/** Of its limit: a read-only database is opened again when so much is free. */
+/** A part of the limit: a read-only database is opened again when so much is free. */
 const FREE_AGAIN = 0.05;
 
 /** Whether its owner's sessions may be in it. */

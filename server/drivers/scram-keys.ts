@@ -16,7 +16,7 @@ export interface ScramKeys {
   readonly serverKey: Buffer;
 }
 
-/** Of SCRAM-SHA-256 (RFC 5802, 7677). The password is ASCII. */
+/** Keys for SCRAM-SHA-256 (RFC 5802, 7677). The password is ASCII. */
 export async function scramKeys(password: string): Promise<ScramKeys> {
   const salt = randomSecret(SALT_BYTES);
   const salted = await derive(password, salt, ITERATIONS, KEY_BYTES, 'sha256');

@@ -152,7 +152,7 @@ interface Place {
   readonly path: string;
 }
 
-/** Of `/db/<database_id>/v2/pipeline` and `/db/v2/pipeline`, with any number of slashes. */
+/** The place in `/db/<database_id>/v2/pipeline` and `/db/v2/pipeline`, with any number of slashes. */
 function readPath(request: FastifyRequest): Place {
   const [path = ''] = request.url.split('?', 1);
   const [, first = '', ...rest] = path.split('/').filter((segment) => segment !== '');

@@ -9,7 +9,7 @@ export interface PartHead {
   readonly fileName: string | undefined;
   /** Lower case, without parameters; `text/plain` when the part does not say. */
   readonly type: string;
-  /** Of the part's Content-Type; undefined when it does not say. */
+  /** As the part's Content-Type says; undefined when it does not say. */
   readonly charset: string | undefined;
 }
 

@@ -35,7 +35,7 @@ export function isLoopback(address: string): boolean {
   return /^(127\.|::1$|::ffff:127\.)/.test(address);
 }
 
-/** Of an address as in CLOUDLET_PUBLIC_URL, without its port; nothing of an empty one. */
+/** The host of an address as in CLOUDLET_PUBLIC_URL, without its port; nothing for an empty one. */
 export function hostsOf(...urls: readonly string[]): string[] {
   return urls.filter((url) => url !== '').map((url) => new URL(url).hostname);
 }

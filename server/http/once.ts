@@ -63,7 +63,7 @@ export async function once(
     return response;
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored);
-    // Of whom nobody knows, only what had an effect is kept: refusals would be rows for the asking.
+    // For an unknown caller only what had an effect is kept: refusals would be rows for the asking.
     const isKept = caller.via !== 'nobody' && isAppError(error) && isDecision(error);
     if (isKept) await keepRefusal(attempt, error, request.id);
     throw error;

@@ -30,7 +30,7 @@ export function operationHeaders(operationId: string): Record<string, string> {
   return { location: `/api/operations/${operationId}`, 'preference-applied': 'respond-async' };
 }
 
-/** Of the shape of OperationView. `requestId`: of the request that asks. */
+/** An operation in the shape of OperationView. `requestId`: of the request that asks. */
 export function presentOperation(operation: Operation, requestId: string) {
   const { operationId, name, createdAt, endedAt } = operation;
   return {

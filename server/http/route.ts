@@ -44,13 +44,13 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly summary: string;
   readonly description?: string;
   readonly permission: Permission;
-  /** Of a public route: a credential that comes all the same is checked, and its holder known. */
+  /** For a public route: a credential that comes all the same is checked, and its holder known. */
   readonly knowsCaller?: boolean;
   readonly params?: P;
   readonly query?: Q;
   /** JSON body. */
   readonly body?: B;
-  /** Of a JSON body; default: JSON_MAX_BYTES. */
+  /** The bound on a JSON body; default: JSON_MAX_BYTES. */
   readonly maxBodyBytes?: number;
   /** Rules of the domain for single members of the body: see bodyCheck. */
   readonly rules?: (members: Partial<Static<B>>) => void;

@@ -24,7 +24,7 @@ export interface KeyRotationDeps {
 }
 
 export interface KeyRotation {
-  /** Of the key that everything is sealed under now. */
+  /** The id of the key that everything is sealed under now. */
   readonly keyId: string;
   readonly retiredIds: readonly string[];
   readonly resealed: number;

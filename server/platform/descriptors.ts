@@ -12,7 +12,7 @@ export interface DescriptorsDeps {
   readonly count?: () => number;
 }
 
-/** Of a small limit the reserve is at most this share. */
+/** The reserve is at most this share of a small limit. */
 const RESERVE_SHARE = 4;
 /** Counting takes some milliseconds when there are thousands. */
 const COUNT_MS = 250;

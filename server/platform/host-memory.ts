@@ -4,7 +4,7 @@ import { freemem, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 
 export interface HostMemory {
-  /** Of the host, or of the narrowest limit. */
+  /** The host's memory, or the narrowest limit. */
   readonly totalBytes: number;
   /** What programs can still be given without swapping, and without meeting a limit. */
   readonly availableBytes: number;

@@ -126,7 +126,7 @@ export class MasterKeys {
     return made;
   }
 
-  /** Of the text of such a file, only to open with. Throws an Error of one clear line. */
+  /** The keys in the text of such a file, only to open with. Throws an Error of one clear line. */
   static read(text: string, path: string): Pick<MasterKeys, 'ids' | 'keyIdOf' | 'unseal'> {
     const { current, keys } = parseKeyFile(path, text);
     return new MasterKeys('', current, keys);

@@ -17,7 +17,7 @@ const WRITER_FILE = new RegExp(`^${FOLDER}/\\d{${DIGITS}}$`);
 
 /** The file of a writer. */
 interface Note {
-  /** Of one data directory: its next process takes over from a killed one at once. */
+  /** Names one data directory: its next process takes over from a killed one at once. */
   readonly cloud: string;
   /** For people. */
   readonly host: string;

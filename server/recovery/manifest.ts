@@ -35,7 +35,7 @@ export interface Manifest {
   readonly point_id: string;
   /** Name of its journal (journal.ts). Points of Cloudlets that wrote none have none. */
   readonly cloud?: string;
-  /** Of Cloudlet. */
+  /** The version of Cloudlet. */
   readonly version: string;
   /** Number of the last migration of its metadata. */
   readonly schema: number;

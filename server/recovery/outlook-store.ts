@@ -8,7 +8,7 @@ export interface Outlook {
   readonly damaged: number;
   readonly newest_at: number | null;
   readonly verified_at: number | null;
-  /** Of the last point that was made, when it failed. */
+  /** The time of the last point that was made, when it failed. */
   readonly failed_at: number | null;
   readonly failed_reason: string | null;
 }

@@ -23,14 +23,14 @@ import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Target } fr
 const FORMAT = 1;
 const HEAD = 'repository.json';
 const PIECE_NAME = /^[0-9a-f]{64}$/;
-/** Of one file, pieces on their way at once: bounds memory to as many MiB. */
+/** Pieces of one file on their way at once: bounds memory to as many MiB. */
 const AT_ONCE = 4;
 
 /** `repository.json`. */
 interface Head {
   readonly format: number;
   readonly repository_id: string;
-  /** Of the repository's key: tells one that is not it from damage. */
+  /** A check of the repository's key: tells one that is not it from damage. */
   readonly key_check: string;
   /** `nonce (12) · AES-256-GCM(key) · tag (16)`, base64; its key is HKDF-SHA-256 of the recovery key. */
   readonly sealed_key: string;

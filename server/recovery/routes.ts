@@ -144,7 +144,7 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
 
 const FOR_GOOD = 2 ** 31 - 1;
 
-/** Of the place where points are, and of their key. */
+/** Routes of the place where points are, and of their key. */
 function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
   return [
     defineRoute({

@@ -114,7 +114,7 @@ class Findings implements Verdict {
   }
 
   async add(file: DamagedFile): Promise<void> {
-    // Of a disk that is not mounted any more, every file is missing.
+    // Every file of a disk that is not mounted any more is missing.
     if (file.problem !== 'altered' && !(await this.#repository.isThere())) {
       throw new AppError('target_unavailable', 'The place for recovery points is gone');
     }

@@ -34,7 +34,7 @@ export class Verifications {
     this.#deps = deps;
   }
 
-  /** Of the bytes of that point; null when it is not being verified. */
+  /** The percentage of the bytes of that point; null when it is not being verified. */
   percentOf(pointId: string): number | null {
     return this.#running?.pointId === pointId ? this.#running.percent : null;
   }

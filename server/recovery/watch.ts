@@ -13,7 +13,7 @@ import type { RecoveryStore } from './store.ts';
 export interface PlaceFact {
   readonly isOnDataDisk: boolean;
   readonly freeBytes: number;
-  /** Of the repository there; null: none yet. */
+  /** The repository there; null: none yet. */
   readonly repositoryId: string | null;
 }
 

@@ -16,7 +16,7 @@ export class EventLoopDelay {
     this.#histogram.disable();
   }
 
-  /** Of all turns so far; 0 before the first. */
+  /** The delay of all turns so far; 0 before the first. */
   get p99Seconds(): number {
     return this.#histogram.percentile(99) / 1e9;
   }

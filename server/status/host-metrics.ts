@@ -14,8 +14,8 @@ export interface HostUsage {
   /** Memory that no program could get without swapping or meeting a limit of ours, 0–100, one decimal. */
   readonly memory: number;
   /**
-   * Of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null when it
-   * does not answer.
+   * The use of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null
+   * when it does not answer.
    */
   readonly disk: number | null;
 }

@@ -4,7 +4,7 @@
  */
 import type { Content } from './downloads.ts';
 
-/** Of all kept bytes; two generations of half as much each. */
+/** All kept bytes; two generations of half as much each. */
 const MAX_BYTES = 16 * 2 ** 20;
 /** Counted for each entry besides its bytes. */
 const ENTRY_BYTES = 1024;

@@ -73,7 +73,7 @@ export const BucketEntry = namedObject('BucketEntry', {
 });
 export type BucketEntry = Static<typeof BucketEntry>;
 
-/** Of a Content-Type. */
+/** The pattern of a Content-Type. */
 export const MIME_TYPE = '^[\\w!#$&^.+-]+/[\\w!#$&^.+-]+(; charset=[\\w.:+-]+)?$';
 export const MIME_TYPE_MAX_LENGTH = 255;
 

@@ -26,7 +26,7 @@ export interface UploadDeps {
 /** The received bytes: what the row will say of them. */
 export interface ReceivedBytes {
   readonly sizeBytes: number;
-  /** Of the plaintext, hex. */
+  /** The plaintext's MD5, hex. */
   readonly md5: string;
   readonly blob: NewBlob;
   /** To be called when a row may name the blob: end() then leaves it. */

@@ -23,7 +23,7 @@ const VERSION_ZIP64 = 45;
 const MOST = 0xffff_ffff;
 const MOST_FILES = 0xffff;
 const BLOCK_BYTES = 64 * 1024;
-/** Of a file in the directory, at most, beside its name. */
+/** A file's bytes in the directory, at most, beside its name. */
 const ENTRY_BYTES = 46 + 28;
 
 /** ZipWriter.directoryBytes of so many files, at most. */

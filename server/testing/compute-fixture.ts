@@ -71,7 +71,7 @@ export async function openComputeFixture() {
     open: (options: ComputeOptions = {}) => openCompute(base, options),
     /** What a new account calls with its own key. */
     newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),
-    /** Of one machine, or of all, oldest first. */
+    /** Usage of one machine, or of all, oldest first. */
     async usage(vmId?: string): Promise<UsageRow[]> {
       const rows = await metadata.all<UsageRow & { vm_id: string }>(
         'SELECT vm_id, event, at FROM vm_usage ORDER BY id',

@@ -49,7 +49,7 @@ export interface ExternalKind {
   readonly limits: RegExp;
   readonly uri: RegExp;
   readonly tableInDump: RegExp;
-  /** Of the user `weak`: what is missing, and the fix. */
+  /** What the user `weak` lacks, and the fix. */
   readonly lacks: readonly [RegExp, RegExp];
   /** What lifts the limit of a statement, and one that runs for long. */
   readonly lift: readonly string[];

@@ -68,7 +68,7 @@ export class ScriptedHypervisor implements Hypervisor {
   readonly adopted: string[] = [];
   method: StopMethod = 'guest';
   readonly graces: number[] = [];
-  /** Of the last stop. */
+  /** The signal of the last stop. */
   signal: AbortSignal | undefined;
   #listener: (end: GuestEnd) => void = () => {};
 

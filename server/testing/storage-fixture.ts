@@ -37,7 +37,7 @@ export const TEST_ARCHIVE_FILES = 20;
 export type StorageFixture = Awaited<ReturnType<typeof openStorageFixture>>;
 
 interface TestRoom {
-  /** Of the disk, as far as uploads are told. */
+  /** Free bytes of the disk, as far as uploads are told. */
   freeBytes: number;
 }
 

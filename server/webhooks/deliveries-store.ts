@@ -71,7 +71,7 @@ export class DeliveryStore {
     );
   }
 
-  /** Of each webhook with pending deliveries the one that is next: one seek each, however many wait. */
+  /** The next delivery of each webhook with pending ones: one seek each, however many wait. */
   nextOfEach(): Awaitable<DueRow[]> {
     return this.#reads.all(
       `WITH RECURSIVE waiting (webhook) AS (

@@ -39,7 +39,7 @@ const PAUSE_MS = 60_000;
 /** How long a webhook's other deliveries wait at most when it answers one with Retry-After. */
 const MAX_REST_MS = 3_600_000;
 const FAILING_MS = 5 * 24 * 3_600_000;
-/** Of one delivery, which may be replayed any number of times. */
+/** Attempts of one delivery, which may be replayed any number of times. */
 const KEPT_ATTEMPTS = 50;
 const GONE = 410;
 

@@ -51,7 +51,7 @@ export class WebhookStore {
     );
   }
 
-  /** Of an account that is not closed. */
+  /** Webhooks of an account that is not closed. */
   listeners(accountId: number): Awaitable<ListenerRow[]> {
     return this.#reads.all(
       `SELECT w.id, w.events, w.is_enabled FROM webhooks w JOIN accounts a ON a.id = w.account_id

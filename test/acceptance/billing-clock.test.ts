@@ -15,7 +15,7 @@ const skip = cannotRunGuests() || noFakedClock;
 const STEP_MS = 2000;
 const JUMPS_FORWARD = ['+30d', '+1s', '+3600s'];
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString();
-/** Of the reports: with all hours that the clock ever shows. */
+/** The reports' period: with all hours that the clock ever shows. */
 const PERIOD = `?from=${day(-60)}&to=${day(60)}`;
 
 async function fakedCloud(

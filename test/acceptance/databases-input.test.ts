@@ -10,7 +10,7 @@ after(() => cloud.stop());
 const anyone = await CheckedClient.open(cloud.api);
 const user = anyone.as((await anyone.register()).api_key);
 
-/** Of a refused creation or change: the field that is named. */
+/** The field that is named when a creation or change is refused. */
 async function fieldOf(json: unknown, path = DATABASES, method = 'POST'): Promise<string> {
   const { errors } = await user.refused(400, 'invalid_request', [path, { method, json }]);
   return errors?.[0]?.field;

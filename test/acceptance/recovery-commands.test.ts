@@ -29,7 +29,7 @@ function recovery(...words: readonly string[]): Promise<Ended> {
   return runCloudlet(['recovery', ...words, '--data-dir', lost.dataDir], { env: {}, timeoutMs: 100_000 });
 }
 
-/** Of the points alone. */
+/** Verifies the points alone. */
 function verifyThere(...words: readonly string[]): Promise<Ended> {
   const args = ['recovery', 'verify', '--from', lost.target, '--key-file', lost.keyFile, ...words];
   return runCloudlet(args, { env: {}, timeoutMs: 100_000 });

@@ -35,7 +35,7 @@ async function usage(): Promise<Map<string, number>> {
   return new Map(items.map(({ meter, quantity }: Item) => [meter, quantity]));
 }
 
-/** Of what is used all the time. */
+/** The amounts of what is used all the time. */
 const LEVELS = new Map([
   ['storage', OBJECT_BYTES / 2 ** 30],
   ['vm.disk', 30],

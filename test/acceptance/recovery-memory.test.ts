@@ -33,7 +33,7 @@ function peakOf(pid: number): number | undefined {
   }
 }
 
-/** Of a cloud that was just started, when it has made a point and verified it. */
+/** Peak memory of a cloud that was just started, when it has made a point and verified it. */
 async function peakOfPoint(): Promise<number> {
   await lost.startAgain();
   const { point_id: id, state } = await lost.point();

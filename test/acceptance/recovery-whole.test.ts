@@ -114,7 +114,7 @@ async function writePair(engine: string, path: string, n: number): Promise<void>
   await lost.user.expect(200, `${path}/query`, { json });
 }
 
-/** Of all pairs: rows, pairs, the last and the first number, and the sum. */
+/** Figures of all pairs: rows, pairs, the last and the first number, and the sum. */
 async function countPairs(engine: string, path: string): Promise<number[]> {
   const sql = 'SELECT count(*), count(DISTINCT n), max(n), min(n), sum(v) FROM pairs';
   if (engine !== 'mongodb') return (await rowsOf(lost.user, path, sql))[0]?.map(Number) ?? [];

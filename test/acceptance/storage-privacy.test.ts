@@ -48,7 +48,7 @@ const OBJECT_CALLS: Record<string, Call> = {
   'delete of a version': (caller, id) => caller.call(`/api/storage/${id}${version()}`, { method: 'DELETE' }),
 };
 
-/** Of the caller's rate; nothing of the resource. */
+/** The caller's rate; nothing of the resource. */
 const OF_THE_CALL = /^(x-)?ratelimit/;
 
 /** Everything the caller gets to see, but for what differs in any two answers. */

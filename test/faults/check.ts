@@ -177,7 +177,7 @@ function checkOrder(writes: readonly Write[], listed: readonly Entry[], say: (te
     if (older && write.ended < older.began) {
       say(`write ${write.number} was answered before ${older.number} was sent, and is listed as newer`);
     }
-    // Of all that is older, the one sent last says most.
+    // The one sent last of all that is older says most.
     if (older === undefined || write.began > older.began) older = write;
   }
 }

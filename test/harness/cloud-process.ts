@@ -33,7 +33,7 @@ export const OWN_GROUND = {
   CLOUDLET_MONGODB_PORT: String(FIRST_PORT + 6),
 };
 
-/** Of an administrator that every test cloud has. */
+/** The key of an administrator that every test cloud has. */
 export const ADMIN_KEY = 'test-administrator-key-0123456789';
 
 export interface CloudOptions {

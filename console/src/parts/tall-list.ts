@@ -4,9 +4,9 @@
  * the list by as many px; a long one, as of the scroll bar or the End key, leads to the same share of it.
  */
 
-/** Of an element; whole px up to here are exact in the single precision that browsers draw with. */
+/** Most px of an element; whole px up to here are exact in the single precision that browsers draw with. */
 const MOST_PX = 15_000_000;
-/** Of its beginning and its end, where one px of the element is one px of the list. */
+/** The element's beginning and its end, where one px of the element is one px of the list. */
 const END_PX = 1_000_000;
 
 /** px of the element that holds a list of `listPx`. */

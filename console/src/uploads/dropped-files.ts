@@ -13,7 +13,7 @@ export function droppedFiles(transfer: DataTransfer): Promise<FoundFile[]> {
   return Promise.all(entries.map(filesOf)).then((lists) => lists.flat());
 }
 
-/** Of an `<input type=file>`; of one that takes folders, with their paths. */
+/** The files of an `<input type=file>`; of one that takes folders, with their paths. */
 export function chosenFiles(files: Iterable<File>): FoundFile[] {
   return [...files].map((file) => ({ file, path: file.webkitRelativePath || file.name }));
 }

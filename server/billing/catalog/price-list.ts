@@ -27,7 +27,7 @@ export interface ListedPrice {
   readonly engine: string | null;
   readonly unit: string;
   readonly price: Figure;
-  /** Of 730 hours; null where it is not for time. */
+  /** The price of 730 hours; null where it is not for time. */
   readonly price_per_month: Figure | null;
   /** null: since ever. */
   readonly effective_from: string | null;

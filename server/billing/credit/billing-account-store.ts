@@ -13,7 +13,7 @@ export interface BillingRow {
   readonly credits_micro: Int;
   /** Set aside for what runs. */
   readonly held_micro: Int;
-  /** Of its use, what it could not pay. */
+  /** The part of its use that it could not pay. */
   readonly written_off_micro: Int;
   /** Number of the last rating. */
   readonly settlement: number;
@@ -75,7 +75,7 @@ export interface BurningLine {
   readonly state: BillingState;
 }
 
-/** Of databases. */
+/** Open databases. */
 const OPEN = "d.state IN ('ready', 'read_only')";
 const ROW = `SELECT account_id, plan, credits_micro, state, exhausted_at, grace_until, resume_due,
   is_active, CASE WHEN closed_at IS NULL THEN 0 ELSE 1 END AS is_closed,

@@ -52,7 +52,7 @@ export interface CreditStatesDeps {
   readonly prices: Prices;
   readonly rating: Rating;
   readonly holds: Holds;
-  /** Of each domain that has something to stop. */
+  /** The stops of each domain that has something to stop. */
   readonly stops: readonly AccountStops[];
   /** What tells the account's webhooks, in the same commit. */
   readonly announce: (event: {

@@ -31,13 +31,13 @@ export interface Verification {
 
 const BILLING_ALARM = 'billing_inconsistent';
 const SETTLED_WITHIN_MS = 2 * 3_600_000;
-/** Of each minute, for comparing the use of accounts in turn. */
+/** The part of each minute for comparing the use of accounts in turn. */
 const TURN_MS = 20;
 const PAGE_ACCOUNTS = 100;
 
 export class Checks {
   readonly #deps: ChecksDeps;
-  /** Of the last walk that found nothing; goes on from there each minute. */
+  /** The last walk that found nothing; goes on from there each minute. */
   #walk: LedgerWalk | null = null;
   /** Under way, or the last. */
   #latest: LedgerWalk;

@@ -271,8 +271,8 @@ export class LedgerStore {
   }
 
   /**
-   * Of all time, from the ledger. Grants are what came from anywhere but the account's own holds and what
-   * services gave back, less what an administrator took away.
+   * Totals of all time, from the ledger. Grants are what came from anywhere but the account's own holds and
+   * what services gave back, less what an administrator took away.
    */
   totalsOf(accountId: number): Awaitable<TotalsRow | undefined> {
     return this.#reads.get(

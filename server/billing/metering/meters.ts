@@ -9,13 +9,13 @@ export type Service = (typeof SERVICES)[number];
 export interface Meter {
   readonly name: MeterName;
   readonly service: Service;
-  /** Of the resource, in reports. */
+  /** The resource's type, in reports. */
   readonly resourceType: 'vm' | 'bucket' | 'database';
   /** What a price is for. */
   readonly unit: 'hour' | 'GB-hour' | 'GB';
   /** Length of a tick of its lines, ms: the finest that keeps a petabyte for hours inside 64 bits. */
   readonly tickMs: number;
-  /** Of a line's quantity (level × ticks; for egress bytes), in one unit. */
+  /** How much of a line's quantity (level × ticks; for egress bytes) is in one unit. */
   readonly perUnit: bigint;
 }
 

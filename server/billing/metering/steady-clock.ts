@@ -8,7 +8,7 @@ import type { Clock } from '../../platform/clock.ts';
 /** One moment on all clocks. */
 export interface Anchor {
   readonly bootId: string;
-  /** Of the host, ms. */
+  /** The host's uptime, ms. */
   readonly uptimeMs: number;
   readonly wallMs: number;
   readonly steadyMs: number;

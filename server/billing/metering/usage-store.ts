@@ -238,7 +238,7 @@ export class UsageStore {
     );
   }
 
-  /** Of the steady clock, the last one written down, or null. */
+  /** The steady clock's anchor, the last one written down, or null. */
   async findAnchor(): Promise<Anchor | null> {
     const row = await this.#reads.get<Anchor>(
       `SELECT boot_id AS "bootId", uptime_ms AS "uptimeMs", wall_ms AS "wallMs", steady_ms AS "steadyMs"

@@ -72,7 +72,7 @@ export type Figure = number | string;
 
 const MICRO_DIGITS = 6;
 const NANO_DIGITS = 9;
-/** Of a quantity, which is rounded to be shown; costs are not made from what is shown. */
+/** Digits of a quantity, which is rounded to be shown; costs are not made from what is shown. */
 const QUANTITY_DIGITS = 9;
 /** From here on toFixed() writes exponents. */
 const FIXED_LIMIT = 1e21;
@@ -82,7 +82,7 @@ export function creditsOf(micro: bigint): Figure {
   return figure(decimalText(micro, MICRO_DIGITS), MICRO_DIGITS);
 }
 
-/** Of an average month, as prices are commonly told. */
+/** Hours of an average month, as prices are commonly told. */
 export const HOURS_PER_MONTH = 730n;
 
 /** Nano-credits in credits, exactly. */

@@ -335,7 +335,7 @@ class Staging {
     await this.#stage.write(piece);
   }
 
-  /** Of all that was written; nothing may be written afterwards. */
+  /** The hash of all that was written; nothing may be written afterwards. */
   sha256(): string {
     this.#digest ??= this.#hash.digest('hex');
     return this.#digest;

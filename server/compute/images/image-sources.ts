@@ -10,7 +10,7 @@ export interface ImageSource {
   /** For administrators to read; holds no secret. */
   readonly label: string;
   /**
-   * Of a file of this host, as it is read: the holes of a sparse one count, because they are copied like the
+   * A file of this host as it is read: the holes of a sparse one count, because they are copied like the
    * rest and hashed. null: of a URL, whose size is not known before it is asked.
    */
   readonly bytes: number | null;

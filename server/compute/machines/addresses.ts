@@ -72,7 +72,7 @@ export class AddressPool {
   /** An address that turned out to be someone's. */
   markTaken(address: string): void {
     const place = toNumber(address) - this.#first;
-    // Of a pool that the operator has changed since.
+    // An address of a pool that the operator has changed since.
     if (place < 0 || place >= this.#size) return;
     this.#taken.add(place);
     this.#next = (place + 1) % this.#size;

@@ -105,7 +105,7 @@ function writeConflict(): AppError {
   return new AppError('write_conflict', 'The machine was changed meanwhile; try again');
 }
 
-/** Of an error's run it is not known whether it is over: only a stop, or its end, ends it. */
+/** It is not known whether an error's run is over: only a stop, or its end, ends it. */
 const WITH_RUN = ['running', 'stopping', 'error'];
 
 function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happening, now: number): VmRow {

@@ -25,7 +25,7 @@ export interface OpenFiles {
 
 /** Files that are open while a machine is made: of programs, pipes and disks. */
 const FILES_TO_CREATE = 16;
-/** Of disk, seed and records, before the guest writes anything: the host's reserve is not for them. */
+/** Disk, seed and records, before the guest writes anything: the host's reserve is not for them. */
 const BYTES_TO_CREATE = 2 ** 20;
 
 export interface MachinesDeps {
@@ -113,7 +113,7 @@ export class Machines {
     return this.#deps.views.present(await this.findFor(principal, vmId));
   }
 
-  /** Of an account, or of all, oldest first. */
+  /** Machines of an account, or of all, oldest first. */
   async *list(accountId: number | 'all', page: Page): AsyncGenerator<ListedVm> {
     const { store, views } = this.#deps;
     const rows = listRows(page, (after, limit) =>

@@ -44,7 +44,7 @@ export function reconcileStep(state: VmState, runs: boolean): ReconcileStep {
 interface Found {
   readonly row: VmRow;
   readonly fact: GuestFact;
-  /** Of its account. */
+  /** The block of its account. */
   readonly block: AccountBlock | null;
 }
 

@@ -22,7 +22,7 @@ export const STOP_REASONS: Readonly<Record<StopCause, Reason>> = {
   },
 };
 
-/** Of a single machine that an administrator stopped: its owner may start it again. */
+/** The reason for a single machine that an administrator stopped: its owner may start it again. */
 export const STOPPED_BY_ADMINISTRATOR: Reason = {
   code: 'stopped_by_administrator',
   message: 'The machine was stopped by an administrator',
@@ -31,7 +31,7 @@ export const STOPPED_BY_ADMINISTRATOR: Reason = {
 /** What is stopped for these is started again when they no longer hold. */
 export const PASSING_CAUSES: readonly StopCause[] = ['credits_exhausted', 'account_suspended'];
 
-/** Of a start that its account may not have, whoever wants it. */
+/** The refusal of a start that its account may not have, whoever wants it. */
 export function accountBlocked(): AppError {
   const message = 'The account of this machine is suspended or closed: nothing of it is started';
   return new AppError('account_suspended', message);

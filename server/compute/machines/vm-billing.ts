@@ -30,8 +30,8 @@ export interface VmBilling {
   /** Credits an hour of its disk, now: it is kept whether the machine runs or not. */
   diskPricePerHour(plan: string, vm: Pick<BilledVm, 'instance_type' | 'disk_gb'>): number;
   /**
-   * Of a new machine. Throws `quota_exceeded`; the commit is refused when somebody else took the last of a
-   * quota meanwhile: ask again then.
+   * Statements for a new machine. Throws `quota_exceeded`; the commit is refused when somebody else took
+   * the last of a quota meanwhile: ask again then.
    */
   created(vm: BilledVm): Promise<readonly Statement[]>;
   /** Before a start: sets credits aside. Throws `insufficient_credits`; refused and asked again as above. */

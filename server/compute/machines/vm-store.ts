@@ -40,7 +40,7 @@ export interface VmRow {
   readonly started_at: number | null;
   readonly ready_at: number | null;
   readonly created_at: number;
-  /** Of the owner's account. */
+  /** The plan of the owner's account. */
   readonly plan: string;
 }
 
@@ -72,12 +72,12 @@ export class VmStore {
     );
   }
 
-  /** Of all accounts, oldest first, those after row id `after`. */
+  /** Machines of all accounts, oldest first, those after row id `after`. */
   list(after: number, limit: number): Awaitable<VmRow[]> {
     return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE id > ? ORDER BY id LIMIT ?`, after, limit);
   }
 
-  /** Of all accounts. */
+  /** Machines of all accounts. */
   listRunning(): Awaitable<VmRow[]> {
     return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE state = 'running' ORDER BY id`);
   }

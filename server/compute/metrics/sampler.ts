@@ -37,7 +37,7 @@ export interface Reading extends VmSample {
 }
 
 interface Offsets {
-  /** Of the run they are for. */
+  /** The start of the run they are for. */
   readonly startedAt: number | null;
   readonly rx: number;
   readonly tx: number;

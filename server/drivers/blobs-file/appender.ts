@@ -6,7 +6,7 @@ import { type AlignedAreas, BLOCK_BYTES } from './aligned-areas.ts';
 const writeAsync = promisify(write);
 const ftruncateAsync = promisify(ftruncate);
 
-/** Of one file, by one caller who waits for each call. Errors of the system come as they are. */
+/** Appends to one file, for one caller who waits for each call. Errors of the system come as they are. */
 export interface Appender {
   /** Bytes given to the kernel that it may not have begun to write. */
   readonly cachedBytes: number;

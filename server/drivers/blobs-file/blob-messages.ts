@@ -58,11 +58,11 @@ export interface CloseRequest {
 export type BlobRequest = StoreRequest | HashRequest | DiscardRequest | ReadRequest | CloseRequest;
 
 export interface BlobReply {
-  /** Of a last `hash`, or of a `store` with `hash`; lower-case hex. */
+  /** The MD5 after a last `hash`, or a `store` with `hash`; lower-case hex. */
   readonly md5?: string;
-  /** Of a `read` that opened the file and left it open. */
+  /** The file that a `read` opened and left open. */
   readonly fd?: number;
-  /** Of a `read`: chunks from the first that are good. Fewer than asked for: the next one is damaged. */
+  /** Chunks of a `read`, from the first, that are good. Fewer than asked for: the next one is damaged. */
   readonly goodChunks?: number;
 }
 

@@ -136,7 +136,7 @@ export interface WorkerPoolDeps {
   readonly directory: string;
   /** At most. */
   readonly threads: number;
-  /** Of all threads together. */
+  /** Direct writes of all threads together. */
   readonly directWrites: number;
   readonly alarms: Alarms;
 }

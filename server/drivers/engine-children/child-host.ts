@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
 const SERVER = join(import.meta.dirname, '../..');
 
-/** Of Node itself; SQLite's memory is besides. Few threads: a child serves one tenant. */
+/** Options of Node itself; SQLite's memory is besides. Few threads: a child serves one tenant. */
 const NODE_OPTIONS = ['--v8-pool-size=1', '--no-warnings'];
 /** In its own folder, where it needs any; SQLite would look for another. */
 const ENV = { SQLITE_TMPDIR: '.', UV_THREADPOOL_SIZE: '2' };
@@ -40,7 +40,7 @@ export interface ChildProgram {
   readonly entry: string;
   /** Most memory of its JavaScript objects. */
   readonly heapMb: number;
-  /** Of those that were just made; more is faster where each command makes many. */
+  /** Most memory of objects that were just made; more is faster where each command makes many. */
   readonly youngMb: number;
   /** From npm, which that code needs. */
   readonly packages: readonly string[];

@@ -10,7 +10,7 @@ const SENT_TOGETHER = 4;
 
 interface Running {
   readonly abort: AbortController;
-  /** Of the part that is on its way. */
+  /** Called when the part that is on its way was passed on. */
   passedOn: (() => void) | null;
 }
 

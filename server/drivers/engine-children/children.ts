@@ -30,7 +30,7 @@ export interface Figures {
 
 interface Entry {
   readonly child: TenantChild;
-  /** Of the monotonic clock. */
+  /** A time of the monotonic clock. */
   usedAt: number;
   /** Since the child began. */
   figures: Figures;
@@ -50,7 +50,7 @@ export interface ChildrenDeps {
 }
 
 export const FILE = 'db.sqlite';
-/** Of the database, made for a dump. */
+/** A copy of the database, made for a dump. */
 export const COPY_FILE = 'copy';
 const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
 
@@ -60,7 +60,7 @@ export class Children {
   readonly #entries = new Map<string, Entry>();
   /** Being started: each has a place already. */
   #moving = 0;
-  /** Of the children before, by database. */
+  /** Figures of the children before, by database. */
   readonly #before = new Map<string, Figures>();
   readonly #look: NodeJS.Timeout;
   /** Names of those whose child is being started. */
@@ -84,7 +84,7 @@ export class Children {
       try {
         return await this.#callIn(entry, head, options);
       } catch (error) {
-        // Of another call's fault, or because it had just ended.
+        // Another call's fault, or it had just ended.
         const isUntouched = error instanceof ChildGone && error.isUntouched;
         if (!isUntouched || tries === MAX_TRIES) throw error;
         await entry.child.ended;
@@ -126,7 +126,7 @@ export class Children {
     });
   }
 
-  /** Of a database: what it is at now, and what was counted since Cloudlet began; null where nothing was. */
+  /** What a database is at now, and what was counted since Cloudlet began; null where nothing was. */
   figures(name: string): { readonly live: Figures | null; readonly total: Figures } {
     const live = this.#entries.get(name)?.figures ?? null;
     return { live, total: sum(this.#before.get(name) ?? NOTHING, live ?? NOTHING) };

@@ -6,9 +6,9 @@ export class DurableLog {
   readonly #path: string;
   readonly #version: StatementSync;
   #log: Promise<FileHandle> | null = null;
-  /** Of the last state that is on the disk. What a child before this one left may not be there yet. */
+  /** The version of the last state on the disk. What a child before this one left may not be there yet. */
   #durable: unknown = null;
-  /** Of the state that will be there when what runs has ended. */
+  /** The version of the state that will be there when what runs has ended. */
   #syncing: unknown = null;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;

@@ -33,7 +33,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
   /** For users on other hosts; null: only programs of this host connect. */
   readonly tls?: ServerTls | null;
-  /** Of the router, at its first start; where it is taken, the next that is free. */
+  /** The router's port at its first start; where it is taken, the next that is free. */
   readonly firstPort: number;
   /** Why a server that is there is not used, for humans; null: there is none. */
   readonly whyNoServer?: string | null;

@@ -2,7 +2,7 @@
 import { type Admin, id, rowsOf } from './admin-store.ts';
 import type { Users } from './mysql-store.ts';
 
-/** Of tables, views and such: of tenants' making, so any text. */
+/** A name of a table, view or such: of a tenant's making, so any text. */
 function foreign(name: unknown): string {
   return `\`${String(name).replaceAll('`', '``')}\``;
 }

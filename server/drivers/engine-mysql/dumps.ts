@@ -18,10 +18,10 @@ const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
 const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
 const NEVER = new AbortController().signal;
 const MIB = 2 ** 20;
-/** Of tables that are being made; empty ones take room, too. */
+/** For tables that are being made; empty ones take room, too. */
 const MAX_GROWTH = 1.2;
 const GROWTH_BYTES = 16 * MIB;
-/** Of those that are being loaded, and those that were there before: nobody but us has them. */
+/** Databases that are being loaded, and those that were there before: nobody but us has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
 export interface DumpsDeps {
@@ -85,7 +85,7 @@ export class MysqlDumps {
       if (PASSING.test(name) && !this.#swaps.isPending(name)) await this.#remove(name);
   }
 
-  /** Of a database that goes: nothing of it is to be finished. */
+  /** For a database that goes: nothing of it is to be finished. */
   forget(database: string): void {
     this.#swaps.forget(database);
   }

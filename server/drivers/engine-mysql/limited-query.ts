@@ -41,7 +41,7 @@ export function fetchLimited(driver: Connection, wanted: Wanted): Promise<Fetche
   const options = { sql: wanted.text, values: wanted.params.map(asParameter), rowsAsArray: true };
   const isPlain = wanted.params.length === 0;
   const under = (isPlain ? driver.query(options) : driver.execute(options)) as unknown as Under;
-  // Of the end of its connection the query itself does not hear.
+  // The query itself does not hear of the end of its connection.
   driver.once('error', reject);
   under
     .on('fields', (found) => {

@@ -38,7 +38,7 @@ export interface MysqlPrograms extends MysqlClientPrograms {
   /** `10.11`: data of one are not for another. */
   readonly series: string;
   readonly server: string;
-  /** Of messages, character sets and the tables that a server begins with. */
+  /** The folder of messages, character sets and the tables that a server begins with. */
   readonly share: string;
 }
 

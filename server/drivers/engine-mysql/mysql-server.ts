@@ -23,7 +23,7 @@ const RUN = 'run';
 /** What `secure_file_priv` leaves open: nothing is in it, and nobody has the right FILE. */
 const NOTHING = 'none';
 const MEMORY_MB = 2048;
-/** Of temporary files, which are in memory where the server sees its own /tmp. */
+/** Room for temporary files, which are in memory where the server sees its own /tmp. */
 const TEMPORARY_MB = 1024;
 export const TEMPORARY_BYTES = TEMPORARY_MB * 2 ** 20;
 /** What a server begins with; of its help and its schema `sys` nobody here has use. */

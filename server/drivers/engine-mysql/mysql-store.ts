@@ -40,7 +40,7 @@ const anywhere = (user: string) => `${id(user)}@'%'`;
 /** What all databases share; done again at each start. */
 export async function setUpServer(admin: Admin, dumperPassword: string): Promise<void> {
   const { mark } = admin.ways;
-  // Of a server that is not ours nobody but its administrator may read all.
+  // On a server that is not ours nobody but its administrator may read all.
   if (mark !== null) return run(admin, [`CREATE USER IF NOT EXISTS ${marker(mark)} ACCOUNT LOCK`]);
   const dumper = ours(admin, DUMPER);
   await run(admin, [
@@ -116,7 +116,7 @@ export async function setPassword(admin: Admin, user: string, password: string):
   await admin.query(`ALTER USER ${anywhere(user)} ${identified(admin, password)}`);
 }
 
-/** Of one of our own users. */
+/** Sets the password of one of our own users. */
 export async function setOurPassword(admin: Admin, user: string, password: string): Promise<void> {
   await admin.query(`ALTER USER ${ours(admin, user)} ${identified(admin, password)}`);
 }
@@ -163,7 +163,7 @@ export async function setAccess(admin: Admin, users: Users, access: Access): Pro
   ]);
 }
 
-/** Of databases whose users are there while they are not: who may drop tables may drop all of it. */
+/** Databases that are gone while their users are there: who may drop tables may drop all of it. */
 export async function droppedByTenants(admin: Admin): Promise<string[]> {
   const rows = await rowsOf(
     admin,

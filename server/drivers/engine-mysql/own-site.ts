@@ -65,7 +65,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
   };
 }
 
-/** Of the files themselves, whatever MariaDB's own figures say. */
+/** The size of the files themselves, whatever MariaDB's own figures say. */
 async function bytesIn(folder: string): Promise<number> {
   const names = await fs.readdir(folder).catch(() => []);
   const sizes = names.map((name) =>

@@ -116,12 +116,12 @@ export async function slowStatements(admin: Admin): Promise<RunningStatement[]> 
 }
 
 export interface RunningThread {
-  /** Of the session. */
+  /** The session's id. */
   readonly id: number;
   readonly user: string;
-  /** Of this statement alone. */
+  /** This statement's alone. */
   readonly key: string;
-  /** Of the operating system, as the server sees it. */
+  /** The operating system's, as the server sees it. */
   readonly thread: number;
   readonly at: string;
 }

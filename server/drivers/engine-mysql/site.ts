@@ -13,7 +13,7 @@ export interface MysqlSite {
   readonly dumper: () => { readonly user: string; readonly password: string };
   /** Bytes of the files of a database; 0: the tenant dropped it. */
   readonly fileBytes: (admin: Admin, database: string) => Promise<number>;
-  /** Of databases; without their names. */
+  /** The databases' endpoint, without their names. */
   endpoint(): Omit<Endpoint, 'uri'>;
   readiness(): Promise<Readiness>;
 }

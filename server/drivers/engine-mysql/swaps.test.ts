@@ -64,7 +64,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     await fixture.close();
   });
 
-  /** Of a Cloudlet that is killed after that many statements. */
+  /** Swaps of a Cloudlet that is killed after that many statements. */
   function swapsOf(statements: number): Swaps {
     let left = statements;
     const live = () => {

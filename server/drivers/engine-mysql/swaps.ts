@@ -87,7 +87,7 @@ export class Swaps {
     for (const swap of this.#pending()) if (swap.database === database) await this.#finish(swap.fresh);
   }
 
-  /** Of a database that goes. */
+  /** For a database that goes. */
   forget(database: string): void {
     for (const swap of this.#pending()) if (swap.database === database) this.#forget(swap.fresh);
   }

@@ -10,9 +10,9 @@ import * as sessions from './sessions-store.ts';
 
 export interface TemporarySpaceDeps {
   readonly links: MysqlLinks;
-  /** Of the server. */
+  /** The server's PID. */
   readonly pid: () => number | null;
-  /** Of the place where the server sees its own /tmp. */
+  /** The size of the place where the server sees its own /tmp. */
   readonly bytes: number;
   readonly logs: TenantLogs;
   readonly warn: (text: string) => void;

@@ -9,7 +9,7 @@ import { LoadFailed } from '../../databases/engine.ts';
 const ARCHIVE = Buffer.from('PGDMP');
 const BEGIN_OF_DUMP = '-- PostgreSQL database dump';
 const END_OF_DUMP = '-- PostgreSQL database dump complete';
-/** Of the beginning, up to the first statement. */
+/** Bytes of the beginning, up to the first statement. */
 const MAX_HEAD_BYTES = 65_536;
 const TAIL_BYTES = 1024;
 const RESTRICT = /^\\restrict ([A-Za-z0-9]+)\s*$/;

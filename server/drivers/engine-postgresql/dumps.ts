@@ -21,7 +21,7 @@ const LOCK_WAIT = '--lock-wait-timeout=30s';
 const POLL_MS = 50;
 /** A dump needs room for its indexes, and more before it is cleaned up. */
 const MAX_GROWTH = 1.2;
-/** Of those that are being loaded, and those that were there before: nobody but us has them. */
+/** Databases that are being loaded, and those that were there before: nobody but us has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
 export interface DumpsDeps {

@@ -67,7 +67,7 @@ async function factsOf(links: PostgresqlLinks, address: ServerAddress): Promise<
   return facts;
 }
 
-/** Of the server's major version, else newer ones: an older one cannot dump. */
+/** Programs of the server's major version, else newer ones: an older one cannot dump. */
 async function clientPrograms(major: number): Promise<PostgresqlPrograms | NoPrograms> {
   for (const wanted of [major, null]) {
     const found = await findPrograms(wanted);

@@ -7,7 +7,7 @@ import { QueryFailed } from '../../databases/engine.ts';
 
 export interface Column {
   readonly name: string;
-  /** Of its type, in pg_type. */
+  /** The id of its type, in pg_type. */
   readonly typeId: number;
   readonly typeModifier: number;
 }

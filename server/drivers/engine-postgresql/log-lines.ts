@@ -2,8 +2,8 @@
 import type { LogEntry } from '../managed-server/tenant-logs.ts';
 
 /**
- * Of each line. The name of a database is whatever somebody who is not logged in yet says, line breaks
- * included; it has at most 63 bytes, too few to look like the beginning of another line.
+ * The beginning of each line. The name of a database is whatever somebody who is not logged in yet says,
+ * line breaks included; it has at most 63 bytes, too few to look like the beginning of another line.
  */
 export const LINE_PREFIX = '%m [%p] %qin a session of %d, %e: ';
 const LINE = new RegExp(

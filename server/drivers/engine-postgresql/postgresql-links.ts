@@ -78,7 +78,7 @@ export class PostgresqlLinks {
     if (this.#admins !== null && !this.#admins.ended) await this.#admins.end();
   }
 
-  /** Of a role that its tenant may have given another one. */
+  /** The password of a role that its tenant may have given another one. */
   async putBackPassword(role: string): Promise<void> {
     const verifier = await scramVerifier(this.passwordOf(role));
     await this.asAdmin((client) => setPassword(client, role, verifier));

@@ -24,7 +24,7 @@ export interface PostgresqlSite {
   readonly clients: PostgresqlClients;
   /** What we are there; null: it is all ours. Known once the server is up. */
   guest(): Guest | null;
-  /** Of databases; without their names. */
+  /** The endpoint of databases; without their names. */
   endpoint(): Omit<Endpoint, 'uri'>;
   readiness(): Promise<Readiness>;
   /** See PostgresqlEngine. */

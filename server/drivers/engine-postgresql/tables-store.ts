@@ -2,7 +2,7 @@
 import type { ClientBase, QueryResultRow } from 'pg';
 import type { Table } from '../../databases/engine.ts';
 
-/** Of the objects that extensions brought, and of PostgreSQL's own, none is shown. */
+/** No object that extensions brought is shown, and none of PostgreSQL's own. */
 const TABLES = `
 SELECT c.oid::int8 AS id, n.nspname AS schema, c.relname AS name,
   c.relkind IN ('v', 'm') AS is_view, CASE WHEN c.reltuples < 0 THEN NULL ELSE c.reltuples::int8 END AS rows,

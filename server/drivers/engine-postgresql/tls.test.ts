@@ -15,7 +15,7 @@ import { ServerTls } from '../managed-server/server-tls.ts';
 import type { PostgresqlEngine } from './postgresql-engine.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
-/** Of this host, and not the one at which it listens anyway. */
+/** An address of this host, and not the one at which it listens anyway. */
 const HOST = '127.0.0.2';
 
 function openTo(t: { after(work: () => Promise<void>): void }, files = { certFile: '', keyFile: '' }) {

@@ -15,7 +15,7 @@ const ALL_PAGES = 2 ** 31 - 1;
  * one step, within one read of the file: steps would begin again at every write. It works on another thread.
  */
 export function copyHandler(tenant: TenantConnections, target: string): Handler {
-  // Of a child that was killed meanwhile.
+  // What a child left that was killed meanwhile.
   removeCopy(target);
   return async () => {
     removeCopy(target);

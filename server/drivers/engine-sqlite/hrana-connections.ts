@@ -19,7 +19,7 @@ export interface ConnectionsDeps {
   readonly reclaim: () => boolean;
 }
 
-/** Of those that nobody uses. */
+/** Connections that nobody uses. */
 const KEPT = 8;
 
 export class Connections {

@@ -45,7 +45,7 @@ function database(t: TestContext, more: Partial<HranaLimits> & { connections?: n
 const execute = (sql: string) => ({ type: 'execute', stmt: { sql } });
 const CLOSE = { type: 'close' };
 
-/** Of the first result that is an error, here or of the whole call. */
+/** The code of the first result that is an error, or of the whole call. */
 function codeOf({
   code,
   results,

@@ -199,7 +199,7 @@ export class HranaSessions {
     if (this.#endings.size > MAX_ENDINGS && oldest !== undefined) this.#endings.delete(oldest);
   }
 
-  /** Of a stream that nobody may miss: clients that do not close theirs are many. */
+  /** Ends a stream that nobody may miss: clients that do not close theirs are many. */
   #reclaim(): boolean {
     for (const stream of this.#byBaton.values()) {
       if (stream.busy !== undefined || !stream.isAutocommit) continue;

@@ -3,7 +3,7 @@ import { NEVER, PRIVATE } from './outbound-rules.ts';
 
 /** A guest's place on the bridge. */
 export interface BridgeGuest {
-  /** Of its end on this host. */
+  /** The name of its end on this host. */
   readonly device: string;
   readonly mac: string;
   /** IPv4 text. */

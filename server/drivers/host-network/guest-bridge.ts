@@ -29,7 +29,7 @@ export interface StaticNetwork {
 
 const CLOSED = 'machines cannot be put on the bridge';
 const USE_LOOPBACK = 'set CLOUDLET_VM_NETWORK=loopback';
-/** Of a guest's device: MAC, address, whether it may go out, ports. The kernel keeps 255 characters. */
+/** A guest's device: MAC, address, whether it may go out, ports. The kernel keeps 255 characters. */
 const ALIAS = /^((?:[0-9a-f]{2}:){5}[0-9a-f]{2}) (\d+\.\d+\.\d+\.\d+) (out|in) ([\d,]+)$/;
 
 export class GuestBridge {

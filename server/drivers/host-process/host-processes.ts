@@ -45,7 +45,7 @@ export interface ForeignProgram {
   readonly readOnly?: readonly string[];
   /** `none`: not even this host's own addresses, where `way()` says so. Unix sockets work all the same. */
   readonly network: 'none' | 'host';
-  /** Of it and its children together; where there are no control groups of each, and of data alone. */
+  /** It and its children together; where there are no control groups, each of them, and data alone. */
   readonly memoryMb: number;
   /**
    * What it reserves besides and never fills, as V8 does for code. When given, data is bounded for each

@@ -13,7 +13,7 @@ import { isThere } from './process-identity.ts';
 const NAME = 'cloudlet-keeper';
 
 export interface Shell {
-  /** Of the shell, which leads a process group of its own. */
+  /** The shell's PID; the shell leads a process group of its own. */
   readonly pid: number;
   /** Whether it runs. */
   readonly isAlive: boolean;
@@ -86,7 +86,7 @@ class KeptShell implements Shell {
 
   get isAlive(): boolean {
     const { exitCode, signalCode } = this.#child;
-    // Of an end we hear a little late.
+    // We hear of an end a little late.
     return exitCode === null && signalCode === null && isThere(this.pid);
   }
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** Of Linux, not in Node's list: the descriptor stands for the thing of that name, which is not opened. */
+/** A flag of Linux, not in Node's list: the descriptor stands for the thing of that name, not opened. */
 const O_PATH = 0o10000000;
 
 /**

@@ -23,7 +23,7 @@ const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/ura
 const READ_ONLY = 'rbind,ro,nosuid,nodev';
 
 export interface View {
-  /** Of this host, seen at `AT`, writable. */
+  /** A folder of this host, seen at `AT`, writable. */
   readonly folder: string;
   /** Files and folders of this host, absolute, seen where they are. */
   readonly readOnly: readonly string[];

@@ -9,7 +9,7 @@ import { nft } from '../host-network/host-tool.ts';
 import { closed, isUnclaimed, listenAt, NEUTRAL } from './host-addresses.ts';
 
 interface AddressGuardDeps {
-  /** Of all machines: `127.80.0.0/16`. */
+  /** The network of all machines: `127.80.0.0/16`. */
   readonly network: string;
   readonly isRoot?: boolean;
 }
@@ -31,7 +31,7 @@ export class AddressGuard {
   /** Machines that listen at their own ports would be cut off by rules that come later. */
   #isOff = false;
   #queue: Promise<unknown> = Promise.resolve();
-  /** Of the last change. */
+  /** The problem of the last change. */
   #problem: AppError | null = null;
   #refusal: AppError | null = null;
 

@@ -66,7 +66,7 @@ interface Place {
   readonly port: number;
 }
 
-/** Of every host, and no machine's. What cannot be had here is taken at every address of the host. */
+/** An address of every host, no machine's. What cannot be had here is taken at every address of the host. */
 export const NEUTRAL = '127.1.0.0';
 
 /** Resolves with null once the server listens, else with the error. No later error ends the process. */

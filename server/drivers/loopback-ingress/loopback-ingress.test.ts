@@ -74,7 +74,7 @@ async function open(guestPorts: readonly number[]): Promise<void> {
   );
 }
 
-/** Of each port the reason why it is closed, or null. */
+/** The reason why each port is closed, or null. */
 function states(guestPorts: readonly number[] = []): Record<number, string | null> {
   return Object.fromEntries(ingress.ports(VM, guestPorts).map(({ port, reason }) => [port, reason]));
 }

@@ -69,7 +69,7 @@ export class LoopbackIngress implements Ingress {
 
   async #doors(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const { guard } = this.#deps;
-    // Of another cloud, or of nobody any more: its rules, if there are any, are not ours to make.
+    // Another cloud's, or nobody's any more: its rules, if there are any, are not ours to make.
     if (guard === null || !(await this.#addresses.claim(guard.blockOf(address)))) return new Map();
     return guard.doors(address, ports);
   }

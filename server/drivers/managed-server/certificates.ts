@@ -52,7 +52,7 @@ export function makeAuthority(name: string, span: Span): Certificate {
   return { cert: signed({ subject: name, issuer: name, span, spki, extensions }, key), key };
 }
 
-/** Of a server that is reached by these names and addresses. */
+/** Makes the certificate of a server that is reached by these names and addresses. */
 export function makeServerCertificate(
   authority: { readonly name: string; readonly key: string },
   names: readonly string[],

@@ -3,7 +3,7 @@ import type { LogFollower } from './log-follower.ts';
 
 /** The server of an engine: one that we look after, or one of the operator's. */
 export interface EngineServer {
-  /** Of its process, for tests and figures; null: it does not run, or is not ours. */
+  /** The PID of its process, for tests and figures; null: it does not run, or is not ours. */
   readonly pid: number | null;
   /** Whether there ever was one, with data that somebody may wait for. */
   readonly isMade: boolean;

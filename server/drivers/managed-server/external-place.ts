@@ -30,7 +30,7 @@ export interface RemotePlace {
 }
 
 export interface ExternalPlaceHow<Facts, Programs, Work> {
-  /** Of the engine. */
+  /** The engine's name. */
   readonly name: string;
   /** The program that dumps, for humans. */
   readonly dumper: string;

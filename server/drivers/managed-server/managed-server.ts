@@ -120,7 +120,7 @@ export class ManagedServer implements EngineServer {
   }
 
   get isUp(): boolean {
-    // Of its end we hear a little late.
+    // We hear of its end a little late.
     return this.#isUp && this.#running?.isAlive === true;
   }
 
@@ -291,7 +291,7 @@ export class ManagedServer implements EngineServer {
   }
 }
 
-/** Of a process of that `folder`: another one in each cloud of a host. */
+/** The name of a process of that `folder`: another one in each cloud of a host. */
 export function processName(what: string, folder: string): string {
   return `${what}-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
 }

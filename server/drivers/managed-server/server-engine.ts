@@ -43,7 +43,7 @@ export interface ServerEngineParts<Admin> {
 export class ServerEngine<Admin> {
   readonly #parts: ServerEngineParts<Admin>;
   readonly #server: EngineServer;
-  /** Of each database, as Cloudlet calls it, by its name there. */
+  /** Ids of databases, as Cloudlet calls them, by their names there. */
   readonly #ids = new Map<string, string>();
   readonly dumpFormats: readonly string[];
 
@@ -53,7 +53,7 @@ export class ServerEngine<Admin> {
     this.dumpFormats = dumpFormats;
   }
 
-  /** Of the server, for tests; null: it does not run. */
+  /** The server's, for tests; null: it does not run. */
   get pid(): number | null {
     return this.#server.pid;
   }
@@ -140,7 +140,7 @@ export interface ManagedEngineOptions {
   readonly external?: ServerAddress | null;
   /** For users on other hosts; null: databases are reached on loopback alone, without TLS. */
   readonly tls?: ServerTls | null;
-  /** Of the server, when it is first made; where it is taken, the next that is free. */
+  /** The server's port when it is first made; where it is taken, the next that is free. */
   readonly firstPort: number;
 }
 
@@ -182,7 +182,7 @@ export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): st
 
 const FIRST_ANSWER_MS = 2000;
 
-/** Of a server of the operator's. */
+/** What is said of a server of the operator's. */
 export interface ExternalSaid {
   readonly version: string | null;
   readonly limits: readonly string[];

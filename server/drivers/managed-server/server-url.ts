@@ -24,7 +24,7 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8);
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Of a URL that the settings took. */
+/** The address in a URL that the settings took. */
 export function serverAddress(setting: string, text: string, defaultPort: number): ServerAddress {
   const url = new URL(text);
   const host = url.hostname.replace(/^\[|\]$/g, '');

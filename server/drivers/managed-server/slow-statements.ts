@@ -3,14 +3,14 @@ import type { LogEntry } from './tenant-logs.ts';
 
 /** From there on a statement is slow. */
 export const SLOW_MS = 1000;
-/** Of the statement; characters. */
+/** The most of the statement's text; characters. */
 export const SLOW_TEXT = 1000;
 
 /** For the log of its database. */
 export const ENDED_STATEMENT = 'ERROR: a session was ended, as its statement ran for too long';
 
 export interface RunningStatement {
-  /** Of this statement alone. */
+  /** This statement's alone. */
   readonly key: string;
   readonly database: string;
   /** Now. */

@@ -197,7 +197,7 @@ function concatenate(blobs: readonly Uint8Array[]): ArrayBuffer {
   return all.buffer;
 }
 
-/** Of the statements of a commit so far; undefined: it stands for its group and has not run yet. */
+/** Row IDs of a commit's statements so far; undefined: it stands for its group and has not run yet. */
 export type RowIds = (number | undefined)[];
 
 /** Reads a batch in the order in which packBatch wrote it. */

@@ -128,7 +128,7 @@ export function lendBase(folder: string, base: string, owner: Owner): void {
 
 interface NewDisk {
   readonly name: string;
-  /** Of the image that it differs from, as lent to the guest; null: of none. */
+  /** The format of the image that it differs from, as lent to the guest; null: of none. */
   readonly format: 'raw' | 'qcow2' | null;
   /** As qemu-img has it. */
   readonly size: string;

@@ -109,13 +109,13 @@ export class GuestFolders {
     return this.#records.get(vmId);
   }
 
-  /** Of the folder that belongs to us. */
+  /** The path in the folder that belongs to us. */
   path(vmId: string, name = ''): string {
     if (!isId('vm', vmId)) throw new Error('not the id of a guest');
     return join(this.#root, vmId, name);
   }
 
-  /** Of the folder that belongs to the guest. */
+  /** The path in the folder that belongs to the guest. */
   guestPath(vmId: string, name = ''): string {
     return join(this.path(vmId, GUEST), name);
   }

@@ -8,7 +8,7 @@ export interface GuestSize {
 /** The group of all guests. */
 export const CGROUPS = 'cloudlet-machines';
 const MIB = 1024 * 1024;
-/** Of QEMU itself: 150 MiB were seen, with half of its cache of translated code in use; and room to spare. */
+/** QEMU's own: 150 MiB were seen, with half of its cache of translated code in use; and room to spare. */
 const OVERHEAD_BYTES = 512 * MIB;
 /** Page tables and the like, which grow with the guest. */
 const OVERHEAD_SHARE = 1 / 64;

@@ -15,7 +15,7 @@ import type { GuestRecord, RunRecord } from './guest-folders.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 const FIXTURE = new URL('../../testing/qemu-fixture.ts', import.meta.url).href;
-/** Of x86-64, for Perl, which every Debian has: it does what QEMU could, once it obeys its guest. */
+/** A call of x86-64, for Perl, which every Debian has: it does what QEMU could, once it obeys its guest. */
 const EXIT_THREAD = 'syscall(60, 0)';
 const SEEM_DEAD =
   'use threads; my $me = $$; sub left { open my $f, "<", "/proc/$me/stat"; <$f> =~ /\\) Z/ } ' +

@@ -69,7 +69,7 @@ export function noKvm(): Accel {
   return { accel: 'tcg', reason: 'this host offers no KVM', fix: OFFER_IT };
 }
 
-/** Of a device that the processes of guests may not open. `shared`: they run as our own user. */
+/** For a device that the processes of guests may not open. `shared`: they run as our own user. */
 export function barredKvm(device: string, shared: boolean): Accel {
   const { uid = 0, gid = 0, mode = 0 } = look(device) ?? {};
   const about = `it is of user ${uid} and group ${gid}, mode ${(mode & 0o777).toString(8)}`;

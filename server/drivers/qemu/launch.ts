@@ -65,7 +65,7 @@ function asUser(user: LaunchOptions['user']): string[] {
   return options.length === 0 ? [] : [hostProgram('setpriv'), ...options, '--'];
 }
 
-/** Of a process that is about to become a guest's; null when it ended before it was, or does not. */
+/** Identity of a process about to become a guest's; null when it ended before it was, or does not. */
 async function becoming(pid: number, uid: number | null): Promise<GuestIdentity | null> {
   for (let waited = 0; waited <= READY_MS && isThere(pid); waited += BECOMING_MS) {
     const identity = seen(pid);

@@ -33,7 +33,7 @@ export interface ProbeDeps {
 }
 
 interface Cached extends Accel {
-  /** Of the host's boot, of QEMU and of the device: after a change of any it is found out again. */
+  /** Made of the host's boot, QEMU and the device: after a change of any it is found out again. */
   readonly key: string;
   /** ms since 1970. */
   readonly at: number;

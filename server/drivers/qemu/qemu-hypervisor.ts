@@ -48,7 +48,7 @@ export interface QemuDeps {
   readonly outbound: OutboundGuard | null;
   /** Where guests have their own addresses; null: QEMU's own network. */
   readonly bridge: GuestBridge | null;
-  /** Of this host, with the directories above; without it: it is never full. */
+  /** This host's disk, with the directories above; without it: it is never full. */
   readonly disk?: HostDisk;
   /** Throws when so many bytes more must not be stored. */
   readonly assertRoom?: (bytes: number) => void;

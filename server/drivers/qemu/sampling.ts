@@ -74,9 +74,9 @@ interface FirstSignOptions {
   readonly folder: string;
   /** Size of the console's log before this run, bytes. */
   readonly logBytes: number;
-  /** Of processor time: on a busy host a guest has its time all the same. */
+  /** Processor time: on a busy host a guest has its time all the same. */
   readonly withinCpuMs: number;
-  /** Of any time. */
+  /** Any time. */
   readonly withinMs: number;
   /** Aborted: nobody wants to know any more. */
   readonly signal: AbortSignal;

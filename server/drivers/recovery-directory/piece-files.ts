@@ -21,7 +21,7 @@ import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/t
 import { isCode, UNFINISHED, unreadable } from './file-errors.ts';
 import { writeSparse } from './sparse-file.ts';
 
-/** Of a part of a file: until then nobody can cancel it. */
+/** Blocks of a part of a file: until then nobody can cancel it. */
 const PART_BLOCKS = 4;
 
 export interface PieceFilesDeps {
@@ -123,7 +123,7 @@ export class PieceFiles {
   }
 }
 
-/** Of the file that is read, not of those that are written. */
+/** Catches errors of the file that is read, not of those that are written. */
 function attempt<T>(work: () => T): { readonly result: T } | { readonly unreadable: string | null } {
   try {
     return { result: work() };

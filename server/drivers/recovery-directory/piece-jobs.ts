@@ -14,7 +14,7 @@ export type PieceJob =
 
 export interface PieceFailure {
   readonly message: string;
-  /** Of the file system. */
+  /** The file system's code. */
   readonly code: string | undefined;
   /** The piece is damaged. */
   readonly problem: Problem | undefined;

@@ -7,7 +7,7 @@ export interface DirectoryFact {
   readonly freeBytes: number;
 }
 
-/** Of the directory, or of what it will be made in. Rejects with why it is of no use. */
+/** Looks at the directory, or at what it will be made in. Rejects with why it is of no use. */
 export async function lookAtDirectory(place: string, dataDir: string): Promise<DirectoryFact> {
   const existing = await nearest(place);
   await access(existing, constants.W_OK | constants.X_OK);

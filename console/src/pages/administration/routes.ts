@@ -6,7 +6,7 @@ import { TABS, type Tab } from './tabs.ts';
 interface AdministrationSearch {
   /** Default: `status`. */
   readonly tab?: Tab;
-  /** Of the accounts: those whose name or e-mail address has this. */
+  /** Accounts whose name or e-mail address has this. */
   readonly find?: string;
 }
 

@@ -6,7 +6,7 @@ import { TABS, type Tab } from './tabs.ts';
 interface BillingSearch {
   /** Default: `now`. */
   readonly tab?: Tab;
-  /** Of the report, `YYYY-MM` in UTC; default: this one. */
+  /** The report's month, `YYYY-MM` in UTC; default: this one. */
   readonly month?: string;
 }
 

@@ -141,7 +141,7 @@ function Sizes({ images, types, fields, onChange }: SizesProps) {
   );
 }
 
-/** Of the price, what goes on while it is stopped. */
+/** The part of the price that goes on while it is stopped. */
 function diskNotes({ disk_price_per_hour: price }: InstanceType): readonly string[] {
   return price === 0 ? [] : [words.diskPrice(sayCredits(price))];
 }

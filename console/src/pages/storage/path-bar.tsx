@@ -110,7 +110,7 @@ function PathField({ place, onEnd }: { place: Place; onEnd: () => void }) {
   );
 }
 
-/** Of `bucket/folder/file`, as one may paste it: with or without a slash at its begin. Throws CloudError. */
+/** Finds a pasted `bucket/folder/file`: with or without a slash at its begin. Throws CloudError. */
 async function findPlace(path: string): Promise<{ bucket: string; search: FilesSearch }> {
   const [bucket = '', ...rest] = path
     .trim()

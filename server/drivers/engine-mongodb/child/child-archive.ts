@@ -21,7 +21,7 @@ import { decodeCommand, encodeDocument } from '../values/bson-documents.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
-/** Of documents that are inserted, or read, at once. */
+/** Documents that are inserted, or read, at once. */
 const BATCH_DOCUMENTS = 1000;
 const BATCH_BYTES = 4 * 2 ** 20;
 const CONTEXT = { readOnly: false };
@@ -44,7 +44,7 @@ export function copyHandler(name: string, file: string, target: string): Handler
     for (const path of [target, copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`])
       rmSync(path, { force: true });
   };
-  // Of a child that was killed meanwhile.
+  // What a child left that was killed meanwhile.
   remove();
   return async ({ signal }) => {
     remove();

@@ -24,7 +24,7 @@ const INDEX_OPTIONS = new Set(
     ' ',
   ),
 );
-/** Of `create`; without effect here, or sent with any command. */
+/** Options of `create`; without effect here, or sent with any command. */
 const CREATE_OPTIONS = new Set(
   (
     'create storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +

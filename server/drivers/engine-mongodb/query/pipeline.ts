@@ -119,9 +119,9 @@ const OWN: Readonly<Record<string, Stage>> = {
   $sample: sample,
 };
 
-/** Of mingo, as they are. */
+/** Stages of mingo, as they are. */
 const AS_THEY_ARE = ['$addFields', '$set', '$replaceRoot', '$replaceWith', '$documents'];
-/** Of mingo, which know plain numbers only and hold all documents in memory. */
+/** Stages of mingo that know plain numbers only and hold all documents in memory. */
 const PLAIN = ['$bucket', '$bucketAuto', '$densify', '$fill', '$graphLookup'];
 const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
 

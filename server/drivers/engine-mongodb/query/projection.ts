@@ -9,13 +9,13 @@ import { slotsOf } from './update-paths.ts';
 
 export type Projection = (document: Document) => Document;
 
-/** Of a field: shown, not shown, computed, or what of its fields. */
+/** A field: shown, not shown, computed, or what of its fields. */
 type Field = boolean | { readonly compute: (document: Document) => unknown } | Tree;
 type Tree = Map<string, Field>;
 
 interface ProjectionOptions {
   readonly variables?: Document;
-  /** Of `find`, whose projections know `$slice`, `$elemMatch` and `list.$`. */
+  /** The filter of `find`, whose projections know `$slice`, `$elemMatch` and `list.$`. */
   readonly filter?: Document;
 }
 

@@ -14,7 +14,7 @@ export interface Slot {
 
 interface PathContext {
   readonly document: Document;
-  /** Of arrayFilters, by their identifiers. */
+  /** Filters of arrayFilters, by their identifiers. */
   readonly filters: ReadonlyMap<string, Filter>;
   /** Which element `$` means is what made the document match it. */
   readonly filter: Document;

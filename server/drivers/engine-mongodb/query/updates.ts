@@ -10,10 +10,10 @@ import { UPDATE_OPERATORS } from './update-operators.ts';
 import { type Slot, slotsOf } from './update-paths.ts';
 
 export interface UpdateOptions {
-  /** Of the statement: where `$` points to, and what an upsert begins with. */
+  /** The statement's filter: where `$` points to, and what an upsert begins with. */
   readonly filter: Document;
   readonly arrayFilters?: readonly Document[];
-  /** Of `let`. */
+  /** The variables of `let`. */
   readonly variables?: Document;
   readonly now: Date;
   readonly newId: () => ObjectId;

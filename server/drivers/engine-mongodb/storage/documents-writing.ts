@@ -14,7 +14,7 @@ import type { Collection, DocumentsStore, Row } from './documents-store.ts';
 import { type Index, keysIn } from './index-keys.ts';
 
 const NO_PLACE = -1;
-/** Of keys that are sorted before they are written, about, and what each takes besides. */
+/** Bytes of keys that are sorted before they are written, about, and what each takes besides. */
 const SORTED_BYTES = 16 * 2 ** 20;
 const ENTRY_BYTES = 150;
 

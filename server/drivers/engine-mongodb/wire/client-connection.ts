@@ -11,7 +11,7 @@ import { Malformed } from './message-sections.ts';
 import type { Login, TenantLogins } from './tenant-logins.ts';
 import * as wire from './wire-messages.ts';
 
-/** Of the commands that are read here and not in the process of a database. */
+/** For commands that are read here and not in the process of a database. */
 const MAX_OWN_BYTES = 32 * 1024;
 /** For a reply that its client does not take. */
 const DRAIN_MS = 60_000;

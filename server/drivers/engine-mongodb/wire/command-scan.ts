@@ -8,7 +8,7 @@ export interface CommandScan {
   readonly database: string | null;
 }
 
-/** Of commands; what is in their documents does not count. */
+/** Bounds on commands; what is in their documents does not count. */
 const MAX_FIELDS = 512;
 const MAX_NAME_BYTES = 1024;
 /** Types whose values have that many bytes. */

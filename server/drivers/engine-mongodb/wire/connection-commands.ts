@@ -6,7 +6,7 @@ import type { ClientLogin } from './client-login.ts';
 import type { Login } from './tenant-logins.ts';
 import { MAX_MESSAGE_BYTES } from './wire-messages.ts';
 
-/** Of SERVER_VERSION. */
+/** SERVER_VERSION's wire version. */
 const MAX_WIRE_VERSION = 21;
 const MAX_DOCUMENT_BYTES = 16 * 2 ** 20;
 const MAX_BATCH = 100_000;

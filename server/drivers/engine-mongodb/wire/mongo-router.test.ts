@@ -93,7 +93,7 @@ describe('who gets in', () => {
       assert.equal(code, 13, $db);
     }
     assert.equal((await raw.ask({ find: 'notes' })).code, 40571);
-    // Of servers from 8.0 on, sent to `admin`: what it says must not sound like a lack of rights.
+    // A command of servers from 8.0 on, sent to `admin`: what it says must not sound like a lack of rights.
     assert.equal((await raw.ask({ bulkWrite: 1, $db: 'admin' })).codeName, 'CommandNotFound');
     raw.socket.destroy();
   });

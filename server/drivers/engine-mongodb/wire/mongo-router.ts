@@ -18,7 +18,7 @@ const HOST = '127.0.0.1';
 const ALARM = 'mongodb_unavailable';
 const RETRY_MS = 5000;
 const HANDSHAKE_MS = 10_000;
-/** Of all databases, and of those who have not logged in. */
+/** Connections to all databases, and of those who have not logged in. */
 const MAX_CONNECTIONS = 2000;
 
 export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {

@@ -23,7 +23,7 @@ export class TenantLogins {
     this.#folder = folder;
   }
 
-  /** Of the database of that name; null: there is none. The same object until it changes. */
+  /** The login of the database of that name; null: there is none. The same object until it changes. */
   async find(name: string): Promise<Login | null> {
     if (!NAME.test(name)) return null;
     return this.#known.get(name) ?? this.#locks.run(name, () => this.#read(name));

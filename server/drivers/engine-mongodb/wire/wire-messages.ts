@@ -12,7 +12,7 @@ export const HEADER_BYTES = 16;
 const FLAGS_BYTES = 4;
 const CHECKSUM_BYTES = 4;
 const FLAG = { checksumPresent: 1, moreToCome: 2 };
-/** Of the flags that a reader must know; the others may be ignored. */
+/** The flags that a reader must know; the others may be ignored. */
 const REQUIRED_FLAGS = 0xffff;
 /** A monitor of before OP_MSG, which goes on asking in this way. */
 const AWAIT_CAPABLE = 8;
