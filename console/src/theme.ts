@@ -1,4 +1,4 @@
-/** The look: one accent (petrol), warm grey, system fonts, quiet corners. The rest is in base.css. */
+/** The look: one accent (petrol), warm grey, Inter, quiet corners. The rest is in base.css. */
 import { createTheme, type MantineColorsTuple } from '@mantine/core';
 import { text } from './texts/text.ts';
 
@@ -51,7 +51,7 @@ export const theme = createTheme({
   autoContrast: true,
   defaultRadius: 'md',
   cursorType: 'pointer',
-  fontFamily: 'ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif',
+  fontFamily: '"Inter Variable", system-ui, sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", monospace',
   fontSizes: { xs: '0.75rem', sm: '0.8125rem', md: '0.875rem', lg: '1rem', xl: '1.125rem' },
   headings: {
