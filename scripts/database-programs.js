@@ -46,7 +46,7 @@ const PROGRAMS = {
 const MARIADB_PROGRAMS = ['mariadbd', 'mariadb', 'mariadb-dump'];
 /** Libraries that come with the host's own libc, and those that only a compiler of queries needs. */
 const NOT_TAKEN = /^lib(?:c6|c-bin|c-l10n|llvm\d|z3-|perl|pam-modules|elogind|debian|newt)/;
-/** Of no use to a server. */
+/** Files that a server does not need. */
 const SUPERFLUOUS = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/lintian', 'etc', 'var'];
 const RETRY_MS = 3_600_000;
 const AGAIN =

@@ -19,7 +19,7 @@ import {
 const LOAD = { work: 'console: first load until usable, cold cache', target: '≤ 1.5 s', most: 1.5 };
 const MEMORY = { work: 'console: memory of the process for it', target: '≤ 10 MB', most: 10e6 };
 const SCROLL = { work: 'console: scrolling a listing', target: '≥ 50 frames/s', least: 50 };
-/** Of scrolling, px: a wheel that is turned fast. */
+/** One step of scrolling, px: a wheel that is turned fast. */
 const STEP_PX = 300;
 const FRAMES = 300;
 /** A frame that took longer was shown for two or more. */

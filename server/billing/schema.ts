@@ -72,7 +72,10 @@ export const UsageReport = namedObject('UsageReport', {
       held: Credits('Set aside for what runs: a part of the balance'),
       written_off: Type.Optional(Credits('Use that the account could not pay; nobody asks for it')),
     },
-    { description: 'Of all time: granted − used = balance, and used + written_off is what all use cost' },
+    {
+      description:
+        'Sums over all time: granted − used = balance, and used + written_off is what all use cost',
+    },
   ),
   total_cost: Credits('Of the period: the sum of the items, and of the days'),
   items: Type.Array(UsageItem, {

@@ -146,8 +146,8 @@ export async function fsck(config: Config): Promise<number> {
 }
 
 /**
- * Of one that is named, or of `latest`: the newest that was not deleted and is whole, or was. `all`: of all
- * such points.
+ * Path of the point that is named, or of the newest that was ever whole (`latest`), or of all such points
+ * (`all`). Damaged points are among them; points that failed or are being deleted are not.
  */
 export async function pathsOf(words: Words, call: CallAsOperator): Promise<string[]> {
   const [, which = ''] = words.positionals;

@@ -10,7 +10,7 @@ const ALARM = 'database_engine_unavailable';
 
 export type NamedReadiness = Readiness & { readonly engine: EngineName };
 
-/** Of an engine that this version of Cloudlet does not have yet. */
+/** Readiness of an engine that this version of Cloudlet does not have yet. */
 const MISSING: Readiness = {
   available: false,
   version: null,

@@ -31,7 +31,7 @@ export interface DatabaseRow {
   readonly deletes_at: number | null;
   readonly is_dropped: number;
   readonly kept_dump_bytes: number | null;
-  /** Of the account. */
+  /** The account's plan. */
   readonly plan: string;
 }
 
@@ -72,7 +72,7 @@ export class DatabaseStore {
     return this.#reads.get(`SELECT ${COLUMNS} FROM databases WHERE password_hash = ?`, passwordHash);
   }
 
-  /** Of an account, oldest first, those after row id `after`; `kept`: deleted ones that can be had back. */
+  /** An account's databases, oldest first, after row id `after`; `kept`: deleted ones that can come back. */
   listOf(accountId: number, kept: boolean, { after, limit }: Page): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND id > ? AND ${kept ? KEPT : LIVE}

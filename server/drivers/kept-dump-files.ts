@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
 
-/** Of a dump that is not whole yet. */
+/** Ends the name of a dump that is not whole yet. */
 const PART = '.part';
 
 export interface KeptDumpFilesOptions {

@@ -9,7 +9,7 @@ export interface CallSample {
   readonly query?: string;
   /** Further options of curl. */
   readonly options?: string;
-  /** Of the path's parameters that are not ids. */
+  /** Parameters of the path that are not ids. */
   readonly path?: Readonly<Record<string, string>>;
   /** Instead of an example: what to do where curl is of no use. */
   readonly instead?: string;

@@ -19,7 +19,7 @@ const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1000;
 /** For a client to read why it is refused. */
 const REFUSAL_MS = 5000;
-/** Of connections that are told why they are closed; beyond, they are closed without a word. */
+/** Connections at a time that are told why they are closed; more are closed without a word. */
 const MAX_REFUSING = 200;
 
 /** The latest request of a connection, and how far it had come when last looked at. */

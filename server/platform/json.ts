@@ -5,7 +5,7 @@
 import { AppError } from './errors.ts';
 import { jsonFault } from './json-fault.ts';
 
-/** Of a body, unless its route declares more. Reading one holds up all other callers. */
+/** Largest body, unless its route declares more. Parsing one holds up all other callers. */
 export const JSON_MAX_BYTES = 16 * 1024;
 const JSON_MAX_DEPTH = 64;
 

@@ -37,7 +37,7 @@ export interface PointRow {
   /** JSON: DamagedFile[], the first of them. */
   readonly damage: string;
   readonly damaged_files: number;
-  /** Of one that is deleting: what undelete gives back. */
+  /** The state that undelete gives back to a point that is deleting. */
   readonly state_before: PointState | null;
   readonly grace_left_ms: number | null;
 }
@@ -294,7 +294,7 @@ export class RecoveryStore {
     return rows.map(({ name }) => name);
   }
 
-  /** Of all files that a point has, but for the metadata: databases as they lie in their engines. */
+  /** Bytes of all files of a point but the metadata; databases count with their size in the engine. */
   async sumOfBytes(): Promise<number> {
     const row = await this.#reads.get<{ bytes: number }>(
       `SELECT coalesce((SELECT sum(size_bytes) FROM blobs WHERE name IS NOT NULL AND refs > 0), 0)

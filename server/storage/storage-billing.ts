@@ -15,8 +15,8 @@ export interface StorageBilling {
   /** Throws `insufficient_credits` when the account has none left. */
   assertCredit(accountId: number): Awaitable<void>;
   /**
-   * Of a new bucket. Throws `quota_exceeded`; the commit is refused when somebody else took the last of a
-   * quota meanwhile: ask again then.
+   * What a new bucket adds to a commit. Throws `quota_exceeded`. The commit is refused when somebody else
+   * took the last of a quota meanwhile: ask again then.
    */
   bucketCreated(bucket: BilledBucket): Awaitable<readonly Statement[]>;
   bucketDeleted(bucket: { readonly id: number; readonly account_id: number }): readonly Statement[];

@@ -25,7 +25,7 @@ import { FakeClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 
-/** Of one account, at most. */
+/** Most access keys of one account. */
 export const TEST_ACCESS_KEYS = 100;
 
 /** AES-256-GCM with the context authenticated: as the master key does it. */

@@ -8,7 +8,7 @@ const PREFIX = 'whsec_';
 
 interface SignedMessage {
   readonly id: string;
-  /** Of the attempt, whole seconds since 1970. */
+  /** Time of the attempt, whole seconds since 1970. */
   readonly timestamp: number;
   readonly body: string;
 }

@@ -17,7 +17,7 @@ import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 const MIB = 2 ** 20;
 /** Long enough to see a database that is used in it. */
 const GRACE_SECONDS = 8;
-/** Of a GB in an hour. */
+/** Credits for a GB in an hour. */
 const PRICE = 100;
 const LEFT_MICRO = 200;
 

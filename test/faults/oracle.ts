@@ -18,7 +18,7 @@ export interface Write {
   readonly name: string;
   readonly size: number;
   readonly md5: string;
-  /** Of a delete-version: the number of the put whose version it removes. */
+  /** For a delete-version: the number of the put whose version it removes. */
   readonly target: number | null;
   readonly began: number;
   ended: number;

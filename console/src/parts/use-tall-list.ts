@@ -16,7 +16,7 @@ interface TallListOptions {
 }
 
 interface TallList {
-  /** Of the element. */
+  /** Height of the element. */
   readonly heightPx: number;
   /** Indices of the rows to draw. */
   readonly shown: readonly number[];

@@ -99,7 +99,7 @@ export class CatalogStore {
     return (await this.#reads.get<{ count: number }>(sql, name))?.count ?? 0;
   }
 
-  /** Of an open account. */
+  /** The plan of an open account. */
   async planOf(accountId: number): Promise<string | undefined> {
     const sql = 'SELECT plan FROM accounts WHERE id = ? AND closed_at IS NULL';
     return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
@@ -152,7 +152,7 @@ export class CatalogStore {
     );
   }
 
-  /** Of all accounts ever; 0 without any. */
+  /** The highest id any account ever had; 0 without accounts. */
   async highestAccountId(): Promise<number> {
     const row = await this.#reads.get<{ id: number | null }>('SELECT max(id) AS id FROM accounts');
     return row?.id ?? 0;

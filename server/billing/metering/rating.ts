@@ -32,7 +32,7 @@ const CORRECTIONS = ['back', 'unwritten'];
 export interface Bill {
   /** Micro-credits; below 0 goes back to the account. */
   readonly owed: ReadonlyMap<Service, bigint>;
-  /** Of the account, oldest first. */
+  /** The account's holds, oldest first. */
   readonly holds: readonly HoldRow[];
   /** ms since 1970. */
   readonly at: number;

@@ -11,9 +11,9 @@ export interface Entry {
   readonly reference: string;
   /** The side of the ledger that gave or took. */
   readonly counterpart: string;
-  /** Of the balance: what may be spent and what is held. */
+  /** Change of the balance: what may be spent and what is held. */
   readonly amount: Figure;
-  /** Of what is held. */
+  /** Change of what is held. */
   readonly held: Figure;
   readonly balance: Figure;
   readonly created_at: string;
@@ -65,7 +65,7 @@ export class LedgerReports {
     }
   }
 
-  /** Of a calendar month (UTC), by the times of the transfers. Throws `account_not_found`. */
+  /** The statement of a calendar month (UTC), by the times of the transfers. Throws `account_not_found`. */
   async statement(accountId: number, month: Period): Promise<Statement> {
     const totals = await this.#store.totalsOf(accountId);
     if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');

@@ -16,7 +16,7 @@ const CHARACTERS = 43;
 interface Ticket {
   readonly vmId: string;
   readonly principal: Principal;
-  /** Of the monotonic clock, ms. */
+  /** Monotonic clock, ms. */
   readonly endsAt: number;
 }
 

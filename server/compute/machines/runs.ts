@@ -161,7 +161,7 @@ export class Runs {
   }
 }
 
-/** Of a run that was over when the engine was to stop it. */
+/** Why a run ended that was over before the engine could stop it. */
 function endReason({ cause, message }: LastEnd): Reason {
   return cause === 'guest_shutdown' ? SHUT_DOWN_UNSEEN : { code: cause, message };
 }
@@ -177,7 +177,7 @@ function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_n
   return before === 'created' ? 'not_started_new' : 'not_started';
 }
 
-/** Of what is not an AppError nothing may be shown. */
+/** Shows an AppError as it is, and nothing of any other error. */
 function whyNot(error: unknown): Reason {
   if (error instanceof AppError) return { code: error.code, message: error.message };
   return { code: 'internal_error', message: 'The engine failed; its operator finds why in the log' };

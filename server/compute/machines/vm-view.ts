@@ -7,7 +7,7 @@ import type { VmBilling } from './vm-billing.ts';
 import type { VmRow } from './vm-store.ts';
 
 const SSH = 22;
-/** Of an average month, as prices are commonly told. */
+/** Hours of an average month, as prices are commonly told. */
 const HOURS_PER_MONTH = 730;
 
 type Priced = Pick<VmRow, 'instance_type' | 'disk_gb'>;

@@ -57,7 +57,7 @@ export interface ChildEngineKind {
   readonly loaded: LoadedKind;
   /** After its time a statement has so much to end by itself; then its process is killed, ms. */
   readonly spareMs: number;
-  /** Of errors that the child gives no name. */
+  /** Name of errors to which the child gives none. */
   readonly errorName: string;
 }
 

@@ -20,9 +20,9 @@ const TELL_MS = 1000;
 /** SQLITE_FULL means the disk when there is less left on it. */
 const DISK_FULL_BYTES = 1024 * 1024;
 
-/** Of the call `open`. The file is in the working directory, the tenant's folder. */
+/** Arguments of the call `open`. The file is in the working directory, the tenant's folder. */
 export interface OpenHead extends Room {
-  /** Of the database, in its engine. */
+  /** The database's name in its engine. */
   readonly name: string;
   readonly file: string;
   /** Where copies of it are made. */

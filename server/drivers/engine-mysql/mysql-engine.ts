@@ -22,7 +22,7 @@ import type { MysqlSite } from './site.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** Of the server and its clients. */
+/** System users: one for the server, the others for its clients. */
 export const MYSQL_USERS = 1 + SLOTS;
 
 export class MysqlEngine extends ServerEngine<Admin> implements Engine {

@@ -72,7 +72,7 @@ export class MysqlLinks {
     return rolePassword(this.#deps.secret(), role);
   }
 
-  /** Of one of our users, whose tenant may have given it another one. */
+  /** Sets the password of one of our users again; its tenant may have changed it. */
   async putBackPassword(user: string): Promise<void> {
     await this.asAdmin((admin) => setOurPassword(admin, user, this.passwordOf(user)));
   }

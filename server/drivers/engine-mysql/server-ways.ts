@@ -9,11 +9,11 @@ export interface ServerWays {
   readonly ourHost: 'localhost' | '%';
   /** User whose rights mark the databases that are ours, on a server that others use, too; null: all are. */
   readonly mark: string | null;
-  /** Of a user whose password it is. */
+  /** Clause that sets a user's password. */
   readonly identified: (password: string) => string;
-  /** Of a user whose statements may take so long. */
+  /** Clause that limits how long a user's statements may take. */
   readonly limited: (statementMs: number) => string;
-  /** Says so for a session. */
+  /** Statement that sets that limit for a session. */
   readonly timed: (statementMs: number) => string;
   readonly kill: string;
   /** Who made a routine can be altered. */

@@ -17,11 +17,11 @@ import { scramVerifier } from './scram-verifier.ts';
 
 /** In the server's home. */
 export const DATA = 'data';
-/** While they are made; never taken for data. */
+/** Files that are being made; never taken for data. */
 const MADE = `${DATA}.new`;
-/** Of the new version, once they are whole: about to take the place of the old. */
+/** Files of the new version, whole, about to take the place of the old. */
 const WHOLE = `${DATA}.upgraded`;
-/** Of the version before; kept for a while. */
+/** Files of the version before, kept for a while. */
 const OLD = `${DATA}.old`;
 const PASSWORD_FILE = 'password';
 /** In the keeper: statistics are to be gathered, which an upgrade leaves behind. */

@@ -22,7 +22,7 @@ import type { PostgresqlOptions, PostgresqlSite, Upgrade } from './site.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** Of the server and its clients. */
+/** System users: one for the server, the others for its clients. */
 export const USERS = 1 + SLOTS;
 /** From there on the owner of a database that is read-only cannot come in to write all the same. */
 const CLOSED_FROM = 1.2;
@@ -108,7 +108,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
       // A session keeps what it began with.
       const isChanged = before?.isReadOnly !== isReadOnly;
       if (access === 'none' || isChanged) await store.endSessions(client, { role: user });
-      // Of it a tenant may have taken hold, where nothing keeps it from coming.
+      // On a server of the operator's a tenant who has the local role's password may use it from anywhere.
       if (access === 'none' && this.#site.guest() !== null) await store.endSessions(client, { role: local });
     });
   }
@@ -131,7 +131,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     });
     if (state === null) throw new Error('there is no such database');
     const { bytes, connections, statements, rowsWritten } = state;
-    // Of rows it counts those that were looked at.
+    // PostgreSQL counts the rows it looked at, not those it returned.
     return { sizeBytes: bytes, connections, statements, rowsReturned: null, rowsWritten };
   }
 

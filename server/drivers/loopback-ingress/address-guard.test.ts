@@ -92,7 +92,7 @@ test('no program that listens everywhere answers for a machine, or is kept from 
     stdout.trim().split('\n'),
     [
       'shut 0',
-      // Of what was left only what another cloud looks after, or is of another network.
+      // Tables of a running cloud and of another network stay; those of a cloud that is gone were removed.
       'tables 127_80_0_0 127_80_7_0 127_90_0_0',
       '127.80.0.1 guest guest guest guest guest ECONNREFUSED',
       '127.80.0.2 ECONNREFUSED ECONNREFUSED ECONNREFUSED ECONNREFUSED ECONNREFUSED',

@@ -22,7 +22,7 @@ export interface ClientProgramsDeps<Work> {
   readonly uids: number | null;
   /** Ours, for their folders. */
   readonly folder: string;
-  /** Of the engine. */
+  /** The engine's name. */
   readonly name: string;
   /** Folder of the server's socket; null: it is reached over the network. */
   readonly socket: (() => string) | null;

@@ -4,7 +4,7 @@ import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 
 export interface ExternalServerDeps {
-  /** Of the engine. */
+  /** The engine's name. */
   readonly name: string;
   readonly alarms: ManagedServerDeps['alarms'];
   /** Asks it. Throws `engine_unavailable` with what is wrong and the fix. */

@@ -8,10 +8,10 @@ import { type RunningStatement, SlowStatements } from './slow-statements.ts';
 const NAME = /^d_[a-z0-9]{16}$/;
 /** Characters. */
 const MAX_ENTRY = 2000;
-/** Of one database between two flushes; further ones are only counted. */
+/** Entries of one database between two flushes; further ones are only counted. */
 const MAX_ENTRIES = 100;
 const MAX_BYTES = 2 ** 20;
-/** Of one that has grown beyond. */
+/** What is kept of a log that has grown beyond, bytes. */
 const KEPT_BYTES = MAX_BYTES / 2;
 
 export interface LogEntry {

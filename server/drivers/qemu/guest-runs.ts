@@ -117,7 +117,7 @@ export class GuestRuns {
     return [...this.#runs.values()].filter((run) => run.isAlive && !run.isStopping);
   }
 
-  /** Of `share` bytes each, what guests that were found or begun a moment ago have not touched yet. */
+  /** Memory that young guests, `share` bytes each, have not touched yet. */
   untouchedBytes(share: number): number {
     const youngest = this.#deps.clock.monotonic() - YOUNG_MS;
     let bytes = 0;
@@ -157,7 +157,7 @@ export class GuestRuns {
     return { vmId, running: true, handle: run.handle, runningSince, end: null };
   }
 
-  /** Of a guest that does not run. */
+  /** How the last run of a guest that does not run ended. */
   #lastEnd(vmId: string): LastEnd | null {
     if (this.#deps.folders.find(vmId) === undefined) return null;
     const record = this.#deps.folders.run(vmId);
@@ -175,7 +175,7 @@ export class GuestRuns {
     return lastLine(this.#deps.folders.path(vmId, 'qemu.log'));
   }
 
-  /** Of all guests, with one look at the host's processes. */
+  /** What is true of every guest, with one look at the host's processes. */
   async facts(): Promise<readonly GuestFact[]> {
     const records = this.#deps.folders.records();
     const own = process.getuid?.() ?? -1;

@@ -73,7 +73,7 @@ export class TenantUsers {
     await db.dropDatabase();
   }
 
-  /** Of this cloud; one without a document is there by its users. */
+  /** Databases of this cloud, by their users: a database without a document is listed nowhere else. */
   async databases(): Promise<string[]> {
     const { users } = await this.#admin.command({ usersInfo: { forAllDBs: true } });
     const ours = users.filter(({ customData }: Document) => customData?.cloudlet === this.#mark());

@@ -71,7 +71,7 @@ function args(document: unknown, argument: unknown, options: Evaluation): unknow
 
 const isNil = (value: unknown) => value === null || value === undefined;
 
-/** Of one or more arguments; null when one of them is null. */
+/** An expression of one or more arguments; null when one of them is null. */
 function strict(work: (values: unknown[]) => unknown): Expression {
   return (document, argument, options) => {
     const values = args(document, argument, options);

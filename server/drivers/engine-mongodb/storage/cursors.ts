@@ -11,7 +11,7 @@ const MAX_BATCH_BYTES = 16 * 2 ** 20;
 const IDLE_MS = 10 * 60_000;
 /** A new one beyond ends the one that was idle longest. */
 const MAX_CURSORS = 1000;
-/** Of results that wait in memory, of all cursors together, bytes. */
+/** Results that wait in memory, of all cursors together, bytes. */
 const MAX_HELD_BYTES = 100 * 2 ** 20;
 
 export interface Result {

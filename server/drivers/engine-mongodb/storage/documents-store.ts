@@ -14,7 +14,7 @@ const MAX_PAGE_ROWS = 1024;
 /** Kept of the log once it was written back, bytes. */
 const LOG_KEPT_BYTES = 8 * 2 ** 20;
 const MAX_STATEMENTS = 500;
-/** Of pages that are kept in memory; it fills as they are used. */
+/** Most pages that are kept in memory; the cache fills as they are used. */
 const CACHE_KIB = 8192;
 
 export interface Collection {
@@ -150,7 +150,7 @@ export class DocumentsStore {
     this.#limit = limit;
   }
 
-  /** Of the file, and what of it is free. */
+  /** Size of the file, and what of it is free. */
   fileBytes(): { total: number; free: number } {
     const read = (name: string) => Number(Object.values(this.#prepare(`PRAGMA ${name}`).get() ?? {})[0]);
     const pageBytes = read('page_size');
