@@ -20,7 +20,8 @@ export function webhookCalls(transport: Transport) {
     rotateSecret: (id: string, body: WebhookSecretRotation = {}) =>
       transport.json('POST /api/webhooks/{id}/rotate-secret', { ...of(id), body }),
     test: (id: string) => transport.json('POST /api/webhooks/{id}/test', of(id)),
-    deliveries: (id: string) => transport.pages('GET /api/webhooks/{id}/deliveries', of(id)),
+    deliveries: (id: string, query: { state?: 'pending' | 'delivered' | 'failed' } = {}) =>
+      transport.pages('GET /api/webhooks/{id}/deliveries', { ...of(id), query }),
     replay: (id: string, delivery_id: string) =>
       transport.json('POST /api/webhooks/{id}/deliveries/{delivery_id}/replay', {
         params: { id, delivery_id },

@@ -39,6 +39,13 @@ export interface DueRow {
   readonly next_at: number;
 }
 
+/** At most `limit`, those before row id `before`, in one state or any. */
+export interface DeliveryPage {
+  readonly before: number;
+  readonly limit: number;
+  readonly state?: DeliveryRow['state'] | null | undefined;
+}
+
 /** A delivery with what is needed to make an attempt. */
 export interface OutgoingRow extends DeliveryRow {
   readonly webhook_id: string;
@@ -106,13 +113,12 @@ export class DeliveryStore {
     );
   }
 
-  /** Newest first, those before row id `before`. */
-  list(webhook: number, before: number, limit: number): Awaitable<DeliveryRow[]> {
+  /** Newest first. */
+  list(webhook: number, { before, limit, state = null }: DeliveryPage): Awaitable<DeliveryRow[]> {
     return this.#reads.all(
-      `SELECT ${COLUMNS} ${FROM} WHERE d.webhook = ? AND d.id < ? ORDER BY d.id DESC LIMIT ?`,
-      webhook,
-      before,
-      limit,
+      `SELECT ${COLUMNS} ${FROM} WHERE d.webhook = ? AND d.id < ? AND d.state = coalesce(?, d.state)
+       ORDER BY d.id DESC LIMIT ?`,
+      ...[webhook, before, state, limit],
     );
   }
 

@@ -5,7 +5,7 @@ import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime, formatTimeOrNull, readTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
-import type { AttemptRow, DeliveryRow, DeliveryStore } from './deliveries-store.ts';
+import type { AttemptRow, DeliveryPage, DeliveryRow, DeliveryStore } from './deliveries-store.ts';
 import { writeEvent } from './events.ts';
 import type { Delivery, Recovered } from './schema.ts';
 import type { WebhookRow } from './store.ts';
@@ -30,16 +30,23 @@ export class Deliveries {
   }
 
   /**
-   * At most `limit`, newest first, those before row id `before` (0: from the newest on). `id` is that row id,
-   * for the cursor only. Throws `webhook_not_found`, before anything is listed.
+   * At most `limit`, newest first, those before row id `before` (0: from the newest on), in one `state` or
+   * any. `id` is that row id, for the cursor only. Throws `webhook_not_found`, before anything is listed.
    */
   async list(
     principal: Principal,
     webhookId: string,
-    { before, limit }: { readonly before: number; readonly limit: number },
+    { before, limit, state }: DeliveryPage,
   ): Promise<AsyncGenerator<Listed<DeliveryRow, Delivery>>> {
     const webhook = await this.#deps.webhooks.findFor(principal, webhookId);
-    return this.#list(webhook.id, before === 0 ? Number.MAX_SAFE_INTEGER : before, limit);
+    const page = { after: before === 0 ? Number.MAX_SAFE_INTEGER : before, limit };
+    const { deliveryStore } = this.#deps;
+    const rows = listRows(
+      page,
+      (last, size) => deliveryStore.list(webhook.id, { before: last, limit: size, state }),
+      LIST_STEP,
+    );
+    return this.#present(rows);
   }
 
   /** Sends a `webhook.test` to this webhook alone. Throws `webhook_not_found`, `webhook_disabled`. */
@@ -112,16 +119,9 @@ export class Deliveries {
     });
   }
 
-  async *#list(
-    webhook: number,
-    before: number,
-    limit: number,
-  ): AsyncGenerator<Listed<DeliveryRow, Delivery>> {
-    const { deliveryStore } = this.#deps;
-    const page = { after: before, limit };
-    const rows = listRows(page, (last, size) => deliveryStore.list(webhook, last, size), LIST_STEP);
+  async *#present(rows: AsyncIterable<DeliveryRow>): AsyncGenerator<Listed<DeliveryRow, Delivery>> {
     for await (const row of rows) {
-      yield new Listed(row, present(row, await deliveryStore.attempts(row.id)));
+      yield new Listed(row, present(row, await this.#deps.deliveryStore.attempts(row.id)));
     }
   }
 

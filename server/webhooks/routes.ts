@@ -7,6 +7,7 @@ import {
   CreatedWebhook,
   DeletedWebhook,
   Delivery,
+  DeliveryFilter,
   DeliveryPath,
   NewWebhook,
   Recovered,
@@ -166,13 +167,14 @@ function deliveryRoutes({ deliveries }: WebhookRoutesDeps): Route[] {
       name: 'listWebhookDeliveries',
       summary: 'What was sent in the last 30 days, newest first',
       params: WebhookPath,
-      query: Type.Object(Paging),
+      query: Type.Object({ ...DeliveryFilter, ...Paging }),
       responses: { 200: Type.Array(Delivery) },
       errors: ['webhook_not_found', 'invalid_cursor'],
       produces: 'list',
       handler: async ({ principal, params, query, request }) => {
-        const { limit, cursor } = query;
-        const page = { before: rowIdCursor(cursor), limit: limit === undefined ? Infinity : limit + 1 };
+        const { limit, cursor, state } = query;
+        const most = limit === undefined ? Infinity : limit + 1;
+        const page = { before: rowIdCursor(cursor), limit: most, state };
         const entries = await deliveries.list(principal, params.id, page);
         return listPage({ request, limit, entries, cursorOf: (delivery) => String(delivery.id) });
       },

@@ -89,18 +89,23 @@ const Attempt = namedObject('DeliveryAttempt', {
   error: Nullable('Why there was no response'),
 });
 
+const DeliveryState = Type.Enum(['pending', 'delivered', 'failed']);
+
 export const Delivery = namedObject('WebhookDelivery', {
   id: Type.String({ description: 'dlv-…' }),
   event_id: Type.String({ description: 'evt-…; the header webhook-id, the same at each attempt' }),
   type: Type.String(),
   payload: Type.Unknown({ description: 'What is sent: type, timestamp and data' }),
-  state: Type.Enum(['pending', 'delivered', 'failed']),
+  state: DeliveryState,
   reason: Nullable('Why it failed, beyond what its last attempt says'),
   created_at: Type.String(),
   next_attempt_at: Nullable('null: there will be none'),
   attempts: Type.Array(Attempt, { description: 'Oldest first' }),
 });
 export type Delivery = Static<typeof Delivery>;
+
+/** Which deliveries are listed. */
+export const DeliveryFilter = { state: Type.Optional(DeliveryState) };
 
 export const Recovery = namedObject('WebhookRecovery', {
   since: Type.String({ description: 'YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339' }),

@@ -131,7 +131,7 @@ test('whoever is no administrator is shown no such page, and refused at its addr
 test('whoever has an account has webhooks of their own, and sees each delivery', { skip }, async (t) => {
   const receiver = await WebhookReceiver.open();
   t.after(() => receiver.close());
-  receiver.reply = () => ({ status: 500 });
+  receiver.reply = () => ({ status: 500, body: 'out of order' });
   const own = await fixture.signedUp('hooked', '/webhooks');
   await own.getByText('No webhooks yet').waitFor();
   await own.getByRole('button', { name: 'Create webhook' }).first().click();
@@ -153,6 +153,20 @@ test('whoever has an account has webhooks of their own, and sees each delivery',
   await own.reload();
   await log.getByText('delivered').waitFor();
   assert.ok(receiver.received.length >= 2);
+  await log.getByRole('button', { name: 'Details of webhook.test' }).click();
+  await log.getByText('"message": "It works"').waitFor();
+  await log.getByText('out of order').first().waitFor();
+  await log.getByText('Failed', { exact: true }).click();
+  await log.getByText('There is none in this state.').waitFor();
+  assert.match(own.url(), /&state=failed$/);
+  await own.keyboard.press('Escape');
+  await log.waitFor({ state: 'detached' });
+  await own.getByRole('button', { name: menu }).click();
+  await own.getByRole('menuitem', { name: 'Signing secret' }).click();
+  const first = await secret.locator('pre').textContent();
+  await secret.getByRole('button', { name: 'Make a new secret' }).click();
+  await secret.getByText('The previous secret also signs.').waitFor();
+  assert.notEqual(await secret.locator('pre').textContent(), first);
   await own.close();
 });
 

@@ -74,6 +74,8 @@ describe('with loopback allowed', () => {
       delivery?.attempts.map(({ status, error }) => [status, error]),
       [[200, null]],
     );
+    const inState = (state: string) => user.expect(200, `/api/webhooks/${id}/deliveries?state=${state}`);
+    assert.deepEqual([await inState('delivered'), await inState('failed')], [[delivery], []]);
     const rotated = await user.expect(200, `/api/webhooks/${id}/rotate-secret`, { json: {} });
     assert.equal(rotated.previous_secret, secret);
     assert.deepEqual(await user.expect(200, `/api/webhooks/${id}/secret`), rotated);
@@ -198,6 +200,7 @@ describe('with loopback allowed', () => {
       await user.refused(400, 'invalid_request', [`${path}/rotate-secret`, { json: { overlap_seconds } }]);
     }
     await user.refused(400, 'invalid_cursor', [`${path}/deliveries?limit=1&cursor=x`]);
+    await user.refused(400, 'invalid_request', [`${path}/deliveries?state=lost`]);
     await user.refused(404, 'delivery_not_found', [`${path}/deliveries/dlv-x/replay`, POST]);
     await user.expect(200, path, { method: 'PATCH', json: { enabled: false } });
     await user.refused(409, 'webhook_disabled', [`${path}/test`, POST]);

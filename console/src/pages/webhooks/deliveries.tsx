@@ -1,71 +1,141 @@
 /** What was sent to a webhook, how it went, and once more. */
-import { Badge, Button, Table, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
+import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { WebhookDelivery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { ListTable } from '../../parts/list-table.tsx';
+import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
+import { sayCount } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import { deliveriesQuery } from './queries.ts';
+import { DeliveryDetails, sayAttempt } from './delivery-details.tsx';
+import { deliveriesQuery, STATES, type StateFilter } from './queries.ts';
 
 const words = text.webhooks;
 const COLORS = { delivered: 'teal', pending: 'blue', failed: 'red' };
+const HEADS = [
+  { name: words.event },
+  { name: words.state },
+  { name: words.when },
+  { name: words.actions, isHidden: true },
+];
 
-export function Deliveries({ id }: { id: string }) {
-  const deliveries = useQuery(deliveriesQuery(id));
-  const queryClient = useQueryClient();
-  const replay = useMutation({
-    mutationFn: (delivery: string) => cloud.webhooks.replay(id, delivery),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: deliveriesQuery(id).queryKey }),
+interface DeliveriesProps {
+  readonly id: string;
+  readonly state: StateFilter;
+  readonly onState: (state: StateFilter) => void;
+}
+
+export function Deliveries({ id, state, onState }: DeliveriesProps) {
+  const deliveries = useInfiniteQuery(deliveriesQuery(id, state));
+  const renew = useRenewing(id);
+  const recover = useMutation({
+    mutationFn: () => cloud.webhooks.recover(id, { since: '1970-01-01 00:00:00' }),
+    onSuccess: async ({ recovered }) => {
+      showDone(words.recovered(sayCount(recovered)));
+      await renew();
+    },
   });
   return (
-    <Loaded query={deliveries}>
-      {(all) =>
-        all.length === 0 ? (
-          <Text c="dimmed">{words.noDeliveries}</Text>
-        ) : (
-          <ListTable
-            heads={[
-              { name: words.event },
-              { name: words.state },
-              { name: words.when },
-              { name: words.actions, isHidden: true },
-            ]}
-          >
-            {all.map((delivery) => (
-              <Table.Tr key={delivery.id}>
-                <Table.Td>{delivery.type}</Table.Td>
-                <Table.Td>
-                  <Badge variant="light" color={COLORS[delivery.state]}>
-                    {words.deliveryStates[delivery.state]}
-                  </Badge>
-                  <Text size="xs">{lastAttempt(delivery)}</Text>
-                </Table.Td>
-                <Table.Td>
-                  <When at={delivery.created_at} />
-                </Table.Td>
-                <Table.Td ta="right">
-                  <Button
-                    size="compact-sm"
-                    variant="default"
-                    aria-label={words.replayOf(delivery.type)}
-                    onClick={() => replay.mutate(delivery.id)}
-                  >
-                    {words.replay}
-                  </Button>
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </ListTable>
-        )
-      }
-    </Loaded>
+    <Stack pb="sm">
+      <Group justify="space-between">
+        <SegmentedControl
+          size="xs"
+          aria-label={words.state}
+          data={['all' as const, ...STATES].map((value) => ({ value, label: words.filters[value] }))}
+          value={state}
+          onChange={onState}
+        />
+        {state === 'failed' && (
+          <Button size="xs" variant="default" loading={recover.isPending} onClick={() => recover.mutate()}>
+            {words.recover}
+          </Button>
+        )}
+      </Group>
+      <Loaded query={deliveries}>
+        {({ pages }) => {
+          const all = pages.flatMap(({ items }) => items);
+          if (all.length === 0) {
+            return <Text c="dimmed">{state === 'all' ? words.noDeliveries : words.noneInState}</Text>;
+          }
+          return (
+            <ListTable heads={HEADS}>
+              {all.map((delivery) => (
+                <Row key={delivery.id} webhook={id} delivery={delivery} />
+              ))}
+            </ListTable>
+          );
+        }}
+      </Loaded>
+      {deliveries.hasNextPage && (
+        <Button
+          variant="default"
+          loading={deliveries.isFetchingNextPage}
+          onClick={() => deliveries.fetchNextPage()}
+        >
+          {words.older}
+        </Button>
+      )}
+    </Stack>
   );
 }
 
-function lastAttempt({ attempts, reason }: WebhookDelivery): string {
+/** Reads every list of deliveries of a webhook again. */
+function useRenewing(id: string) {
+  const queryClient = useQueryClient();
+  return () => queryClient.invalidateQueries({ queryKey: ['webhooks', id, 'deliveries'] });
+}
+
+function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery }) {
+  const { id, type, state, created_at: at, attempts, reason } = delivery;
+  const [isOpen, setOpen] = useState(false);
+  const renew = useRenewing(webhook);
+  const replay = useMutation({ mutationFn: () => cloud.webhooks.replay(webhook, id), onSuccess: renew });
   const last = attempts.at(-1);
-  if (last === undefined) return reason ?? '';
-  return last.error ?? words.answered(String(last.status), String(last.duration_ms));
+  return (
+    <>
+      <Table.Tr>
+        <Table.Td>{type}</Table.Td>
+        <Table.Td>
+          <Badge variant="light" color={COLORS[state]}>
+            {words.deliveryStates[state]}
+          </Badge>
+          <Text size="xs">{last === undefined ? reason : sayAttempt(last)}</Text>
+        </Table.Td>
+        <Table.Td>
+          <When at={at} />
+        </Table.Td>
+        <Table.Td>
+          <Group gap="xs" justify="flex-end" wrap="nowrap">
+            <Button
+              size="compact-sm"
+              variant="subtle"
+              aria-label={words.detailsOf(type)}
+              aria-expanded={isOpen}
+              onClick={() => setOpen(!isOpen)}
+            >
+              {words.details}
+            </Button>
+            <Button
+              size="compact-sm"
+              variant="default"
+              aria-label={words.replayOf(type)}
+              onClick={() => replay.mutate()}
+            >
+              {words.replay}
+            </Button>
+          </Group>
+        </Table.Td>
+      </Table.Tr>
+      {isOpen && (
+        <Table.Tr>
+          <Table.Td colSpan={HEADS.length}>
+            <DeliveryDetails delivery={delivery} />
+          </Table.Td>
+        </Table.Tr>
+      )}
+    </>
+  );
 }

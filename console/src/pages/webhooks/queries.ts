@@ -1,5 +1,5 @@
 /** What the page of webhooks reads. Keys begin with `webhooks`. */
-import { queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
 
 const BUSY_MS = 1500;
@@ -9,12 +9,20 @@ export const webhooksQuery = queryOptions({
   queryFn: () => cloud.webhooks.list().all(),
 });
 
-export const deliveriesQuery = (id: string) =>
-  queryOptions({
-    queryKey: ['webhooks', id, 'deliveries'],
-    queryFn: async () => (await cloud.webhooks.deliveries(id).page()).items,
+export const STATES = ['failed', 'pending', 'delivered'] as const;
+export type StateFilter = 'all' | (typeof STATES)[number];
+
+export const deliveriesQuery = (id: string, state: StateFilter) =>
+  infiniteQueryOptions({
+    queryKey: ['webhooks', id, 'deliveries', state],
+    queryFn: ({ pageParam }) =>
+      cloud.webhooks
+        .deliveries(id, state === 'all' ? {} : { state })
+        .page(pageParam === '' ? {} : { cursor: pageParam }),
+    initialPageParam: '',
+    getNextPageParam: ({ cursor }) => cursor,
     refetchInterval: ({ state: { data } }) =>
-      data?.some(({ state }) => state === 'pending') ? BUSY_MS : false,
+      data?.pages.some(({ items }) => items.some((one) => one.state === 'pending')) ? BUSY_MS : false,
   });
 
 export const secretQuery = (id: string) =>

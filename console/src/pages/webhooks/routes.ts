@@ -1,17 +1,22 @@
-/** `/webhooks?log=whk-…`: with the deliveries of one over it. */
+/** `/webhooks?log=whk-…&state=failed`: with the deliveries of one over it, all or those in one state. */
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../../shell/base-routes.ts';
+import { STATES } from './queries.ts';
 
 interface WebhooksSearch {
   readonly log?: string;
+  readonly state?: (typeof STATES)[number];
 }
 
 export const webhookRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/webhooks',
-    validateSearch: ({ log }: Record<string, unknown>): WebhooksSearch =>
-      typeof log === 'string' ? { log } : {},
+    validateSearch: ({ log, state }: Record<string, unknown>): WebhooksSearch => {
+      const known = STATES.find((one) => one === state);
+      if (typeof log !== 'string') return {};
+      return known === undefined ? { log } : { log, state: known };
+    },
     component: lazyRouteComponent(() => import('./webhooks-page.tsx'), 'WebhooksPage'),
   }),
 ] as const;

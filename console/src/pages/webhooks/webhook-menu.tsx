@@ -8,6 +8,7 @@ import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { text } from '../../texts/text.ts';
 import { webhooksQuery } from './queries.ts';
+import { WebhookForm } from './webhook-form.tsx';
 
 const words = text.webhooks;
 
@@ -17,7 +18,9 @@ interface WebhookMenuProps {
   readonly onSecret: () => void;
 }
 
-export function WebhookMenu({ webhook: { id, url, enabled }, onLog, onSecret }: WebhookMenuProps) {
+export function WebhookMenu({ webhook, onLog, onSecret }: WebhookMenuProps) {
+  const { id, url, enabled } = webhook;
+  const [isEditing, setEditing] = useState(false);
   const [isAsking, setAsking] = useState(false);
   const queryClient = useQueryClient();
   const onSuccess = () => queryClient.invalidateQueries({ queryKey: webhooksQuery.queryKey });
@@ -49,6 +52,7 @@ export function WebhookMenu({ webhook: { id, url, enabled }, onLog, onSecret }: 
           <Menu.Item onClick={onLog}>{words.deliveries}</Menu.Item>
           <Menu.Item onClick={() => test.mutate()}>{words.sendTest}</Menu.Item>
           <Menu.Item onClick={onSecret}>{words.secret}</Menu.Item>
+          <Menu.Item onClick={() => setEditing(true)}>{words.edit}</Menu.Item>
           <Menu.Item onClick={() => change.mutate()}>{enabled ? words.disable : words.enable}</Menu.Item>
           <Menu.Divider />
           <Menu.Item color="var(--wrong)" onClick={() => setAsking(true)}>
@@ -56,6 +60,7 @@ export function WebhookMenu({ webhook: { id, url, enabled }, onLog, onSecret }: 
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      {isEditing && <WebhookForm present={webhook} onClose={() => setEditing(false)} />}
       <Confirm
         isOpen={isAsking}
         title={words.deleteAsk}

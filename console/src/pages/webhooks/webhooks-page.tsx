@@ -1,30 +1,31 @@
 /** Where the events of this account are sent, and how each delivery went. */
 import { BoltIcon, PlusIcon } from '@heroicons/react/24/outline';
-import { Badge, Button, Stack, Table, Text } from '@mantine/core';
+import { Badge, Button, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Webhook } from '../../../../sdk/index.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import { Deliveries } from './deliveries.tsx';
-import { NewWebhookForm } from './new-webhook-form.tsx';
-import { secretQuery, webhooksQuery } from './queries.ts';
+import { type StateFilter, webhooksQuery } from './queries.ts';
+import { Secret } from './secret.tsx';
+import { WebhookForm } from './webhook-form.tsx';
 import { WebhookMenu } from './webhook-menu.tsx';
 
 const words = text.webhooks;
 
 export function WebhooksPage() {
   const webhooks = useQuery(webhooksQuery);
-  const { log } = useSearch({ from: '/shell/webhooks' });
+  const { log, state = 'all' } = useSearch({ from: '/shell/webhooks' });
   const navigate = useNavigate({ from: '/webhooks' });
   const [isCreating, setCreating] = useState(false);
   const [secretOf, setSecretOf] = useState<string>();
-  const show = (id?: string) => navigate({ search: id === undefined ? {} : { log: id } });
+  const show = (id?: string, only: StateFilter = 'all') =>
+    navigate({ search: id === undefined ? {} : only === 'all' ? { log: id } : { log: id, state: only } });
   const create = (
     <Button leftSection={<PlusIcon width={18} />} onClick={() => setCreating(true)}>
       {words.create}
@@ -43,9 +44,9 @@ export function WebhooksPage() {
           )
         }
       </Loaded>
-      {isCreating && <NewWebhookForm onClose={() => setCreating(false)} onMade={setSecretOf} />}
+      {isCreating && <WebhookForm onClose={() => setCreating(false)} onMade={setSecretOf} />}
       <Dialog opened={log !== undefined} onClose={() => show()} title={words.deliveries} size="xl">
-        {log !== undefined && <Deliveries id={log} />}
+        {log !== undefined && <Deliveries id={log} state={state} onState={(only) => show(log, only)} />}
       </Dialog>
       <Dialog opened={secretOf !== undefined} onClose={() => setSecretOf(undefined)} title={words.secret}>
         {secretOf !== undefined && <Secret id={secretOf} />}
@@ -92,17 +93,5 @@ function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
         </Table.Tr>
       ))}
     </ListTable>
-  );
-}
-
-function Secret({ id }: { id: string }) {
-  const secret = useQuery(secretQuery(id));
-  return (
-    <Stack pb="sm">
-      <Text size="sm">{words.secretLead}</Text>
-      <Loaded query={secret}>
-        {({ secret: value }) => <CodeLine value={value} label={words.copySecret} />}
-      </Loaded>
-    </Stack>
   );
 }

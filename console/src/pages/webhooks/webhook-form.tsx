@@ -1,7 +1,8 @@
+/** A new webhook, or another address or other events for one. */
 import { MultiSelect, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { NewWebhook } from '../../../../sdk/index.ts';
+import type { NewWebhook, Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
@@ -20,34 +21,37 @@ const OF_RECOVERY = ['created', 'completed', 'verified', 'failed', 'damaged', 'd
   (what) => `recovery_point.${what}`,
 );
 
-interface NewWebhookFormProps {
+interface WebhookFormProps {
+  /** undefined: a new one is made. */
+  readonly present?: Webhook;
   readonly onClose: () => void;
-  readonly onMade: (id: string) => void;
+  readonly onMade?: (id: string) => void;
 }
 
-export function NewWebhookForm({ onClose, onMade }: NewWebhookFormProps) {
+export function WebhookForm({ present, onClose, onMade }: WebhookFormProps) {
   const { data: account } = useQuery(accountQuery);
-  const [url, setUrl] = useState('');
-  const [events, setEvents] = useState<string[]>(['*']);
+  const [url, setUrl] = useState(present?.url ?? '');
+  const [events, setEvents] = useState<string[]>([...(present?.events ?? ['*'])]);
   const queryClient = useQueryClient();
   const webhook = { url, events } as NewWebhook;
-  const create = useMutation({
-    mutationFn: () => cloud.webhooks.create(webhook),
+  const save = useMutation({
+    mutationFn: () =>
+      present === undefined ? cloud.webhooks.create(webhook) : cloud.webhooks.change(present.id, webhook),
     meta: { shown: true },
     onSuccess: async ({ id }) => {
       onClose();
-      onMade(id);
+      onMade?.(id);
       await queryClient.invalidateQueries({ queryKey: webhooksQuery.queryKey });
     },
   });
   return (
     <FormModal
       isOpen
-      title={words.create}
-      action={words.create}
-      isBusy={create.isPending}
-      error={create.error}
-      onSubmit={() => create.mutate()}
+      title={present === undefined ? words.create : words.editTitle}
+      action={present === undefined ? words.create : words.save}
+      isBusy={save.isPending}
+      error={save.error}
+      onSubmit={() => save.mutate()}
       onClose={onClose}
     >
       <TextInput
@@ -67,7 +71,17 @@ export function NewWebhookForm({ onClose, onMade }: NewWebhookFormProps) {
         value={events}
         onChange={setEvents}
       />
-      <CallSample call="POST /api/webhooks" body={webhook} method="webhooks.create" args={[webhook]} />
+      {present === undefined ? (
+        <CallSample call="POST /api/webhooks" body={webhook} method="webhooks.create" args={[webhook]} />
+      ) : (
+        <CallSample
+          call="PATCH /api/webhooks/{id}"
+          params={{ id: present.id }}
+          body={webhook}
+          method="webhooks.change"
+          args={[present.id, webhook]}
+        />
+      )}
     </FormModal>
   );
 }
