@@ -104,3 +104,53 @@ test('who aborts sees the reason', async () => {
   const reason = new Error('left');
   await assert.rejects(cloud.objects.get('obj-1', { signal: AbortSignal.abort(reason) }), reason);
 });
+
+test('a parameter never leads to another call', async () => {
+  const { sent, cloud } = scripted();
+  for (const id of ['', '.', '..']) {
+    await assert.rejects(cloud.account.sessions.end(id), {
+      name: 'TypeError',
+      message: `id cannot be '${id}'`,
+    });
+  }
+  assert.deepEqual(sent, []);
+});
+
+test('a form goes through the fetch of the client, with its key and its idempotency key', async () => {
+  const { sent, cloud } = scripted(Response.json({ object_id: 'obj-1' }), Response.json({ name: 'shop' }));
+  const file = new Blob(['abc']);
+  const answer = await cloud.objects.upload(
+    'photos',
+    { file, name: 'a.txt', metadata: { camera: 'X100' } },
+    { idempotencyKey: 'k1' },
+  );
+  assert.equal(answer.object_id, 'obj-1');
+  await cloud.databases.load('db-1', file, { idempotencyKey: 'k2' });
+  const [upload, load] = sent.map(({ url, init }) => {
+    const headers = new Headers(init.headers);
+    const fields = [...(init.body as FormData)].map(([name, value]) => [name, typeof value]);
+    return { url, fields, keys: [headers.get('x-api-key'), headers.get('idempotency-key')] };
+  });
+  assert.deepEqual(upload, {
+    url: 'http://cloud/api/buckets/photos/upload',
+    fields: [
+      ['name', 'string'],
+      ['metadata', 'string'],
+      ['file', 'object'],
+    ],
+    keys: ['clk_1', 'k1'],
+  });
+  assert.deepEqual([load?.url, load?.keys], ['http://cloud/api/databases/db-1/load', ['clk_1', 'k2']]);
+});
+
+test('an answer that is no JSON, or breaks off, is a refusal', async () => {
+  const broken = () => new ReadableStream({ pull: (stream) => stream.error(new TypeError('terminated')) });
+  const { cloud } = scripted(
+    new Response('<html>'),
+    new Response(broken()),
+    new Response(broken(), { status: 500 }),
+  );
+  await assert.rejects(cloud.account.get(), { code: 'not_understood', status: 200 });
+  await assert.rejects(cloud.account.get(), { code: 'no_answer' });
+  await assert.rejects(cloud.account.get(), { code: 'no_answer' });
+});

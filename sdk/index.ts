@@ -1,6 +1,8 @@
 /**
  * The cloud as an object: `cloud.buckets.list()`, `cloud.vms.start(id)`. Every call of openapi.json has a
- * method here. It needs fetch and nothing else.
+ * method, which takes ids first, then a body or query in the API's own names, and CallOptions last. Refusals
+ * reject with CloudError. Nothing is tried again by itself: `retryAfterSeconds` says when, and an
+ * `idempotencyKey` makes it safe. It needs fetch and nothing else.
  */
 import { accountCalls } from './resources/account.ts';
 import { adminCalls } from './resources/admin.ts';
@@ -16,9 +18,17 @@ import { type CloudOptions, Transport } from './transport.ts';
 
 export type * from '../build/sdk/schema.d.ts';
 export { CloudError, type ErrorCode } from './problem.ts';
-export type { CallName, CallOptions, CloudOptions, Input, Page, Pages, Result } from './transport.ts';
+export type {
+  CallName,
+  CallOptions,
+  CloudOptions,
+  Input,
+  Page,
+  Pages,
+  Result,
+  UploadOptions,
+} from './transport.ts';
 export type { ChangedThing, UpdateListener } from './updates.ts';
-export type { UploadOptions } from './upload.ts';
 
 export type Cloud = ReturnType<typeof createCloud>;
 

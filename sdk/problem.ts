@@ -45,9 +45,17 @@ export function readProblem(status: number, text: string, retryAfter: string | n
   } catch {
     // No JSON: a proxy said it.
   }
+  return notUnderstood(status, { retryAfterSeconds });
+}
+
+/** For an answer that no cloud gives, or that was cut off. */
+export function notUnderstood(
+  status: number,
+  options: { cause?: unknown; retryAfterSeconds?: number | undefined },
+): CloudError {
   const detail = `The answer (status ${status}) is not from Cloudlet`;
-  const hint = 'A proxy between here and the cloud may have refused it';
-  return new CloudError({ code: 'not_understood', status, detail, hint }, { retryAfterSeconds });
+  const hint = 'A proxy between here and the cloud may have given it, or cut it off';
+  return new CloudError({ code: 'not_understood', status, detail, hint }, options);
 }
 
 /** For a request without an answer. */

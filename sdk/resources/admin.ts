@@ -1,6 +1,5 @@
 import type {
   AccountTermsChange,
-  AdminImage,
   AdminNewAccount,
   CreditAdjustment,
   LedgerVerificationRequest,
@@ -9,81 +8,87 @@ import type {
   NewPrice,
   PlanChange,
 } from '../../build/sdk/schema.d.ts';
-import type { Transport } from '../transport.ts';
-import { sendForm, type UploadOptions } from '../upload.ts';
+import type { CallOptions, Transport, UploadOptions } from '../transport.ts';
 
 /** What administrators do. */
 export function adminCalls(transport: Transport) {
   return {
     accounts: accountCalls(transport),
     vms: {
-      list: (query: { account_id?: number } = {}) => transport.pages('GET /api/admin/vms', { query }),
-      stop: (vm_id: string, query: { grace?: number; force?: boolean } = {}) =>
-        transport.json('POST /api/admin/vms/{vm_id}/stop', { params: { vm_id }, query }),
-      delete: (vm_id: string) => transport.json('DELETE /api/admin/vms/{vm_id}', { params: { vm_id } }),
+      list: (query: { account_id?: number } = {}, options?: CallOptions) =>
+        transport.pages('GET /api/admin/vms', { query }, options),
+      stop: (vm_id: string, query: { grace?: number; force?: boolean } = {}, options?: CallOptions) =>
+        transport.json('POST /api/admin/vms/{vm_id}/stop', { params: { vm_id }, query }, options),
+      delete: (vm_id: string, options?: CallOptions) =>
+        transport.json('DELETE /api/admin/vms/{vm_id}', { params: { vm_id } }, options),
     },
     images: imageCalls(transport),
     plans: {
-      list: () => transport.json('GET /api/admin/plans', {}),
-      create: (body: NewPlan) => transport.json('POST /api/admin/plans', { body }),
-      change: (name: string, body: PlanChange) =>
-        transport.json('PATCH /api/admin/plans/{name}', { params: { name }, body }),
-      delete: (name: string) => transport.json('DELETE /api/admin/plans/{name}', { params: { name } }),
+      list: (options?: CallOptions) => transport.json('GET /api/admin/plans', {}, options),
+      create: (body: NewPlan, options?: CallOptions) =>
+        transport.json('POST /api/admin/plans', { body }, options),
+      change: (name: string, body: PlanChange, options?: CallOptions) =>
+        transport.json('PATCH /api/admin/plans/{name}', { params: { name }, body }, options),
+      delete: (name: string, options?: CallOptions) =>
+        transport.json('DELETE /api/admin/plans/{name}', { params: { name } }, options),
     },
     prices: {
-      list: () => transport.json('GET /api/admin/prices', {}),
-      set: (body: NewPrice) => transport.json('POST /api/admin/prices', { body }),
+      list: (options?: CallOptions) => transport.json('GET /api/admin/prices', {}, options),
+      set: (body: NewPrice, options?: CallOptions) =>
+        transport.json('POST /api/admin/prices', { body }, options),
     },
-    revenue: (query: { from?: string; to?: string } = {}) =>
-      transport.json('GET /api/admin/revenue', { query }),
+    revenue: (query: { from?: string; to?: string } = {}, options?: CallOptions) =>
+      transport.json('GET /api/admin/revenue', { query }, options),
     ledger: {
-      verify: (body: LedgerVerificationRequest = {}) =>
-        transport.json('POST /api/admin/ledger/verify', { body }),
-      verification: () => transport.json('GET /api/admin/ledger/verify', {}),
+      verify: (body: LedgerVerificationRequest = {}, options?: CallOptions) =>
+        transport.json('POST /api/admin/ledger/verify', { body }, options),
+      verification: (options?: CallOptions) => transport.json('GET /api/admin/ledger/verify', {}, options),
     },
     scrub: {
-      start: () => transport.json('POST /api/admin/scrub', {}),
-      get: () => transport.json('GET /api/admin/scrub', {}),
+      start: (options?: CallOptions) => transport.json('POST /api/admin/scrub', {}, options),
+      get: (options?: CallOptions) => transport.json('GET /api/admin/scrub', {}, options),
     },
-    metrics: () => transport.text('GET /api/admin/metrics', {}),
-    rotateMasterKey: () => transport.json('POST /api/admin/master-key/rotate', {}),
-    setupLink: () => transport.json('POST /api/admin/setup-link', {}),
+    metrics: (options?: CallOptions) => transport.text('GET /api/admin/metrics', {}, options),
+    rotateMasterKey: (options?: CallOptions) =>
+      transport.json('POST /api/admin/master-key/rotate', {}, options),
+    setupLink: (options?: CallOptions) => transport.json('POST /api/admin/setup-link', {}, options),
   };
 }
 
 function accountCalls(transport: Transport) {
   const of = (id: number) => ({ params: { id: String(id) } });
   return {
-    list: () => transport.pages('GET /api/admin/accounts', {}),
-    create: (body: AdminNewAccount) => transport.json('POST /api/admin/accounts', { body }),
-    change: (id: number, body: AccountTermsChange) =>
-      transport.json('PATCH /api/admin/accounts/{id}', { ...of(id), body }),
-    adjustCredits: (id: number, body: CreditAdjustment) =>
-      transport.json('POST /api/admin/accounts/{id}/credits', { ...of(id), body }),
-    suspend: (id: number, body: { reason: string }) =>
-      transport.json('POST /api/admin/accounts/{id}/suspend', { ...of(id), body }),
-    resume: (id: number) => transport.json('POST /api/admin/accounts/{id}/resume', of(id)),
-    apiKey: (id: number) => transport.json('POST /api/admin/accounts/{id}/api-key', of(id)),
-    statement: (id: number, query: { month?: string } = {}) =>
-      transport.json('GET /api/admin/accounts/{id}/statement', { ...of(id), query }),
+    list: (options?: CallOptions) => transport.pages('GET /api/admin/accounts', {}, options),
+    create: (body: AdminNewAccount, options?: CallOptions) =>
+      transport.json('POST /api/admin/accounts', { body }, options),
+    change: (id: number, body: AccountTermsChange, options?: CallOptions) =>
+      transport.json('PATCH /api/admin/accounts/{id}', { ...of(id), body }, options),
+    adjustCredits: (id: number, body: CreditAdjustment, options?: CallOptions) =>
+      transport.json('POST /api/admin/accounts/{id}/credits', { ...of(id), body }, options),
+    suspend: (id: number, body: { reason: string }, options?: CallOptions) =>
+      transport.json('POST /api/admin/accounts/{id}/suspend', { ...of(id), body }, options),
+    resume: (id: number, options?: CallOptions) =>
+      transport.json('POST /api/admin/accounts/{id}/resume', of(id), options),
+    apiKey: (id: number, options?: CallOptions) =>
+      transport.json('POST /api/admin/accounts/{id}/api-key', of(id), options),
+    statement: (id: number, query: { month?: string } = {}, options?: CallOptions) =>
+      transport.json('GET /api/admin/accounts/{id}/statement', { ...of(id), query }, options),
   };
 }
 
 function imageCalls(transport: Transport) {
   return {
-    list: () => transport.json('GET /api/admin/images', {}),
-    add: (body: NewImage) => transport.json('POST /api/admin/images', { body }),
-    upload: async (
+    list: (options?: CallOptions) => transport.json('GET /api/admin/images', {}, options),
+    add: (body: NewImage, options?: CallOptions) =>
+      transport.json('POST /api/admin/images', { body }, options),
+    upload: (
       image: { readonly file: Blob; readonly fields: Readonly<Record<string, string>> },
       options?: UploadOptions,
-    ): Promise<AdminImage> => {
-      const form = new FormData();
-      for (const [name, value] of Object.entries(image.fields)) form.set(name, value);
-      form.set('file', image.file);
-      const url = transport.url('POST /api/admin/images/upload', {});
-      return (await sendForm({ url, headers: transport.credentials, form }, options)) as AdminImage;
+    ) => {
+      const form = { ...image.fields, file: image.file };
+      return transport.json('POST /api/admin/images/upload', { form }, options);
     },
-    delete: (image_id: string) =>
-      transport.json('DELETE /api/admin/images/{image_id}', { params: { image_id } }),
+    delete: (image_id: string, options?: CallOptions) =>
+      transport.json('DELETE /api/admin/images/{image_id}', { params: { image_id } }, options),
   };
 }

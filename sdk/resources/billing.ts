@@ -1,16 +1,16 @@
-import type { Transport } from '../transport.ts';
+import type { CallOptions, Transport } from '../transport.ts';
 
 /** What the caller used, pays and may have. */
 export function billingCalls(transport: Transport) {
   return {
-    usage: (query: { from?: string; to?: string } = {}) =>
-      transport.json('GET /api/billing/usage', { query }),
+    usage: (query: { from?: string; to?: string } = {}, options?: CallOptions) =>
+      transport.json('GET /api/billing/usage', { query }, options),
     /** The items of usage() as a table (RFC 4180). */
-    usageCsv: (query: { from?: string; to?: string } = {}) =>
-      transport.text('GET /api/billing/usage', { query }, { accept: 'text/csv' }),
-    ledger: () => transport.pages('GET /api/billing/ledger', {}),
-    estimate: () => transport.json('GET /api/billing/estimate', {}),
-    prices: () => transport.json('GET /api/billing/prices', {}),
-    quotas: () => transport.json('GET /api/billing/quotas', {}),
+    usageCsv: (query: { from?: string; to?: string } = {}, options?: CallOptions) =>
+      transport.text('GET /api/billing/usage', { query, accept: 'text/csv' }, options),
+    ledger: (options?: CallOptions) => transport.pages('GET /api/billing/ledger', {}, options),
+    estimate: (options?: CallOptions) => transport.json('GET /api/billing/estimate', {}, options),
+    prices: (options?: CallOptions) => transport.json('GET /api/billing/prices', {}, options),
+    quotas: (options?: CallOptions) => transport.json('GET /api/billing/quotas', {}, options),
   };
 }

@@ -1,13 +1,11 @@
 import type {
   Calls,
-  Database,
   DatabaseChange,
   DatabaseQuery,
   DatabaseUndeletion,
   NewDatabase,
 } from '../../build/sdk/schema.d.ts';
-import type { CallOptions, Transport } from '../transport.ts';
-import { sendForm, type UploadOptions } from '../upload.ts';
+import type { CallOptions, Transport, UploadOptions } from '../transport.ts';
 
 type MetricsQuery = Calls['GET /api/databases/{database_id}/metrics']['input']['query'];
 
@@ -15,38 +13,42 @@ type MetricsQuery = Calls['GET /api/databases/{database_id}/metrics']['input']['
 export function databaseCalls(transport: Transport) {
   const of = (database_id: string) => ({ params: { database_id } });
   return {
-    databaseEngines: { list: () => transport.json('GET /api/database-engines', {}) },
+    databaseEngines: {
+      list: (options?: CallOptions) => transport.json('GET /api/database-engines', {}, options),
+    },
     databases: {
       /** `deleted`: those that can still be brought back. */
-      list: (query: { deleted?: boolean } = {}) => transport.pages('GET /api/databases', { query }),
-      create: (body: NewDatabase) => transport.json('POST /api/databases', { body }),
-      get: (id: string) => transport.json('GET /api/databases/{database_id}', of(id)),
-      change: (id: string, body: DatabaseChange) =>
-        transport.json('PATCH /api/databases/{database_id}', { ...of(id), body }),
-      delete: (id: string) => transport.json('DELETE /api/databases/{database_id}', of(id)),
-      undelete: (id: string, body: DatabaseUndeletion = {}) =>
-        transport.json('POST /api/databases/{database_id}/undelete', { ...of(id), body }),
-      credentials: (id: string) => transport.json('GET /api/databases/{database_id}/credentials', of(id)),
-      rotateCredentials: (id: string) =>
-        transport.json('POST /api/databases/{database_id}/credentials/rotate', of(id)),
+      list: (query: { deleted?: boolean } = {}, options?: CallOptions) =>
+        transport.pages('GET /api/databases', { query }, options),
+      create: (body: NewDatabase, options?: CallOptions) =>
+        transport.json('POST /api/databases', { body }, options),
+      get: (id: string, options?: CallOptions) =>
+        transport.json('GET /api/databases/{database_id}', of(id), options),
+      change: (id: string, body: DatabaseChange, options?: CallOptions) =>
+        transport.json('PATCH /api/databases/{database_id}', { ...of(id), body }, options),
+      delete: (id: string, options?: CallOptions) =>
+        transport.json('DELETE /api/databases/{database_id}', of(id), options),
+      undelete: (id: string, body: DatabaseUndeletion = {}, options?: CallOptions) =>
+        transport.json('POST /api/databases/{database_id}/undelete', { ...of(id), body }, options),
+      credentials: (id: string, options?: CallOptions) =>
+        transport.json('GET /api/databases/{database_id}/credentials', of(id), options),
+      rotateCredentials: (id: string, options?: CallOptions) =>
+        transport.json('POST /api/databases/{database_id}/credentials/rotate', of(id), options),
       query: (id: string, body: DatabaseQuery, options?: CallOptions) =>
         transport.json('POST /api/databases/{database_id}/query', { ...of(id), body }, options),
-      tables: (id: string) => transport.json('GET /api/databases/{database_id}/tables', of(id)),
-      log: (id: string, query: { bytes?: number } = {}) =>
-        transport.text('GET /api/databases/{database_id}/log', { ...of(id), query }),
-      dump: (id: string, query: { format?: string } = {}) =>
-        transport.bytes('GET /api/databases/{database_id}/dump', { ...of(id), query }),
+      tables: (id: string, options?: CallOptions) =>
+        transport.json('GET /api/databases/{database_id}/tables', of(id), options),
+      log: (id: string, query: { bytes?: number } = {}, options?: CallOptions) =>
+        transport.text('GET /api/databases/{database_id}/log', { ...of(id), query }, options),
+      dump: (id: string, query: { format?: string } = {}, options?: CallOptions) =>
+        transport.bytes('GET /api/databases/{database_id}/dump', { ...of(id), query }, options),
       /** Where a browser with a session downloads a dump. */
       dumpUrl: (id: string, query: { format?: string } = {}) =>
         transport.url('GET /api/databases/{database_id}/dump', { ...of(id), query }),
-      load: async (id: string, file: Blob, options?: UploadOptions): Promise<Database> => {
-        const form = new FormData();
-        form.set('file', file);
-        const url = transport.url('POST /api/databases/{database_id}/load', of(id));
-        return (await sendForm({ url, headers: transport.credentials, form }, options)) as Database;
-      },
-      metrics: (id: string, query: MetricsQuery = {}) =>
-        transport.json('GET /api/databases/{database_id}/metrics', { ...of(id), query }),
+      load: (id: string, file: Blob, options?: UploadOptions) =>
+        transport.json('POST /api/databases/{database_id}/load', { ...of(id), form: { file } }, options),
+      metrics: (id: string, query: MetricsQuery = {}, options?: CallOptions) =>
+        transport.json('GET /api/databases/{database_id}/metrics', { ...of(id), query }, options),
     },
   };
 }

@@ -1,12 +1,5 @@
-import type {
-  BucketChange,
-  Calls,
-  NewBucket,
-  ObjectChange,
-  UploadedObject,
-} from '../../build/sdk/schema.d.ts';
-import type { CallOptions, Transport } from '../transport.ts';
-import { sendForm, type UploadOptions } from '../upload.ts';
+import type { BucketChange, Calls, NewBucket, ObjectChange } from '../../build/sdk/schema.d.ts';
+import type { CallOptions, Transport, UploadOptions } from '../transport.ts';
 
 export interface NewObject {
   readonly file: Blob;
@@ -19,62 +12,58 @@ export interface NewObject {
 export function storageCalls(transport: Transport) {
   return {
     buckets: {
-      list: () => transport.pages('GET /api/buckets', {}),
-      create: (body: NewBucket) => transport.json('POST /api/buckets', { body }),
-      get: (name: string) => transport.json('GET /api/buckets/{name}', { params: { name } }),
-      change: (name: string, body: BucketChange) =>
-        transport.json('PATCH /api/buckets/{name}', { params: { name }, body }),
+      list: (options?: CallOptions) => transport.pages('GET /api/buckets', {}, options),
+      create: (body: NewBucket, options?: CallOptions) =>
+        transport.json('POST /api/buckets', { body }, options),
+      get: (name: string, options?: CallOptions) =>
+        transport.json('GET /api/buckets/{name}', { params: { name } }, options),
+      change: (name: string, body: BucketChange, options?: CallOptions) =>
+        transport.json('PATCH /api/buckets/{name}', { params: { name }, body }, options),
       /** `force`: with everything that is in it. */
-      delete: (name: string, query: { force?: boolean } = {}) =>
-        transport.json('DELETE /api/buckets/{name}', { params: { name }, query }),
+      delete: (name: string, query: { force?: boolean } = {}, options?: CallOptions) =>
+        transport.json('DELETE /api/buckets/{name}', { params: { name }, query }, options),
     },
     objects: {
-      list: (bucket: string, query: Calls['GET /api/buckets/{name}/files']['input']['query'] = {}) =>
-        transport.pages('GET /api/buckets/{name}/files', { params: { name: bucket }, query }),
+      list: (
+        bucket: string,
+        query: Calls['GET /api/buckets/{name}/files']['input']['query'] = {},
+        options?: CallOptions,
+      ) => transport.pages('GET /api/buckets/{name}/files', { params: { name: bucket }, query }, options),
       /** A folder (`prefix`), or what is found in it by a part of the name (`search`). */
       browse: (
         bucket: string,
         query: Omit<Calls['GET /api/buckets/{name}/browse']['input']['query'], 'limit' | 'cursor'> = {},
-      ) => transport.pages('GET /api/buckets/{name}/browse', { params: { name: bucket }, query }),
+        options?: CallOptions,
+      ) => transport.pages('GET /api/buckets/{name}/browse', { params: { name: bucket }, query }, options),
       /** Where a browser with a session downloads a folder, or the whole bucket, as a zip. */
       archiveUrl: (bucket: string, query: { prefix?: string } = {}) =>
         transport.url('GET /api/buckets/{name}/archive', { params: { name: bucket }, query }),
       /** Makes an earlier version current again. */
-      restore: (id: string, version_id: string) =>
-        transport.json('POST /api/storage/{id}/restore', { params: { id }, body: { version_id } }),
+      restore: (id: string, version_id: string, options?: CallOptions) =>
+        transport.json('POST /api/storage/{id}/restore', { params: { id }, body: { version_id } }, options),
       /** Its metadata or its type; the bytes stay. */
-      change: (id: string, body: ObjectChange) =>
-        transport.json('PATCH /api/storage/{id}', { params: { id }, body }),
+      change: (id: string, body: ObjectChange, options?: CallOptions) =>
+        transport.json('PATCH /api/storage/{id}', { params: { id }, body }, options),
       get: (id: string, options?: CallOptions) =>
         transport.json('GET /api/storage/{id}', { params: { id } }, options),
-      upload: (bucket: string, object: NewObject, options?: UploadOptions): Promise<UploadedObject> =>
-        upload(transport, bucket, { ...object, ...options }),
+      upload: (bucket: string, { file, name, metadata }: NewObject, options?: UploadOptions) => {
+        const input = {
+          params: { name: bucket },
+          form: { name, metadata: metadata && JSON.stringify(metadata), file },
+        };
+        return transport.json('POST /api/buckets/{name}/upload', input, options);
+      },
       download: (id: string, query: { version_id?: string } = {}, options?: CallOptions) =>
         transport.bytes('GET /api/storage/{id}/download', { params: { id }, query }, options),
       /** Where a browser with a session downloads it. */
       downloadUrl: (id: string, query: { version_id?: string } = {}) =>
         transport.url('GET /api/storage/{id}/download', { params: { id }, query }),
       /** A link that needs no key. */
-      share: (id: string, query: { expires_in?: number; version_id?: string } = {}) =>
-        transport.json('GET /api/storage/{id}/cdn-url', { params: { id }, query }),
+      share: (id: string, query: { expires_in?: number; version_id?: string } = {}, options?: CallOptions) =>
+        transport.json('GET /api/storage/{id}/cdn-url', { params: { id }, query }, options),
       /** With `version_id` that version is gone for good. */
-      delete: (id: string, query: { version_id?: string } = {}) =>
-        transport.json('DELETE /api/storage/{id}', { params: { id }, query }),
+      delete: (id: string, query: { version_id?: string } = {}, options?: CallOptions) =>
+        transport.json('DELETE /api/storage/{id}', { params: { id }, query }, options),
     },
   };
-}
-
-async function upload(
-  transport: Transport,
-  bucket: string,
-  { file, name, metadata, idempotencyKey, ...options }: NewObject & UploadOptions,
-): Promise<UploadedObject> {
-  const form = new FormData();
-  if (name !== undefined) form.set('name', name);
-  if (metadata !== undefined) form.set('metadata', JSON.stringify(metadata));
-  form.set('file', file);
-  const url = transport.url('POST /api/buckets/{name}/upload', { params: { name: bucket } });
-  const headers = { ...transport.credentials };
-  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
-  return (await sendForm({ url, headers, form }, options)) as UploadedObject;
 }

@@ -24,7 +24,7 @@ export const filesQuery = (bucket: string, search: FilesSearch) => {
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => {
       const limit = pageParam === undefined ? FIRST_ENTRIES : NEXT_ENTRIES;
-      return cloud.objects.browse(bucket, query).page({ cursor: pageParam, limit, signal });
+      return cloud.objects.browse(bucket, query, { signal }).page({ cursor: pageParam, limit });
     },
     getNextPageParam: ({ cursor }) => cursor ?? undefined,
     // Pages are compared member by member otherwise, all of them for each that is added.
