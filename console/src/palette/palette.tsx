@@ -98,8 +98,8 @@ function useFound(typed: string, sources: readonly PaletteSource[]) {
     queryKey: ['palette', words],
     enabled: isAsked && words.length > 1,
     placeholderData: keepPreviousData,
-    queryFn: async () => {
-      const lists = await Promise.allSettled(sources.map(({ find }) => find?.(words) ?? []));
+    queryFn: async ({ signal }) => {
+      const lists = await Promise.allSettled(sources.map(({ find }) => find?.(words, signal) ?? []));
       return lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
     },
   });

@@ -23,8 +23,8 @@ export interface PaletteEntry {
 export interface PaletteSource {
   readonly actions: readonly PaletteEntry[];
   readonly isForAdmins?: boolean;
-  /** Resources whose names have `words`; at most about ten. */
-  readonly find?: (words: string) => Promise<readonly PaletteEntry[]>;
+  /** Resources whose names have `words`; at most about ten. `signal`: other words were typed meanwhile. */
+  readonly find?: (words: string, signal: AbortSignal) => Promise<readonly PaletteEntry[]>;
 }
 
 /** One line for each area. */

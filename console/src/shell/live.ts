@@ -16,12 +16,14 @@ let isFirst = true;
 /** Follows the cloud until the result is called. */
 export function followCloud(): () => void {
   isFirst = true;
-  const stop = cloud.updates.watch({ sync, changed, lost: () => void lost() });
-  const offline = () => void lost();
-  window.addEventListener('offline', offline);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const ask = () => void lost(signal);
+  const stop = cloud.updates.watch({ sync, changed, lost: ask });
+  window.addEventListener('offline', ask, { signal });
   return () => {
     stop();
-    window.removeEventListener('offline', offline);
+    leaving.abort();
     found();
   };
 }
@@ -39,17 +41,18 @@ function sync(): void {
 }
 
 /** Whether the cloud is gone, or only this connection, or the session: a call tells. */
-async function lost(): Promise<void> {
+async function lost(signal: AbortSignal): Promise<void> {
   const wasConnected = live.get() === 'connected';
   if (wasConnected) live.set('polling');
   try {
     // A call of its own: one under way may have been answered before the connection broke.
-    queryClient.setQueryData(accountQuery.queryKey, await cloud.account.get());
+    queryClient.setQueryData(accountQuery.queryKey, await cloud.account.get({ signal }));
     found();
     if (live.get() === 'gone') live.set('polling');
     // From here on the pages read by themselves.
     if (wasConnected) void queryClient.refetchQueries({ type: 'active' });
   } catch (error) {
+    if (signal.aborted) return;
     if (isSignedOut(error)) sessionEnded();
     const isGone = error instanceof CloudError && error.code === 'no_answer';
     if (isGone) waiting ??= setTimeout(() => live.set('gone'), PATIENCE_MS);

@@ -23,7 +23,7 @@ export const storagePalette: PaletteSource = {
       open: { to: '/storage', search: { create: true } },
     },
   ],
-  find: async (words) => {
+  find: async (words, signal) => {
     const buckets = await queryClient.fetchQuery(bucketsQuery);
     const named = buckets
       .filter(({ name }) => matches(name, words))
@@ -34,7 +34,7 @@ export const storagePalette: PaletteSource = {
       .filter(({ object_count }) => object_count > 0)
       .toSorted((a, b) => b.object_count - a.object_count)
       .slice(0, SEARCHED_BUCKETS);
-    const objects = await Promise.all(fullest.map(({ name }) => objectsIn(name, words)));
+    const objects = await Promise.all(fullest.map(({ name }) => objectsIn(name, words, signal)));
     return [...named, ...objects.flat().slice(0, FOUND_MAX)];
   },
 };
@@ -49,8 +49,8 @@ function bucketEntry({ name }: Bucket): PaletteEntry {
   };
 }
 
-async function objectsIn(bucket: string, search: string): Promise<readonly PaletteEntry[]> {
-  const { items } = await cloud.objects.browse(bucket, { search }).page({ limit: FOUND_MAX });
+async function objectsIn(bucket: string, search: string, signal: AbortSignal) {
+  const { items } = await cloud.objects.browse(bucket, { search }, { signal }).page({ limit: FOUND_MAX });
   return items.flatMap(({ name, object }) => {
     if (object === null) return [];
     const prefix = name.slice(0, name.lastIndexOf('/') + 1);
