@@ -3,10 +3,14 @@
 import { CodeBracketIcon } from '@heroicons/react/24/outline';
 import { Code, Group, SegmentedControl, Stack } from '@mantine/core';
 import { useState } from 'react';
-import type { CallName } from '../../../sdk/index.ts';
+import type { CallName, Cloud } from '../../../sdk/index.ts';
 import { text } from '../texts/text.ts';
 import { CopyIcon } from './copy.tsx';
 import { Fold } from './fold.tsx';
+
+type MethodName<T> = {
+  [K in keyof T & string]: T[K] extends (...args: never[]) => unknown ? K : `${K}.${MethodName<T[K]>}`;
+}[keyof T & string];
 
 interface CallSampleProps {
   readonly call: CallName;
@@ -16,7 +20,7 @@ interface CallSampleProps {
   /** Lines of a form to be uploaded: `file=@photo.jpg`. */
   readonly form?: readonly string[];
   /** Method of the SDK: `buckets.create`; its arguments follow. */
-  readonly method: string;
+  readonly method: MethodName<Cloud>;
   readonly args: readonly unknown[];
 }
 
@@ -67,18 +71,15 @@ function curlOf({ call, params = {}, query = {}, body, form = [] }: CallSamplePr
 }
 
 function sdkOf({ method, args }: CallSampleProps): string {
-  const shown = args.map((arg) => (typeof arg === 'string' ? `'${arg}'` : literal(arg)));
   return [
-    "import { createCloud } from './sdk/index.ts'; // in a clone of Cloudlet",
+    'import { createCloud } from "./sdk/index.ts"; // in a clone of Cloudlet',
     '',
-    `const cloud = createCloud({ baseUrl: '${location.origin}', apiKey: process.env.KEY });`,
-    `await cloud.${method}(${shown.join(', ')});`,
+    `const cloud = createCloud({ baseUrl: ${literal(location.origin)}, apiKey: process.env.KEY });`,
+    `await cloud.${method}(${args.map(literal).join(', ')});`,
   ].join('\n');
 }
 
-/** A value as one would write it. */
+/** A value as code; names of members without quotes. */
 function literal(value: unknown): string {
-  return JSON.stringify(value, null, 2)
-    .replace(/"(\w+)":/g, '$1:')
-    .replaceAll('"', "'");
+  return JSON.stringify(value, null, 2).replace(/"([a-zA-Z_]\w*)":/g, '$1:');
 }
