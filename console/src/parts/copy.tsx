@@ -5,6 +5,10 @@ import { ActionIcon, Tooltip } from '@mantine/core';
 import { useState } from 'react';
 import { text } from '../texts/text.ts';
 
+/** Longer: there is something to do. */
+const NOT_COPIED_MS = 6000;
+const COPIED_MS = 1500;
+
 async function copyText(value: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(value);
   const area = document.createElement('textarea');
@@ -13,27 +17,26 @@ async function copyText(value: string): Promise<void> {
   area.select();
   const isCopied = document.execCommand('copy');
   area.remove();
-  if (!isCopied) throw new Error(text.shell.notCopied);
+  if (!isCopied) throw new Error('not copied');
 }
 
-function useCopied(value: string) {
-  const [isCopied, setCopied] = useState(false);
-  const copy = () =>
-    copyText(value).then(() => {
-      setCopied(true);
-      setTimeout(() => setCopied(false), 1500);
-    });
-  return { isCopied, copy };
-}
-
-/** A small button beside a value. */
+/** A small button beside a value. Its label tells for a moment what became of it. */
 export function CopyIcon({ value, label }: { value: string; label: string }) {
-  const { isCopied, copy } = useCopied(value);
-  const says = isCopied ? text.shell.copied : label;
+  const [outcome, setOutcome] = useState<'copied' | 'notCopied'>();
+  const tell = (what: typeof outcome, ms: number) => {
+    setOutcome(what);
+    setTimeout(() => setOutcome(undefined), ms);
+  };
+  const copy = () =>
+    copyText(value).then(
+      () => tell('copied', COPIED_MS),
+      () => tell('notCopied', NOT_COPIED_MS),
+    );
+  const says = outcome === undefined ? label : text.shell[outcome];
   return (
     <Tooltip label={says}>
       <ActionIcon variant="subtle" color="gray" size="sm" aria-label={says} onClick={copy}>
-        {isCopied ? <CheckIcon width={16} /> : <ClipboardIcon width={16} />}
+        {outcome === 'copied' ? <CheckIcon width={16} /> : <ClipboardIcon width={16} />}
       </ActionIcon>
     </Tooltip>
   );
