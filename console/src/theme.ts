@@ -72,6 +72,7 @@ export const theme = createTheme({
     Drawer: { defaultProps: { closeButtonProps } },
     // Its placeholder for the first focus is a child that no menu may have.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+    Notification: { defaultProps: { closeButtonProps, withBorder: true } },
     Modal: { defaultProps: { closeButtonProps, radius: 'lg', overlayProps: { backgroundOpacity: 0.35 } } },
     Table: { defaultProps: { borderColor: 'var(--line)', highlightOnHoverColor: 'var(--side)' } },
     Tooltip: { defaultProps: { openDelay: 300 } },

@@ -102,7 +102,7 @@ on the machine itself: it prints a link that makes one.</p>`
 <body>
 <main>
 <h1>Cloudlet</h1>
-<p class="soft">Version ${escapeHtml(VERSION)}. A small cloud: accounts, object storage, virtual machines, billing and webhooks.
+<p class="soft">Version ${escapeHtml(VERSION)}. A small cloud: accounts, object storage, virtual machines, databases, billing and webhooks.
 It is used over HTTP, or in the console at <a href="/">/</a>. (Where that is missing, <code>npm start</code> builds it.)</p>
 ${notice}
 <ul>

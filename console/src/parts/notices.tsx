@@ -15,17 +15,13 @@ export function showRefusal(error: unknown): void {
     title,
     message: detail,
     autoClose: READING_MS,
-    withBorder: true,
-    closeButtonProps: { 'aria-label': text.shell.close },
   });
 }
 
 /** Says that something was done. `undo` takes it back. */
 export function showDone(message: string, undo?: () => void): void {
   const id = notifications.show({
-    withBorder: true,
     autoClose: undo === undefined ? 4000 : UNDO_MS,
-    closeButtonProps: { 'aria-label': text.shell.close },
     message:
       undo === undefined ? (
         message
