@@ -173,18 +173,25 @@ export interface Engine {
   close(): Promise<void>;
 }
 
+interface QueryFailedMore {
+  readonly position?: number | null;
+  readonly hint?: string | undefined;
+}
+
 /** The engine refused a statement: its own error, for the tenant. */
 export class QueryFailed extends Error {
   /** The engine's own: `SQLITE_ERROR`, `42601`. */
   readonly engineCode: string;
-  /** The first wrong character's place in the statement, from 1; null where the engine does not tell. */
+  /** The first wrong character of the statement, from 1; null where the engine does not tell. */
   readonly position: number | null;
+  readonly hint: string | undefined;
 
-  constructor(message: string, engineCode: string, position: number | null = null) {
+  constructor(message: string, engineCode: string, { position = null, hint }: QueryFailedMore = {}) {
     super(message);
     this.name = 'QueryFailed';
     this.engineCode = engineCode;
     this.position = position;
+    this.hint = hint;
   }
 }
 

@@ -108,6 +108,7 @@ function statementOf(row: DatabaseRow, { statement, command }: NewQuery): Query[
 }
 
 function queryFailed(error: QueryFailed): AppError {
-  const extra = { engine_code: error.engineCode, position: error.position };
-  return new AppError('query_failed', error.message, { extra });
+  const { message, engineCode, position, hint } = error;
+  const extra = { engine_code: engineCode, position };
+  return new AppError('query_failed', message, hint === undefined ? { extra } : { extra, hint });
 }

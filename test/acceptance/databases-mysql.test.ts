@@ -45,6 +45,8 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
     assert.deepEqual(asked.rows, [[1, 'tea']]);
     const failed = await user.call(`${path}/query`, { json: { statement: 'DELETE FROM orders' } });
     assert.deepEqual([failed.status, failed.body.code], [400, 'query_failed']);
+    const wrong = { json: { statement: "SELECT '🐘',\n what FROMM orders WHERE 1" } };
+    assert.equal((await expect(400, `${path}/query`, wrong)).position, 25);
     await assert.rejects(connect(made.connection.uri.replace(/:[^:@]*@/, ':wrong@')), { errno: 1045 });
     await driver.query("SELECT SLEEP(2.5), 'slowly'");
     await eventually('the log', async () => {

@@ -64,6 +64,17 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
       [failed.status, failed.body.code, failed.body.engine_code],
       [400, 'query_failed', '25006'],
     );
+    const told = [
+      { statement: 'COPY orders FROM STDIN', wanted: ['0A000', null, /^Use INSERT/] },
+      { statement: "SELECT '🐘', '\0'", wanted: ['22P05', 14, /^Leave the character out/] },
+      { statement: "SELECT '🐘',\n nothing", wanted: ['42703', 14, undefined] },
+    ] as const;
+    for (const { statement, wanted } of told) {
+      const json = { statement, read_only: false };
+      const { status, body } = await user.call(`${path}/query`, { json });
+      assert.deepEqual([status, body.engine_code, body.position], [400, wanted[0], wanted[1]]);
+      if (wanted[2] !== undefined) assert.match(body.hint, wanted[2]);
+    }
     await assert.rejects(driver.query('SELECT 1 / 0'));
     const log = await eventually('the error in the log', async () => {
       const text = await (await user.fetch(`${path}/log`)).text();

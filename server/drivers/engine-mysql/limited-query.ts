@@ -72,8 +72,18 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
   return typeof (error as { sqlState?: unknown } | null)?.sqlState === 'string';
 }
 
-export function asQueryFailed(error: DatabaseError): QueryFailed {
-  return new QueryFailed(error.sqlMessage, String(error.errno));
+export function asQueryFailed({ sqlMessage, errno }: DatabaseError, statement: string): QueryFailed {
+  return new QueryFailed(sqlMessage, String(errno), { position: positionIn(statement, sqlMessage) });
+}
+
+/** Syntax errors quote the rest of the statement from the wrong word on, and its line. */
+function positionIn(statement: string, message: string): number | null {
+  const [, rest, line] = /near '([\s\S]*)' at line (\d+)$/.exec(message) ?? [];
+  if (rest === undefined || rest === '') return null;
+  const lines = statement.split('\n');
+  const before = lines.slice(0, Number(line) - 1).join('\n').length;
+  const at = statement.indexOf(rest, before);
+  return at < 0 ? null : [...statement.slice(0, at)].length + 1;
 }
 
 /** What is no plain value goes as JSON. */

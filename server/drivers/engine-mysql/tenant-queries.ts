@@ -31,6 +31,15 @@ const MAKES_ROUTINE = /\bCREATE\b[\s\S]*\b(?:PROCEDURE|FUNCTION|PACKAGE)\b/i;
 const LOOKS = /^(?:SELECT|WITH|SHOW|DESCRIBE|DESC|EXPLAIN|ANALYZE|VALUES|TABLE|HELP|CHECKSUM|\()/i;
 const BLANK = /^(?:\s+|--[^\n]*(?:\n|$)|#[^\n]*(?:\n|$)|\/\*(?!M?!)[\s\S]*?\*\/)+/;
 
+interface Bounds {
+  readonly user: string;
+  readonly database: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** What a tenant wrote, to find the place of an error in it. */
+  readonly statement?: string;
+}
+
 export class TenantQueries {
   readonly #deps: TenantQueriesDeps;
 
@@ -49,7 +58,7 @@ export class TenantQueries {
     const timeoutMs = Math.min(query.timeoutMs, database.limits.statementMs);
     const user = readOnly ? users.reader : users.writer;
     const fetched = await this.#bounded(
-      { user, database: database.database, timeoutMs, signal },
+      { user, database: database.database, timeoutMs, signal, statement: text },
       async (driver) => {
         if (readOnly) await ask(driver, 'START TRANSACTION READ ONLY');
         return fetchLimited(driver, { text, params, maxRows, maxBytes });
@@ -66,12 +75,9 @@ export class TenantQueries {
     return this.#bounded(bounds, (driver) => listTables((sql) => ask(driver, sql)));
   }
 
-  async #bounded<T>(
-    bounds: { user: string; database: string; timeoutMs: number; signal: AbortSignal },
-    work: (driver: Connection) => Promise<T>,
-  ): Promise<T> {
+  async #bounded<T>(bounds: Bounds, work: (driver: Connection) => Promise<T>): Promise<T> {
     const { links } = this.#deps;
-    const { user, database } = bounds;
+    const { user, database, statement = '' } = bounds;
     const attempt = () => links.as({ user, database }, (driver) => this.#watched(driver, bounds, work));
     try {
       return await attempt().catch(async (error) => {
@@ -81,7 +87,7 @@ export class TenantQueries {
         return attempt();
       });
     } catch (error) {
-      throw asEngineError(error);
+      throw asEngineError(error, statement);
     }
   }
 
@@ -125,12 +131,12 @@ function typeName(type: number | undefined): string | null {
   return type === undefined ? null : (names[type]?.toLowerCase() ?? null);
 }
 
-function asEngineError(error: unknown): unknown {
+function asEngineError(error: unknown, statement: string): unknown {
   if (error instanceof AppError || !(error instanceof Error) || error.name === 'AbortError') return error;
   if (isDatabaseError(error)) {
     if (STOPPED.includes(error.errno)) return timedOut(error);
     if (FULL.includes(error.errno)) return diskFull(error);
-    return asQueryFailed(error);
+    return asQueryFailed(error, statement);
   }
   if (error instanceof QueryFailed) return error;
   // Its session was ended by us, or the server is gone.

@@ -27,6 +27,9 @@ interface Wanted {
   readonly maxBytes: number;
 }
 
+const NO_INPUT = 'COPY FROM STDIN reads what its client sends, and a query over the API sends nothing';
+const FEATURE_NOT_SUPPORTED = '0A000';
+const UNTRANSLATABLE = '22P05';
 /** Fetched at a time: of large rows few more than wanted. */
 const STEP_ROWS = 100;
 /** What JSON has around a value, at least. */
@@ -59,6 +62,7 @@ export class LimitedQuery {
   #bytes = 0;
   #affected: number | null = null;
   #isTruncated = false;
+  #readsFromClient = false;
 
   constructor(wanted: Wanted) {
     this.#wanted = wanted;
@@ -124,7 +128,8 @@ export class LimitedQuery {
   }
 
   handleCopyInResponse(connection: Connection): void {
-    (connection as Wire).sendCopyFail('COPY FROM STDIN has nothing to read here: load a dump instead');
+    this.#readsFromClient = true;
+    (connection as Wire).sendCopyFail(NO_INPUT);
   }
 
   /** Its bytes are let pass, and not kept. */
@@ -135,7 +140,7 @@ export class LimitedQuery {
   /** The last that is heard of this query; a connection that is gone does not mind. */
   handleError(error: Error, connection: Connection): void {
     if (isDatabaseError(error)) (connection as Wire).sync();
-    this.#fetched.reject(error);
+    this.#fetched.reject(this.#readsFromClient ? noInput() : error);
   }
 
   handleReadyForQuery(): void {
@@ -164,9 +169,23 @@ export function isDatabaseError(error: unknown): error is DatabaseError {
 
 /** The server's error for the tenant. */
 export function asQueryFailed(error: DatabaseError): QueryFailed {
-  const more = [error.detail, error.hint].filter((part) => part !== undefined);
+  const { message, code, detail, hint } = error;
   const position = error.position === undefined ? null : Number(error.position);
-  return new QueryFailed([error.message, ...more].join('. '), error.code, position);
+  return new QueryFailed(detail === undefined ? message : `${message}. ${detail}`, code, { position, hint });
+}
+
+function noInput(): QueryFailed {
+  const hint = 'Use INSERT, run COPY with psql or your own driver, or load a dump';
+  return new QueryFailed(NO_INPUT, FEATURE_NOT_SUPPORTED, { hint });
+}
+
+/** PostgreSQL's protocol ends a statement there: what came behind would be taken for something else. */
+export function refuseNul(text: string, params: readonly unknown[]): void {
+  const at = text.indexOf('\0');
+  if (at < 0 && !params.some((value) => asText(value)?.includes('\0'))) return;
+  const position = at < 0 ? null : [...text.slice(0, at)].length + 1;
+  const hint = 'Leave the character out, or keep such values as bytea';
+  throw new QueryFailed('PostgreSQL keeps no character U+0000 in text', UNTRANSLATABLE, { position, hint });
 }
 
 /** JSON as a parameter: what is no plain value goes as JSON. */

@@ -9,7 +9,14 @@ import {
 } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { connectionEnded, diskFull, timedOut } from '../managed-server/server-engine.ts';
-import { asJson, asQueryFailed, type Fetched, isDatabaseError, LimitedQuery } from './limited-query.ts';
+import {
+  asJson,
+  asQueryFailed,
+  type Fetched,
+  isDatabaseError,
+  LimitedQuery,
+  refuseNul,
+} from './limited-query.ts';
 import { type PostgresqlLinks, SentTooMuch } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 import { beginReading, listTables, typeNames } from './tables-store.ts';
@@ -48,12 +55,14 @@ export class TenantQueries {
   }
 
   async run(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { statement, params, readOnly, maxRows, maxBytes, signal } = query;
+    const { params, readOnly, maxRows, maxBytes, signal } = query;
+    const text = String(query.statement);
+    refuseNul(text, params);
     const timeoutMs = Math.min(query.timeoutMs, database.limits.statementMs);
     const { links, isGuest, rolesOf } = this.#deps;
     const run = this.#bounded(database, { timeoutMs, maxBytes, signal }, async (client) => {
       if (readOnly) await beginReading(client);
-      const wanted = new LimitedQuery({ text: String(statement), params, maxRows, maxBytes });
+      const wanted = new LimitedQuery({ text, params, maxRows, maxBytes });
       client.query(wanted);
       const fetched = await wanted.result;
       const names = fetched.columns.length === 0 ? [] : await typeNames(client, fetched.columns);
@@ -130,7 +139,7 @@ function asResult(fetched: Fetched, names: readonly string[]): QueryResult {
 }
 
 function asEngineError(error: unknown): unknown {
-  if (error instanceof AppError || !(error instanceof Error)) return error;
+  if (error instanceof AppError || error instanceof QueryFailed || !(error instanceof Error)) return error;
   if (error instanceof SentTooMuch) return new QueryFailed(TOO_LARGE, PROGRAM_LIMIT);
   if (!isDatabaseError(error)) return connectionEnded('PostgreSQL', error);
   if (error.code === CANCELLED) return timedOut(error);
