@@ -248,7 +248,7 @@ const WAITING = 'machines_wait_for_room';
 const FILES = 'few_files_left';
 /** Too few to make a machine. */
 const FEW_FILES = 16;
-const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or stop machines.';
+const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or stop machines';
 const SAMPLE_MS = 5000;
 const CHECK_MS = 15_000;
 const ROOM_MS = 250;
@@ -283,13 +283,15 @@ export function startCompute(compute: Compute, jobs: Jobs, orphanGraceMs: number
     await hypervisor.waits.look();
     const { count } = hypervisor.waits;
     if (count === 0) alarms.clear(WAITING);
-    else alarms.raise(WAITING, `${count} virtual machines stand still: the disk is nearly full. Make room.`);
+    else {
+      const fix = 'Make room on the disk of the data directory; they go on by themselves';
+      alarms.raise(WAITING, `${count} virtual machines stand still: the disk is nearly full`, fix);
+    }
   });
   jobs.every('watch for open files', CHECK_MS, async () => {
     const { limit } = compute.descriptors;
     if (compute.descriptors.hasRoom(FEW_FILES)) alarms.clear(FILES);
-    else
-      alarms.raise(FILES, `Nearly all of ${limit} files are open: no machine is made or started. ${RAISE}`);
+    else alarms.raise(FILES, `Nearly all of ${limit} files are open: no machine is made or started`, RAISE);
   });
   jobs.every('sample machines', SAMPLE_MS, () => sampler.tick());
   jobs.every('look after machines', CHECK_MS, () => supervisor.check());

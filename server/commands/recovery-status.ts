@@ -6,6 +6,7 @@ import { askServer, type CallAsOperator } from './operator-call.ts';
 
 interface Recovery {
   readonly problem: string | null;
+  readonly fix: string | null;
   readonly points: number;
   readonly newest_at: string | null;
   readonly verified_at: string | null;
@@ -26,7 +27,7 @@ export async function status(config: Config): Promise<number> {
     if (found.key_taken === true) console.log('The recovery key was taken');
     if (free !== null) console.log(`${formatSize(free)} are free where they are kept`);
     tellWarnings(found);
-    if (found.problem !== null) console.log(found.problem);
+    if (found.problem !== null) console.log(`${found.problem}. Fix: ${found.fix}`);
     return found.problem === null ? 0 : 1;
   });
 }

@@ -1,6 +1,6 @@
 /** The engines of this cloud, by name. */
 
-import type { Alarms } from '../platform/alarms.ts';
+import { type Alarms, SEE_LOG } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { ENGINES, type Engine, type EngineName, type Readiness } from './engine.ts';
 import type { DatabaseCount } from './store.ts';
@@ -75,11 +75,16 @@ export async function watchEngines({ engines, alarms, counts }: EngineWatchDeps)
     .filter(({ available }) => !available)
     .map(({ engine, reason, fix }) => {
       const count = rows.reduce((sum, row) => sum + (row.engine === engine ? row.count : 0), 0);
-      const mend = fix === null ? '' : ` Fix: ${fix}.`;
-      return { count, text: `${count} databases of ${engine} cannot be used: ${reason}.${mend}` };
+      return {
+        count,
+        text: `${count} databases of ${engine} cannot be used: ${reason}`,
+        fix: fix ?? SEE_LOG,
+      };
     })
-    .filter(({ count }) => count > 0)
-    .map(({ text }) => text);
+    .filter(({ count }) => count > 0);
   if (problems.length === 0) alarms.clear(ALARM);
-  else alarms.raise(ALARM, problems.join(' '));
+  else {
+    const all = (of: 'text' | 'fix') => [...new Set(problems.map((problem) => problem[of]))].join('. ');
+    alarms.raise(ALARM, all('text'), all('fix'));
+  }
 }

@@ -7,6 +7,8 @@ export interface Alarm {
   readonly code: string;
   /** One sentence for the operator. */
   readonly detail: string;
+  /** What to do about it. */
+  readonly fix: string;
   /** `YYYY-MM-DD HH:MM:SS`. */
   readonly since: string;
 }
@@ -20,9 +22,9 @@ export class Alarms {
   }
 
   /** Raises an alarm; a second call of the same code only renews its text. */
-  raise(code: string, detail: string): void {
+  raise(code: string, detail: string, fix: string): void {
     const since = this.#active.get(code)?.since ?? formatTime(this.#clock.now());
-    this.#active.set(code, { code, detail, since });
+    this.#active.set(code, { code, detail, fix, since });
   }
 
   clear(code: string): void {
@@ -33,6 +35,12 @@ export class Alarms {
     return [...this.#active.values()];
   }
 }
+
+/** The fix of a problem that nothing better is known about. */
+export const SEE_LOG = 'Look at the log of Cloudlet for the reason; it tries again by itself';
+
+/** The fix after a disk that failed to write. */
+export const CHECK_DISK = 'Check the disk and what the kernel says of it (`dmesg`), then restart Cloudlet';
 
 const READ_ONLY_ALARMS: ReadonlySet<string> = new Set(['metadata_write_failed', 'blob_fsync_failed']);
 

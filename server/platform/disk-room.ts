@@ -40,7 +40,7 @@ const START_SHARE = 1 / 32;
 /** The reserve is not made again at once, or freeing it would help nobody. */
 const REMAKE_AFTER_MS = 5000;
 const MAKE_ROOM =
-  'Delete objects or old versions, or give the data directory a larger disk; writing resumes by itself.';
+  'Delete objects or old versions, or give the data directory a larger disk; writing resumes by itself';
 const ALARM = 'out_of_space';
 /** Less than this, and on a small file system less than this share, is as good as nothing. */
 const SCARCE_BYTES = 16 * MIB;
@@ -256,7 +256,8 @@ export class DiskRoom {
     const mebibytes = Math.floor(available / MIB);
     alarms.raise(
       ALARM,
-      `The disk is nearly full: uploads that need more than the ${mebibytes} MiB left are refused. ${MAKE_ROOM}`,
+      `The disk is nearly full: uploads that need more than the ${mebibytes} MiB left are refused`,
+      MAKE_ROOM,
     );
   }
 

@@ -114,7 +114,7 @@ test('a point that failed is an alarm until the next one is whole, and so is one
   };
   await watch.look();
   assert.deepEqual(codes(), ['recovery_point_failed', 'recovery_points_damaged']);
-  assert.equal(alarms.list()[0]?.detail, 'The last recovery point failed: It is full.');
+  assert.equal(alarms.list()[0]?.detail, 'The last recovery point failed: It is full');
   assert.deepEqual((await watch.read()).last_failure, { at: '2026-01-01 00:00:00', reason: 'It is full' });
   state.outlook = { ...NOTHING, points: 3, newest_at: at };
   await watch.look();

@@ -21,7 +21,7 @@ export interface WatchDeps {
   readonly outlooks: Pick<OutlookStore, 'of'>;
   readonly store: Pick<RecoveryStore, 'isKeyTaken'>;
   readonly clock: Clock;
-  readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
+  readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
   /** Rejects with why points cannot be kept there. */
   readonly look: () => Promise<PlaceFact>;
   readonly place: string;
@@ -67,8 +67,9 @@ export class RecoveryWatch {
       alarms.clear('recovery_target_unavailable');
     } catch (error) {
       this.#found = undefined;
-      const detail = `Recovery points cannot be kept in ${place}: ${(error as Error).message}.`;
-      alarms.raise('recovery_target_unavailable', detail);
+      const detail = `Recovery points cannot be kept in ${place}: ${(error as Error).message}`;
+      const fix = 'Mount it and let Cloudlet write there, or name another place: CLOUDLET_RECOVERY_TARGET';
+      alarms.raise('recovery_target_unavailable', detail, fix);
     } finally {
       clearTimeout(timer);
     }
@@ -113,11 +114,14 @@ export class RecoveryWatch {
     const { last_failure: failure } = await this.read();
     const damaged = this.#outlook?.damaged ?? 0;
     if (failure === null) alarms.clear('recovery_point_failed');
-    else alarms.raise('recovery_point_failed', `The last recovery point failed: ${failure.reason}.`);
+    else {
+      const detail = `The last recovery point failed: ${failure.reason}`;
+      alarms.raise('recovery_point_failed', detail, 'Mend that, then take another: cloudlet recovery create');
+    }
     if (damaged === 0) alarms.clear('recovery_points_damaged');
     else {
-      const detail = `Recovery points are damaged: ${damaged}. Each names what is; make another, or delete them.`;
-      alarms.raise('recovery_points_damaged', detail);
+      const fix = 'Each names what is: take another point, then delete those';
+      alarms.raise('recovery_points_damaged', `Recovery points are damaged: ${damaged}`, fix);
     }
   }
 }

@@ -16,6 +16,7 @@ const ScrubStatus = namedObject('ScrubStatus', {
 const component = {
   status: Type.String({ description: '`ok`, or `degraded` with the problem' }),
   problem: Type.Union([Type.String(), Type.Null()]),
+  fix: Type.Union([Type.String(), Type.Null()], { description: 'What to do about the problem' }),
 };
 
 const Component = namedObject('Component', component);
@@ -51,7 +52,7 @@ export const SystemStatus = namedObject('SystemStatus', {
       accel: Type.String({ description: 'What a machine that starts now runs on' }),
       accel_reason: Type.String({ description: 'Why nothing faster' }),
       problem: component.problem,
-      fix: Type.Union([Type.String(), Type.Null()]),
+      fix: component.fix,
     }),
     databases: namedObject('DatabasesComponent', {
       ...component,
@@ -87,7 +88,12 @@ export const SystemStatus = namedObject('SystemStatus', {
     }),
   }),
   alarms: Type.Array(
-    namedObject('Alarm', { code: Type.String(), detail: Type.String(), since: Type.String() }),
+    namedObject('Alarm', {
+      code: Type.String(),
+      detail: Type.String(),
+      fix: Type.String({ description: 'What to do about it' }),
+      since: Type.String(),
+    }),
   ),
 });
 

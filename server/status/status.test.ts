@@ -48,9 +48,9 @@ test('without alarms all is well, and the time since the start is told', async (
     uptime_seconds: 61,
     metrics: METRICS,
     components: {
-      metadata: { status: 'ok', problem: null },
-      storage: { status: 'ok', problem: null, scrub: { running: false } },
-      billing: { status: 'ok', problem: null },
+      metadata: { status: 'ok', problem: null, fix: null },
+      storage: { status: 'ok', problem: null, fix: null, scrub: { running: false } },
+      billing: { status: 'ok', problem: null, fix: null },
       compute: {
         status: 'ok',
         engine: 'qemu',
@@ -60,8 +60,8 @@ test('without alarms all is well, and the time since the start is told', async (
         problem: null,
         fix: null,
       },
-      databases: { status: 'ok', problem: null, engines: [SQLITE] },
-      recovery: { status: 'ok', problem: null, points: 0 },
+      databases: { status: 'ok', problem: null, fix: null, engines: [SQLITE] },
+      recovery: { status: 'ok', problem: null, fix: null, points: 0 },
     },
     alarms: [],
   });
@@ -91,6 +91,8 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     { code: 'out_of_space', component: 'storage', ready: true },
     { code: 'billing_inconsistent', component: 'billing', ready: true },
     { code: 'machines_wait_for_room', component: 'compute', ready: true },
+    { code: 'few_files_left', component: 'compute', ready: true },
+    { code: 'mysql_unavailable', component: 'databases', ready: true },
     { code: 'database_engine_unavailable', component: 'databases', ready: true },
     { code: 'recovery_point_failed', component: 'recovery', ready: true },
     { code: 'recovery_target_unavailable', component: 'recovery', ready: true },
@@ -98,14 +100,15 @@ test('an alarm shows on its component, and on readiness only when nothing can be
   ];
   for (const { code, component, ready } of cases) {
     const { alarms, status } = open();
-    alarms.raise(code, 'what happened');
+    alarms.raise(code, 'what happened', 'what to do');
     const { status: state, components, alarms: shown } = await status.read();
     assert.equal(state, 'degraded');
     for (const [name, told] of Object.entries(components)) {
-      const expected = name === component ? ['degraded', 'what happened'] : ['ok', null];
-      assert.deepEqual([told.status, told.problem], expected, `${code}: ${name}`);
+      const expected = name === component ? ['degraded', 'what happened', 'what to do'] : ['ok', null, null];
+      assert.deepEqual([told.status, told.problem, told.fix], expected, `${code}: ${name}`);
     }
-    assert.deepEqual(shown, [{ code, detail: 'what happened', since: '2026-01-01 00:01:30' }]);
+    const since = '2026-01-01 00:01:30';
+    assert.deepEqual(shown, [{ code, detail: 'what happened', fix: 'what to do', since }]);
     assert.equal(status.isReady(), ready, code);
     alarms.clear(code);
     assert.equal((await status.read()).status, 'ok');
@@ -115,8 +118,9 @@ test('an alarm shows on its component, and on readiness only when nothing can be
 
 test('an alarm that is raised again keeps its first moment and takes the new text', () => {
   const { clock, alarms } = open();
-  alarms.raise('damaged_objects', 'one');
+  alarms.raise('damaged_objects', 'one', 'wait');
   clock.advance(5000);
-  alarms.raise('damaged_objects', 'two');
-  assert.deepEqual(alarms.list(), [{ code: 'damaged_objects', detail: 'two', since: '2026-01-01 00:01:30' }]);
+  alarms.raise('damaged_objects', 'two', 'act');
+  const since = '2026-01-01 00:01:30';
+  assert.deepEqual(alarms.list(), [{ code: 'damaged_objects', detail: 'two', fix: 'act', since }]);
 });

@@ -40,8 +40,13 @@ const COMPONENT_ALARMS = {
   metadata: ['metadata_log_stuck', 'metadata_out_of_space', 'metadata_read_failed', 'metadata_write_failed'],
   storage: ['blob_fsync_failed', 'blob_thread_died', 'damaged_objects', 'out_of_space'],
   billing: ['billing_inconsistent'],
-  compute: ['machines_wait_for_room'],
-  databases: ['database_engine_unavailable'],
+  compute: ['few_files_left', 'machines_wait_for_room'],
+  databases: [
+    'database_engine_unavailable',
+    'mongodb_unavailable',
+    'mysql_unavailable',
+    'postgresql_unavailable',
+  ],
   recovery: ['recovery_point_failed', 'recovery_points_damaged', 'recovery_target_unavailable'],
 } as const;
 
@@ -90,13 +95,14 @@ function presentCompute(compute: ComputeStatus, alarms: readonly Alarm[]) {
     ...rest,
     accel_reason: accelReason,
     problem: problem || state.problem,
-    fix: fix || null,
+    fix: fix || state.fix,
   };
 }
 
 function stateOf(component: keyof typeof COMPONENT_ALARMS, alarms: readonly Alarm[]) {
   const codes: readonly string[] = COMPONENT_ALARMS[component];
-  const details = alarms.filter(({ code }) => codes.includes(code)).map(({ detail }) => detail);
-  const isWell = details.length === 0;
-  return { status: isWell ? 'ok' : 'degraded', problem: isWell ? null : details.join(' ') };
+  const own = alarms.filter(({ code }) => codes.includes(code));
+  if (own.length === 0) return { status: 'ok', problem: null, fix: null };
+  const all = (of: 'detail' | 'fix') => own.map((alarm) => alarm[of]).join('. ');
+  return { status: 'degraded', problem: all('detail'), fix: all('fix') };
 }

@@ -168,7 +168,8 @@ export class Scrubber {
     else
       this.#deps.alarms.raise(
         'damaged_objects',
-        `${damaged} stored blobs are damaged; \`cloudlet scrub\` names them`,
+        `${damaged} stored blobs are damaged`,
+        'Run `cloudlet scrub`, which names the objects, and upload those again; a recovery point may have them whole',
       );
   }
 }

@@ -12,7 +12,7 @@ import type { LedgerStore } from './ledger-store.ts';
 export interface ChecksDeps {
   readonly store: LedgerStore;
   readonly clock: Clock;
-  readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
+  readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
   /** Charges an account what it used up to now. */
   readonly rateUsage: (accountId: number) => Promise<void>;
   /** Told of a walk that could not be ended, and of an account that could not be charged. */
@@ -30,6 +30,8 @@ export interface Verification {
 }
 
 const BILLING_ALARM = 'billing_inconsistent';
+const FIX =
+  'Keep a copy of the data directory and run `cloudlet ledger verify`: it names the transfer. A recovery point of before then has a ledger that is whole';
 const SETTLED_WITHIN_MS = 2 * 3_600_000;
 /** The part of each minute for comparing the use of accounts in turn. */
 const TURN_MS = 20;
@@ -177,6 +179,9 @@ export class Checks {
     const { alarms } = this.#deps;
     const problem = this.#problem;
     if (problem === null) alarms.clear(BILLING_ALARM);
-    else alarms.raise(BILLING_ALARM, `The ledger is inconsistent, and new charges are blocked: ${problem}`);
+    else {
+      const detail = `The ledger is inconsistent, and new charges are blocked: ${problem}`;
+      alarms.raise(BILLING_ALARM, detail, FIX);
+    }
   }
 }

@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { mkdir, opendir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Alarms } from '../../platform/alarms.ts';
+import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
@@ -135,7 +135,8 @@ export class FileBlobStore implements BlobStore {
     this.#syncFailed = true;
     this.#deps.alarms.raise(
       'blob_fsync_failed',
-      `The disk failed to store bytes (${error.code}). The store is read-only until a restart: check the disk first.`,
+      `The disk failed to store bytes (${error.code}); the store is read-only until a restart`,
+      CHECK_DISK,
     );
   }
 

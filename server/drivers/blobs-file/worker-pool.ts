@@ -190,7 +190,8 @@ export class WorkerPool {
       this.#threads.delete(thread);
       if (this.#closing) return;
       const reason = cause instanceof Error ? cause.message : 'it was ended';
-      alarms.raise('blob_thread_died', `A blob worker thread died and was replaced: ${reason}`);
+      const detail = `A blob worker thread died and was replaced: ${reason}`;
+      alarms.raise('blob_thread_died', detail, 'Look at the log; a restart of Cloudlet ends the alarm');
       if (thread.hasAnswered) this.#start();
       else setTimeout(() => this.#start(), RESTART_DELAY_MS).unref();
     };

@@ -1,4 +1,5 @@
 /** A database server of the operator's: it is neither started nor stopped, only asked whether it will do. */
+import { SEE_LOG } from '../../platform/alarms.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
@@ -73,7 +74,7 @@ export class ExternalServer implements EngineServer {
     } catch (error) {
       this.#isUp = false;
       this.#problem = error as AppError;
-      alarms.raise(code, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
+      alarms.raise(code, this.#problem.message, this.#problem.hint ?? SEE_LOG);
       throw error;
     }
   }

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SEE_LOG } from '../../platform/alarms.ts';
 import { AppError } from '../../platform/errors.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
@@ -69,7 +70,7 @@ export interface ManagedServerDeps {
   /** Ours, for this server alone. */
   readonly folder: string;
   readonly alarms: {
-    raise(code: string, detail: string): void;
+    raise(code: string, detail: string, fix: string): void;
     clear(code: string): void;
   };
   readonly warn: (text: string) => void;
@@ -165,7 +166,7 @@ export class ManagedServer implements EngineServer {
       void running.ended.then(() => this.#ended(running));
     } catch (error) {
       this.#problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
-      alarms.raise(code, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
+      alarms.raise(code, this.#problem.message, this.#problem.hint ?? SEE_LOG);
       if (this.isMade && !this.#isClosing) this.#tryAgain();
       throw this.#problem;
     }

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import type { Metadata, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
 import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
-import type { Alarms } from '../../platform/alarms.ts';
+import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { BatchFailure, WriterReply, WriterRequest } from './batch.ts';
@@ -191,7 +191,9 @@ export class SqliteMetadata implements Metadata {
   #readError(error: unknown): unknown {
     if (!(error instanceof Database.SqliteError)) return error;
     if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(error.code)) {
-      this.#alarms.raise('metadata_read_failed', `The metadata database could not be read (${error.code})`);
+      const detail = `The metadata database could not be read (${error.code})`;
+      const fix = `${CHECK_DISK}; if it stays, restore a recovery point (\`cloudlet recovery restore\`)`;
+      this.#alarms.raise('metadata_read_failed', detail, fix);
       return new AppError('data_corrupted', 'The metadata database could not be read', { cause: error });
     }
     return error.code.startsWith('SQLITE_BUSY') ? overloaded(error.message) : error;
@@ -271,7 +273,8 @@ export class SqliteMetadata implements Metadata {
       return;
     }
     if (failure.reason === 'full') {
-      this.#alarms.raise('metadata_out_of_space', 'The disk of the metadata database is full');
+      const fix = 'Make room on the disk of the data directory; writing resumes by itself';
+      this.#alarms.raise('metadata_out_of_space', 'The disk of the metadata database is full', fix);
     }
     for (const waiting of batch) {
       waiting.reject(failure.reason === 'full' ? outOfSpace(failure.detail) : overloaded(failure.detail));
@@ -288,6 +291,7 @@ export class SqliteMetadata implements Metadata {
       this.#alarms.raise(
         'metadata_write_failed',
         `The metadata database could not be written (${detail}); it stays read-only until a restart`,
+        CHECK_DISK,
       );
     }
     const lost = [...this.#inFlight, ...this.#queue];
@@ -300,12 +304,14 @@ export class SqliteMetadata implements Metadata {
 
   #noteCheckpoint(logBytes: number, error: string | null): void {
     if (error !== null) {
-      this.#alarms.raise('metadata_log_stuck', `The metadata log could not be written back (${error})`);
+      const detail = `The metadata log could not be written back (${error})`;
+      this.#alarms.raise('metadata_log_stuck', detail, CHECK_DISK);
     } else if (logBytes > MAX_LOG_BYTES) {
       const mebibytes = Math.round(logBytes / 2 ** 20);
       this.#alarms.raise(
         'metadata_log_stuck',
         `The metadata log has grown to ${mebibytes} MiB: a reader holds it`,
+        'End programs that read the database, as `cloudlet ledger verify` does, or restart Cloudlet',
       );
     } else this.#alarms.clear('metadata_log_stuck');
   }

@@ -29,11 +29,15 @@ function Alarms({ alarms }: { alarms: SystemStatus['alarms'] }) {
   if (alarms.length === 0) return <Text c="dimmed">{text.administration.noAlarms}</Text>;
   return (
     <Warning title={text.administration.alarms}>
-      {alarms.map(({ code, detail, since }) => (
-        <div key={code}>
-          {detail} (<When at={since} />)
-        </div>
-      ))}
+      <Stack gap="xs">
+        {alarms.map(({ code, detail, fix, since }) => (
+          <div key={code}>
+            {detail} (<When at={since} />)
+            <br />
+            {text.administration.fix}: {fix}
+          </div>
+        ))}
+      </Stack>
     </Warning>
   );
 }
@@ -42,7 +46,7 @@ function Components({ components }: { components: SystemStatus['components'] }) 
   const { compute } = components;
   const all = Object.entries(components) as [
     keyof typeof components,
-    { status: string; problem: string | null },
+    { status: string; problem: string | null; fix: string | null },
   ][];
   return (
     <ListTable
@@ -52,7 +56,7 @@ function Components({ components }: { components: SystemStatus['components'] }) 
         { name: text.administration.details },
       ]}
     >
-      {all.map(([name, { status, problem }]) => (
+      {all.map(([name, { status, problem, fix }]) => (
         <Table.Tr key={name}>
           <Table.Td>{text.administration.components[name]}</Table.Td>
           <Table.Td>
@@ -60,9 +64,9 @@ function Components({ components }: { components: SystemStatus['components'] }) 
           </Table.Td>
           <Table.Td>
             {problem !== null && <Text size="sm">{problem}</Text>}
-            {name === 'compute' && compute.fix !== null && (
+            {fix !== null && (
               <Text size="sm">
-                {text.administration.fix}: {compute.fix}
+                {text.administration.fix}: {fix}
               </Text>
             )}
             {name === 'compute' && (

@@ -29,7 +29,11 @@ export function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
             {isAdmin && alarms.length > 0 && (
               <ul className={classes.alarms}>
                 {alarms.map((alarm) => (
-                  <li key={alarm.code + alarm.since}>{alarm.detail}</li>
+                  <li key={alarm.code + alarm.since}>
+                    {alarm.detail}
+                    <br />
+                    {text.administration.fix}: {alarm.fix}
+                  </li>
                 ))}
               </ul>
             )}

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
+import { SEE_LOG } from '../../../platform/alarms.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { KeyedMutex } from '../../../platform/keyed-mutex.ts';
 import { freePort, holderOf, keepPort, keptPort } from '../../managed-server/server-port.ts';
@@ -27,7 +28,7 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
   readonly firstPort: number;
   /** For users on other hosts; null: nobody but this host's programs connects. */
   readonly tls: ServerTls | null;
-  readonly alarms: { raise(code: string, detail: string): void; clear(code: string): void };
+  readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
 }
 
 export class MongoRouter {
@@ -92,7 +93,7 @@ export class MongoRouter {
       this.#servers = kept === null ? await this.#choosePort() : await this.#open(kept);
     } catch (error) {
       this.#problem = error instanceof AppError ? error : cannotListen(error);
-      alarms.raise(ALARM, `${this.#problem.message}. ${this.#problem.hint ?? ''}`);
+      alarms.raise(ALARM, this.#problem.message, this.#problem.hint ?? SEE_LOG);
       this.#tryAgain();
       throw this.#problem;
     }
