@@ -346,11 +346,18 @@ function linger({ raw }: FastifyRequest): void {
   raw.resume();
 }
 
+/** 500 is a fault of ours; what else is refused with 5xx, such as 503, was foreseen and says its fix. */
+function levelOf(status: number): 'error' | 'warn' | 'info' | 'debug' {
+  if (status === 500) return 'error';
+  if (status > 500) return 'warn';
+  return status >= 400 ? 'info' : 'debug';
+}
+
 function record(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
   const seconds = (deps.clock.monotonic() - request.startedAt) / 1000;
   const status = reply.raw.headersSent ? reply.raw.statusCode : 499;
   deps.meters.observeRequest(request.routeName, status, seconds);
-  const level = status >= 500 ? 'error' : status >= 400 ? 'info' : 'debug';
+  const level = levelOf(status);
   if (!deps.log.isLevelEnabled(level)) return;
   // The path without its query: a signed link's signature is a secret.
   const path = request.url.split('?', 1)[0];

@@ -8,6 +8,7 @@ import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { ownMariadb, ownPostgresql } from '../harness/operator-server.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const PASSWORD = 'not-to-be-seen-anywhere';
 
@@ -44,6 +45,10 @@ describe('database servers of the operator that are not there', () => {
     test(`${engine} is unavailable with the fix, others work, and its password is nowhere`, async () => {
       const refused = await user.call('/api/databases', { json: { name: engine, engine } });
       assert.deepEqual([refused.status, refused.body.code], [503, 'engine_unavailable']);
+      const logged = await eventually('the line of the log', async () =>
+        cloud.output.split('\n').find((line) => line.includes(refused.body.request_id)),
+      );
+      assert.equal(JSON.parse(logged).level, 40, 'a refusal that was foreseen is a warning');
       assert.match(refused.body.detail, /127\.0\.0\.1:1 cannot be reached/);
       assert.match(refused.body.hint, new RegExp(`CLOUDLET_${engine.toUpperCase()}_URL`));
       const made = await user.call('/api/databases', { json: { name: `not-${engine}` } });
