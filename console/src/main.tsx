@@ -13,8 +13,10 @@ import './base.css';
 import { queryClient } from './queries.ts';
 import { router } from './router.tsx';
 import { giveStylesTheNonce } from './shell/style-nonce.ts';
+import { text } from './texts/text.ts';
 import { theme } from './theme.ts';
 
+document.documentElement.lang = text.locale;
 const nonce = giveStylesTheNonce();
 
 // Another build took this one's place: its parts have other names now.

@@ -3,6 +3,15 @@ import { text } from '../texts/text.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 const count = new Intl.NumberFormat(text.locale);
+/** By the number of decimals. */
+const decimals = [0, 1, 2].map(
+  (digits) =>
+    new Intl.NumberFormat(text.locale, {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+      useGrouping: false,
+    }),
+);
 
 /** 1024-based, as the API's `size_formatted`, with three digits at most. */
 export function sayBytes(bytes: number): string {
@@ -13,7 +22,7 @@ export function sayBytes(bytes: number): string {
     unit++;
   }
   const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return `${value.toFixed(digits)} ${UNITS[unit]}`;
+  return `${decimals[digits]?.format(value)} ${UNITS[unit]}`;
 }
 
 export function sayCount(value: number): string {

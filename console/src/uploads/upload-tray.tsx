@@ -12,7 +12,7 @@ import {
 import { ActionIcon, Button, CloseButton, Group, Paper, Progress, Text } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { sayBytes, sayCount } from '../parts/size.ts';
+import { sayBytes } from '../parts/size.ts';
 import { text } from '../texts/text.ts';
 import { type UploadItem, uploadQueue } from './upload-queue.ts';
 import classes from './upload-tray.module.css';
@@ -48,9 +48,9 @@ export function UploadTray() {
       <Group justify="space-between" px="md" py="xs" wrap="nowrap">
         <div role="status">
           <Text size="sm" fw={600}>
-            {text.uploads.summary(sayCount(done), sayCount(items.length))}
-            {failed > 0 && <span className={classes.failed}> · {text.uploads.failed(sayCount(failed))}</span>}
-            {cancelled > 0 && ` · ${text.uploads.cancelled(sayCount(cancelled))}`}
+            {text.uploads.summary(done, items.length)}
+            {failed > 0 && <span className={classes.failed}> · {text.uploads.failed(failed)}</span>}
+            {cancelled > 0 && ` · ${text.uploads.cancelled(cancelled)}`}
           </Text>
           {halt === 'connection' && (
             <Text size="xs" className={classes.halted ?? ''}>

@@ -6,7 +6,7 @@ import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayBytes, sayCount } from '../../parts/size.ts';
+import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { ledgerCheckQuery, scrubQuery } from './queries.ts';
@@ -48,12 +48,12 @@ function Scrub() {
         {(report) => (
           <>
             <Text size="sm">
-              {administration.scrubbed(sayCount(report.checked_blobs), sayBytes(report.checked_bytes))}{' '}
+              {administration.scrubbed(report.checked_blobs, sayBytes(report.checked_bytes))}{' '}
               {administration.lastEnded} <When at={report.finished_at} />.
             </Text>
             {report.damaged_blobs > 0 && (
               <Text size="sm" c="red">
-                {administration.damaged(sayCount(report.damaged_blobs))}{' '}
+                {administration.damaged(report.damaged_blobs)}{' '}
                 {report.damaged.map(({ bucket, name }) => `${bucket}/${name}`).join(', ')}
               </Text>
             )}
@@ -85,7 +85,7 @@ function LedgerCheck() {
           <>
             {startedAt !== null && (
               <Text size="sm">
-                {problem ?? administration.ledgerOk(sayCount(checked))} (<When at={startedAt} />)
+                {problem ?? administration.ledgerOk(checked)} (<When at={startedAt} />)
               </Text>
             )}
             <Button variant="default" loading={running || start.isPending} onClick={() => start.mutate()}>
@@ -105,7 +105,7 @@ function MasterKey() {
     meta: { shown: true },
     onSuccess: ({ resealed }) => {
       setAsking(false);
-      showDone(administration.rotated(sayCount(resealed)));
+      showDone(administration.rotated(resealed));
     },
   });
   return (

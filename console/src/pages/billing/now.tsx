@@ -64,8 +64,7 @@ function CreditWarning() {
 
 function Rates({ now }: { now: Estimate }) {
   const days = now.days_left;
-  const lasts =
-    days === null ? text.billing.lastsForever : text.billing.lastsDays(sayCount(Math.floor(days)));
+  const lasts = days === null ? text.billing.lastsForever : text.billing.lastsDays(Math.floor(days));
   return (
     <Figures
       figures={[
@@ -117,7 +116,7 @@ function InUse({ items }: { items: Estimate['items'] }) {
       </Table.ScrollContainer>
       {free > 0 && (
         <Text size="sm" c="dimmed">
-          {text.billing.freeToo(sayCount(free))}
+          {text.billing.freeToo(free)}
         </Text>
       )}
     </>

@@ -6,7 +6,6 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { DatabaseQueryResult } from '../../../../sdk/index.ts';
 import { saveText } from '../../parts/save.ts';
-import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import classes from './result-grid.module.css';
 import { asCsv, asJson, cellText } from './result-text.ts';
@@ -17,10 +16,10 @@ const ROWS_BEYOND = 12;
 
 export function ResultGrid({ result }: { result: DatabaseQueryResult }) {
   const { columns, rows, affected, truncated, elapsed_ms } = result;
-  const counted = rows.length === 1 ? words.row : words.rows(sayCount(rows.length));
+  const counted = words.rows(rows.length);
   const facts = [
     columns.length === 0 ? null : counted,
-    affected === null ? null : words.changed(sayCount(affected)),
+    affected === null ? null : words.changed(affected),
     words.took(elapsed_ms.toFixed(elapsed_ms < 10 ? 1 : 0)),
   ].filter((fact) => fact !== null);
   return (

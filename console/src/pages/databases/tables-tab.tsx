@@ -9,7 +9,7 @@ import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayBytes, sayCount } from '../../parts/size.ts';
+import { sayBytes } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import { tablesQuery } from './queries.ts';
 import classes from './tables-tab.module.css';
@@ -112,7 +112,7 @@ function OneTable({ database, table }: { database: Database; table: DatabaseTabl
   const rows = table.estimated_rows;
   const count = table.type === 'collection' ? words.documents : words.rows;
   const facts = [
-    rows === null ? null : count(sayCount(rows)),
+    rows === null ? null : count(rows),
     table.size_bytes === null ? null : sayBytes(table.size_bytes),
   ].filter((fact) => fact !== null);
   return (

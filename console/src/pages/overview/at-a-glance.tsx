@@ -33,12 +33,12 @@ export function AtAGlance() {
           {
             name: <AnchorLink to="/storage">{areas.storage}</AnchorLink>,
             value: sayBytes(stored),
-            note: words.inBuckets(sayCount(buckets.length), buckets.length),
+            note: words.inBuckets(buckets.length),
           },
           {
             name: <AnchorLink to="/machines">{areas.machines}</AnchorLink>,
             value: sayCount(machines.length),
-            note: words.running(sayCount(running)),
+            note: words.running(running),
           },
           {
             name: <AnchorLink to="/databases">{areas.databases}</AnchorLink>,

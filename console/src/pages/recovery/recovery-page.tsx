@@ -31,7 +31,7 @@ export function RecoveryPage() {
   const check = useMutation({
     mutationFn: () => cloud.recovery.checkTarget(),
     onSuccess: async ({ points: found, freed_bytes: freed }) => {
-      showDone(text.recovery.checked(sayCount(found), sayBytes(freed)));
+      showDone(text.recovery.checked(found, sayBytes(freed)));
       await renew();
     },
   });

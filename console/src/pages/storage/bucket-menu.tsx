@@ -14,7 +14,6 @@ import type { Bucket, BucketChange } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from './queries.ts';
 
@@ -79,7 +78,7 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
       >
         {bucket.version_count === 0
           ? text.storage.deleteEmptyLead
-          : text.storage.deleteFullLead(sayCount(bucket.object_count), sayCount(bucket.version_count))}
+          : text.storage.deleteFullLead(bucket.object_count, bucket.version_count)}
       </Confirm>
     </>
   );

@@ -4,7 +4,6 @@ import { ArrowUturnLeftIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Text } from '@mantine/core';
 import { useCallback, useState } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
-import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import { FileHead } from './file-head.tsx';
 import { FileRows } from './file-rows.tsx';
@@ -74,7 +73,7 @@ function Chosen({ bucket, isVersioned, areDeleted, chosen, onDone }: ChosenProps
   return (
     <Group className={classes.chosen ?? ''} role="status">
       <Text size="sm" fw={550}>
-        {text.storage.chosen(sayCount(chosen.size))}
+        {text.storage.chosen(chosen.size)}
       </Text>
       <Button
         size="compact-sm"

@@ -8,7 +8,6 @@ import type { StorageObject } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
-import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 
 type Target = Pick<StorageObject, 'id' | 'name'>;
@@ -36,7 +35,7 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
       onDone();
       const count = targets.length;
       const [first] = targets;
-      const said = count === 1 && first !== undefined ? first.name : text.storage.files(sayCount(count));
+      const said = count === 1 && first !== undefined ? first.name : text.storage.files(count);
       const undo = () => void undelete(markers).then(refresh, showRefusal);
       if (failure === undefined) showDone(text.storage.deleted(said), markers.length > 0 ? undo : undefined);
       else showRefusal(failure);
@@ -46,7 +45,7 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
   const question: ReactNode = (
     <Confirm
       isOpen={asked.length > 0}
-      title={text.storage.deleteAsk(sayCount(asked.length))}
+      title={text.storage.deleteAsk(asked.length)}
       action={text.storage.delete}
       isBusy={remove.isPending}
       error={remove.error}

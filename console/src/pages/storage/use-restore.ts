@@ -2,7 +2,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { StorageObject } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { showDone } from '../../parts/notices.tsx';
-import { sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 
 /** Brings deleted objects back, as they were last. */
@@ -18,7 +17,7 @@ export function useRestore({ bucket, onDone }: { bucket: string; onDone?: () => 
       const [first] = objects;
       const isOne = objects.length === 1 && first !== undefined;
       onDone?.();
-      showDone(text.storage.backAgain(isOne ? first.name : text.storage.files(sayCount(objects.length))));
+      showDone(text.storage.backAgain(isOne ? first.name : text.storage.files(objects.length)));
     },
     onSettled: async () => {
       await queryClient.invalidateQueries({ queryKey: ['files', bucket] });

@@ -7,7 +7,6 @@ import { cloud } from '../../cloud.ts';
 import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCount } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { DeliveryDetails, sayAttempt } from './delivery-details.tsx';
@@ -34,7 +33,7 @@ export function Deliveries({ id, state, onState }: DeliveriesProps) {
   const recover = useMutation({
     mutationFn: () => cloud.webhooks.recover(id, { since: '1970-01-01 00:00:00' }),
     onSuccess: async ({ recovered }) => {
-      showDone(words.recovered(sayCount(recovered)));
+      showDone(words.recovered(recovered));
       await renew();
     },
   });

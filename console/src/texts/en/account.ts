@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 export const account = {
   title: 'Account',
   lead: 'The keys your programs use, and how you sign in.',
@@ -27,7 +29,7 @@ export const account = {
   ends: 'Ends',
   actions: 'Actions',
   forEver: 'never',
-  days: (count: number) => `after ${count} days`,
+  days: (count: number) => `after ${counted(count, 'day')}`,
   revoke: 'Revoke',
   revokeAsk: (name: string) => `Revoke ${name}?`,
   revokeLead: 'It ends at once, with the links that were made with it.',

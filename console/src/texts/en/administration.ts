@@ -1,3 +1,5 @@
+import { count, counted } from './counted.ts';
+
 export const administration = {
   title: 'Administration',
   tabs: {
@@ -109,18 +111,19 @@ export const administration = {
   deleteImageLead: 'An image that a machine was made from cannot be deleted.',
   scrub: 'Scrub',
   scrubLead: 'Reads every stored byte and compares it with its checksum. It runs by itself, too.',
-  scrubbed: (blobs: string, bytes: string) => `${blobs} files, ${bytes} were read.`,
+  scrubbed: (blobs: number, bytes: string) => `${counted(blobs, 'file')}, ${bytes} were read.`,
   lastEnded: 'Last finished:',
-  damaged: (count: string) => `${count} are damaged:`,
+  damaged: (blobs: number) => `${counted(blobs, 'is', 'are')} damaged:`,
   startScrub: 'Start now',
   ledger: 'Ledger',
   ledgerLead: 'Walks the chain of all entries and adds up every balance anew.',
-  ledgerOk: (checked: string) => `Entries checked: ${checked}. All are right.`,
+  ledgerOk: (checked: number) => `Entries checked: ${count(checked)}. All are right.`,
   verifyLedger: 'Verify now',
   masterKey: 'Master key',
   masterKeyLead: 'It seals the keys and passwords that this cloud keeps.',
   rotate: 'Rotate master key',
   rotateAsk: 'Rotate the master key?',
   rotateLead: 'Everything is sealed anew with a new key. It takes seconds, and nobody is signed out.',
-  rotated: (count: string) => `The master key is new; ${count} secrets were sealed anew`,
+  rotated: (secrets: number) =>
+    `The master key is new; ${counted(secrets, 'secret was', 'secrets were')} sealed anew`,
 };

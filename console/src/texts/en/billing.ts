@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 export const billing = {
   title: 'Billing',
   lead: 'Everything in use is charged by the second from your credits. There are no other bills.',
@@ -8,7 +10,7 @@ export const billing = {
   perDay: 'Per day',
   perMonth: 'Per month',
   lasts: 'Credits last',
-  lastsDays: (days: string) => `${days} days`,
+  lastsDays: (days: number) => counted(days, 'day'),
   lastsForever: 'for good',
   states: {
     ok: '',
@@ -52,7 +54,7 @@ export const billing = {
   daily: 'Cost per day',
   costOn: (day: string, cost: string) => `${day}: ${cost} credits`,
   free: 'free',
-  freeToo: (count: string) => `${count} more in use cost nothing.`,
+  freeToo: (items: number) => `${counted(items, 'more in use costs', 'more in use cost')} nothing.`,
   noUse: 'Nothing was charged in this month.',
   csv: 'Download as CSV',
   asOf: 'Everything used is in it up to',

@@ -1,3 +1,5 @@
+import { count, counted } from './counted.ts';
+
 export const databases = {
   title: 'Databases',
   lead: 'SQLite, PostgreSQL, MySQL and MongoDB, each with an address and a password of its own.',
@@ -91,8 +93,8 @@ export const databases = {
     indexes: 'Indexes',
     unique: 'unique',
     foreignKeys: 'Foreign keys',
-    rows: (count: string) => `about ${count} rows`,
-    documents: (count: string) => `about ${count} documents`,
+    rows: (rows: number) => `about ${counted(rows, 'row')}`,
+    documents: (documents: number) => `about ${counted(documents, 'document')}`,
     view: 'view',
     query: 'Query it',
     refresh: 'Read again',
@@ -109,12 +111,12 @@ export const databases = {
     historyEmpty: 'What you run is listed here, and kept in this browser only.',
     clearHistory: 'Forget all',
     keys: 'Ctrl + Enter runs it',
-    limits: (seconds: number) => `One statement at a time; at most 1,000 rows and ${seconds} seconds`,
+    limits: (seconds: number) =>
+      `One statement at a time; at most 1,000 rows and ${counted(seconds, 'second')}`,
     turnOff: 'Read-only is on. To write, turn it off and run it again.',
     notJson: 'This is not JSON. A command is an object, for example { "find": "things" }.',
-    rows: (count: string) => `${count} rows`,
-    row: '1 row',
-    changed: (count: string) => `${count} changed`,
+    rows: (rows: number) => counted(rows, 'row'),
+    changed: (rows: number) => `${count(rows)} changed`,
     took: (ms: string) => `${ms} ms`,
     truncated: 'There is more than is shown: add LIMIT, or take a dump for all of it.',
     csv: 'CSV',

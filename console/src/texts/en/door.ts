@@ -1,13 +1,15 @@
 /** Signing in and signing up. */
+import { count } from './counted.ts';
+
 export const door = {
   signIn: 'Sign in',
   signInLead: 'Welcome back.',
   ended: 'Your session ended',
   endedLead: 'Sign in to go on where you were. What you typed on this page is still there.',
-  uploadsWait: (count: string) =>
-    count === '1'
+  uploadsWait: (files: number) =>
+    files === 1
       ? 'One file is not uploaded yet. It is sent when you sign in; until then, keep this page open.'
-      : `${count} files are not uploaded yet. They are sent when you sign in; until then, keep this page open.`,
+      : `${count(files)} files are not uploaded yet. They are sent when you sign in; until then, keep this page open.`,
   name: 'User name or e-mail address',
   password: 'Password',
   passwordRule: '8 to 256 characters of any kind.',

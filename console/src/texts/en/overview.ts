@@ -1,3 +1,5 @@
+import { count, counted } from './counted.ts';
+
 export const overview = {
   title: 'Overview',
   hello: (name: string) => `Hello, ${name}`,
@@ -15,8 +17,8 @@ export const overview = {
   openRecovery: 'Open recovery',
   glance: {
     title: 'What there is',
-    inBuckets: (buckets: string, count: number) => `in ${buckets} ${count === 1 ? 'bucket' : 'buckets'}`,
-    running: (running: string) => `${running} running`,
+    inBuckets: (buckets: number) => `in ${counted(buckets, 'bucket')}`,
+    running: (machines: number) => `${count(machines)} running`,
     take: (size: string) => `take ${size}`,
     perHour: (price: string) => `${price} / hour`,
   },

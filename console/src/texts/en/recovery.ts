@@ -1,3 +1,5 @@
+import { counted } from './counted.ts';
+
 export const recovery = {
   title: 'Recovery',
   lead: 'A recovery point holds the whole cloud as it was at one moment. An empty machine becomes this cloud again with it.',
@@ -65,7 +67,8 @@ export const recovery = {
   prove: 'I have it',
   proved: 'The recovery key is kept',
   check: 'Check the folder',
-  checked: (points: string, freed: string) => `${points} points are in order; ${freed} were freed`,
+  checked: (points: number, freed: string) =>
+    `${counted(points, 'point is', 'points are')} in order; ${freed} were freed`,
   newest: 'Newest point',
   free: 'Free where points are kept',
   points: 'Points',

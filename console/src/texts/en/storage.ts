@@ -1,3 +1,5 @@
+import { count, counted } from './counted.ts';
+
 export const storage = {
   title: 'Storage',
   lead: 'Buckets hold your files. Drop files anywhere on this page to upload them.',
@@ -29,8 +31,8 @@ export const storage = {
   deleteBucket: 'Delete bucket',
   deleteBucketAsk: (name: string) => `Delete ${name}?`,
   deleteEmptyLead: 'The bucket is empty.',
-  deleteFullLead: (objects: string, versions: string) =>
-    `Its ${objects} objects, ${versions} versions in all, go with it for good.`,
+  deleteFullLead: (objects: number, versions: number) =>
+    `It goes for good, with ${counted(objects, 'object')}, ${counted(versions, 'version')} in all.`,
   bucketDeleted: (name: string) => `Bucket ${name} was deleted`,
   upload: 'Upload',
   uploadFolder: 'Upload a folder',
@@ -61,13 +63,13 @@ export const storage = {
   changed: 'Changed',
   choose: 'Choose',
   chooseOne: (name: string) => `Choose ${name}`,
-  chosen: (count: string) => `${count} chosen`,
+  chosen: (files: number) => `${count(files)} chosen`,
   chooseNone: 'Choose none',
   delete: 'Delete',
-  deleteAsk: (count: string) => (count === '1' ? 'Delete this file?' : `Delete ${count} files?`),
+  deleteAsk: (files: number) => (files === 1 ? 'Delete this file?' : `Delete ${count(files)} files?`),
   deleteForGood: 'This bucket keeps no versions: what is deleted is gone for good.',
   deleted: (what: string) => `${what} was deleted`,
-  files: (count: string) => `${count} files`,
+  files: (files: number) => counted(files, 'file'),
   download: 'Download',
   preview: 'Preview',
   noPreview: 'There is no preview of this type. Download it to look at it.',
@@ -75,7 +77,7 @@ export const storage = {
   tooLongToShow: (most: string) => `Text is shown up to ${most}. Download it to read it all.`,
   isDeleted: 'This file was deleted. An earlier version can be restored.',
   facts: 'About',
-  versionsOf: (count: number) => `Versions (${count})`,
+  versionsOf: (versions: number) => `Versions (${count(versions)})`,
   share: 'Share',
   wholeName: 'Whole name',
   type: 'Type',

@@ -1,11 +1,13 @@
 /** The tray of uploads. */
+import { count } from './counted.ts';
+
 export const uploads = {
   title: 'Uploads',
   files: 'Files',
   dropHere: 'Drop to upload',
-  summary: (done: string, all: string) => `${done} of ${all} uploaded`,
-  failed: (count: string) => `${count} failed`,
-  cancelled: (count: string) => `${count} cancelled`,
+  summary: (done: number, all: number) => `${count(done)} of ${count(all)} uploaded`,
+  failed: (files: number) => `${count(files)} failed`,
+  cancelled: (files: number) => `${count(files)} cancelled`,
   halted:
     'The connection was lost. Uploads go on by themselves once Cloudlet answers; a file that was cut off is ' +
     'sent again from its start.',

@@ -1,3 +1,5 @@
+import { count } from './counted.ts';
+
 export const webhooks = {
   title: 'Webhooks',
   lead: 'What happens to your machines, databases and credits is sent to an address of yours, signed.',
@@ -29,7 +31,7 @@ export const webhooks = {
   copyResponse: 'Copy the answer',
   nextAttempt: 'The next attempt:',
   recover: 'Send all failed again',
-  recovered: (count: string) => `Deliveries that are sent again: ${count}`,
+  recovered: (deliveries: number) => `Deliveries that are sent again: ${count(deliveries)}`,
   deliveryStates: { pending: 'pending', delivered: 'delivered', failed: 'failed' },
   answered: (status: string, ms: string) => `Answered ${status} in ${ms} ms`,
   replay: 'Send again',

@@ -1,0 +1,12 @@
+/** Counts in English. */
+const number = new Intl.NumberFormat('en');
+
+/** `1,200` */
+export function count(value: number): string {
+  return number.format(value);
+}
+
+/** `1 file`, `1,200 files` */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}

@@ -1,0 +1,30 @@
+/** Every text of the console, in English. Counts come as numbers: each language has forms of its own. */
+import { account } from './account.ts';
+import { administration } from './administration.ts';
+import { billing } from './billing.ts';
+import { databases } from './databases.ts';
+import { door } from './door.ts';
+import { machines } from './machines.ts';
+import { overview } from './overview.ts';
+import { recovery } from './recovery.ts';
+import { shell } from './shell.ts';
+import { storage } from './storage.ts';
+import { uploads } from './uploads.ts';
+import { webhooks } from './webhooks.ts';
+
+export const en = {
+  /** For dates and numbers, and the language of the page. */
+  locale: 'en',
+  account,
+  administration,
+  billing,
+  databases,
+  door,
+  machines,
+  overview,
+  recovery,
+  shell,
+  storage,
+  uploads,
+  webhooks,
+};
