@@ -17,6 +17,7 @@ import {
   type RestoreProgress,
   restoreFiles,
 } from '../recovery/restore.ts';
+import { afterRestore } from '../recovery/restored-store.ts';
 import { RecoveryStore } from '../recovery/store.ts';
 import { UsageError, type Words } from './command.ts';
 import { Progress } from './progress.ts';
@@ -47,6 +48,7 @@ export async function restore(_config: Config, { values }: Words): Promise<numbe
     journal,
     isAllRevoked: values['revoke-all-keys'] !== undefined,
     cut: readTime('cut_at', restored.manifest.cut_at),
+    repositoryId: restored.repositoryId,
   });
   await folder.finish();
   tell(restored, directory, told);
@@ -78,14 +80,17 @@ async function write(options: Omit<RestoreOptions, 'onProgress'>): Promise<Resto
 
 const PHASES = { reading: 'Reading every piece', writing: 'Writing' };
 
+interface FirstStart {
+  readonly journal: Journal | string;
+  readonly isAllRevoked: boolean;
+  readonly cut: number;
+  readonly repositoryId: string;
+}
+
 /** Brings the metadata to this program's schema, and to what must be so before the first start. */
 async function prepareFirstStart(
   directory: string,
-  {
-    journal,
-    isAllRevoked,
-    cut,
-  }: { readonly journal: Journal | string; readonly isAllRevoked: boolean; readonly cut: number },
+  { journal, isAllRevoked, cut, repositoryId }: FirstStart,
 ): Promise<readonly string[]> {
   const metadata = await SqliteMetadata.open({
     directory,
@@ -98,8 +103,9 @@ async function prepareFirstStart(
     const { statements, told } =
       typeof journal === 'string' ? unknownSince(journal) : await replayJournal(journal, store);
     const all = isAllRevoked ? store.revokeAll() : [];
-    const after = new RecoveryStore(metadata).afterRestore({ now: systemClock.now(), cut }, dumps);
-    await metadata.commit([...statements, ...all, ...after]);
+    const now = systemClock.now();
+    const keyTaken = new RecoveryStore(metadata).setKeyTaken(repositoryId, now);
+    await metadata.commit([...statements, ...all, ...afterRestore({ now, cut }, dumps), keyTaken]);
     return [...told, ...(isAllRevoked ? ['All keys are revoked'] : [])];
   } finally {
     await metadata.close();

@@ -9,12 +9,11 @@ import { AppError, invalidField, isAppError } from '../platform/errors.ts';
 import { readRecoveryKey, recoveryKeyText } from './recovery-key.ts';
 import { Repository } from './repository.ts';
 import type { RecoveryKey } from './schema.ts';
-import type { RecoveryStore } from './store.ts';
+import { RECOVERY_KEY, type RecoveryStore } from './store.ts';
 import type { Target } from './target.ts';
 
-/** Names among the secrets of this cloud. */
+/** Name among the secrets of this cloud. */
 const REPOSITORY_KEY = 'recovery-repository';
-const RECOVERY_KEY = 'recovery-key';
 
 export interface RecoveryKeysDeps {
   readonly secrets: {

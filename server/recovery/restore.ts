@@ -50,6 +50,7 @@ export interface RestoreProgress {
 
 export interface Restored {
   readonly manifest: Manifest;
+  readonly repositoryId: string;
   /** Files of the cloud that could not be had, and why. */
   readonly missing: readonly string[];
 }
@@ -70,7 +71,7 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   }
   await folder.begin(manifest.point_id, !isPartial);
   const missing = await writeAll(options, manifest, repository);
-  return { manifest, missing };
+  return { manifest, repositoryId: repository.id, missing };
 }
 
 async function writeAll(

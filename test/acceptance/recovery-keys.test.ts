@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
 import { LosableCloud, POINTS, POST } from './recovery-kit.ts';
 
 let lost: LosableCloud;
@@ -45,4 +46,15 @@ test('keys are rotated before a point or after it, and a point of two rotations 
   await lost.keepKey();
   await lost.lose(id);
   assert.deepEqual(await lost.user.download(object), bytes);
+});
+
+test('who restored a cloud has the recovery key: it is taken, and kept there no more', async () => {
+  const { recovery } = await eventually('the place was looked at', async () => {
+    const { components } = await lost.admin.expect(200, '/api/system/status');
+    return components.recovery.key_taken !== null && components;
+  });
+  assert.equal(recovery.key_taken, true);
+  const codes = recovery.warnings.map(({ code }: { code: string }) => code);
+  assert.ok(!codes.includes('recovery_key_not_taken'));
+  assert.equal((await lost.admin.call('/api/admin/recovery-key', POST)).body.code, 'recovery_key_taken');
 });
