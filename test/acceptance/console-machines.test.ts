@@ -1,6 +1,8 @@
 /** A machine in the console: made on one page, typed into over its serial console, looked at, deleted. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before } from 'node:test';
+import { WebSocket } from 'ws';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertOpens, openJourney, stepsOf, type Traveller } from './console-journey.ts';
@@ -26,6 +28,17 @@ const screen = async () => (await ada.page.locator('.xterm-rows').innerText()).r
 /** Waits until the terminal shows it. */
 const shows = (words: RegExp) =>
   eventually(`the console shows ${words}`, async () => words.test(await screen()));
+
+/** Types it over a console of its own, as somebody in another tab would. */
+async function typeElsewhere(typed: string): Promise<void> {
+  const [{ vm_id }] = await ada.user.expect(200, '/api/vms');
+  const url = `${ada.fixture.cloud.api.replace('http', 'ws')}/api/vms/${vm_id}/console`;
+  const socket = new WebSocket(url, { headers: { 'x-api-key': ada.user.key ?? '' } });
+  await once(socket, 'open');
+  socket.send(Buffer.from(typed));
+  socket.close();
+  await once(socket, 'close');
+}
 
 step('a machine is made, typed into, and its console is there after a reload', async () => {
   const { page } = ada;
@@ -92,8 +105,19 @@ step('its facts, log and charts are shown, and markup in names is text', async (
   assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), NAME);
   await assertAccessible(page, 'the facts');
   await page.getByRole('tab', { name: 'Log' }).click();
-  await page.getByText('42-done').first().waitFor();
+  const log = page.locator('pre', { hasText: '42-done' });
+  await log.waitFor();
   await assertAccessible(page, 'the log');
+  await typeElsewhere('seq 300; echo followed-$((3+4))\r');
+  await log.filter({ hasText: 'followed-7' }).waitFor();
+  const hidden = '(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)';
+  await eventually(
+    'the end is in sight',
+    async () => Number(await page.evaluate(`${hidden}(document.querySelector('main pre'))`)) < 2,
+  );
+  await page.evaluate("document.querySelector('main pre').scrollTo(0, 0)");
+  await page.getByRole('button', { name: 'Follow the end' }).click();
+  await page.getByText('follows', { exact: true }).waitFor();
   await page.getByRole('tab', { name: 'Charts' }).click();
   await eventually('a chart is drawn', async () => {
     if ((await page.locator('.u-over').count()) === 4) return true;

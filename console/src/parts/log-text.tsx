@@ -1,5 +1,5 @@
 /** The end of a log. Colours and cursor movements of terminals are left out: only the words are shown. */
-import { useEffect, useRef } from 'react';
+import { useLayoutEffect, useRef } from 'react';
 import classes from './log-text.module.css';
 
 const COMMANDS = new RegExp(
@@ -17,14 +17,31 @@ export function wordsOfLog(log: string): string {
   return log.replaceAll('\r\n', '\n').replace(COMMANDS, '').replace(/^\n+/, '');
 }
 
-export function LogText({ log }: { log: string }) {
+interface LogTextProps {
+  readonly log: string;
+  /** Its end stays in sight when more is written. */
+  readonly isAtEnd: boolean;
+  readonly onScroll: (isAtEnd: boolean) => void;
+}
+
+/** px above the end that still count as the end. */
+const NEARLY = 30;
+
+export function LogText({ log, isAtEnd, onScroll }: LogTextProps) {
   const box = useRef<HTMLPreElement>(null);
-  useEffect(() => {
-    if (log !== '') box.current?.scrollTo({ top: box.current.scrollHeight });
-  }, [log]);
+  useLayoutEffect(() => {
+    if (isAtEnd && log !== '') box.current?.scrollTo({ top: box.current.scrollHeight });
+  }, [log, isAtEnd]);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
-    <pre ref={box} className={classes.log} tabIndex={0}>
+    <pre
+      ref={box}
+      className={classes.log}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+      tabIndex={0}
+      onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) =>
+        onScroll(scrollHeight - scrollTop - clientHeight < NEARLY)
+      }
+    >
       {wordsOfLog(log)}
     </pre>
   );

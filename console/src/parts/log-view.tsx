@@ -1,11 +1,12 @@
-/** A log as a page shows it: its end, read again at will, and saved as a file. */
-import { ArrowDownTrayIcon, ArrowPathIcon } from '@heroicons/react/24/outline';
+/** A log as a page shows it: its end, which follows while its writer runs, and saved as a file. */
+import { ArrowDownTrayIcon, ArrowPathIcon, ChevronDoubleDownIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Stack, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { text } from '../texts/text.ts';
 import { LogText, wordsOfLog } from './log-text.tsx';
 import { Loaded, type Read } from './page.tsx';
 import { saveText } from './save.ts';
+import { StateBadge } from './state-badge.tsx';
 
 interface LogViewProps {
   readonly query: Read<string> & { readonly isFetching: boolean };
@@ -13,14 +14,25 @@ interface LogViewProps {
   /** In place of a log that has nothing. */
   readonly empty: string;
   readonly fileName: string;
+  /** Something may still be written: it is read again and again while its end is in sight. */
+  readonly isLive: boolean;
   /** More buttons. */
   readonly children?: ReactNode;
 }
 
 const words = text.shell.log;
+/** ms from one reading to the next. */
+const FOLLOW_MS = 3000;
 
-export function LogView({ query, lead, empty, fileName, children }: LogViewProps) {
+export function LogView({ query, lead, empty, fileName, isLive, children }: LogViewProps) {
   const { data: log = '' } = query;
+  const [isAtEnd, setAtEnd] = useState(true);
+  useFollowing(query, isLive && isAtEnd);
+  const { refetch } = query;
+  // Who has stopped may have said something as its last.
+  useEffect(() => {
+    if (!isLive) void refetch();
+  }, [isLive, refetch]);
   return (
     <Stack>
       <Group justify="space-between">
@@ -35,19 +47,47 @@ export function LogView({ query, lead, empty, fileName, children }: LogViewProps
           >
             {words.download}
           </Button>
-          <Button
-            variant="default"
-            leftSection={<ArrowPathIcon width={16} />}
-            loading={query.isFetching}
-            onClick={() => query.refetch()}
-          >
-            {words.refresh}
-          </Button>
+          {isLive ? (
+            <Following isAtEnd={isAtEnd} onFollow={() => setAtEnd(true)} />
+          ) : (
+            <Button
+              variant="default"
+              leftSection={<ArrowPathIcon width={16} />}
+              loading={query.isFetching}
+              onClick={() => query.refetch()}
+            >
+              {words.refresh}
+            </Button>
+          )}
         </Group>
       </Group>
       <Loaded query={query}>
-        {(written) => (written === '' ? <Text>{empty}</Text> : <LogText log={written} />)}
+        {(written) =>
+          written === '' ? (
+            <Text>{empty}</Text>
+          ) : (
+            <LogText log={written} isAtEnd={isAtEnd} onScroll={setAtEnd} />
+          )
+        }
       </Loaded>
     </Stack>
   );
+}
+
+function Following({ isAtEnd, onFollow }: { isAtEnd: boolean; onFollow: () => void }) {
+  if (isAtEnd) return <StateBadge tone="good" word={words.following} />;
+  return (
+    <Button variant="default" leftSection={<ChevronDoubleDownIcon width={16} />} onClick={onFollow}>
+      {words.follow}
+    </Button>
+  );
+}
+
+/** One reading at a time, and none while nobody looks. */
+function useFollowing({ isFetching, refetch }: LogViewProps['query'], isWanted: boolean): void {
+  useEffect(() => {
+    if (!isWanted || isFetching) return;
+    const timer = setInterval(() => document.hidden || refetch(), FOLLOW_MS);
+    return () => clearInterval(timer);
+  }, [isWanted, isFetching, refetch]);
 }

@@ -7,7 +7,15 @@ import { logQuery } from './queries.ts';
 
 const words = text.databases.log;
 
-export function LogTab({ database: { database_id: id, name } }: { database: Database }) {
+export function LogTab({ database: { database_id: id, name, state } }: { database: Database }) {
   const log = useQuery(logQuery(id));
-  return <LogView query={log} lead={words.lead} empty={words.empty} fileName={`${name}.log`} />;
+  return (
+    <LogView
+      query={log}
+      lead={words.lead}
+      empty={words.empty}
+      fileName={`${name}.log`}
+      isLive={state === 'ready' || state === 'read_only'}
+    />
+  );
 }

@@ -15,11 +15,10 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './console-tab.module.css';
-import { vmQuery } from './queries.ts';
+import { vmQuery, WITH_CONSOLE } from './queries.ts';
 import { useTerminal } from './use-terminal.ts';
 
 const words = text.machines.console;
-const WITH_CONSOLE: readonly Vm['state'][] = ['starting', 'running', 'stopping'];
 
 export function ConsoleTab({ vm }: { vm: Vm }) {
   if (!WITH_CONSOLE.includes(vm.state)) {

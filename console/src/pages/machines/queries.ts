@@ -14,6 +14,9 @@ function isMoving({ state, ready_at, ssh_command, uptime_seconds }: Vm): boolean
   return state === 'running' && isBooting && uptime_seconds < BOOT_MAX_SECONDS;
 }
 
+/** States in which its guest may write. */
+export const WITH_CONSOLE: readonly Vm['state'][] = ['starting', 'running', 'stopping'];
+
 export const vmsQuery = queryOptions({
   queryKey: ['vms'],
   queryFn: () => cloud.vms.list().all(),

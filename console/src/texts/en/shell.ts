@@ -49,7 +49,12 @@ export const shell = {
   notFound: 'There is no such page',
   notFoundLead: 'The address may be mistyped, or what was here is gone.',
   goHome: 'Go to the overview',
-  log: { refresh: 'Read again', download: 'Download' },
+  log: {
+    refresh: 'Read again',
+    download: 'Download',
+    following: 'follows',
+    follow: 'Follow the end',
+  },
   more: 'Load more',
   time: 'Time',
   credits: (amount: string) => `${amount} credits`,
