@@ -7,6 +7,7 @@ import type { CallName, Cloud } from '../../../sdk/index.ts';
 import { text } from '../texts/text.ts';
 import { CopyIcon } from './copy.tsx';
 import { Fold } from './fold.tsx';
+import { shellWord } from './shell-word.ts';
 
 type MethodName<T> = {
   [K in keyof T & string]: T[K] extends (...args: never[]) => unknown ? K : `${K}.${MethodName<T[K]>}`;
@@ -51,22 +52,17 @@ export function CallSample(props: CallSampleProps) {
   );
 }
 
-/** For a shell. */
-function quoted(word: string): string {
-  return /^[\w./:=@%+,?&-]+$/.test(word) && !/[?&]/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
 function curlOf({ call, params = {}, query = {}, body, form = [] }: CallSampleProps): string {
   const [method = 'GET', path = ''] = call.split(' ');
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
-  const address = quoted(location.origin + filled + (search.size === 0 ? '' : `?${search}`));
+  const address = shellWord(location.origin + filled + (search.size === 0 ? '' : `?${search}`));
   const lines = [`curl ${method === 'GET' || form.length > 0 ? '' : `-X ${method} `}${address}`];
   lines.push('-H "X-API-Key: $KEY"');
-  for (const field of form) lines.push(`-F ${quoted(field)}`);
+  for (const field of form) lines.push(`-F ${shellWord(field)}`);
   if (body !== undefined)
-    lines.push("-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`);
+    lines.push("-H 'Content-Type: application/json'", `-d ${shellWord(JSON.stringify(body))}`);
   return lines.join(' \\\n  ');
 }
 

@@ -10,7 +10,14 @@ interface Head {
   readonly isHidden?: boolean;
 }
 
-export function ListTable({ heads, children }: { heads: readonly Head[]; children: ReactNode }) {
+interface ListTableProps {
+  readonly heads: readonly Head[];
+  /** A row of totals. */
+  readonly foot?: ReactNode;
+  readonly children: ReactNode;
+}
+
+export function ListTable({ heads, foot, children }: ListTableProps) {
   return (
     <Table.ScrollContainer minWidth={heads.length * 125}>
       <Table verticalSpacing="xs">
@@ -28,6 +35,7 @@ export function ListTable({ heads, children }: { heads: readonly Head[]; childre
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>{children}</Table.Tbody>
+        {foot !== undefined && <Table.Tfoot>{foot}</Table.Tfoot>}
       </Table>
     </Table.ScrollContainer>
   );

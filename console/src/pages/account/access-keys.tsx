@@ -8,12 +8,21 @@ import { useState } from 'react';
 import type { AccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { NewAccessKeyForm } from './new-access-key-form.tsx';
 import { accessKeysQuery } from './queries.ts';
+
+const HEADS = [
+  { name: text.account.keyName },
+  { name: text.account.scopes },
+  { name: text.account.lastUsed },
+  { name: text.account.ends },
+  { name: text.account.actions, isHidden: true },
+];
 
 export function AccessKeys() {
   const { create } = useSearch({ from: '/shell/account' });
@@ -36,24 +45,11 @@ export function AccessKeys() {
           all.length === 0 ? (
             <Text c="dimmed">{text.account.noKeys}</Text>
           ) : (
-            <Table.ScrollContainer minWidth={620}>
-              <Table verticalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{text.account.keyName}</Table.Th>
-                    <Table.Th>{text.account.scopes}</Table.Th>
-                    <Table.Th>{text.account.lastUsed}</Table.Th>
-                    <Table.Th>{text.account.ends}</Table.Th>
-                    <Table.Th aria-label={text.account.actions} />
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {all.map((key) => (
-                    <KeyRow key={key.id} accessKey={key} />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <ListTable heads={HEADS}>
+              {all.map((key) => (
+                <KeyRow key={key.id} accessKey={key} />
+              ))}
+            </ListTable>
           )
         }
       </Loaded>

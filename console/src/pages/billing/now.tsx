@@ -3,6 +3,7 @@ import { Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
 import { Figures } from '../../parts/figures.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
@@ -82,38 +83,33 @@ function Rates({ now }: { now: Estimate }) {
   );
 }
 
+const HEADS = [
+  { name: text.billing.resource },
+  { name: text.billing.meter },
+  { name: text.billing.perHour, isNumber: true },
+  { name: text.billing.perDay, isNumber: true },
+  { name: text.billing.perMonth, isNumber: true },
+];
+
 function InUse({ items }: { items: Estimate['items'] }) {
   const charged = items.filter((item) => Number(item.per_hour) > 0);
   const free = items.length - charged.length;
   if (charged.length === 0) return <Text c="dimmed">{text.billing.nothingInUse}</Text>;
   return (
     <>
-      <Table.ScrollContainer minWidth={620}>
-        <Table verticalSpacing="xs">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{text.billing.resource}</Table.Th>
-              <Table.Th>{text.billing.meter}</Table.Th>
-              <Table.Th ta="right">{text.billing.perHour}</Table.Th>
-              <Table.Th ta="right">{text.billing.perDay}</Table.Th>
-              <Table.Th ta="right">{text.billing.perMonth}</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {charged.map((item) => (
-              <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
-                <Table.Td>
-                  <ResourceLink {...item} />
-                </Table.Td>
-                <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
-                <Table.Td ta="right">{sayCredits(item.per_hour)}</Table.Td>
-                <Table.Td ta="right">{sayCredits(item.per_day)}</Table.Td>
-                <Table.Td ta="right">{sayCredits(item.per_month)}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <ListTable heads={HEADS}>
+        {charged.map((item) => (
+          <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
+            <Table.Td>
+              <ResourceLink {...item} />
+            </Table.Td>
+            <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
+            <Table.Td ta="right">{sayCredits(item.per_hour)}</Table.Td>
+            <Table.Td ta="right">{sayCredits(item.per_day)}</Table.Td>
+            <Table.Td ta="right">{sayCredits(item.per_month)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ListTable>
       {free > 0 && (
         <Text size="sm" c="dimmed">
           {text.billing.freeToo(free)}

@@ -5,6 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { ListTable } from '../../parts/list-table.tsx';
 import { showRefusal } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits, sayPrice } from '../../parts/price.ts';
@@ -98,44 +99,41 @@ function Days({ days }: { days: Usage['daily'] }) {
 
 const dearestFirst = (items: Usage['items']) => items.toSorted((a, b) => Number(b.cost) - Number(a.cost));
 
+const HEADS = [
+  { name: text.billing.resource },
+  { name: text.billing.meter },
+  { name: text.billing.quantity, isNumber: true },
+  { name: text.billing.unitPrice, isNumber: true },
+  { name: text.billing.cost, isNumber: true },
+];
+
 function Items({ usage }: { usage: Usage }) {
   if (usage.items.length === 0) return <Text c="dimmed">{text.billing.noUse}</Text>;
   return (
     <div>
-      <Table.ScrollContainer minWidth={640}>
-        <Table verticalSpacing="xs">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{text.billing.resource}</Table.Th>
-              <Table.Th>{text.billing.meter}</Table.Th>
-              <Table.Th ta="right">{text.billing.quantity}</Table.Th>
-              <Table.Th ta="right">{text.billing.unitPrice}</Table.Th>
-              <Table.Th ta="right">{text.billing.cost}</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {dearestFirst(usage.items).map((item) => (
-              <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
-                <Table.Td>
-                  <ResourceLink {...item} />
-                </Table.Td>
-                <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
-                <Table.Td ta="right">
-                  {quantity.format(Number(item.quantity))} {item.unit}
-                </Table.Td>
-                <Table.Td ta="right">{sayPrice(item.unit_price)}</Table.Td>
-                <Table.Td ta="right">{sayCredits(item.cost)}</Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-          <Table.Tfoot>
-            <Table.Tr>
-              <Table.Th colSpan={4}>{text.billing.total}</Table.Th>
-              <Table.Th ta="right">{sayCredits(usage.total_cost)}</Table.Th>
-            </Table.Tr>
-          </Table.Tfoot>
-        </Table>
-      </Table.ScrollContainer>
+      <ListTable
+        heads={HEADS}
+        foot={
+          <Table.Tr>
+            <Table.Th colSpan={4}>{text.billing.total}</Table.Th>
+            <Table.Th ta="right">{sayCredits(usage.total_cost)}</Table.Th>
+          </Table.Tr>
+        }
+      >
+        {dearestFirst(usage.items).map((item) => (
+          <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
+            <Table.Td>
+              <ResourceLink {...item} />
+            </Table.Td>
+            <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
+            <Table.Td ta="right">
+              {quantity.format(Number(item.quantity))} {item.unit}
+            </Table.Td>
+            <Table.Td ta="right">{sayPrice(item.unit_price)}</Table.Td>
+            <Table.Td ta="right">{sayCredits(item.cost)}</Table.Td>
+          </Table.Tr>
+        ))}
+      </ListTable>
       <Text size="sm" c="dimmed">
         {text.billing.asOf} <When at={usage.as_of} />.
       </Text>

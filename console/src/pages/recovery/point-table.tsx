@@ -11,6 +11,7 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { showDone } from '../../parts/notices.tsx';
+import { shellWord } from '../../parts/shell-word.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
@@ -115,7 +116,7 @@ function State({ point }: { point: RecoveryPoint }) {
 
 function Details({ point }: { point: RecoveryPoint }) {
   const contents = Object.entries(point.contents).filter(([, count]) => count > 0);
-  const restore = `cloudlet recovery restore --from ${quoted(point.target)} --point ${point.point_id} --to NEW_DIR`;
+  const restore = `cloudlet recovery restore --from ${shellWord(point.target)} --point ${point.point_id} --to NEW_DIR`;
   return (
     <Stack pb="sm">
       <Facts facts={contents.map(([name, count]) => ({ name: sayPart(name), value: sayCount(count) }))} />
@@ -148,7 +149,6 @@ const { parts } = text.recovery;
 const sayPart = (name: string) => (name in parts ? parts[name as keyof typeof parts] : name);
 
 /** For a shell. */
-const quoted = (path: string) => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`);
 
 type Part = RecoveryPoint['gaps'][number];
 
