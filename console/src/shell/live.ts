@@ -8,55 +8,78 @@ import { accountQuery, isSignedOut, live, queryClient, sessionEnded } from '../q
 
 /** Shorter breaks are not worth a word: a cloud that is started anew takes longer. */
 const PATIENCE_MS = 2000;
+/** How often the cloud is asked whether it answers, while the connection is lost. */
+const ASKED_EVERY_MS = 3000;
 
 let waiting: ReturnType<typeof setTimeout> | undefined;
+let next: ReturnType<typeof setTimeout> | undefined;
+let asking: AbortController | undefined;
 /** The first connection finds pages that were read a moment ago. */
 let isFirst = true;
+/** The connection was lost, and the pages do not read by themselves yet. */
+let isUnread = false;
 
 /** Follows the cloud until the result is called. */
 export function followCloud(): () => void {
   isFirst = true;
-  const leaving = new AbortController();
-  const { signal } = leaving;
-  const ask = () => void lost(signal);
+  const ask = () => void lost();
   const stop = cloud.updates.watch({ sync, changed, lost: ask });
-  window.addEventListener('offline', ask, { signal });
+  window.addEventListener('offline', ask);
   return () => {
     stop();
-    leaving.abort();
-    found();
+    window.removeEventListener('offline', ask);
+    stopAsking();
   };
 }
 
-function found(): void {
+function stopAsking(): void {
+  asking?.abort();
+  clearTimeout(next);
+  answered();
+}
+
+function answered(): void {
   clearTimeout(waiting);
   waiting = undefined;
+  if (live.get() === 'gone') live.set('polling');
 }
 
 function sync(): void {
-  found();
+  stopAsking();
   live.set('connected');
   void queryClient.refetchQueries(isFirst ? { type: 'active', stale: true } : { type: 'active' });
   isFirst = false;
+  isUnread = false;
 }
 
-/** Whether the cloud is gone, or only this connection, or the session: a call tells. */
-async function lost(signal: AbortSignal): Promise<void> {
-  const wasConnected = live.get() === 'connected';
-  if (wasConnected) live.set('polling');
+/**
+ * Whether the cloud is gone, or only this connection, or the session: a call tells, again and again. Only the
+ * latest counts, for one under way may be answered although the network has broken since.
+ */
+async function lost(): Promise<void> {
+  if (live.get() === 'connected') {
+    live.set('polling');
+    isUnread = true;
+  }
+  asking?.abort();
+  clearTimeout(next);
+  asking = new AbortController();
+  const { signal } = asking;
+  waiting ??= setTimeout(() => live.set('gone'), PATIENCE_MS);
   try {
-    // A call of its own: one under way may have been answered before the connection broke.
-    queryClient.setQueryData(accountQuery.queryKey, await cloud.account.get({ signal }));
-    found();
-    if (live.get() === 'gone') live.set('polling');
-    // From here on the pages read by themselves.
-    if (wasConnected) void queryClient.refetchQueries({ type: 'active' });
+    const account = await cloud.account.get({ signal });
+    signal.throwIfAborted();
+    queryClient.setQueryData(accountQuery.queryKey, account);
+    answered();
+    if (isUnread) void queryClient.refetchQueries({ type: 'active' });
+    isUnread = false;
   } catch (error) {
     if (signal.aborted) return;
-    if (isSignedOut(error)) sessionEnded();
     const isGone = error instanceof CloudError && error.code === 'no_answer';
-    if (isGone) waiting ??= setTimeout(() => live.set('gone'), PATIENCE_MS);
+    if (!isGone) answered();
+    if (isSignedOut(error)) sessionEnded();
   }
+  next = setTimeout(lost, ASKED_EVERY_MS);
 }
 
 function changed(things: readonly ChangedThing[]): void {
