@@ -32,6 +32,6 @@ async function filesOf(entry: FileSystemEntry): Promise<FoundFile[]> {
       reader.readEntries(resolve, reject),
     );
     if (part.length === 0) return found;
-    for (const list of await Promise.all(part.map(filesOf))) found.push(...list);
+    for (const list of await Promise.all(part.map(filesOf))) for (const one of list) found.push(one);
   }
 }

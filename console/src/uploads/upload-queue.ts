@@ -15,6 +15,8 @@ type UploadState = 'waiting' | 'sending' | 'done' | 'failed' | 'cancelled';
 export interface UploadItem extends NewUpload {
   readonly id: number;
   readonly state: UploadState;
+  /** 0 until it is known. */
+  readonly sizeBytes: number;
   readonly sentBytes: number;
   readonly error: unknown;
   /** Stands for this upload, however often it is sent. */
@@ -41,6 +43,8 @@ interface Shown {
 const SENT_AT_ONCE = 3;
 /** How often watchers are told: bytes move faster than one can read. */
 const TOLD_EVERY_MS = 150;
+/** Between two times that others get their turn. */
+const MEASURED_MS = 8;
 /** How often what the pages show is read again while files come in. */
 const REFRESHED_EVERY_MS = 2000;
 /** How often a cloud that does not answer is asked again. */
@@ -75,12 +79,25 @@ class UploadQueue {
 
   add(uploads: readonly NewUpload[]): void {
     this.#owner = queryClient.getQueryData(accountQuery.queryKey)?.id;
+    const first = this.#nextId;
     for (const upload of uploads) {
       const id = this.#nextId++;
       this.#places.set(id, this.#items.length);
-      this.#items.push({ ...upload, ...this.#fresh(id), id });
+      this.#items.push({ ...upload, ...this.#fresh(id), id, sizeBytes: 0 });
     }
+    void this.#measure(first, uploads);
     this.#begin();
+  }
+
+  /** Browsers ask the disk for the size of a file: all at once, many files would hold up the page. */
+  async #measure(firstId: number, uploads: readonly NewUpload[]): Promise<void> {
+    let began = performance.now();
+    for (const [at, { file }] of uploads.entries()) {
+      this.#set(firstId + at, { sizeBytes: file.size });
+      if (performance.now() - began < MEASURED_MS) continue;
+      await new Promise((resolve) => setTimeout(resolve));
+      began = performance.now();
+    }
   }
 
   cancel(id: number): void {

@@ -34,7 +34,7 @@ export function UploadTray() {
   const failed = count('failed');
   const cancelled = count('cancelled');
   const isBusy = done + failed + cancelled < items.length;
-  const total = items.reduce((sum, { file }) => sum + file.size, 0);
+  const total = items.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
   const sent = items.reduce((sum, { sentBytes }) => sum + sentBytes, 0);
   return (
     <Paper
@@ -77,7 +77,7 @@ export function UploadTray() {
         </Group>
       </Group>
       <Progress
-        value={total === 0 ? 100 : (sent / total) * 100}
+        value={total === 0 ? Number(!isBusy) * 100 : (sent / total) * 100}
         size={3}
         radius={0}
         aria-label={text.uploads.title}
@@ -128,8 +128,8 @@ function UploadList({ items }: { items: readonly UploadItem[] }) {
 }
 
 function UploadRow({ item, top }: { item: UploadItem; top: number }) {
-  const { id, name, file, state, sentBytes, error } = item;
-  const percent = file.size === 0 ? 0 : Math.floor((sentBytes / file.size) * 100);
+  const { id, name, sizeBytes, state, sentBytes, error } = item;
+  const percent = sizeBytes === 0 ? 0 : Math.floor((sentBytes / sizeBytes) * 100);
   return (
     <li className={classes.row} style={{ transform: `translateY(${top}px)` }}>
       <StateIcon state={state} />
@@ -142,7 +142,7 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
           {state === 'sending' && `${percent} %`}
           {state === 'waiting' && text.uploads.waiting}
           {state === 'cancelled' && text.uploads.notStored}
-          {state === 'done' && sayBytes(file.size)}
+          {state === 'done' && sayBytes(sizeBytes)}
         </Text>
       </div>
       {(state === 'failed' || state === 'cancelled') && (
