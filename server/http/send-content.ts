@@ -128,7 +128,8 @@ export async function sendStream(
   }
 }
 
-function matches(header: string, etag: string): boolean {
+/** True when a header such as If-Match names `etag`, which has its quotes. */
+export function matches(header: string, etag: string): boolean {
   return (
     header === '*' || header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
   );

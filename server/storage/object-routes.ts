@@ -1,6 +1,8 @@
 /** Objects over REST: listed, described, deleted. */
 import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { matches } from '../http/send-content.ts';
+import { AppError } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Browsing } from './browsing.ts';
 import type { Listing } from './listing.ts';
@@ -142,6 +144,7 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
         const before = cursor === undefined ? undefined : rowIdCursor(cursor);
         const { details, next } = await objectInspector.describe(principal, params.id, { limit, before });
         if (next !== null) linkHeader(request, { limit, cursor: next });
+        request.responseHeaders.etag = `"${details.version_id}"`;
         return details;
       },
     }),
@@ -169,7 +172,9 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
     tag: 'storage',
     summary: 'Change the metadata or the type of an object',
     description:
-      'Its bytes are not copied. In a versioned bucket this is a new version, elsewhere it replaces what was there.',
+      'Its bytes are not copied. In a versioned bucket this is a new version, elsewhere it replaces what was there. ' +
+      'With `If-Match` only if nobody has changed the object since: its tag is the `ETag` of `GET /api/storage/{id}` ' +
+      '(the `version_id`), which each change renews, or that of the bytes, which another upload does.',
     permission: 'storage:write',
     params: ObjectPath,
     body: ObjectChange,
@@ -181,13 +186,28 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
       'quota_exceeded',
       'write_conflict',
     ],
-    handler: (call) => {
-      const { metadata, mime_type, version_id: versionId } = call.body;
-      return objects.relabel(call, call.params.id, {
+    handler: async (call) => {
+      const { request, params, body } = call;
+      const { metadata, mime_type, version_id: versionId } = body;
+      const changed = await objects.relabel(call, params.id, {
         ...(metadata !== undefined && { metadata: metadataText(metadata) }),
         ...(mime_type !== undefined && { mime_type }),
-        ...(versionId !== undefined && { versionId }),
+        check: (current) => assertSeen(current, { versionId, ifMatch: request.headers['if-match'] }),
       });
+      request.responseHeaders.etag = `"${changed.version_id}"`;
+      return changed;
     },
+  });
+}
+
+/** Throws `precondition_failed` unless the current version is the one that the caller has seen. */
+function assertSeen(
+  { version_id, etag }: { readonly version_id: string; readonly etag: string },
+  { versionId = version_id, ifMatch = '*' }: { versionId: string | undefined; ifMatch: string | undefined },
+): void {
+  const isMeant = [version_id, etag].some((tag) => matches(ifMatch, `"${tag}"`));
+  if (versionId === version_id && isMeant) return;
+  throw new AppError('precondition_failed', 'Another version of the object is current than the one you name', {
+    hint: 'Somebody else has changed the object: read it again, then make your change to what it is now',
   });
 }

@@ -151,20 +151,20 @@ export class Objects {
   }
 
   /**
-   * Gives the current bytes another type or metadata. Throws `object_not_found`, `precondition_failed` when
-   * `versionId` is not the current version, and as an upload.
+   * Gives the current bytes another type or metadata. `check` throws when the current version is not the one
+   * that the caller means. Throws `object_not_found`, and as an upload.
    */
   relabel(
     call: Call,
     objectId: string,
-    { versionId, ...labels }: Partial<Pick<VersionRow, 'mime_type' | 'metadata'>> & { versionId?: string },
+    { check, ...labels }: Partial<Pick<VersionRow, 'mime_type' | 'metadata'>> & {
+      readonly check?: (current: VersionRow) => void;
+    },
   ): Promise<Uploaded> {
     return this.#renew(call, objectId, async (_object, current) => {
       if (current === undefined) throw notFound(objectId);
-      if (versionId === undefined || versionId === current.version_id) return { ...current, ...labels };
-      throw new AppError('precondition_failed', `${versionId} is not the current version of the object`, {
-        hint: 'Read the object again: somebody else has changed it',
-      });
+      check?.(current);
+      return { ...current, ...labels };
     });
   }
 

@@ -301,8 +301,8 @@ test('replaced while being read, a download is old or new, never a mix', async (
   await Promise.all([read(), read(), write(), write()]);
 });
 
-const patch = (id: string, json: Readonly<Record<string, unknown>>) =>
-  user.call(`/api/storage/${id}`, { method: 'PATCH', json });
+const patch = (id: string, json: Readonly<Record<string, unknown>>, ifMatch = '*') =>
+  user.call(`/api/storage/${id}`, { method: 'PATCH', json, headers: { 'if-match': ifMatch } });
 
 test('other metadata and another type are a new version of the same bytes', async () => {
   const made = bodyOf(await user.upload(bucket, 'doc', 'words', { metadata: '{"a":1}' }));
@@ -343,6 +343,21 @@ test('without versions the change replaces, and large and encrypted bytes stay',
   }
 });
 
+test('of two who change the metadata at once, the second is told', async () => {
+  for (const versioning of [true, false]) {
+    bucket = await newBucket(user, { versioning });
+    const { object_id: id, etag } = await put('words');
+    const { headers } = await user.call(`/api/storage/${id}`);
+    const seen = String(headers.get('etag'));
+    const answers = await Promise.all([1, 2].map((by) => patch(id, { metadata: { by } }, seen)));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412]);
+    const won = answers.find(({ status }) => status === 200);
+    const next = await patch(id, { metadata: null }, `"other", ${won?.headers.get('etag')}`);
+    assert.equal(bodyOf(next).metadata, null);
+    bodyOf(await patch(id, { metadata: { by: 3 } }, `"${etag}"`));
+  }
+});
+
 test('a change that is refused names the rule and changes nothing', async () => {
   const first = await put('one');
   const second = await put('two');
@@ -361,6 +376,9 @@ test('a change that is refused names the rule and changes nothing', async () => 
   }
   const stale = await patch(id, { metadata: { a: 1 }, version_id: first.version_id });
   assertProblem(stale, 412, 'precondition_failed');
+  for (const tag of [first.version_id, first.etag, 'else']) {
+    assertProblem(await patch(id, { metadata: { a: 1 } }, `"${tag}"`), 412, 'precondition_failed');
+  }
   assert.equal((await versions()).length, 2);
   bodyOf(await patch(id, { metadata: { a: 1 }, version_id: second.version_id }));
   await remove(id);
