@@ -1,17 +1,19 @@
-/** The buckets: their size, and what is turned on. */
+/** The buckets: their size, what that costs, and what is turned on. */
 
 import { ArchiveBoxIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Table } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { Bucket } from '../../../../sdk/index.ts';
+import type { Bucket, EstimateItem } from '../../../../sdk/index.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
+import { sayPrice } from '../../parts/price.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { FIGURES_MS } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
+import { estimateQuery } from '../billing/queries.ts';
 import { BucketMenu } from './bucket-menu.tsx';
 import { NewBucketForm } from './new-bucket-form.tsx';
 import { bucketsQuery } from './queries.ts';
@@ -45,21 +47,27 @@ export function BucketsPage() {
 }
 
 function BucketTable({ buckets }: { buckets: readonly Bucket[] }) {
+  const estimate = useQuery({ ...estimateQuery, refetchInterval: FIGURES_MS });
+  const price = ({ name }: Bucket) => {
+    const isStored = ({ meter, resource_id }: EstimateItem) => meter === 'storage' && resource_id === name;
+    return estimate.data && sayPrice(estimate.data.items.find(isStored)?.per_month ?? 0);
+  };
   return (
-    <Table.ScrollContainer minWidth={560}>
+    <Table.ScrollContainer minWidth={640}>
       <Table verticalSpacing="sm" highlightOnHover>
         <Table.Thead>
           <Table.Tr>
             <Table.Th>{text.storage.name}</Table.Th>
             <Table.Th>{text.storage.objects}</Table.Th>
             <Table.Th>{text.storage.size}</Table.Th>
+            <Table.Th>{text.storage.perMonth}</Table.Th>
             <Table.Th>{text.storage.created}</Table.Th>
             <Table.Th aria-label={text.storage.actions} />
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {buckets.map((bucket) => (
-            <BucketRow key={bucket.name} bucket={bucket} />
+            <BucketRow key={bucket.name} bucket={bucket} price={price(bucket)} />
           ))}
         </Table.Tbody>
       </Table>
@@ -67,7 +75,7 @@ function BucketTable({ buckets }: { buckets: readonly Bucket[] }) {
   );
 }
 
-function BucketRow({ bucket }: { bucket: Bucket }) {
+function BucketRow({ bucket, price }: { bucket: Bucket; price: string | undefined }) {
   return (
     <Table.Tr>
       <Table.Td>
@@ -87,6 +95,7 @@ function BucketRow({ bucket }: { bucket: Bucket }) {
       <Table.Td title={bucket.versioning ? text.storage.withVersions(sayBytes(bucket.total_size)) : ''}>
         {sayBytes(bucket.size)}
       </Table.Td>
+      <Table.Td>{price}</Table.Td>
       <Table.Td>
         <When at={bucket.created_at} />
       </Table.Td>

@@ -24,7 +24,9 @@ interface LabelsFormProps {
 }
 
 export function LabelsForm({ object, onEnd }: LabelsFormProps) {
-  const { id, version_id } = object;
+  const { id } = object;
+  // What is read anew meanwhile, others may have changed: the form knows nothing of that.
+  const [version_id] = useState(object.version_id);
   const queryClient = useQueryClient();
   const [mimeType, setMimeType] = useState(object.mime_type);
   const [labels, setLabels] = useState(() => labelsOf(object.metadata));
@@ -35,9 +37,9 @@ export function LabelsForm({ object, onEnd }: LabelsFormProps) {
     meta: { shown: true },
     onSuccess: async () => {
       showDone(text.storage.labelsSaved(object.name));
-      await queryClient.invalidateQueries({ queryKey: ['files', object.bucket] });
       onEnd();
     },
+    onSettled: () => queryClient.invalidateQueries({ queryKey: ['files', object.bucket] }),
   });
   const typeError = fieldError(save.error, 'mime_type');
   const isTwice = ({ id, name }: Label) =>

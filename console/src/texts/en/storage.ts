@@ -8,6 +8,7 @@ export const storage = {
   objects: 'Objects',
   size: 'Size',
   created: 'Created',
+  perMonth: 'Credits / month',
   actions: 'Actions',
   actionsOf: (name: string) => `Actions for ${name}`,
   versioned: 'versions',
