@@ -207,7 +207,11 @@ function assertSeen(
 ): void {
   const isMeant = [version_id, etag].some((tag) => matches(ifMatch, `"${tag}"`));
   if (versionId === version_id && isMeant) return;
-  throw new AppError('precondition_failed', 'Another version of the object is current than the one you name', {
-    hint: 'Somebody else has changed the object: read it again, then make your change to what it is now',
-  });
+  throw new AppError(
+    'precondition_failed',
+    'Another version of the object is current than the one you name',
+    {
+      hint: 'Somebody else has changed the object: read it again, then make your change to what it is now',
+    },
+  );
 }

@@ -157,7 +157,10 @@ export class Objects {
   relabel(
     call: Call,
     objectId: string,
-    { check, ...labels }: Partial<Pick<VersionRow, 'mime_type' | 'metadata'>> & {
+    {
+      check,
+      ...labels
+    }: Partial<Pick<VersionRow, 'mime_type' | 'metadata'>> & {
       readonly check?: (current: VersionRow) => void;
     },
   ): Promise<Uploaded> {
