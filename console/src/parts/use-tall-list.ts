@@ -42,7 +42,10 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
       const isSame = (now: typeof near) => now.first === first && now.end === end && now.shift === shift;
       setNear((now) => (isSame(now) ? now : { first, end, shift }));
     };
+    const scrolled = () => place.scrolled(px(), { listPx, shortPx: SHORT_WINDOWS * window.innerHeight });
     const rest = () => {
+      // What is above the list may have grown or gone, which is no scrolling.
+      scrolled();
       const way = place.restPx - px();
       if (way === 0) return;
       window.scrollBy({ top: way, behavior: 'instant' });
@@ -50,7 +53,7 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
       show();
     };
     const look = () => {
-      place.scrolled(px(), { listPx, shortPx: SHORT_WINDOWS * window.innerHeight });
+      scrolled();
       clearTimeout(resting);
       resting = setTimeout(() => flushSync(rest), REST_MS);
       show();
