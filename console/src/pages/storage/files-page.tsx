@@ -44,7 +44,7 @@ export function FilesPage() {
   const isVersioned = bucket.data?.versioning === true;
   return (
     <Page
-      title={prefix === '' ? name : (prefix.split('/').at(-2) ?? name)}
+      title={prefix === '' ? name : prefix.split('/').at(-2) || '/'}
       trail={<PathBar key={`${name}/${prefix}`} bucket={name} prefix={prefix} />}
       actions={
         <>

@@ -1,16 +1,19 @@
-import { ArchiveBoxIcon, DocumentIcon, PlusIcon } from '@heroicons/react/24/outline';
+import { ArchiveBoxIcon, DocumentIcon, MagnifyingGlassIcon, PlusIcon } from '@heroicons/react/24/outline';
 import type { Bucket } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { matches } from '../../palette/matches.ts';
 import type { PaletteEntry, PaletteSource } from '../../palette/sources.ts';
-import { sayBytes } from '../../parts/size.ts';
+import { sayName } from '../../parts/name.ts';
+import { sayBytes, sayCount } from '../../parts/size.ts';
 import { queryClient } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from './queries.ts';
 
 const FOUND_MAX = 8;
-/** The fullest ones: each is a search of its own. */
-const SEARCHED_BUCKETS = 8;
+/** Buckets that are searched at a time; each is a call. */
+const AT_ONCE = 8;
+/** And altogether for the same words, the fullest first. */
+const MOST_SEARCHED = 64;
 /** Fewer letters are in nearly every name. */
 const OBJECT_LETTERS = 3;
 
@@ -32,10 +35,15 @@ export const storagePalette: PaletteSource = {
     if (words.length < OBJECT_LETTERS) return named;
     const fullest = buckets
       .filter(({ object_count }) => object_count > 0)
-      .toSorted((a, b) => b.object_count - a.object_count)
-      .slice(0, SEARCHED_BUCKETS);
-    const objects = await Promise.all(fullest.map(({ name }) => objectsIn(name, words, signal)));
-    return [...named, ...objects.flat().slice(0, FOUND_MAX)];
+      .toSorted((a, b) => b.object_count - a.object_count);
+    const objects: PaletteEntry[] = [];
+    for (let at = 0; at < fullest.length && objects.length < FOUND_MAX; at += AT_ONCE) {
+      if (at >= MOST_SEARCHED) return [...named, ...objects, notSearched(fullest.length - at)];
+      const some = fullest.slice(at, at + AT_ONCE);
+      const found = await Promise.all(some.map(({ name }) => objectsIn(name, words, signal)));
+      objects.push(...found.flat());
+    }
+    return [...named, ...objects.slice(0, FOUND_MAX)];
   },
 };
 
@@ -49,6 +57,16 @@ function bucketEntry({ name }: Bucket): PaletteEntry {
   };
 }
 
+function notSearched(count: number): PaletteEntry {
+  return {
+    id: 'buckets-not-searched',
+    label: text.storage.notSearched(sayCount(count)),
+    note: text.storage.notSearchedLead,
+    icon: MagnifyingGlassIcon,
+    open: { to: '/storage' },
+  };
+}
+
 async function objectsIn(bucket: string, search: string, signal: AbortSignal) {
   const { items } = await cloud.objects.browse(bucket, { search }, { signal }).page({ limit: FOUND_MAX });
   return items.flatMap(({ name, object }) => {
@@ -56,7 +74,7 @@ async function objectsIn(bucket: string, search: string, signal: AbortSignal) {
     const prefix = name.slice(0, name.lastIndexOf('/') + 1);
     const entry: PaletteEntry = {
       id: `object-${object.id}`,
-      label: name.slice(prefix.length) || name,
+      label: sayName(name.slice(prefix.length) || name),
       note: `${bucket}/${prefix} · ${sayBytes(object.size)}`,
       icon: DocumentIcon,
       open: {

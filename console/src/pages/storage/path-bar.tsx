@@ -63,7 +63,7 @@ function Trail({ bucket, prefix }: Place) {
               search={(search: FilesSearch) => inFolder(search, path)}
               size="sm"
             >
-              {folder}
+              {folder || '/'}
             </AnchorLink>
           );
         })}

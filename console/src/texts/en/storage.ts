@@ -4,6 +4,8 @@ export const storage = {
   title: 'Storage',
   lead: 'Buckets hold your files. Drop files anywhere on this page to upload them.',
   bucket: 'Bucket',
+  notSearched: (buckets: number) => `${counted(buckets, 'bucket')} more: not searched`,
+  notSearchedLead: 'Open the bucket and use Find by name.',
   name: 'Name',
   objects: 'Objects',
   size: 'Size',
@@ -67,7 +69,11 @@ export const storage = {
   chosen: (files: number) => `${count(files)} chosen`,
   chooseNone: 'Choose none',
   delete: 'Delete',
-  deleteAsk: (files: number) => (files === 1 ? 'Delete this file?' : `Delete ${count(files)} files?`),
+  deleteAsk: (targets: number, hasFolders: boolean) => {
+    if (hasFolders) return targets === 1 ? 'Delete this folder?' : `Delete these ${count(targets)}?`;
+    return targets === 1 ? 'Delete this file?' : `Delete ${count(targets)} files?`;
+  },
+  deleteWithFolders: 'Folders go with everything in them.',
   deleteForGood: 'This bucket keeps no versions: what is deleted is gone for good.',
   deleted: (what: string) => `${what} was deleted`,
   files: (files: number) => counted(files, 'file'),
@@ -96,6 +102,12 @@ export const storage = {
   saveLabels: 'Save',
   labelsSaved: (name: string) => `${name} was changed`,
   current: 'current',
+  deleteVersion: 'Delete for good',
+  deleteVersionAsk: 'Delete this version?',
+  deleteVersionLead: (size: string) => `Its ${size} are gone for good. The other versions stay.`,
+  versionDeleted: (name: string) => `A version of ${name} was deleted`,
+  versionsCut: (count: string) =>
+    `These are the newest ${count}. The older ones are there too, over the API.`,
   wasDeleted: 'Deleted',
   restore: 'Restore',
   restored: (name: string) => `${name} is as it was then`,
