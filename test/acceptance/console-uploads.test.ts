@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
-import { ConsoleFixture, clientOf, dropFiles, PASSWORD, uploaded } from './console-kit.ts';
+import { ConsoleFixture, clientOf, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
 
 const skip = noBrowser;
 const BIG = 'x'.repeat(3 * 1024 * 1024);
@@ -122,15 +122,26 @@ test('who signs in afterwards does not see the uploads of somebody else', { skip
 
 test('an upload that fails says why and is sent again, also after leaving the page', { skip }, async () => {
   const page = await fixture.signedUp('unlucky', '/storage');
-  await page.route('**/upload', (route) => route.abort('connectionreset'));
-  await dropFiles(page, { 'big.bin': 'x'.repeat(100_000) });
-  await page.getByText('1 failed').waitFor();
-  await page.getByText('Cloudlet does not answer').waitFor();
+  await page.route('**/upload', (route) => {
+    const isBig = route.request().postData()?.includes('big.bin') === true;
+    return isBig ? route.abort('connectionreset') : route.continue();
+  });
+  await dropFiles(page, { 'small.bin': 'x', 'big.bin': 'x'.repeat(100_000) });
+  await page.getByText('1 of 2 uploaded · 1 failed').waitFor();
+  const tray = page.getByRole('region', { name: 'Uploads' });
+  await tray.getByRole('listitem').first().getByText('Cloudlet does not answer').waitFor();
+  await page.setViewportSize({ width: 390, height: 800 });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    assert.deepEqual(await seriousFaults(page, '[aria-label=Uploads]'), []);
+  }
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390);
+  await page.setViewportSize({ width: 1280, height: 720 });
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.getByText('First five minutes').waitFor();
   await page.unroute('**/upload');
   await page.getByRole('button', { name: 'Send failed ones again' }).click();
-  await uploaded(page, 1);
+  await uploaded(page, 2);
   await page.close();
 });
 

@@ -193,7 +193,7 @@ class UploadQueue {
     }
   }
 
-  #notSent({ id, losses }: UploadItem, error: unknown): void {
+  #notSent({ id, bucket, losses }: UploadItem, error: unknown): void {
     if (isSignedOut(error)) {
       this.#waitAgain(id, {});
       // It may have been sent before one signed in again.
@@ -209,6 +209,8 @@ class UploadQueue {
       setTimeout(() => this.#sendLater(id), (error.retryAfterSeconds ?? 1) * 1000);
     } else {
       this.#set(id, { state: 'failed', sentBytes: 0, error });
+      // Perhaps the bucket is gone.
+      this.#refreshLater(bucket);
     }
   }
 

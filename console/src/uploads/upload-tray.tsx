@@ -12,6 +12,7 @@ import {
 import { ActionIcon, Button, CloseButton, Group, Paper, Progress, Text } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { sayName } from '../parts/name.ts';
 import { sayBytes } from '../parts/size.ts';
 import { text } from '../texts/text.ts';
 import { type UploadItem, uploadQueue } from './upload-queue.ts';
@@ -108,6 +109,11 @@ export function UploadTray() {
 
 function UploadList({ items }: { items: readonly UploadItem[] }) {
   const frame = useRef<HTMLElement>(null);
+  const isFailed = ({ state }: UploadItem) => state === 'failed';
+  // Nobody finds what failed among thousands.
+  const ordered = items.some(isFailed)
+    ? [...items.filter(isFailed), ...items.filter((item) => !isFailed(item))]
+    : items;
   const rows = useVirtualizer({
     count: items.length,
     getScrollElement: () => frame.current,
@@ -119,7 +125,7 @@ function UploadList({ items }: { items: readonly UploadItem[] }) {
     <section ref={frame} className={classes.list} tabIndex={0} aria-label={text.uploads.files}>
       <ul className={classes.rows} style={{ height: rows.getTotalSize() }}>
         {rows.getVirtualItems().map(({ index, start }) => {
-          const item = items[index];
+          const item = ordered[index];
           return item === undefined ? null : <UploadRow key={item.id} item={item} top={start} />;
         })}
       </ul>
@@ -135,7 +141,7 @@ function UploadRow({ item, top }: { item: UploadItem; top: number }) {
       <StateIcon state={state} />
       <div className={classes.words}>
         <Text size="sm" truncate title={name}>
-          {name}
+          {sayName(name)}
         </Text>
         <Text size="xs" c={state === 'failed' ? 'error' : 'dimmed'} truncate>
           {state === 'failed' && error instanceof Error && error.message}
