@@ -46,6 +46,10 @@ test('from the set-up link to a shared file: drop, version, restore, link', { sk
   await drawer.getByRole('button', { name: 'Restore' }).click();
   await drawer.getByText('the first words').waitFor();
   await drawer.getByRole('tab', { name: 'Versions (3)' }).waitFor();
+  await drawer.getByRole('button', { name: 'Delete for good' }).first().click();
+  const question = page.getByRole('dialog', { name: 'Delete this version?' });
+  await question.getByRole('button', { name: 'Delete for good' }).click();
+  await drawer.getByRole('tab', { name: 'Versions (2)' }).waitFor();
 
   await drawer.getByRole('tab', { name: 'Share' }).click();
   await drawer.getByRole('button', { name: 'Make link' }).click();
@@ -53,6 +57,9 @@ test('from the set-up link to a shared file: drop, version, restore, link', { sk
   await drawer.getByRole('img', { name: 'The link as a QR code' }).waitFor();
   const answer = await fetch(link);
   assert.deepEqual([answer.status, await answer.text()], [200, 'the first words']);
+
+  await page.goto(`${fixture.cloud.api}/storage`);
+  await page.getByRole('row', { name: 'uploads' }).getByRole('cell', { name: 'free' }).waitFor();
 
   await page.goto(fixture.cloud.api);
   await page.getByText('1 of 5 done').waitFor();
@@ -83,6 +90,14 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
   await row(page, 'top.txt').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Undo' }).click();
   await row(page, 'top.txt').waitFor();
+  await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
+  await page.getByLabel('Choose year').check();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await row(page, 'year').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await row(page, 'year').click();
+  await row(page, '2026').click();
+  await row(page, 'may.txt').waitFor();
   await page.close();
 });
 
@@ -239,6 +254,19 @@ test('type and metadata are changed where they stand; what has no preview says w
   const record = bodyOf(await client.call(`/api/storage/${object_id}`));
   assert.equal(record.mime_type, 'text/markdown');
   assert.deepEqual(record.metadata, { camera: '<b>X200</b>', lens: { mm: 23 }, place: '42' });
+
+  // Somebody else is faster, and the page reads it again while the form is open.
+  await drawer.getByRole('button', { name: 'Edit type and metadata' }).click();
+  const json = { metadata: { by: 'somebody else' } };
+  bodyOf(await client.call(`/api/storage/${object_id}`, { method: 'PATCH', json }));
+  const reading = page.waitForResponse(
+    (answer) => answer.url().endsWith(`/${object_id}`) && answer.request().method() === 'GET',
+  );
+  await dropFiles(page, { 'beside.txt': 'words' });
+  await reading;
+  await drawer.getByRole('button', { name: 'Save' }).click();
+  await drawer.getByText(/Another version of the object is current/).waitFor();
+  assert.deepEqual(bodyOf(await client.call(`/api/storage/${object_id}`)).metadata, json.metadata);
   for (const [content, words] of [
     ['', 'This file is empty.'],
     ['x'.repeat(600_000), 'Text is shown up to 512 KB. Download it to read it all.'],

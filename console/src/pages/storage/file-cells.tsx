@@ -4,6 +4,7 @@ import { ActionIcon } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
+import { sayName } from '../../parts/name.ts';
 import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -16,26 +17,19 @@ interface FileCellsProps {
   readonly label: string;
   readonly bucket: string;
   readonly isChosen: boolean;
-  readonly onChoose: (object: StorageObject, isChosen: boolean) => void;
+  readonly canChoose: boolean;
+  readonly onChoose: (entry: BucketEntry, isChosen: boolean) => void;
 }
 
 /** Rows that stay while one scrolls are not made again. */
 export const FileCells = memo(function FileCells(props: FileCellsProps) {
-  const { entry, label, bucket, isChosen, onChoose } = props;
+  const { entry, label, bucket } = props;
   const { name, object, deleted_at } = entry;
-  if (object === null) return <FolderCells name={name} label={label} />;
+  if (object === null) return <FolderCells {...props} />;
   const Icon = object.mime_type.startsWith('image/') ? PhotoIcon : DocumentIcon;
   return (
     <>
-      <span role="cell">
-        <input
-          type="checkbox"
-          className={classes.box}
-          aria-label={text.storage.chooseOne(label)}
-          checked={isChosen}
-          onChange={({ currentTarget }) => onChoose(object, currentTarget.checked)}
-        />
-      </span>
+      <ChooseCell {...props} />
       <span role="cell" className={classes.name}>
         <Icon className={classes.file} aria-hidden />
         <Link
@@ -46,7 +40,7 @@ export const FileCells = memo(function FileCells(props: FileCellsProps) {
           className={classes.link}
           title={name}
         >
-          {label === '' ? name : label}
+          {sayName(label === '' ? name : label)}
         </Link>
         {deleted_at !== undefined && <Restore bucket={bucket} object={object} />}
       </span>
@@ -60,19 +54,35 @@ export const FileCells = memo(function FileCells(props: FileCellsProps) {
   );
 });
 
-function FolderCells({ name, label }: { name: string; label: string }) {
+function ChooseCell({ entry, label, isChosen, canChoose, onChoose }: FileCellsProps) {
+  if (!canChoose) return <span role="cell" />;
+  return (
+    <span role="cell">
+      <input
+        type="checkbox"
+        className={classes.box}
+        aria-label={text.storage.chooseOne(label)}
+        checked={isChosen}
+        onChange={({ currentTarget }) => onChoose(entry, currentTarget.checked)}
+      />
+    </span>
+  );
+}
+
+function FolderCells(props: FileCellsProps) {
+  const { entry, label } = props;
   return (
     <>
-      <span role="cell" />
+      <ChooseCell {...props} />
       <span role="cell" className={classes.name}>
         <FolderIcon className={classes.folder} aria-hidden />
         <Link
           from="/storage/$bucket"
           to="."
-          search={(search) => inFolder(search, name)}
+          search={(search) => inFolder(search, entry.name)}
           className={classes.link}
         >
-          {label.slice(0, -1)}
+          {sayName(label.slice(0, -1)) || '/'}
         </Link>
       </span>
       <span role="cell" className={classes.size} />

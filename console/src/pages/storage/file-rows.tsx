@@ -1,6 +1,6 @@
 /** Only the rows near the window are in the page; the next are read as one scrolls. */
 import { useEffect, useRef } from 'react';
-import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
+import type { BucketEntry } from '../../../../sdk/index.ts';
 import { useTallList } from '../../parts/use-tall-list.ts';
 import { FileCells } from './file-cells.tsx';
 import classes from './file-table.module.css';
@@ -14,15 +14,16 @@ interface FileRowsProps {
   readonly entries: readonly BucketEntry[];
   /** Characters of names that are not shown. */
   readonly skipped: number;
-  /** By id. */
-  readonly chosen: ReadonlyMap<string, StorageObject>;
-  readonly onChoose: (object: StorageObject, isChosen: boolean) => void;
+  readonly areDeleted: boolean;
+  /** By name. */
+  readonly chosen: ReadonlyMap<string, BucketEntry>;
+  readonly onChoose: (entry: BucketEntry, isChosen: boolean) => void;
   readonly hasMore: boolean;
   readonly onMore: () => void;
 }
 
 export function FileRows(props: FileRowsProps) {
-  const { bucket, entries, skipped, chosen, onChoose, hasMore, onMore } = props;
+  const { bucket, entries, skipped, areDeleted, chosen, onChoose, hasMore, onMore } = props;
   const frame = useRef<HTMLDivElement>(null);
   const { heightPx, shown, topOf } = useTallList(frame, { count: entries.length, rowPx: ROW_PX });
   const lastShown = shown.at(-1) ?? 0;
@@ -52,7 +53,9 @@ export function FileRows(props: FileRowsProps) {
               entry={entry}
               label={entry.name.slice(skipped)}
               bucket={bucket}
-              isChosen={entry.object !== null && chosen.has(entry.object.id)}
+              isChosen={chosen.has(entry.name)}
+              // What was deleted is restored one by one.
+              canChoose={entry.object !== null || !areDeleted}
               onChoose={onChoose}
             />
           </div>

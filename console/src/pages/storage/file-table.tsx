@@ -3,7 +3,7 @@
 import { ArrowUturnLeftIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Text } from '@mantine/core';
 import { useCallback, useState } from 'react';
-import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
+import type { BucketEntry } from '../../../../sdk/index.ts';
 import { text } from '../../texts/text.ts';
 import { FileHead } from './file-head.tsx';
 import { FileRows } from './file-rows.tsx';
@@ -11,6 +11,9 @@ import classes from './file-table.module.css';
 import type { FilesSearch } from './files-search.ts';
 import { useDelete } from './use-delete.tsx';
 import { useRestore } from './use-restore.ts';
+
+/** By name; folders too. */
+type Chosen = ReadonlyMap<string, BucketEntry>;
 
 interface FileTableProps {
   readonly bucket: string;
@@ -22,18 +25,18 @@ interface FileTableProps {
 }
 
 export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMore }: FileTableProps) {
-  const [chosen, setChosen] = useState<ReadonlyMap<string, StorageObject>>(new Map());
-  const choose = useCallback((object: StorageObject, isChosen: boolean) => {
+  const [chosen, setChosen] = useState<Chosen>(new Map());
+  const choose = useCallback((entry: BucketEntry, isChosen: boolean) => {
     setChosen((before) => {
       const next = new Map(before);
-      if (isChosen) next.set(object.id, object);
-      else next.delete(object.id);
+      if (isChosen) next.set(entry.name, entry);
+      else next.delete(entry.name);
       return next;
     });
   }, []);
   return (
     <>
-      <Chosen
+      <ChosenBar
         bucket={bucket}
         isVersioned={isVersioned}
         areDeleted={search.deleted === true}
@@ -44,6 +47,7 @@ export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMor
         <FileHead search={search} />
         <FileRows
           bucket={bucket}
+          areDeleted={search.deleted === true}
           entries={entries}
           // Names that are found are shown whole.
           skipped={search.find === undefined ? (search.prefix?.length ?? 0) : 0}
@@ -57,19 +61,21 @@ export function FileTable({ bucket, isVersioned, search, entries, hasMore, onMor
   );
 }
 
-interface ChosenProps {
+interface ChosenBarProps {
   readonly bucket: string;
   readonly isVersioned: boolean;
   readonly areDeleted: boolean;
-  readonly chosen: ReadonlyMap<string, StorageObject>;
+  readonly chosen: Chosen;
   readonly onDone: () => void;
 }
 
-function Chosen({ bucket, isVersioned, areDeleted, chosen, onDone }: ChosenProps) {
+function ChosenBar({ bucket, isVersioned, areDeleted, chosen, onDone }: ChosenBarProps) {
   const deleting = useDelete({ bucket, isVersioned, onDone });
   const restoring = useRestore({ bucket, onDone });
   if (chosen.size === 0) return deleting.question;
   const all = [...chosen.values()];
+  const objects = all.flatMap(({ object }) => object ?? []);
+  const targets = all.map(({ name, object }) => ({ name, id: object?.id }));
   return (
     <Group className={classes.chosen ?? ''} role="status">
       <Text size="sm" fw={550}>
@@ -80,7 +86,7 @@ function Chosen({ bucket, isVersioned, areDeleted, chosen, onDone }: ChosenProps
         variant="default"
         leftSection={areDeleted ? <ArrowUturnLeftIcon width={16} /> : <TrashIcon width={16} />}
         loading={areDeleted ? restoring.isPending : deleting.isBusy}
-        onClick={() => (areDeleted ? restoring.mutate(all) : deleting.ask(all))}
+        onClick={() => (areDeleted ? restoring.mutate(objects) : deleting.ask(targets))}
       >
         {areDeleted ? text.storage.restore : text.storage.delete}
       </Button>

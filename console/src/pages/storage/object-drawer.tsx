@@ -1,6 +1,6 @@
 /** One object: what it looks like, what is known of it, its versions, and what can be done. */
 
-import { ArrowDownTrayIcon, PencilIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { ArrowDownTrayIcon, ArrowUturnLeftIcon, PencilIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Code, Drawer, Group, Stack, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -9,6 +9,7 @@ import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { FocusReturn } from '../../parts/dialog.tsx';
+import { sayName } from '../../parts/name.ts';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
@@ -19,6 +20,7 @@ import { Preview } from './preview.tsx';
 import { objectQuery } from './queries.ts';
 import { SharePanel } from './share-panel.tsx';
 import { useDelete } from './use-delete.tsx';
+import { useRestore } from './use-restore.ts';
 import { VersionTimeline } from './version-timeline.tsx';
 
 interface ObjectDrawerProps {
@@ -39,7 +41,7 @@ export function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
       onClose={close}
       position="right"
       size="lg"
-      title={<span className={classes.title}>{name.slice(name.lastIndexOf('/') + 1) || name}</span>}
+      title={<span className={classes.title}>{sayName(name.slice(name.lastIndexOf('/') + 1) || name)}</span>}
     >
       <FocusReturn />
       <Loaded query={object}>
@@ -56,34 +58,48 @@ interface DetailsProps {
 }
 
 function Details({ object, isVersioned, onGone }: DetailsProps) {
-  const deleting = useDelete({ bucket: object.bucket, isVersioned, onDone: onGone });
+  const { bucket, is_delete_marker: isDeleted, versions } = object;
+  const deleting = useDelete({ bucket, isVersioned, onDone: onGone });
+  const restoring = useRestore({ bucket, onDone: onGone });
+  const last = versions.find(({ is_delete_marker }) => is_delete_marker !== true);
   return (
     <Stack>
       <Preview object={object} />
-      <Group gap="xs">
+      {isDeleted && last !== undefined && (
         <Button
-          component="a"
-          href={cloud.objects.downloadUrl(object.id)}
-          leftSection={<ArrowDownTrayIcon width={18} />}
-          disabled={object.is_delete_marker}
+          leftSection={<ArrowUturnLeftIcon width={18} />}
+          style={{ alignSelf: 'start' }}
+          loading={restoring.isPending}
+          onClick={() => restoring.mutate([last])}
         >
-          {text.storage.download}
+          {text.storage.restore}
         </Button>
-        <Button
-          variant="default"
-          leftSection={<TrashIcon width={18} />}
-          loading={deleting.isBusy}
-          onClick={() => deleting.ask([object])}
-        >
-          {text.storage.delete}
-        </Button>
-        {deleting.question}
-      </Group>
+      )}
+      {!isDeleted && (
+        <Group gap="xs">
+          <Button
+            component="a"
+            href={cloud.objects.downloadUrl(object.id)}
+            leftSection={<ArrowDownTrayIcon width={18} />}
+          >
+            {text.storage.download}
+          </Button>
+          <Button
+            variant="default"
+            leftSection={<TrashIcon width={18} />}
+            loading={deleting.isBusy}
+            onClick={() => deleting.ask([object])}
+          >
+            {text.storage.delete}
+          </Button>
+        </Group>
+      )}
+      {deleting.question}
       <Tabs defaultValue="facts">
         <Tabs.List>
           <Tabs.Tab value="facts">{text.storage.facts}</Tabs.Tab>
           <Tabs.Tab value="versions">{text.storage.versionsOf(object.versions.length)}</Tabs.Tab>
-          <Tabs.Tab value="share">{text.storage.share}</Tabs.Tab>
+          {!isDeleted && <Tabs.Tab value="share">{text.storage.share}</Tabs.Tab>}
         </Tabs.List>
         <Tabs.Panel value="facts" pt="md">
           <Facts object={object} />
@@ -103,7 +119,7 @@ function Facts({ object }: { object: StorageObjectDetails }) {
   const [isEdited, setEdited] = useState(false);
   if (isEdited) return <LabelsForm object={object} onEnd={() => setEdited(false)} />;
   const facts = [
-    [text.storage.wholeName, object.name],
+    [text.storage.wholeName, sayName(object.name)],
     [text.storage.size, sayBytes(object.size)],
     [text.storage.type, object.mime_type],
     [text.storage.uploaded, <When key="created" at={object.created_at} />],

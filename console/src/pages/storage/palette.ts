@@ -4,7 +4,7 @@ import { cloud } from '../../cloud.ts';
 import { matches } from '../../palette/matches.ts';
 import type { PaletteEntry, PaletteSource } from '../../palette/sources.ts';
 import { sayName } from '../../parts/name.ts';
-import { sayBytes, sayCount } from '../../parts/size.ts';
+import { sayBytes } from '../../parts/size.ts';
 import { queryClient } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from './queries.ts';
@@ -60,7 +60,7 @@ function bucketEntry({ name }: Bucket): PaletteEntry {
 function notSearched(count: number): PaletteEntry {
   return {
     id: 'buckets-not-searched',
-    label: text.storage.notSearched(sayCount(count)),
+    label: text.storage.notSearched(count),
     note: text.storage.notSearchedLead,
     icon: MagnifyingGlassIcon,
     open: { to: '/storage' },

@@ -4,13 +4,17 @@
  */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { StorageObject } from '../../../../sdk/index.ts';
+import { CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 
-type Target = Pick<StorageObject, 'id' | 'name'>;
+/** An object, or without `id` a folder with all that is in it. */
+export interface Target {
+  readonly id?: string | undefined;
+  readonly name: string;
+}
 
 /** Calls under way at a time. */
 const AT_ONCE = 6;
@@ -29,30 +33,31 @@ export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
     await queryClient.invalidateQueries({ queryKey: ['buckets'] });
   };
   const remove = useMutation({
-    mutationFn: (targets: readonly Target[]) => deleteAll(targets),
-    onSuccess: async ({ markers, failure }, targets) => {
+    mutationFn: (targets: readonly Target[]) => deleteAll(bucket, targets),
+    onSuccess: async ({ count, markers, failure }, targets) => {
       setAsked([]);
       onDone();
-      const count = targets.length;
       const [first] = targets;
-      const said = count === 1 && first !== undefined ? first.name : text.storage.files(count);
+      const isOne = targets.length === 1 && first !== undefined;
+      const said = isOne ? first.name.replace(/\/$/, '') : text.storage.files(count);
       const undo = () => void undelete(markers).then(refresh, showRefusal);
       if (failure === undefined) showDone(text.storage.deleted(said), markers.length > 0 ? undo : undefined);
       else showRefusal(failure);
       await refresh();
     },
   });
+  const hasFolders = asked.some(({ id }) => id === undefined);
   const question: ReactNode = (
     <Confirm
       isOpen={asked.length > 0}
-      title={text.storage.deleteAsk(asked.length)}
+      title={text.storage.deleteAsk(asked.length, hasFolders)}
       action={text.storage.delete}
       isBusy={remove.isPending}
       error={remove.error}
       onConfirm={() => remove.mutate(asked)}
       onClose={() => setAsked([])}
     >
-      {text.storage.deleteForGood}
+      {hasFolders && text.storage.deleteWithFolders} {text.storage.deleteForGood}
     </Confirm>
   );
   return {
@@ -68,28 +73,61 @@ interface Marker {
   readonly version_id: string;
 }
 
-async function deleteAll(targets: readonly Target[]): Promise<{ markers: Marker[]; failure: unknown }> {
+interface Deletion {
+  readonly count: number;
+  readonly markers: readonly Marker[];
+  /** Why some are still there. */
+  readonly failure: unknown;
+}
+
+async function deleteAll(bucket: string, targets: readonly Target[]): Promise<Deletion> {
   const markers: Marker[] = [];
+  let count = 0;
   let failure: unknown;
-  await eachOf(targets, async ({ id }) => {
+  await eachOf(idsOf(bucket, targets), async (id) => {
     try {
-      const { version_id, is_delete_marker } = await cloud.objects.delete(id);
+      const { version_id, is_delete_marker } = await patiently(() => cloud.objects.delete(id));
+      count++;
       if (is_delete_marker && version_id !== null) markers.push({ id, version_id });
     } catch (error) {
       failure ??= error;
     }
   });
-  return { markers, failure };
+  return { count, markers, failure };
+}
+
+async function* idsOf(bucket: string, targets: readonly Target[]): AsyncGenerator<string> {
+  for (const { id, name } of targets) {
+    if (id !== undefined) yield id;
+    else for await (const object of cloud.objects.list(bucket, { prefix: name })) yield object.id;
+  }
 }
 
 async function undelete(markers: readonly Marker[]): Promise<void> {
-  await eachOf(markers, ({ id, version_id }) => cloud.objects.delete(id, { version_id }));
+  await eachOf(markers, ({ id, version_id }) => patiently(() => cloud.objects.delete(id, { version_id })));
 }
 
-async function eachOf<T>(list: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
-  const rest = [...list];
+async function eachOf<T>(
+  list: Iterable<T> | AsyncIterable<T>,
+  work: (one: T) => Promise<unknown>,
+): Promise<void> {
+  const rest = (async function* () {
+    yield* list;
+  })();
   const worker = async () => {
-    for (let one = rest.shift(); one !== undefined; one = rest.shift()) await work(one);
+    for await (const one of rest) await work(one);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+/** A large folder is more calls than the cloud takes in a few seconds: it says when to go on. */
+async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof CloudError) || error.status !== 429) throw error;
+      await new Promise((resolve) => setTimeout(resolve, (error.retryAfterSeconds ?? 1) * 1000));
+    }
+  }
 }

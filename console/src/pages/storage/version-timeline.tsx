@@ -1,8 +1,10 @@
 /** Every version of an object, newest first: what it was, and the way back to it. */
 import { Badge, Button, Group, Text, Timeline } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { StorageObject, StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { Confirm } from '../../parts/confirm.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
@@ -18,29 +20,58 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
       await refresh();
     },
   });
+  const [asked, setAsked] = useState<{ readonly version_id: string; readonly size: number }>();
+  const remove = useMutation({
+    mutationFn: (version_id: string) => cloud.objects.delete(object.id, { version_id }),
+    meta: { shown: true },
+    onSuccess: async () => {
+      setAsked(undefined);
+      showDone(text.storage.versionDeleted(object.name));
+      await refresh();
+    },
+  });
   return (
-    <Timeline bulletSize={14} lineWidth={2} active={0}>
-      {object.versions.map((version) => (
-        <Timeline.Item
-          key={version.version_id}
-          title={
-            <Group gap="xs">
-              <When at={version.created_at} />
-              {version.is_latest === true && <Badge variant="light">{text.storage.current}</Badge>}
-            </Group>
-          }
-        >
-          <Text size="sm" c="dimmed">
-            {version.is_delete_marker === true ? text.storage.wasDeleted : sayBytes(version.size)}
-          </Text>
-          <VersionActions
-            version={version}
-            isBusy={restore.isPending}
-            onRestore={(id) => restore.mutate(id)}
-          />
-        </Timeline.Item>
-      ))}
-    </Timeline>
+    <>
+      <Timeline bulletSize={14} lineWidth={2} active={0}>
+        {object.versions.map((version) => (
+          <Timeline.Item
+            key={version.version_id}
+            title={
+              <Group gap="xs">
+                <When at={version.created_at} />
+                {version.is_latest === true && <Badge variant="light">{text.storage.current}</Badge>}
+              </Group>
+            }
+          >
+            <Text size="sm" c="dimmed">
+              {version.is_delete_marker === true ? text.storage.wasDeleted : sayBytes(version.size)}
+            </Text>
+            <VersionActions
+              version={version}
+              isBusy={restore.isPending}
+              onRestore={(id) => restore.mutate(id)}
+              onDelete={(version_id) => setAsked({ version_id, size: version.size })}
+            />
+          </Timeline.Item>
+        ))}
+      </Timeline>
+      {object.versions_truncated && (
+        <Text size="sm" c="dimmed" mt="md">
+          {text.storage.versionsCut(object.versions.length)}
+        </Text>
+      )}
+      <Confirm
+        isOpen={asked !== undefined}
+        title={text.storage.deleteVersionAsk}
+        action={text.storage.deleteVersion}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => asked && remove.mutate(asked.version_id)}
+        onClose={() => setAsked(undefined)}
+      >
+        {text.storage.deleteVersionLead(sayBytes(asked?.size ?? 0))}
+      </Confirm>
+    </>
   );
 }
 
@@ -48,9 +79,10 @@ interface VersionActionsProps {
   readonly version: StorageObject;
   readonly isBusy: boolean;
   readonly onRestore: (versionId: string) => void;
+  readonly onDelete: (versionId: string) => void;
 }
 
-function VersionActions({ version, isBusy, onRestore }: VersionActionsProps) {
+function VersionActions({ version, isBusy, onRestore, onDelete }: VersionActionsProps) {
   const { id, version_id, is_latest, is_delete_marker } = version;
   if (version_id === undefined || is_delete_marker === true) return null;
   return (
@@ -68,6 +100,11 @@ function VersionActions({ version, isBusy, onRestore }: VersionActionsProps) {
       >
         {text.storage.download}
       </Button>
+      {is_latest !== true && (
+        <Button size="compact-xs" variant="subtle" color="var(--wrong)" onClick={() => onDelete(version_id)}>
+          {text.storage.deleteVersion}
+        </Button>
+      )}
     </Group>
   );
 }
