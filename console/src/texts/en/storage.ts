@@ -4,7 +4,7 @@ export const storage = {
   title: 'Storage',
   lead: 'Buckets hold your files. Drop files anywhere on this page to upload them.',
   bucket: 'Bucket',
-  notSearched: (buckets: number) => `${counted(buckets, 'bucket')} more: not searched`,
+  notSearched: (buckets: number) => `Not searched: ${counted(buckets, 'bucket')} more`,
   notSearchedLead: 'Open the bucket and use Find by name.',
   name: 'Name',
   objects: 'Objects',
@@ -106,8 +106,8 @@ export const storage = {
   deleteVersionAsk: 'Delete this version?',
   deleteVersionLead: (size: string) => `Its ${size} are gone for good. The other versions stay.`,
   versionDeleted: (name: string) => `A version of ${name} was deleted`,
-  versionsCut: (count: string) =>
-    `These are the newest ${count}. The older ones are there too, over the API.`,
+  versionsCut: (shown: number) =>
+    `These are the newest ${count(shown)}. The older ones are there too, over the API.`,
   wasDeleted: 'Deleted',
   restore: 'Restore',
   restored: (name: string) => `${name} is as it was then`,
