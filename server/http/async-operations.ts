@@ -7,7 +7,7 @@ import { ACCEPTED, operationHeaders, presentOperation } from './operation-view.t
 import { toAppError, toProblem } from './problem.ts';
 import { JSON_TYPE, type Route, type RouteInput, type RouteResponse, statusOf } from './route.ts';
 
-/** The operator on the machine has no account that an operation could belong to. */
+/** True when the caller asks for an operation. The operator on the machine has no account to own one. */
 export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest): boolean {
   if (prefer === undefined || principal.accountId === 0) return false;
   return /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(String(prefer));
@@ -43,7 +43,7 @@ export async function respondAsync(
       const error = toAppError(thrown);
       onFailure(error, request.id);
       const problem = toProblem(error, request.id);
-      // As without the preference: what says "not now" may be asked again under the same key.
+      // A refusal that says "not now" may be retried under the same key, as without the preference.
       const also = isDecision(error) ? [] : withdraw();
       return { status: problem.status, body: JSON.stringify(problem), also };
     }

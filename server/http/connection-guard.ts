@@ -35,7 +35,7 @@ export class ConnectionGuard {
   readonly #deps: GuardDeps;
   readonly #room: ConnectionRoom;
   readonly #transfers = new Map<Socket, Transfer>();
-  /** What still comes on them must have no effect: they were told so. */
+  /** Connections that were refused: whatever still arrives on them must have no effect. */
   readonly #turnedAway = new WeakSet<Socket>();
   #refusing = 0;
   readonly #timer: NodeJS.Timeout;
@@ -44,7 +44,7 @@ export class ConnectionGuard {
     this.#deps = deps;
     this.#room = new ConnectionRoom(deps, {
       close: (socket, { reason, wasUsed }) => {
-        // Whoever was answered before takes what comes unasked for the next response.
+        // A client that was answered before would take a refusal for the answer to its next request.
         if (wasUsed || this.#isReceiving(socket)) socket.destroy();
         else this.#turnAway(socket, reason);
       },
@@ -127,7 +127,7 @@ export class ConnectionGuard {
       const { request, response } = transfer;
       if (request === undefined || response === undefined || response.closed) continue;
       const moved = socket.bytesRead + socket.bytesWritten - socket.writableLength;
-      // Only waiting for the client counts: not the time we think, nor a body we have paused ourselves.
+      // Only time spent waiting for the client counts: not our own work, nor a body that we have paused.
       const reading = !request.complete && !request.isPaused() && request.readableFlowing !== false;
       const sending = response.headersSent && socket.writableLength > 0;
       const enough = moved - transfer.bytes >= (MIN_BYTES_PER_SECOND * slowMs) / 1000;
@@ -151,7 +151,7 @@ export class ConnectionGuard {
     setTimeout(() => request.socket.destroy(), CHECK_MS).unref();
   }
 
-  /** Requests that never became one: bad framing, headers too large or too slow. */
+  /** Refuses what Node could not parse as a request: bad framing, headers too large or too slow. */
   #refuse(error: Error & { code?: string }, socket: Duplex): void {
     if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
@@ -165,7 +165,7 @@ export class ConnectionGuard {
   }
 }
 
-/** The last words on a connection, which is closed soon after also if the other side keeps its half open. */
+/** Sends the last response on a connection, then closes it, also if the client keeps its half open. */
 export function endWith(socket: Duplex, response: string): void {
   socket.end(response);
   setTimeout(() => socket.destroy(), REFUSAL_MS).unref();

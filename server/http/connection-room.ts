@@ -18,13 +18,13 @@ export interface RoomDeps {
 
 export type Place =
   | { readonly kind: 'ordinary' | 'reserve' }
-  /** Why there is none. */
+  /** Why there is no place. */
   | { readonly kind: 'none'; readonly reason: string };
 
 export interface Sockets {
   /** Closes a connection that makes room; it counts no more. */
   close(socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }): void;
-  /** Whether we wait for the rest of a request on it. */
+  /** True while the rest of a request is awaited on it. */
   isReceiving(socket: Socket): boolean;
 }
 
@@ -36,9 +36,9 @@ interface Held {
   readonly source: string;
   readonly hasShare: boolean;
   readonly isReserve: boolean;
-  /** Requests that were not answered yet. */
+  /** Number of requests that were not answered yet. */
   open: number;
-  /** It was answered once. */
+  /** True once a request on it was answered. */
   wasUsed: boolean;
   /** When it was opened or became idle. */
   since: number;
@@ -124,7 +124,7 @@ export class ConnectionRoom {
     if (source.all.size === 0) this.#sources.delete(held.source);
   }
 
-  /** Why there is no room even when an idle connection is closed, if so. */
+  /** Closes an idle connection if there is no room. Returns why that was not enough, if so. */
   #makeRoom(source: string, hasShare: boolean): string | undefined {
     const { maxConnections, maxPerAddress } = this.#deps;
     const own = this.#sources.get(source);
@@ -138,7 +138,7 @@ export class ConnectionRoom {
     return hasShare && this.#closeReceiving(own?.all.size ?? 0, reason) ? undefined : reason;
   }
 
-  /** Slow senders from a few addresses must not have all places: whoever has most of them gives one up. */
+  /** Closes a connection of the address with the most slow senders, so that a few cannot hold all places. */
   #closeReceiving(ownCount: number, reason: string): boolean {
     let largest: Source | undefined;
     for (const source of this.#sources.values()) {
@@ -150,7 +150,7 @@ export class ConnectionRoom {
     return given !== undefined && this.#closeOldest(given, reason);
   }
 
-  /** Nobody has more than a quarter of the reserve, or one that floods would have it all. */
+  /** Limits an address to a quarter of the reserve: one that floods would take it all. */
   #makeReserve(source: string): boolean {
     const own = [...this.#reserve].filter((socket) => this.#held.get(socket)?.source === source);
     const reason = 'This connection was only for questions about health';

@@ -10,13 +10,13 @@ import mime from 'mime';
 import { randomSecret } from '../platform/ids.ts';
 import { varyOn } from './cors.ts';
 
-/** Their names change with their content. */
+/** Files whose names change with their content. */
 const ASSETS = '/assets/';
 const ENCODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
 ] as const;
-/** Where the build leaves room for the nonce of each response. */
+/** Mark in the built page that each response replaces with its nonce. */
 const NONCE_MARK = 'CSP_NONCE';
 
 export interface ConsoleFilesDeps {
@@ -94,7 +94,7 @@ export class ConsoleFiles {
         reply.raw.writeHead(200, responseHeaders);
         reply.raw.end(method === 'HEAD' ? undefined : bytes);
       },
-      // Another build took its place.
+      // Another build has replaced the file.
       () => reply.raw.destroy(),
     );
   }

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 export interface CorsRules {
   /** As browsers send them, `https://app.example.com`; `*`: all. */
   readonly origins: readonly string[];
-  /** Those that there are at an address. */
+  /** Methods that an address has. */
   readonly methodsAt: (url: string) => readonly string[];
 }
 
@@ -25,7 +25,7 @@ const RESPONSE_HEADERS = [
 /** Browsers ask again after this long. */
 const PREFLIGHT_SECONDS = 600;
 
-/** Adds what any response to `request` has of CORS: for scripts of sites that are not named, nothing. */
+/** Adds the CORS headers that every response carries; none for a site that is not in `origins`. */
 export function allowOrigin(
   { origins }: CorsRules,
   request: IncomingMessage,

@@ -42,7 +42,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   ACCOUNT_ID: 'adminListAccounts',
 };
 
-/** `shown`: answers that were shown before, by their schema, with the call that has them. Added to. */
+/** `shown`: answers shown so far, by schema, with the call that shows them. This call's are added. */
 export function renderOperation(entry: Entry, shown: Map<string, string>): string {
   const { method, path, operation } = entry;
   const { operationId: id, summary, description } = operation;

@@ -43,7 +43,7 @@ export interface EdgeDeps {
   /** A further limit for some routes, by operation name. */
   readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
   readonly routes: readonly Route[];
-  /** On every response. */
+  /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly trustedProxies: readonly string[];
   /** Other sites whose scripts may read the answers; null: none. */
@@ -51,9 +51,9 @@ export interface EdgeDeps {
   /** Names that a `Host` may have while the server listens on loopback only, besides its own. */
   readonly hostNames?: readonly string[];
   readonly unread?: UnreadResponses;
-  /** As of ConnectionGuard. */
+  /** See ConnectionGuard.isReserve. */
   readonly isReserve?: (socket: Socket) => boolean;
-  /** Asked about what no route answers. */
+  /** Answers requests that no route answers. */
   readonly pages?: Pick<ConsoleFiles, 'answer'>;
 }
 
@@ -63,7 +63,7 @@ declare module 'fastify' {
     /** Headers collected for the response, whichever way it is sent. */
     responseHeaders: Record<string, string>;
     startedAt: number;
-    /** As it was when the request came: `ip` is gone with its connection. */
+    /** The caller's address when the request came; `ip` is lost when the connection closes. */
     address: string;
     routeName: string;
   }
@@ -164,9 +164,9 @@ function acceptBodies(app: FastifyInstance): void {
       done(error as Error);
     }
   });
-  // Read by the handler, as a stream.
+  // The handler reads a form as a stream.
   app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
-  // Without a body no type is wrong: `curl -X POST -d ''` names one all the same.
+  // Without a body every type is accepted: `curl -X POST -d ''` sends one.
   app.addContentTypeParser('*', ({ headers }, _payload, done) =>
     done(announcesBody(headers) ? notJson(headers['content-type']) : null),
   );
@@ -294,7 +294,7 @@ function sendResponse({ unread }: EdgeDeps, reply: FastifyReply, response: Route
   const { principal, responseHeaders } = reply.request;
   const body = lineOf(response);
   const bytes = Buffer.byteLength(body);
-  // What nobody in particular asks for is the same few texts.
+  // Callers without a credential get the same few texts, which take no memory each.
   if (principal.via !== 'nobody') unread?.add(principal.accountId, bytes, reply.raw);
   responseHeaders['content-type'] = response.contentType;
   responseHeaders['content-length'] = String(bytes);
@@ -303,7 +303,7 @@ function sendResponse({ unread }: EdgeDeps, reply: FastifyReply, response: Route
   reply.raw.end(body);
 }
 
-/** What is our fault. */
+/** Logs errors that are the server's own fault. */
 function logFailure({ log }: EdgeDeps, error: AppError, requestId: string): void {
   if (error.code !== 'internal_error' && error.code !== 'data_corrupted') return;
   log.error({ request_id: requestId, err: error.cause ?? error }, error.message);

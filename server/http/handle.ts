@@ -29,7 +29,7 @@ interface Asked {
   readonly isAsync: boolean;
 }
 
-/** undefined: the handler has sent, or is sending, the response itself. */
+/** Answers undefined when the handler has sent, or is sending, the response itself. */
 export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const checkParams = textCheck(route.params);
   const checkQuery = textCheck(route.query);
@@ -47,7 +47,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const input = { principal, request, reply, params, query, body, ...retry };
     if (isAsync) return respondAsync(route, deps, input);
     const result = await route.handler(input);
-    // Some answer in more than one form, and send the others themselves.
+    // Handlers that answer in more than one form send the others themselves.
     if (produces === 'bytes' || reply.sent) return undefined;
     if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
     const text = produces === 'json' ? JSON.stringify(result) : String(result);

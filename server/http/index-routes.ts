@@ -1,4 +1,4 @@
-/** Where one begins who only knows the address: a page for people, an index for programs. */
+/** The start for callers who know only the address: a page for people, an index for programs. */
 import { namedObject, Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';

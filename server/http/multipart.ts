@@ -33,7 +33,7 @@ export interface Form {
 }
 
 /**
- * Taken from one form before others get their turn. A fast sender has up to 2 MiB ready at once, and a
+ * Bytes taken from one form before other requests run. A fast sender has up to 2 MiB ready at once, and a
  * dozen of them would keep the event loop for half a second.
  */
 const TURN_BYTES = 512 * 1024;
@@ -56,7 +56,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       try {
         parser.write(piece);
       } catch (error) {
-        // What the target asked for fails too when it is aborted, and nobody will wait for it.
+        // The target's pending promise rejects too when it is aborted, and nothing else awaits it.
         contents.takeWaiting()?.catch(() => {});
         fail(error);
         return;
@@ -74,7 +74,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       leave();
       resolve(contents.finish());
     };
-    // Also when all of the body had come: what was not read by now never will be.
+    // This holds also when the whole body had arrived: what was not read by now never will be.
     const onLost = () => fail(new AppError('bad_http', 'The client went away before its body was read'));
     const leave = () => {
       request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
@@ -118,7 +118,7 @@ class FormContents implements FormEvents {
     this.#target = target;
   }
 
-  /** What the target asked for since the last call. */
+  /** Takes the promise that the target returned since the last call. */
   takeWaiting(): Promise<void> | undefined {
     const waiting = this.#waiting;
     this.#waiting = undefined;

@@ -10,7 +10,7 @@ import { PROBLEM_TYPE, toProblem } from './problem.ts';
 import type { Route, RouteInput } from './route.ts';
 import { JSON_TYPE, type RouteResponse } from './route.ts';
 
-/** What a request has of its key. */
+/** What a handler can do with the Idempotency-Key of its request. */
 export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'record' | 'identify'> {
   /** Forgets the response that `record` stored: the same request may be made again. */
   readonly withdraw: () => readonly Statement[];
@@ -18,7 +18,7 @@ export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'reco
 
 const NOTHING = { identify: () => {}, withdraw: () => [] };
 
-/** For a request without a key, one each: see Changes.run(). */
+/** For a request without a key. Each request needs an object of its own: see Changes.run(). */
 export function withoutKey(): Retry {
   return { ...NOTHING, record: () => [] };
 }
@@ -63,7 +63,7 @@ export async function once(
     return response;
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored);
-    // For an unknown caller only what had an effect is kept: refusals would be rows for the asking.
+    // Refusals of callers without a credential are not kept: anybody could fill the table with them.
     const isKept = caller.via !== 'nobody' && isAppError(error) && isDecision(error);
     if (isKept) await keepRefusal(attempt, error, request.id);
     throw error;
@@ -78,7 +78,7 @@ function replay({ responseHeaders }: FastifyRequest, { status, body }: StoredRes
   return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
 }
 
-/** Refusals that say "not now" or "not so", and not "no". */
+/** Refusals that may end by themselves, so that a retry may succeed. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'write_conflict',
   'idempotency_in_flight',

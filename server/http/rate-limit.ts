@@ -19,7 +19,7 @@ interface Bucket {
 /** Callers remembered at most; beyond it the oldest is forgotten, which only ever grants tokens. */
 const MAX_BUCKETS = 100_000;
 
-/** Sums of fractions end a hair below the whole: who waited as Retry-After said must not pay for that. */
+/** Tolerance for rounding: a caller who waited as Retry-After said must find a token. */
 const ROUNDING = 1e-9;
 
 export class RateLimiter {
@@ -129,7 +129,7 @@ export class CallerLimits {
   }
 }
 
-/** What the requests of an address are counted under. */
+/** Key under which the requests of an address are counted. */
 export function addressKey(address: string): string {
   return `address:${sourceOf(address)}`;
 }

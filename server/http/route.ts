@@ -44,7 +44,7 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly summary: string;
   readonly description?: string;
   readonly permission: Permission;
-  /** For a public route: a credential that comes all the same is checked, and its holder known. */
+  /** For a public route: checks a credential that is sent anyway, so that the handler knows its holder. */
   readonly knowsCaller?: boolean;
   readonly params?: P;
   readonly query?: Q;
@@ -69,13 +69,13 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
    */
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
   /**
-   * What may be done again as it is: an Idempotency-Key means nothing to it. For those whose effect is
+   * A retry does no harm, so an Idempotency-Key has no meaning here. For calls whose effect is
    * not in the body of the response.
    */
   readonly isRepeatable?: boolean;
-  /** Answered also on the connections that are kept for it when there is no room for others. */
+  /** Answered also on the reserved connections, when all others are taken. */
   readonly usesReserve?: boolean;
-  /** Afterwards the credential that asked is no longer one: nobody could look an operation up. */
+  /** The call ends the caller's credential, so nobody could look an operation up afterwards. */
   readonly endsCredential?: boolean;
   /** Beyond those every route may give (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];

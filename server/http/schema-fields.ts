@@ -65,7 +65,7 @@ export function typeOf(schema: Schema): string {
   return `${type} ${minimum}–${maximum}`;
 }
 
-/** By the name of the member, wherever it stands and its schema has no example of its own. */
+/** Examples by the name of the member, for schemas without an example of their own. */
 const EXAMPLES: Readonly<Record<string, unknown>> = {
   hash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   username: 'ada',

@@ -1,8 +1,8 @@
-/** Responses that wait in memory for their readers: one account has a bound of them. */
+/** Limits the responses of an account that wait in memory until they are read. */
 import type { ServerResponse } from 'node:http';
 import { AppError } from '../platform/errors.ts';
 
-/** Smaller ones are as small as the requests that asked for them. */
+/** Smaller responses are not counted: the requests for them take as much. */
 const COUNTED_BYTES = 64 * 1024;
 
 export class UnreadResponses {

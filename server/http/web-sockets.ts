@@ -64,18 +64,18 @@ export interface WebSocketsDeps {
   readonly control: ControlSockets;
   readonly limiter: CallerLimits | null;
   readonly routes: readonly SocketRoute[];
-  /** On every refusal. */
+  /** Headers of every refusal. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Users' way to the API when a proxy stands before it; else empty. */
+  /** Address of the API behind a proxy; empty without one. */
   readonly publicUrl: string;
-  /** As of EdgeDeps. */
+  /** See EdgeDeps.hostNames. */
   readonly hostNames?: readonly string[];
   readonly pingSeconds?: number;
   readonly recheckSeconds?: number;
 }
 
 const PING_SECONDS = 30;
-/** For so long at most somebody goes on who may no longer. */
+/** Longest time that a connection outlives its opener's right to it. */
 const RECHECK_SECONDS = 2;
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_WAITING_BYTES = 2 ** 20;
@@ -91,7 +91,7 @@ interface Place {
 
 interface Connection {
   readonly principal: Principal;
-  /** Answered the last ping. Whoever sends more than the other side takes for so long counts as gone too. */
+  /** True when the last ping was answered. A client that sends faster than it is read counts as gone. */
   isAlive: boolean;
   /** Frames being received. */
   pending: number;
@@ -202,7 +202,7 @@ export class WebSockets {
     else socket.destroy();
   }
 
-  /** As the edge does it: who, how often, may they; and from where, since browsers let any page try. */
+  /** Admits as the edge does, and checks the origin, because browsers let any page open a WebSocket. */
   async #admit(
     { route, params, query }: Place,
     request: IncomingMessage,
@@ -237,7 +237,7 @@ export class WebSockets {
     throw crossSite();
   }
 
-  /** Whom a ticket stands for, unless his key was taken from him since. */
+  /** The principal of a ticket, unless its key has ended since. */
   async #stillGood(principal: Principal): Promise<Principal> {
     if (await this.#deps.accounts.isCurrent(principal)) return principal;
     throw new AppError('invalid_ticket', 'The key or session that got this ticket has ended');
@@ -271,7 +271,7 @@ export class WebSockets {
     });
   }
 
-  /** That its opener may no longer goes before what the session says: a suspension ends both at once. */
+  /** Closes with the opener's lost right before the session's reason: a suspension ends both at once. */
   async #end(webSocket: WebSocket, ending: Ending): Promise<void> {
     const principal = this.#connections.get(webSocket)?.principal;
     const mayStay = principal === undefined || (await this.#isCurrent(principal));
@@ -288,7 +288,7 @@ export class WebSockets {
     }
   }
 
-  /** Ends what was opened by those who may no longer. */
+  /** Ends connections whose openers have lost their right to them. */
   async #recheck(): Promise<void> {
     for (const [webSocket, { principal }] of this.#connections) {
       if (!(await this.#isCurrent(principal))) shut(webSocket, NO_LONGER);

@@ -34,15 +34,15 @@ interface Archive {
 interface Added {
   readonly principal: Principal;
   readonly objectId: string;
-  /** In the zip. */
+  /** Path in the zip. */
   readonly path: string;
   readonly signal: AbortSignal;
 }
 
 const PAGE = 1000;
-/** Names looked at in one go: reads are synchronous, and others get their turn between. */
+/** Names read at a time: reads are synchronous, and other requests run between them. */
 const SCANNED_AT_ONCE = 20_000;
-/** What the directories of an account's zips may take at a time, for each file of the largest. */
+/** Bytes of directories that an account's zips may hold at a time, for each file of the largest zip. */
 const SHARE_PER_FILE = 300;
 
 export class Archives {
@@ -82,7 +82,7 @@ export class Archives {
           const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
           await this.#add(zip, { principal, objectId: object_id, path: `${root}/${own}`, signal });
           held.atLeast(zip.directoryBytes);
-          // Small files come from memory, and to a fast reader all of them within one turn of the event loop.
+          // Small files come from memory: a fast reader would take all of them in one turn of the event loop.
           await endOfTick();
         }
         await zip.end();

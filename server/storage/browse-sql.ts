@@ -65,7 +65,7 @@ export class BrowseSql {
     );
   }
 
-  /** Those of the next `scan` names that have `words` (lower case). */
+  /** Objects whose names have `words` (lower case), among the next `scan` names. */
   found(
     view: View,
     from: From,
@@ -96,7 +96,7 @@ export class BrowseSql {
     );
   }
 
-  /** How much the next `scan` live names up to `end` are. */
+  /** Number and length of the next `scan` live names up to `end`. */
   async measure(
     bucketId: number,
     from: From,
@@ -143,7 +143,7 @@ export class BrowseSql {
     );
   }
 
-  /** Those of the next `scan` live names that have `words` (lower case), with what they are sorted by. */
+  /** Live objects whose names have `words` (lower case), among the next `scan` names, with their sort key. */
   foundKeys(
     bucketId: number,
     from: From,
@@ -161,7 +161,7 @@ export class BrowseSql {
     );
   }
 
-  /** Live objects by size or time, those beyond a key. Within one key: beyond(), then equal(). */
+  /** Live objects beyond a key, by size or time. Objects with the same key: see equal(). */
   beyond(bucketId: number, key: number, page: KeyPage): Awaitable<KeyRow[]> {
     const column = KEY_COLUMN[page.by];
     const direction = DIRECTION[page.order];
@@ -174,7 +174,7 @@ export class BrowseSql {
     );
   }
 
-  /** Those that have the key, beyond a row id. */
+  /** Live objects with the key, beyond a row id. */
   equal(bucketId: number, { key, id }: Pick<KeyRow, 'key' | 'id'>, page: KeyPage): Awaitable<KeyRow[]> {
     const column = KEY_COLUMN[page.by];
     return this.#reads.all(
@@ -187,7 +187,7 @@ export class BrowseSql {
     );
   }
 
-  /** Live ones of these, in any order. */
+  /** The live objects of these ids, in any order. */
   byIds(bucketId: number, ids: readonly number[]): Awaitable<BrowsedRow[]> {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, 1 AS is_latest, o.changed_at

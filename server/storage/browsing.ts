@@ -25,7 +25,7 @@ export interface BrowsingQuery {
   /** Default: the name. */
   readonly sort?: 'name' | SortKey | undefined;
   readonly order?: Order | undefined;
-  /** What was deleted and can be restored, and not what is there. */
+  /** Lists deleted objects that can be restored, in place of live ones. */
   readonly deleted?: boolean | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -38,7 +38,7 @@ interface Page {
 
 type ByName = Pick<BrowsingQuery, 'prefix' | 'limit'> & { readonly view: View; readonly from: From };
 
-/** Names looked at in one go: reads are synchronous, and others get their turn between. */
+/** Names read at a time: reads are synchronous, and other requests run between them. */
 const SCANNED_AT_ONCE = 20_000;
 /** In cursors: go on after this object, or after everything in this folder. */
 const OBJECT = 1;

@@ -36,7 +36,7 @@ export class BucketEmptier {
   /** Interrupted, it may be called again. Throws `bucket_not_found`, `scope_required`. */
   async empty(principal: Principal, bucketName: string): Promise<void> {
     const { buckets, objects, store } = this.#deps;
-    // Before the first delete; and names beyond the key's limits would never go.
+    // A limited key could not delete the names beyond its limits, so it is refused before the first delete.
     if (principal.bucketLimits !== null) throw limitedKey();
     const bucket = await buckets.find(principal, bucketName);
     for (;;) {

@@ -35,7 +35,7 @@ export class BucketSql {
     );
   }
 
-  /** Oldest first, those after row id `after`. */
+  /** Buckets after row id `after`, oldest first. */
   list(accountId: number, after: number, limit: number): Awaitable<BucketRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM buckets WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,

@@ -22,7 +22,7 @@ export interface BucketsDeps {
 
 export class Buckets {
   readonly #deps: BucketsDeps;
-  /** Row ids of those that are being emptied for good. */
+  /** Row ids of buckets that are being emptied to be deleted. */
   readonly #deleting = new Set<number>();
 
   constructor(deps: BucketsDeps) {
@@ -87,7 +87,7 @@ export class Buckets {
     });
   }
 
-  /** Runs `work` while nothing more is stored in the bucket: who tries hears that it is gone. */
+  /** Runs `work` while uploads to the bucket are refused with `bucket_not_found`. */
   async whileLeaving<T>({ id }: BucketRow, work: () => Promise<T>): Promise<T> {
     this.#deleting.add(id);
     try {

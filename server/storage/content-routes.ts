@@ -22,7 +22,7 @@ const LINK_SECONDS_DEFAULT = 24 * 3600;
 const LINK_SECONDS_MAX = 365 * 24 * 3600;
 /** Caches may keep the current bytes this long before they ask again whether they changed. */
 const CURRENT_MAX_AGE_SECONDS = 60;
-/** And a version's, which never change, without asking whether the link's key has ended. */
+/** Caches may keep a version's bytes, which never change, so long after the link's key has ended. */
 const VERSION_MAX_AGE_SECONDS = 3600;
 const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });
 const LinkQuery = Type.Object({

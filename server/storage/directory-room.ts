@@ -1,10 +1,10 @@
-/** Memory for the directories of zips under way: one account has a share, and all together a bound. */
+/** Limits the memory for directories of zips that are being sent, of one account and of all together. */
 import { AppError } from '../platform/errors.ts';
 
 const SHARES = 4;
 
 export interface Held {
-  /** At least so many bytes from now on. Throws `overloaded`. */
+  /** Raises the reservation to `bytes`, if it is smaller. Throws `overloaded`. */
   atLeast(bytes: number): void;
   release(): void;
 }

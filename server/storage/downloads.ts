@@ -13,9 +13,9 @@ export interface DownloadsDeps {
   readonly store: ObjectSql;
   readonly blobs: BlobStore;
   readonly clock: Clock;
-  /** By row id of a version, when it was last downloaded, ms. */
+  /** Time of the last download, ms, by row id of a version. */
   readonly accessTimes: WriteBehind<number, number>;
-  /** By row id of a bucket, bytes that were sent of it. What a crash forgets is in the owner's favour. */
+  /** Bytes sent, by row id of a bucket. A crash forgets some, in the owner's favour. */
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
@@ -59,7 +59,7 @@ export class Downloads {
     const row = await this.#row(objectId, versionId);
     if (row && owns(principal, row)) {
       const content = this.#open(row);
-      // What is encrypted at rest is not kept in the clear.
+      // Content that is encrypted at rest is not kept in memory in the clear.
       const keep = versionId === undefined && content.inline !== null && row.wrapped_key === null;
       if (keep) hot.put(objectId, content, epoch);
       return content;
@@ -106,7 +106,7 @@ export class Downloads {
     }
   }
 
-  /** Remembers that so many of its bytes went to someone. */
+  /** Counts bytes that were sent, for billing. */
   countSent(content: Content, bytes: number): void {
     this.#deps.egress.note(content.row.bucket_id, bytes);
   }

@@ -64,7 +64,7 @@ interface NewVersionFacts {
   readonly metadata: string | null;
 }
 
-/** A version that is about to be made. */
+/** The answer to an upload whose version is about to be committed. */
 export function presentUpload(bucket: BucketRow, objectId: string, version: NewVersionFacts): Uploaded {
   const { versionId, createdAt, received, name, mimeType, metadata } = version;
   return present(

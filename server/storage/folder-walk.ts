@@ -16,7 +16,7 @@ type Step<T> =
   | { readonly kind: 'folder'; readonly name: string }
   | { readonly kind: 'object'; readonly name: string; readonly row: T };
 
-/** Rows read after a folder: what comes next is often a folder too. */
+/** Rows read after a folder: the next entry is often a folder too. */
 const FIRST_BATCH = 4;
 /** Comes right after "/". */
 const AFTER_SLASH = '0';
@@ -57,12 +57,12 @@ export function folderOf(name: string, prefix: string): string | undefined {
   return slash === -1 || name === prefix ? undefined : name.slice(0, slash + 1);
 }
 
-/** Where names with the prefix begin. */
+/** The place before the first name with the prefix. */
 export function startOf(prefix: string, order: Order): From {
   return { name: order === 'asc' ? prefix : prefix + GREATEST, after: false };
 }
 
-/** Where what comes after everything in a folder begins. */
+/** The place after the last name in a folder. */
 export function afterFolder(folder: string, order: Order): From {
   if (order === 'desc') return { name: folder, after: true };
   return { name: folder.slice(0, -1) + AFTER_SLASH, after: false };

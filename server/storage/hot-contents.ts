@@ -14,7 +14,7 @@ export class HotContents {
   #young = new Map<string, Content>();
   #old = new Map<string, Content>();
   #youngBytes = 0;
-  /** Counts forgettings: what was read before one must not be kept after it. */
+  /** Counts calls of forget(): content that was read before one must not be kept after it. */
   #epoch = 0;
 
   get epoch(): number {

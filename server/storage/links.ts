@@ -30,8 +30,8 @@ export interface LinkKeys {
   /** The id of an account's own current key. */
   currentId(accountId: number): Promise<string | undefined>;
   /**
-   * Who holds a key, by its id; in memory for keys used lately. Throws or rejects with `invalid_api_key` when
-   * it has ended, `account_suspended`.
+   * The holder of a key, by its id; from memory for keys used lately. Throws or rejects with
+   * `invalid_api_key` when the key has ended, `account_suspended`.
    */
   holderOf(keyId: string): Awaitable<Principal>;
 }

@@ -15,7 +15,7 @@ interface Description {
 
 export interface VersionPage {
   readonly limit: number;
-  /** Row id of a version: those older than it. */
+  /** Row id of a version; the page begins with the next older one. */
   readonly before?: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** SQL of objects, versions and blobs. (Buckets: buckets-store.ts.) */
+/** SQL of objects, versions and blobs. (Buckets: bucket-sql.ts.) */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
 
 /** An object's identity and what it points at now. */

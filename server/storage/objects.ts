@@ -305,7 +305,7 @@ export class Objects {
       const bucket = await buckets.find(principal, object.bucket);
       const oldest = await store.oldestVersions(object.id, REMOVED_AT_ONCE + 1);
       const removed = oldest.slice(0, REMOVED_AT_ONCE);
-      // The newest of all: it goes with the object.
+      // The current version is the newest, so it is removed last, with the object.
       const live = removed.find(({ id }) => id === object.current);
       this.#forgetAfter(change, objectId);
       if (live) change.add(store.setCurrent(object.id, live.id, nothingSince(clock.now())), 'retry');
@@ -336,7 +336,7 @@ export class Objects {
     change.addAll(await this.#deps.billing.bytesKept(bucket, totalBytes), 'retry');
   }
 
-  /** What memory holds of the object is no longer sure then. */
+  /** Drops the object from memory after the commit, also when its outcome is unknown. */
   #forgetAfter(change: Change, objectId: string): void {
     change.after(() => this.#deps.hot.forget(objectId));
   }

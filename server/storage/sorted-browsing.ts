@@ -35,10 +35,10 @@ type Position =
 
 type Item = { readonly folder: string } | KeyRow;
 
-/** Entries, or names that were found, that are sorted for every page; beyond, the index is asked. */
+/** Most entries that are sorted in memory for every page; a larger folder is read through the index. */
 const SORTED_MAX = 10_000;
 const WALKED_AT_ONCE = 1000;
-/** Names looked at in one go: reads are synchronous, and others get their turn between. */
+/** Names read at a time: reads are synchronous, and other requests run between them. */
 const SCANNED_AT_ONCE = 20_000;
 const MOST_ROWS = 5000;
 
@@ -66,7 +66,7 @@ export class SortedBrowsing {
     };
   }
 
-  /** All of it, sorted; undefined: it is too much for that. */
+  /** The whole folder, sorted; undefined when it has more than SORTED_MAX entries. */
   async #gather(query: SortedQuery): Promise<Item[] | undefined> {
     const { bucketId, prefix, by, search, order } = query;
     const folders: Item[] = [];

@@ -15,9 +15,9 @@ export interface SweeperDeps {
   readonly clock: Clock;
   /** A file younger than this may belong to an upload about to be committed. */
   readonly graceMs: number;
-  /** False after a disk error: which rows there are is known after a restart. */
+  /** False after a disk error: only a restart tells which rows are stored. */
   readonly isWritable: () => boolean;
-  /** While a recovery point is copied, what it names stays. */
+  /** True while a recovery point is copied: the blobs that it names must stay. */
   readonly isHeld: () => Promise<boolean>;
 }
 
@@ -55,7 +55,7 @@ export class Sweeper {
         await blobs.remove(name);
         removed++;
       }
-      // None could go: asked again at once, the answer would be the same for ever.
+      // Nothing could be removed: without this the loop would ask for the same rows for ever.
       if (removed === before) return removed;
     }
   }

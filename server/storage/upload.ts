@@ -103,7 +103,7 @@ export class Upload {
     this.#isKept = true;
   }
 
-  /** To be called at the end, however it ended: removes what was received, unless keep() was called. */
+  /** Removes what was received, unless keep() was called. Every upload must call it at its end. */
   async end(): Promise<void> {
     this.#head = [];
     if (!this.#isKept) {

@@ -23,10 +23,10 @@ const VERSION_ZIP64 = 45;
 const MOST = 0xffff_ffff;
 const MOST_FILES = 0xffff;
 const BLOCK_BYTES = 64 * 1024;
-/** A file's bytes in the directory, at most, beside its name. */
+/** Most bytes of a file's entry in the directory, besides its name. */
 const ENTRY_BYTES = 46 + 28;
 
-/** ZipWriter.directoryBytes of so many files, at most. */
+/** Most bytes that ZipWriter.directoryBytes reaches with so many files. */
 export function directoryRoom(files: number, nameBytes: number): number {
   return files * ENTRY_BYTES + nameBytes + BLOCK_BYTES;
 }
