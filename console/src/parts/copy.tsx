@@ -9,7 +9,7 @@ import { text } from '../texts/text.ts';
 const NOT_COPIED_MS = 6000;
 const COPIED_MS = 1500;
 
-async function copyText(value: string): Promise<void> {
+export async function copyText(value: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(value);
   const area = document.createElement('textarea');
   area.value = value;

@@ -1,11 +1,25 @@
-/** The end of a long form: what it costs, and its button. In sight wherever one is in the form. */
+/**
+ * The end of a long form: what it costs, and its button. In sight wherever one is in the form; Ctrl or ⌘ with
+ * Enter presses it, also from a field of many lines.
+ */
 import { Group, Paper } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import classes from './submit-bar.module.css';
 
 export function SubmitBar({ children }: { children: ReactNode }) {
+  const bar = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const form = bar.current?.closest('form');
+    const submit = (event: KeyboardEvent) => {
+      if (event.key !== 'Enter' || !(event.metaKey || event.ctrlKey)) return;
+      event.preventDefault();
+      form?.querySelector<HTMLButtonElement>('[type=submit]:not(:disabled, [data-loading])')?.click();
+    };
+    form?.addEventListener('keydown', submit);
+    return () => form?.removeEventListener('keydown', submit);
+  }, []);
   return (
-    <Paper withBorder px="md" py="sm" className={classes.bar ?? ''}>
+    <Paper ref={bar} withBorder px="md" py="sm" className={classes.bar ?? ''}>
       <Group justify="space-between">{children}</Group>
     </Paper>
   );

@@ -62,7 +62,7 @@ function Row({ vm, account }: { vm: AdminVm; account: string }) {
         <VmState vm={vm} />
       </Table.Td>
       <Table.Td>{vm.instance_type}</Table.Td>
-      <Table.Td>{sayHourly(vm.price_per_hour)}</Table.Td>
+      <Table.Td>{sayHourly(vm.total_price_per_hour)}</Table.Td>
       <Table.Td>
         <When at={vm.created_at} />
       </Table.Td>
@@ -73,7 +73,9 @@ function Row({ vm, account }: { vm: AdminVm; account: string }) {
   );
 }
 
-function VmMenu({ vm: { vm_id: id, name, state } }: { vm: AdminVm }) {
+function VmMenu({ vm }: { vm: AdminVm }) {
+  const { vm_id: id, name, state } = vm;
+  const mustStop = state === 'running' || state === 'starting' || state === 'stopping';
   const [isAsking, setAsking] = useState(false);
   const queryClient = useQueryClient();
   const onSettled = () => queryClient.invalidateQueries({ queryKey: allVmsQuery.queryKey });
@@ -84,7 +86,7 @@ function VmMenu({ vm: { vm_id: id, name, state } }: { vm: AdminVm }) {
   });
   const remove = useMutation({
     mutationFn: async () => {
-      if (state === 'running' || state === 'starting') await cloud.admin.vms.stop(id, { force: true });
+      if (mustStop) await cloud.admin.vms.stop(id, { force: true });
       return cloud.admin.vms.delete(id);
     },
     meta: { shown: true },
@@ -117,7 +119,7 @@ function VmMenu({ vm: { vm_id: id, name, state } }: { vm: AdminVm }) {
         onConfirm={() => remove.mutate()}
         onClose={() => setAsking(false)}
       >
-        {machines.deleteLead}
+        {mustStop && machines.deleteRunning} {machines.deleteLead(vm.disk_gb, vm.ip_address ?? '')}
       </Confirm>
     </>
   );

@@ -72,10 +72,20 @@ function useFacts(vm: Vm): readonly Fact[] {
       name: words.uptime,
       value: vm.started_at === null ? words.notRunning : <When at={vm.started_at} />,
     },
+    { name: words.ready, value: vm.ready_at === null ? words.notReady : <When at={vm.ready_at} /> },
     { name: words.processor, value: <Processor vm={vm} /> },
     { name: words.outbound, value: vm.outbound ? words.outboundYes : words.outboundNo },
     { name: words.region, value: vm.region },
     { name: words.created, value: <When at={vm.created_at} /> },
+    {
+      name: words.id,
+      value: (
+        <Group gap={4}>
+          <span className="mono">{vm.vm_id}</span>
+          <CopyIcon value={vm.vm_id} label={words.copyId} />
+        </Group>
+      ),
+    },
     ...(vm.tags === '' ? [] : [{ name: words.tags, value: <Tags tags={vm.tags} /> }]),
   ];
 }

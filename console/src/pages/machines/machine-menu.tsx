@@ -3,6 +3,7 @@
 import {
   ArrowPathIcon,
   BoltSlashIcon,
+  ClipboardIcon,
   CommandLineIcon,
   EllipsisHorizontalIcon,
   PlayIcon,
@@ -14,6 +15,8 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { copyText } from '../../parts/copy.tsx';
+import { showDone } from '../../parts/notices.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
 import { usePower } from './power.ts';
@@ -63,6 +66,14 @@ export function MachineMenu({ vm, onDeleted }: { vm: Vm; onDeleted?: () => void 
           {(isOn || vm.state === 'stopping') && (
             <Menu.Item leftSection={<BoltSlashIcon width={18} />} onClick={() => setAsked('powerOff')}>
               {words.powerOff}
+            </Menu.Item>
+          )}
+          {vm.ssh_command !== null && (
+            <Menu.Item
+              leftSection={<ClipboardIcon width={18} />}
+              onClick={() => void copyText(vm.ssh_command ?? '').then(() => showDone(words.sshCopied))}
+            >
+              {words.copySshLine}
             </Menu.Item>
           )}
           <Menu.Divider />
@@ -138,7 +149,7 @@ function Asks({ vm, asked, power, onDeleted, onClose }: AsksProps) {
         onConfirm={() => remove.mutate(undefined, { onSuccess: deleted })}
         onClose={onClose}
       >
-        {isOff ? words.deleteLead : words.deleteRunningLead}
+        {!isOff && words.deleteRunning} {words.deleteLead(vm.disk_gb, vm.ip_address ?? '')}
       </Confirm>
     </>
   );

@@ -12,7 +12,9 @@ import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { sayBytes, sayWhole } from '../../parts/size.ts';
 import { SubmitBar } from '../../parts/submit-bar.tsx';
+import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
+import { statusQuery } from '../overview/queries.ts';
 import { arePorts, bodyOf, type MachineFields, useMachineForm } from './machine-form.ts';
 import { MachineMore } from './machine-more.tsx';
 import { imagesQuery, typesQuery } from './queries.ts';
@@ -31,6 +33,7 @@ export function NewMachinePage() {
       lead={words.form.lead}
       trail={<AnchorLink to="/machines">{words.title}</AnchorLink>}
     >
+      <Host />
       <Loaded query={images}>
         {(ofImages) => (
           <Loaded query={types}>{(ofTypes) => <Form images={ofImages} types={ofTypes} />}</Loaded>
@@ -38,6 +41,21 @@ export function NewMachinePage() {
       </Loaded>
     </Page>
   );
+}
+
+/** That machines cannot run on this host, or only slowly, why, and what helps. */
+function Host() {
+  const { data } = useQuery(statusQuery);
+  if (data === undefined) return null;
+  const { status, problem, fix, accel, accel_reason } = data.components.compute;
+  if (status === 'unavailable') {
+    return (
+      <Warning title={words.form.cannotRun}>
+        {problem} {fix}
+      </Warning>
+    );
+  }
+  return accel === 'tcg' ? <Text c="dimmed">{words.form.emulated(accel_reason)}</Text> : null;
 }
 
 interface FormProps {
