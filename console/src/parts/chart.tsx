@@ -72,7 +72,7 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
         },
       ],
       series: [
-        { label: text.shell.time, value: (_, at) => (at === null ? '' : moment.format(at * 1000)) },
+        { label: text.shell.time, value: (_, at) => (at === null ? '' : sayMoment(at * 1000)) },
         ...lines.map((line, index) => ({
           label: line.label,
           stroke: strokes[index % strokes.length] ?? axis,
@@ -110,8 +110,12 @@ const scaleEnd = (most: number | null) => (most === null || most <= 0 ? 1 : most
 const HOURS = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
 const DAYS = { day: 'numeric', month: 'short' } as const;
 const moment = new Intl.DateTimeFormat(text.locale, { ...DAYS, ...HOURS });
+const utc = new Intl.DateTimeFormat(text.locale, { ...DAYS, ...HOURS, timeZone: 'UTC' });
 const clock = new Intl.DateTimeFormat(text.locale, HOURS);
 const day = new Intl.DateTimeFormat(text.locale, DAYS);
+
+/** In the reader's zone, and as UTC. */
+export const sayMoment = (ms: number): string => `${moment.format(ms)} · ${utc.format(ms)} UTC`;
 
 function sayMark(seconds: number, step: number): string {
   return (step >= DAY_SECONDS ? day : clock).format(seconds * 1000);

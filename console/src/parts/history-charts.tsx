@@ -1,9 +1,11 @@
 /** Charts of what was read over a span of time, and the choice of the span. */
-import { Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
-import { useMemo } from 'react';
+import { TableCellsIcon } from '@heroicons/react/24/outline';
+import { Button, Group, SegmentedControl, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { useMemo, useState } from 'react';
 import { text } from '../texts/text.ts';
-import { Chart, type ChartLine } from './chart.tsx';
+import { Chart, type ChartLine, sayMoment } from './chart.tsx';
 import { onSteps, type Series, type Span } from './history.ts';
+import { ListTable } from './list-table.tsx';
 import { Loaded, type Read } from './page.tsx';
 
 export interface Figure {
@@ -27,24 +29,35 @@ interface HistoryChartsProps<T> {
 
 export function HistoryCharts<T extends { readonly timestamp: string }>(props: HistoryChartsProps<T>) {
   const { query, span, onSpan, words, figuresOf } = props;
-  const { spans, span: label } = text.shell.charts;
+  const { spans, span: label, asTable } = text.shell.charts;
+  const [isTable, setTable] = useState(false);
   return (
     <Stack>
       <Group justify="space-between">
         <Text c="dimmed">{words.gaps}</Text>
-        <SegmentedControl
-          aria-label={label}
-          value={span}
-          data={Object.entries(spans).map(([value, name]) => ({ value, label: name }))}
-          onChange={(next) => onSpan(next as Span)}
-        />
+        <Group gap="xs">
+          <Button
+            variant={isTable ? 'light' : 'default'}
+            leftSection={<TableCellsIcon width={16} aria-hidden />}
+            aria-pressed={isTable}
+            onClick={() => setTable(!isTable)}
+          >
+            {asTable}
+          </Button>
+          <SegmentedControl
+            aria-label={label}
+            value={span}
+            data={Object.entries(spans).map(([value, name]) => ({ value, label: name }))}
+            onChange={(next) => onSpan(next as Span)}
+          />
+        </Group>
       </Group>
       <Loaded query={query}>
         {({ history = [] }) =>
           history.length === 0 ? (
             <Text>{words.none}</Text>
           ) : (
-            <Figures history={history} span={span} figuresOf={figuresOf} />
+            <Figures history={history} span={span} figuresOf={figuresOf} isTable={isTable} />
           )
         }
       </Loaded>
@@ -52,13 +65,18 @@ export function HistoryCharts<T extends { readonly timestamp: string }>(props: H
   );
 }
 
-type FiguresProps<T> = Pick<HistoryChartsProps<T>, 'span' | 'figuresOf'> & { readonly history: readonly T[] };
+type FiguresProps<T> = Pick<HistoryChartsProps<T>, 'span' | 'figuresOf'> & {
+  readonly history: readonly T[];
+  readonly isTable: boolean;
+};
 
-function Figures<T extends { readonly timestamp: string }>({ history, span, figuresOf }: FiguresProps<T>) {
+function Figures<T extends { readonly timestamp: string }>(props: FiguresProps<T>) {
+  const { history, span, figuresOf, isTable } = props;
   const { times, figures } = useMemo(() => {
     const series = onSteps(history, span);
     return { times: series.times, figures: figuresOf(series) };
   }, [history, span, figuresOf]);
+  if (isTable) return <Readings times={times} figures={figures} />;
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
       {figures.map((figure) => (
@@ -67,3 +85,36 @@ function Figures<T extends { readonly timestamp: string }>({ history, span, figu
     </SimpleGrid>
   );
 }
+
+interface ReadingsProps {
+  /** s since 1970. */
+  readonly times: readonly number[];
+  readonly figures: readonly Figure[];
+}
+
+/** The same as words, for who cannot see the lines or wants the exact figures. The newest is on top. */
+function Readings({ times, figures }: ReadingsProps) {
+  const columns = figures.flatMap(({ title, lines, say }) =>
+    lines.map(({ label, values }) => ({ name: `${title}: ${label}`, values, say })),
+  );
+  const rows = times
+    .map((time, index) => ({ time, cells: columns.map(({ values }) => values[index] ?? null) }))
+    .filter(({ cells }) => cells.some((value) => value !== null))
+    .reverse();
+  return (
+    <ListTable heads={[{ name: text.shell.time }, ...columns.map(({ name }) => ({ name, isNumber: true }))]}>
+      {rows.map(({ time, cells }) => (
+        <Table.Tr key={time}>
+          <Table.Td>{sayMoment(time * 1000)}</Table.Td>
+          {columns.map(({ name, say }, index) => (
+            <Table.Td key={name} ta="right">
+              {sayReading(cells[index] ?? null, say)}
+            </Table.Td>
+          ))}
+        </Table.Tr>
+      ))}
+    </ListTable>
+  );
+}
+
+const sayReading = (value: number | null, say: Figure['say']) => (value === null ? '–' : say(value));

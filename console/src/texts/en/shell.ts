@@ -43,6 +43,7 @@ export const shell = {
   charts: {
     span: 'Time shown',
     spans: { hour: '1 hour', day: '24 hours', month: '30 days' },
+    asTable: 'As a table',
     over: (what: string) => `${what} over time`,
   },
   pageFailed: 'This page has failed',
