@@ -1,11 +1,13 @@
 /** A machine in the console: made on one page, typed into over its serial console, looked at, deleted. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { after, before } from 'node:test';
 import { WebSocket } from 'ws';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertOpens, openJourney, stepsOf, type Traveller } from './console-journey.ts';
+import { PASSWORD } from './console-kit.ts';
 import { cannotRunGuests, removeAll } from './vms-kit.ts';
 
 const skip = noBrowser || cannotRunGuests();
@@ -98,6 +100,29 @@ step('a text is pasted in as it stands', async () => {
   await shows(/a {2}b[\s\S]*pasted-5/);
 });
 
+step('10 KB are pasted on the full screen, and nothing is lost', async () => {
+  const { page } = ada;
+  await page.getByRole('button', { name: 'Full screen' }).click();
+  await page.getByRole('button', { name: 'Paste' }).click();
+  const lines = Array.from({ length: 200 }, (_, line) => `${line} ${'grüße 😀 '.repeat(4)}`).join('\n');
+  await page.getByRole('textbox', { name: 'Type a text into the machine' }).fill(`md5sum <<E\n${lines}\nE\n`);
+  await page.getByRole('button', { name: 'Type it in' }).click();
+  await shows(new RegExp(createHash('md5').update(`${lines}\n`).digest('hex')));
+  await page.getByRole('button', { name: 'Leave full screen' }).click();
+  await page.getByRole('button', { name: 'Full screen' }).waitFor();
+});
+
+step('who has to sign in anew is at the same console afterwards', async () => {
+  const { page, user } = ada;
+  await user.expect(200, '/api/account/sessions', { method: 'DELETE' });
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await page.locator('.xterm-helper-textarea').focus();
+  await page.keyboard.type('echo anew-$((4+4))\n');
+  await shows(/anew-8/);
+});
+
 step('its facts, log and charts are shown, and markup in names is text', async () => {
   const { page } = ada;
   await page.getByRole('tab', { name: 'Overview' }).click();
@@ -126,6 +151,10 @@ step('its facts, log and charts are shown, and markup in names is text', async (
     return false;
   });
   await assertAccessible(page, 'the charts');
+  await page.getByRole('button', { name: 'As a table' }).click();
+  await page.getByRole('columnheader', { name: 'CPU: used' }).waitFor();
+  await page.getByRole('cell', { name: /UTC$/ }).first().waitFor();
+  await assertAccessible(page, 'the readings');
   assert.deepEqual(ada.fixture.complaints, []);
 });
 

@@ -2,6 +2,7 @@
 
 import {
   ArrowPathIcon,
+  ArrowsPointingInIcon,
   ArrowsPointingOutIcon,
   ClipboardDocumentIcon,
   CommandLineIcon,
@@ -9,11 +10,12 @@ import {
 } from '@heroicons/react/24/outline';
 import { Button, Group, Stack, Text, Textarea, Tooltip } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { text } from '../../texts/text.ts';
+import { ConsoleKeys } from './console-keys.tsx';
 import classes from './console-tab.module.css';
 import { vmQuery, WITH_CONSOLE } from './queries.ts';
 import { useTerminal } from './use-terminal.ts';
@@ -38,7 +40,9 @@ function Console({ vmId }: { vmId: string }) {
   const firstButton = useRef<HTMLButtonElement>(null);
   const [isPasting, setPasting] = useState(false);
   const queryClient = useQueryClient();
-  const { state, type, tellSize, reconnect } = useTerminal(place, vmId, () => firstButton.current?.focus());
+  const isFull = useSyncExternalStore(onFullScreen, () => document.fullscreenElement !== null);
+  const terminal = useTerminal(place, vmId, () => firstButton.current?.focus());
+  const { state, type, tellSize, reconnect } = terminal;
   useEffect(() => {
     if (state === 'ended') void queryClient.invalidateQueries({ queryKey: vmQuery(vmId).queryKey });
   }, [state, vmId, queryClient]);
@@ -49,7 +53,7 @@ function Console({ vmId }: { vmId: string }) {
           {words[state]}
         </Text>
         <Group gap={4}>
-          {(state === 'lost' || state === 'ended') && (
+          {(state === 'lost' || state === 'refused' || state === 'ended') && (
             <Tool icon={ArrowPathIcon} label={words.reconnect} onClick={reconnect} />
           )}
           <Tool
@@ -59,22 +63,36 @@ function Console({ vmId }: { vmId: string }) {
             onClick={() => setPasting(true)}
           />
           <Tool icon={ViewfinderCircleIcon} label={words.fit} note={words.fitLead} onClick={tellSize} />
-          <Tool
-            icon={ArrowsPointingOutIcon}
-            label={words.fullScreen}
-            onClick={() =>
-              document.fullscreenElement ? document.exitFullscreen() : frame.current?.requestFullscreen()
-            }
-          />
+          {document.fullscreenEnabled && (
+            <Tool
+              icon={isFull ? ArrowsPointingInIcon : ArrowsPointingOutIcon}
+              label={isFull ? words.smallScreen : words.fullScreen}
+              onClick={() => frame.current && changeScreen(frame.current)}
+            />
+          )}
         </Group>
       </Group>
       <div ref={place} className={classes.screen} />
+      <ConsoleKeys terminal={terminal} />
       <Text size="xs" className={classes.foot ?? ''}>
         {words.leave}
       </Text>
       <PasteForm isOpen={isPasting} onClose={() => setPasting(false)} onSend={type} />
     </section>
   );
+}
+
+function onFullScreen(listener: () => void): () => void {
+  document.addEventListener('fullscreenchange', listener);
+  return () => document.removeEventListener('fullscreenchange', listener);
+}
+
+/** Escape is for the guest, where the browser can leave it to the page: then it is held down to come back. */
+async function changeScreen(frame: HTMLElement): Promise<void> {
+  if (document.fullscreenElement !== null) return document.exitFullscreen();
+  await frame.requestFullscreen();
+  const { keyboard } = navigator as { keyboard?: { lock(keys: readonly string[]): Promise<void> } };
+  await keyboard?.lock(['Escape']);
 }
 
 interface ToolProps {
@@ -87,7 +105,7 @@ interface ToolProps {
 
 function Tool({ icon: Icon, label, note, buttonRef, onClick }: ToolProps) {
   return (
-    <Tooltip label={note} disabled={note === undefined} multiline maw={260}>
+    <Tooltip label={note} withinPortal={false} disabled={note === undefined} multiline maw={260}>
       <Button
         {...(buttonRef === undefined ? {} : { ref: buttonRef })}
         size="compact-sm"
@@ -110,7 +128,8 @@ interface PasteProps {
 function PasteForm({ isOpen, onClose, onSend }: PasteProps) {
   const [typed, setTyped] = useState('');
   return (
-    <Dialog opened={isOpen} onClose={onClose} title={words.pasteTitle}>
+    // Within the frame: only what is in it is seen on the full screen.
+    <Dialog opened={isOpen} onClose={onClose} title={words.pasteTitle} withinPortal={false}>
       <form
         onSubmit={(event) => {
           event.preventDefault();

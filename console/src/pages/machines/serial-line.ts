@@ -1,8 +1,10 @@
 /** The WebSocket of a machine's serial console: opened with a ticket, and again after it was lost. */
 import { CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { isSignedOut, session, sessionEnded } from '../../queries.ts';
 
-export type LineState = 'connecting' | 'connected' | 'lost' | 'ended';
+/** `refused`: another attempt would be, too. */
+export type LineState = 'connecting' | 'connected' | 'lost' | 'refused' | 'ended';
 
 interface LineEvents {
   /** The last that the machine wrote comes first, each time. */
@@ -15,6 +17,8 @@ interface LineEvents {
 const STOPPED = 1000;
 const FIRST_WAIT_MS = 500;
 const WAIT_MAX_MS = 15_000;
+/** The cloud takes frames of 64 KiB. */
+const FRAME_BYTES = 32 * 1024;
 
 export class SerialLine {
   readonly #vmId: string;
@@ -23,6 +27,9 @@ export class SerialLine {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #waitMs = FIRST_WAIT_MS;
   #isClosed = false;
+  /** A machine that is starting has no console yet: nothing was lost then. */
+  #wasOpen = false;
+  #stopWaiting = () => {};
 
   constructor(vmId: string, events: LineEvents) {
     this.#vmId = vmId;
@@ -32,12 +39,16 @@ export class SerialLine {
 
   /** Dropped while there is no connection. */
   send(text: string): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(new TextEncoder().encode(text));
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    const bytes = new TextEncoder().encode(text);
+    for (let from = 0; from < bytes.length; from += FRAME_BYTES)
+      this.#socket.send(bytes.subarray(from, from + FRAME_BYTES));
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    this.#stopWaiting();
     this.#socket?.close();
   }
 
@@ -52,7 +63,8 @@ export class SerialLine {
     } catch (error) {
       const isWorthAnother = error instanceof CloudError && (error.status === 0 || error.status >= 500);
       if (isWorthAnother) this.#again();
-      else this.#events.onState('lost');
+      else if (isSignedOut(error)) this.#afterSignIn();
+      else this.#events.onState('refused');
     }
   }
 
@@ -63,6 +75,7 @@ export class SerialLine {
     let isOld = true;
     socket.onopen = () => {
       this.#waitMs = FIRST_WAIT_MS;
+      this.#wasOpen = true;
       this.#events.onOpen();
       this.#events.onState('connected');
     };
@@ -77,9 +90,20 @@ export class SerialLine {
     };
   }
 
-  #again(): void {
+  #afterSignIn(): void {
     if (this.#isClosed) return;
     this.#events.onState('lost');
+    sessionEnded();
+    this.#stopWaiting = session.subscribe(() => {
+      if (session.get() !== 'alive') return;
+      this.#stopWaiting();
+      void this.#open();
+    });
+  }
+
+  #again(): void {
+    if (this.#isClosed) return;
+    this.#events.onState(this.#wasOpen ? 'lost' : 'connecting');
     this.#timer = setTimeout(() => this.#open(), this.#waitMs);
     this.#waitMs = Math.min(this.#waitMs * 2, WAIT_MAX_MS);
   }

@@ -3,6 +3,7 @@ import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import '@xterm/xterm/css/xterm.css';
 import { type RefObject, useEffect, useRef, useState } from 'react';
+import { copyText } from '../../parts/copy.tsx';
 import { text } from '../../texts/text.ts';
 import { type LineState, SerialLine } from './serial-line.ts';
 import { letSpansHaveStyles } from './span-styles.ts';
@@ -15,6 +16,11 @@ export interface TerminalHandle {
   readonly state: LineState;
   /** Types a text. */
   readonly type: (words: string) => void;
+  /** Presses a key that the keyboard on a screen lacks: the end of its sequence, such as `A` for up. */
+  readonly arrow: (end: string) => void;
+  /** The next letter is typed with Ctrl. */
+  readonly isControl: boolean;
+  readonly setControl: (isControl: boolean) => void;
   /** Types the command that tells the guest how large the window is. */
   readonly tellSize: () => void;
   readonly reconnect: () => void;
@@ -28,6 +34,9 @@ export function useTerminal(
 ): TerminalHandle {
   const [state, setState] = useState<LineState>('connecting');
   const [attempt, setAttempt] = useState(0);
+  const [isControl, setControl] = useState(false);
+  const control = useRef(false);
+  control.current = isControl;
   const parts = useRef<{ terminal: Terminal; line: SerialLine } | null>(null);
   const leave = useRef(onLeave);
   leave.current = onLeave;
@@ -51,7 +60,11 @@ export function useTerminal(
       },
       onState: setState,
     });
-    terminal.onData((typed) => !isSilent && line.send(typed));
+    terminal.onData((typed) => {
+      if (isSilent) return;
+      line.send(control.current ? withControl(typed) : typed);
+      setControl(false);
+    });
     const sizes = new ResizeObserver(() => fit.fit());
     sizes.observe(element);
     terminal.focus();
@@ -69,12 +82,23 @@ export function useTerminal(
   return {
     state,
     type,
+    arrow: (end) => type(`\x1b${parts.current?.terminal.modes.applicationCursorKeysMode ? 'O' : '['}${end}`),
+    isControl,
+    setControl: (next) => {
+      setControl(next);
+      parts.current?.terminal.focus();
+    },
     tellSize: () => {
       const { rows = 24, cols = 80 } = parts.current?.terminal ?? {};
       type(` stty rows ${rows} cols ${cols}\r`);
     },
     reconnect: () => setAttempt((before) => before + 1),
   };
+}
+
+/** `c` becomes what Ctrl+C sends; what is no single letter stays. */
+function withControl(typed: string): string {
+  return /^[@-_a-z]$/.test(typed) ? String.fromCharCode(typed.toUpperCase().charCodeAt(0) - 64) : typed;
 }
 
 function openTerminal(element: HTMLElement, onLeave: () => void): Terminal {
@@ -92,7 +116,13 @@ function openTerminal(element: HTMLElement, onLeave: () => void): Terminal {
   terminal.attachCustomKeyEventHandler((event) => {
     const isLeave = event.ctrlKey && event.key === '.';
     if (isLeave && event.type === 'keydown') onLeave();
-    return !isLeave;
+    // Ctrl+C is for the guest. Browsers paste with Ctrl+Shift+V by themselves.
+    const isCopy = event.ctrlKey && event.shiftKey && event.code === 'KeyC' && terminal.hasSelection();
+    if (isCopy && event.type === 'keydown') {
+      event.preventDefault();
+      void copyText(terminal.getSelection()).then(() => terminal.focus());
+    }
+    return !isLeave && !isCopy;
   });
   return terminal;
 }
