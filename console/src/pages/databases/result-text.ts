@@ -1,21 +1,33 @@
 /** Results as text: in a cell, as CSV, as JSON. */
-import type { DatabaseQueryResult } from '../../../../sdk/index.ts';
+
+interface Rows {
+  readonly columns: readonly { readonly name: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+}
 
 export function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '';
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell);
 }
 
-const csvCell = (word: string) => (/[",\r\n]/.test(word) ? `"${word.replaceAll('"', '""')}"` : word);
+/** A spreadsheet takes text that begins so for a formula; numbers may. */
+const FORMULA = /^[=+\-@\t\r](?![\d.]+(?:e[+-]?\d+)?$)/i;
 
-/** As RFC 4180 has it; NULL is an empty cell. */
-export function asCsv({ columns, rows }: DatabaseQueryResult): string {
-  const lines = [columns.map(({ name }) => name), ...rows.map((row) => row.map(cellText))];
+/** NULL is an empty cell, and an empty text is `""`. */
+function csvCell(cell: unknown): string {
+  const word = cellText(cell);
+  const safe = typeof cell === 'string' && FORMULA.test(word) ? `'${word}` : word;
+  return cell === '' || /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** As RFC 4180 has it, for spreadsheets: what one would compute is put behind an apostrophe. */
+export function asCsv({ columns, rows }: Rows): string {
+  const lines = [columns.map(({ name }) => name), ...rows];
   return lines.map((line) => `${line.map(csvCell).join(',')}\r\n`).join('');
 }
 
 /** An object for each row. Of two columns with one name, the second has a number. */
-export function asJson({ columns, rows }: DatabaseQueryResult): string {
+export function asJson({ columns, rows }: Rows): string {
   const seen = new Map<string, number>();
   const names = columns.map(({ name }) => {
     const before = seen.get(name) ?? 0;
