@@ -14,7 +14,13 @@ const words = text.databases.query;
 const ROW_HEIGHT = 30;
 const ROWS_BEYOND = 12;
 
-export function ResultGrid({ result }: { result: DatabaseQueryResult }) {
+interface ResultGridProps {
+  readonly result: DatabaseQueryResult;
+  /** Rows of pages before this one, for the numbers. */
+  readonly skip?: number;
+}
+
+export function ResultGrid({ result, skip = 0 }: ResultGridProps) {
   const { columns, rows, affected, truncated, elapsed_ms } = result;
   const counted = words.rows(rows.length);
   const facts = [
@@ -30,7 +36,13 @@ export function ResultGrid({ result }: { result: DatabaseQueryResult }) {
         </Text>
         {rows.length > 0 && (
           <Group gap={4}>
-            <Save label={words.csv} name="result.csv" type="text/csv" content={() => asCsv(result)} />
+            <Save
+              label={words.csv}
+              title={words.csvLead}
+              name="result.csv"
+              type="text/csv"
+              content={() => asCsv(result)}
+            />
             <Save
               label={words.json}
               name="result.json"
@@ -41,23 +53,29 @@ export function ResultGrid({ result }: { result: DatabaseQueryResult }) {
         )}
       </Group>
       {truncated && <Text size="sm">{words.truncated}</Text>}
-      {rows.length > 0 ? <Grid result={result} /> : affected === null && <Text>{words.noRows}</Text>}
+      {rows.length > 0 ? (
+        <Grid result={result} skip={skip} />
+      ) : (
+        affected === null && <Text>{words.noRows}</Text>
+      )}
     </Stack>
   );
 }
 
 interface SaveProps {
   readonly label: string;
+  readonly title?: string;
   readonly name: string;
   readonly type: string;
   readonly content: () => string;
 }
 
-function Save({ label, name, type, content }: SaveProps) {
+function Save({ label, title, name, type, content }: SaveProps) {
   return (
     <Button
       size="compact-sm"
       variant="default"
+      title={title}
       leftSection={<ArrowDownTrayIcon width={16} />}
       onClick={() => saveText({ name, type, content: content() })}
     >
@@ -66,7 +84,7 @@ function Save({ label, name, type, content }: SaveProps) {
   );
 }
 
-function Grid({ result: { columns, rows } }: { result: DatabaseQueryResult }) {
+function Grid({ result: { columns, rows }, skip }: Required<ResultGridProps>) {
   const box = useRef<HTMLElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -98,7 +116,7 @@ function Grid({ result: { columns, rows } }: { result: DatabaseQueryResult }) {
           <Spacer height={above} />
           {seen.map(({ index }) => (
             <tr key={index} aria-rowindex={index + 2}>
-              <td className={classes.number}>{index + 1}</td>
+              <td className={classes.number}>{skip + index + 1}</td>
               {rows[index]?.map((cell, column) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: as above
                 <td key={column} data-null={cell === null || undefined} title={cellText(cell)}>

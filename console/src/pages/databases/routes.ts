@@ -11,15 +11,18 @@ interface DatabaseSearch {
   readonly span?: (typeof SPANS)[number];
   /** The table or collection that is open. */
   readonly table?: string;
+  /** Its rows are shown, from behind so many on. */
+  readonly rows?: number;
 }
 
-function databaseSearch({ tab, span, table }: Record<string, unknown>): DatabaseSearch {
+function databaseSearch({ tab, span, table, rows }: Record<string, unknown>): DatabaseSearch {
   const knownTab = DATABASE_TABS.find((one) => one === tab);
   const knownSpan = SPANS.find((one) => one === span);
   return {
     ...(knownTab === undefined ? {} : { tab: knownTab }),
     ...(knownSpan === undefined ? {} : { span: knownSpan }),
     ...(typeof table === 'string' ? { table } : {}),
+    ...(typeof rows === 'number' && rows >= 0 ? { rows: Math.trunc(rows) } : {}),
   };
 }
 

@@ -1,7 +1,18 @@
 /** What is in a database: its tables or collections, and of one of them columns, indexes and foreign keys. */
 
 import { ArrowPathIcon, TableCellsIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Badge, Group, NavLink, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import {
+  ActionIcon,
+  Badge,
+  Group,
+  NavLink,
+  SegmentedControl,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -12,16 +23,13 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import { tablesQuery } from './queries.ts';
+import { nameOf } from './table-names.ts';
+import { TableRows } from './table-rows.tsx';
 import classes from './tables-tab.module.css';
 
 const words = text.databases.tables;
 /** From how many on they can be searched. */
 const MANY = 12;
-
-/** `sales.orders`; the schema that is looked in by itself is left out. */
-function nameOf({ schema, name }: DatabaseTable): string {
-  return schema === null || schema === 'public' ? name : `${schema}.${name}`;
-}
 
 export function TablesTab({ database }: { database: Database }) {
   const tables = useQuery(tablesQuery(database.database_id));
@@ -66,7 +74,7 @@ interface TablesProps {
 }
 
 function Tables({ database, tables, onRefresh }: TablesProps) {
-  const { table: open } = useSearch({ from: '/shell/databases/$database' });
+  const { table: open, rows } = useSearch({ from: '/shell/databases/$database' });
   const navigate = useNavigate({ from: '/databases/$database' });
   const [find, setFind] = useState('');
   const shown = tables.find((table) => nameOf(table) === open) ?? tables[0];
@@ -96,19 +104,45 @@ function Tables({ database, tables, onRefresh }: TablesProps) {
               component="button"
               active={table === shown}
               label={nameOf(table)}
-              description={table.type === 'view' ? words.view : undefined}
+              description={table.type === 'view' ? words.isView : undefined}
               onClick={() =>
-                navigate({ search: (before) => ({ ...before, table: nameOf(table) }), replace: true })
+                navigate({
+                  search: (before) => ({
+                    ...before,
+                    table: nameOf(table),
+                    ...(rows === undefined ? {} : { rows: 0 }),
+                  }),
+                  replace: true,
+                })
               }
             />
           ))}
       </nav>
-      {shown !== undefined && <OneTable database={database} table={shown} />}
+      {shown !== undefined && (
+        <OneTable
+          database={database}
+          table={shown}
+          skip={rows}
+          onSkip={(skip) =>
+            navigate({
+              search: ({ rows: _, ...before }) => (skip === undefined ? before : { ...before, rows: skip }),
+            })
+          }
+        />
+      )}
     </div>
   );
 }
 
-function OneTable({ database, table }: { database: Database; table: DatabaseTable }) {
+interface OneTableProps {
+  readonly database: Database;
+  readonly table: DatabaseTable;
+  /** Undefined: how it is made is shown, not its rows. */
+  readonly skip: number | undefined;
+  readonly onSkip: (skip: number | undefined) => void;
+}
+
+function OneTable({ database, table, skip, onSkip }: OneTableProps) {
   const rows = table.estimated_rows;
   const count = table.type === 'collection' ? words.documents : words.rows;
   const facts = [
@@ -124,8 +158,32 @@ function OneTable({ database, table }: { database: Database; table: DatabaseTabl
             {facts.join(' · ')}
           </Text>
         </div>
-        <QueryLink database={database} table={nameOf(table)} />
+        <Group gap="xs">
+          <SegmentedControl
+            size="xs"
+            aria-label={words.view}
+            value={skip === undefined ? 'made' : 'rows'}
+            data={[
+              { value: 'made', label: words.made },
+              { value: 'rows', label: table.type === 'collection' ? words.allDocuments : words.allRows },
+            ]}
+            onChange={(view) => onSkip(view === 'rows' ? 0 : undefined)}
+          />
+          <QueryLink database={database} table={nameOf(table)} />
+        </Group>
       </Group>
+      {skip === undefined ? (
+        <Made table={table} />
+      ) : (
+        <TableRows database={database} table={table} skip={skip} onSkip={onSkip} />
+      )}
+    </Stack>
+  );
+}
+
+function Made({ table }: { table: DatabaseTable }) {
+  return (
+    <>
       {table.columns.length > 0 && <Columns table={table} />}
       {table.indexes.length > 0 && (
         <Listed
@@ -145,7 +203,7 @@ function OneTable({ database, table }: { database: Database; table: DatabaseTabl
           }))}
         />
       )}
-    </Stack>
+    </>
   );
 }
 

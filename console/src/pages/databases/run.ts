@@ -1,0 +1,81 @@
+/** Runs statements one after the other, and finds the place of the one that failed. */
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import {
+  CloudError,
+  type Database,
+  type DatabaseQuery,
+  type DatabaseQueryResult,
+} from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import type { Range } from './query-editor.tsx';
+import type { Statement } from './statements.ts';
+
+export interface Done {
+  readonly statement: string;
+  readonly result: DatabaseQueryResult;
+}
+
+interface Run {
+  readonly statements: readonly Statement[];
+  readonly isReadOnly: boolean;
+}
+
+/** The body of the call. Throws SyntaxError when a command of MongoDB is no JSON. */
+export function bodyOf(engine: Database['engine'], statement: string, isReadOnly: boolean): DatabaseQuery {
+  const read_only = isReadOnly ? {} : { read_only: false };
+  if (engine !== 'mongodb') return { statement, ...read_only };
+  return { command: JSON.parse(statement) as Record<string, unknown>, ...read_only };
+}
+
+/** The first that fails ends it; `done` has those before. */
+export function useRun({ database_id: id, engine }: Database) {
+  const queryClient = useQueryClient();
+  const abort = useRef<AbortController | null>(null);
+  const [done, setDone] = useState<readonly Done[]>([]);
+  const [wrong, setWrong] = useState<Range | null>(null);
+  const mutation = useMutation({
+    mutationFn: async ({ statements, isReadOnly }: Run) => {
+      const { signal } = abort.current ?? new AbortController();
+      for (const statement of statements) {
+        try {
+          const body = bodyOf(engine, statement.text, isReadOnly);
+          const result = await cloud.databases.query(id, body, { signal });
+          setDone((before) => [...before, { statement: statement.text, result }]);
+        } catch (error) {
+          setWrong(wrongPlace(statement, error, statements.length > 1));
+          throw error;
+        }
+      }
+    },
+    meta: { shown: true },
+    onMutate: () => {
+      abort.current = new AbortController();
+      setDone([]);
+      setWrong(null);
+    },
+    onSettled: (_, __, { isReadOnly }) => {
+      if (!isReadOnly) void queryClient.invalidateQueries({ queryKey: ['databases', id] });
+    },
+  });
+  return { ...mutation, done, wrong, cancel: () => abort.current?.abort() };
+}
+
+/** The word with the wrong character; where none is told, the whole statement, if it is one of several. */
+function wrongPlace({ text, from }: Statement, error: unknown, isOneOfMany: boolean): Range | null {
+  const at = wrongCharacter(text, error);
+  if (at === null) return isOneOfMany ? { from, to: from + text.length } : null;
+  const start = Math.min(at, text.length - 1);
+  const [word = ''] = /^(?:[\w.]+|.)/s.exec(text.slice(start)) ?? [];
+  return { from: from + start, to: from + start + word.length };
+}
+
+function wrongCharacter(text: string, error: unknown): number | null {
+  if (error instanceof SyntaxError) {
+    const position = /position (\d+)/.exec(error.message)?.[1];
+    return position === undefined ? null : Number(position);
+  }
+  if (!(error instanceof CloudError) || error.position === undefined) return null;
+  // Engines count characters of Unicode.
+  return [...text].slice(0, error.position - 1).join('').length;
+}
