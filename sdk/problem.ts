@@ -14,6 +14,8 @@ export class CloudError extends Error {
   readonly hint: string | undefined;
   /** What is wrong with single members of the body. */
   readonly fields: readonly { readonly field: string; readonly message: string }[];
+  /** `query_failed`: the first wrong character of the statement, from 1, where the engine tells. */
+  readonly position: number | undefined;
   /** For the operator, who finds it in the log. */
   readonly requestId: string | undefined;
   /** From Retry-After. */
@@ -28,6 +30,8 @@ export class CloudError extends Error {
     this.status = known.status;
     this.hint = known.hint;
     this.fields = known.errors ?? [];
+    const { position } = known as { readonly position?: unknown };
+    this.position = typeof position === 'number' ? position : undefined;
     this.requestId = known.request_id;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }

@@ -123,6 +123,9 @@ step('tables, charts and what can be done with it are shown', async () => {
   await tab('Tables');
   await page.getByRole('heading', { name: 'people' }).waitFor();
   await assertAccessible(page, 'the tables');
+  await page.getByText('Rows', { exact: true }).click();
+  await cell(MARKUP).waitFor();
+  await assertAccessible(page, 'the rows of a table');
   await tab('Charts');
   await page.getByText('Gaps are times').waitFor();
   await assertAccessible(page, 'the charts');
@@ -170,6 +173,11 @@ step('each engine that is there is queried; one that is not says why', async () 
     }
     const json = { name: `all-${engine}`, engine };
     const { database_id: id } = await user.expect(201, '/api/databases', { json });
+    if (engine === 'postgresql') {
+      const path = `/api/databases/${id}`;
+      await run(user, path, 'CREATE SCHEMA sales');
+      await run(user, path, 'CREATE TABLE sales.invoices (number int)');
+    }
     await page.goto(`${ada.fixture.cloud.api}/databases/${id}?tab=query`);
     if (engine === 'mongodb') {
       const command = { insert: 'people', documents: [{ name: MARKUP }] };
@@ -181,8 +189,15 @@ step('each engine that is there is queried; one that is not says why', async () 
       await page.keyboard.type('{ "listC');
       await page.locator('.cm-tooltip-autocomplete').getByText('listCollections').waitFor();
     } else {
-      await runQuery(`SELECT '${MARKUP}' AS markup`);
+      await runQuery(`SELECT '${MARKUP}' AS markup;\nSELECT 1 FROM FROM "a;b"; SELECT 2 AS never`);
       await cell(MARKUP).waitFor();
+      await page.getByText(/^Line 2, column/).waitFor();
+      if (engine === 'postgresql') {
+        await page.keyboard.insertText(';');
+        await page.keyboard.type('select * from sales.in');
+        await page.locator('.cm-tooltip-autocomplete').getByText('invoices').waitFor();
+      }
+      assert.equal(await page.getByRole('columnheader', { name: 'never' }).count(), 0);
     }
   }
   assert.equal(await page.evaluate('window.broken'), undefined);

@@ -1,6 +1,8 @@
-/** CodeMirror for one statement: colours, completion of table and column names, Ctrl+Enter. */
+/** CodeMirror for statements: colours, completion of table and column names, Ctrl+Enter, what is wrong. */
 import {
   autocompletion,
+  type Completion,
+  type CompletionSource,
   closeBrackets,
   closeCompletion,
   completeFromList,
@@ -8,10 +10,10 @@ import {
 } from '@codemirror/autocomplete';
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { json, jsonLanguage } from '@codemirror/lang-json';
-import { MySQL, PostgreSQL, SQLite, sql } from '@codemirror/lang-sql';
+import { MariaSQL, PostgreSQL, SQLite, type SQLNamespace, sql } from '@codemirror/lang-sql';
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language';
-import { Compartment, EditorState, type Extension, Prec } from '@codemirror/state';
-import { EditorView, keymap, lineNumbers } from '@codemirror/view';
+import { Compartment, EditorState, type Extension, Prec, StateEffect, StateField } from '@codemirror/state';
+import { Decoration, type DecorationSet, EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
 import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
@@ -23,10 +25,19 @@ interface QueryEditorProps {
   readonly tables: readonly DatabaseTable[];
   readonly label: string;
   readonly onChange: (value: string) => void;
-  readonly onRun: () => void;
+  /** What is marked as wrong, and shown. */
+  readonly wrong: Range | null;
+  /** `selected`: where it is, when there is more than a cursor. */
+  readonly onRun: (selected: Range | null) => void;
+  readonly onSelect: (selected: Range | null) => void;
 }
 
-const DIALECTS = { sqlite: SQLite, postgresql: PostgreSQL, mysql: MySQL } as const;
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+const DIALECTS = { sqlite: SQLite, postgresql: PostgreSQL, mysql: MariaSQL } as const;
 
 const COLOURS = HighlightStyle.define([
   { tag: tags.keyword, color: 'light-dark(#0f5f5c, #75c1b8)', fontWeight: '600' },
@@ -65,24 +76,77 @@ function completionOfDocuments(collections: readonly DatabaseTable[]): Extension
 
 function languageOf(engine: Database['engine'], tables: readonly DatabaseTable[]): Extension {
   if (engine === 'mongodb') return [json(), completionOfDocuments(tables)];
-  const schema = Object.fromEntries(
-    tables.map(({ name, columns }) => [name, columns.map((one) => one.name)]),
-  );
-  return sql({ dialect: DIALECTS[engine], schema, upperCaseKeywords: true });
+  const more = engine === 'postgresql' ? { defaultSchema: 'public' } : {};
+  const dialect = DIALECTS[engine];
+  return [
+    sql({ dialect, schema: namesOf(tables), upperCaseKeywords: true, ...more }),
+    dialect.language.data.of({ autocomplete: columnSource(tables) }),
+  ];
 }
 
-export function QueryEditor({ engine, value, tables, label, onChange, onRun }: QueryEditorProps) {
+/** Offered wherever a word begins, for a statement may name its table last; behind a point it is known. */
+function columnSource(tables: readonly DatabaseTable[]): CompletionSource {
+  const source = completeFromList(columnsOf(tables));
+  return (context) => (context.matchBefore(/\.[\w"`]*$/) === null ? source(context) : null);
+}
+
+function columnsOf(tables: readonly DatabaseTable[]): Completion[] {
+  const all = tables.flatMap((table) => table.columns.map(({ name }) => ({ name, table: table.name })));
+  // Names that must be quoted are completed behind their table.
+  const named = all.filter(({ name }) => /^\w+$/.test(name));
+  return [...Map.groupBy(named, ({ name }) => name)].map(([name, found]) => ({
+    label: name,
+    type: 'property',
+    detail: found.length === 1 ? (found[0]?.table ?? '') : '',
+    boost: 1,
+  }));
+}
+
+/** Columns by table; by schema and table, where the engine has schemas. */
+function namesOf(tables: readonly DatabaseTable[]): SQLNamespace {
+  const of = (some: readonly DatabaseTable[]) =>
+    Object.fromEntries(some.map(({ name, columns }) => [name, columns.map((one) => one.name)]));
+  const schemas = [...Map.groupBy(tables, ({ schema }) => schema)];
+  return Object.assign(
+    {},
+    ...schemas.map(([name, some]) => (name === null ? of(some) : { [name]: of(some) })),
+  );
+}
+
+const markWrong = StateEffect.define<Range | null>();
+const WRONG = Decoration.mark({ class: classes.wrong ?? '' });
+
+/** Marked until something is typed. */
+const wrongPlace = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update: (marks, { docChanged, effects, newDoc: { length } }) => {
+    const marked = effects.find((effect) => effect.is(markWrong))?.value as Range | null | undefined;
+    if (marked === undefined) return docChanged ? Decoration.none : marks;
+    const to = Math.min(marked?.to ?? 0, length);
+    return marked === null || marked.from >= to
+      ? Decoration.none
+      : Decoration.set(WRONG.range(marked.from, to));
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+function selectionOf({ selection: { main } }: EditorState): Range | null {
+  return main.empty ? null : { from: main.from, to: main.to };
+}
+
+export function QueryEditor(props: QueryEditorProps) {
+  const { engine, value, tables, label, wrong } = props;
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const language = useRef(new Compartment());
-  const events = useRef({ onChange, onRun });
-  events.current = { onChange, onRun };
+  const events = useRef(props);
+  events.current = props;
   const first = useRef(value);
   useEffect(() => {
     if (place.current === null) return;
     const run = (view: EditorView) => {
       closeCompletion(view);
-      events.current.onRun();
+      events.current.onRun(selectionOf(view.state));
       return true;
     };
     const editor = new EditorView({
@@ -98,10 +162,12 @@ export function QueryEditor({ engine, value, tables, label, onChange, onRun }: Q
           autocompletion(),
           language.current.of([]),
           syntaxHighlighting(COLOURS),
+          wrongPlace,
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': label }),
-          EditorView.updateListener.of(({ docChanged, state }) => {
+          EditorView.updateListener.of(({ docChanged, selectionSet, state }) => {
             if (docChanged) events.current.onChange(state.doc.toString());
+            if (docChanged || selectionSet) events.current.onSelect(selectionOf(state));
           }),
           keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap]),
         ],
@@ -120,5 +186,9 @@ export function QueryEditor({ engine, value, tables, label, onChange, onRun }: Q
     if (doc === undefined || doc === value) return;
     view.current?.dispatch({ changes: { from: 0, to: doc.length, insert: value } });
   }, [value]);
+  useEffect(() => {
+    const scroll = wrong === null ? [] : [EditorView.scrollIntoView(wrong.from)];
+    view.current?.dispatch({ effects: [markWrong.of(wrong), ...scroll] });
+  }, [wrong]);
   return <div ref={place} className={classes.editor} />;
 }

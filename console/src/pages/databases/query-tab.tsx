@@ -1,69 +1,73 @@
-/** The query editor, loaded where it is shown: statement, result, and what was run before. */
+/** The query editor, loaded where it is shown: statements, results, and what was run before. */
 import { Alert, Button, Group, Kbd, Stack, Switch, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
-import type { Database, DatabaseQuery } from '../../../../sdk/index.ts';
-import { cloud } from '../../cloud.ts';
+import { useState } from 'react';
+import type { Database, DatabaseQuery, DatabaseTable } from '../../../../sdk/index.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { Refused } from '../../parts/refused.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { enginesQuery, tablesQuery } from './queries.ts';
-import { QueryEditor } from './query-editor.tsx';
+import { QueryEditor, type Range } from './query-editor.tsx';
 import { HistoryMenu, useHistory } from './query-history.tsx';
 import { ResultGrid } from './result-grid.tsx';
+import { bodyOf, useRun } from './run.ts';
+import { statementsOf } from './statements.ts';
+import { nameOf, selectOf } from './table-names.ts';
 
 const words = text.databases.query;
 const STATEMENT_SECONDS = 10;
-
-/** The body of the call. Throws SyntaxError when a command of MongoDB is no JSON. */
-function bodyOf(engine: Database['engine'], statement: string, isReadOnly: boolean): DatabaseQuery {
-  const read_only = isReadOnly ? {} : { read_only: false };
-  if (engine !== 'mongodb') return { statement, ...read_only };
-  return { command: JSON.parse(statement) as Record<string, unknown>, ...read_only };
-}
-
-/** What the editor begins with. */
-function firstStatement(engine: Database['engine'], table: string | undefined): string {
-  if (engine === 'mongodb') {
-    return table === undefined
-      ? '{ "listCollections": 1 }'
-      : `{ "find": ${JSON.stringify(table)}, "filter": {}, "limit": 100 }`;
-  }
-  if (table === undefined) return 'SELECT 1 AS one';
-  const mark = engine === 'mysql' ? '`' : '"';
-  const quoted = table.split('.').map((part) => mark + part.replaceAll(mark, mark + mark) + mark);
-  return `SELECT * FROM ${quoted.join('.')} LIMIT 100`;
-}
+const FIRST_ROWS = 100;
+/** In the words of the engines. */
+const REFUSED_WRITING = /read[- ]?only/i;
+const MODIFIER = /Mac|iP/.test(navigator.platform) ? '⌘' : 'Ctrl';
 
 export function QueryTab({ database }: { database: Database }) {
-  const { database_id: id, engine } = database;
   const { table } = useSearch({ from: '/shell/databases/$database' });
+  const { data: tables = [], isPending } = useQuery(tablesQuery(database.database_id));
+  // How it is written in a statement is known with the tables.
+  if (table !== undefined && isPending) return <Group h={320} aria-busy="true" />;
+  return <Editor database={database} tables={tables} open={tables.find((one) => nameOf(one) === table)} />;
+}
+
+interface EditorProps {
+  readonly database: Database;
+  readonly tables: readonly DatabaseTable[];
+  readonly open: DatabaseTable | undefined;
+}
+
+function Editor({ database, tables, open }: EditorProps) {
+  const { database_id: id, engine } = database;
   const history = useHistory(id);
-  const [statement, setStatement] = useState(() =>
-    table === undefined
-      ? (history.entries[0] ?? firstStatement(engine, undefined))
-      : firstStatement(engine, table),
-  );
+  const [typed, setTyped] = useState(() => {
+    if (open !== undefined) return selectOf(engine, open, { limit: FIRST_ROWS });
+    return history.entries[0] ?? (engine === 'mongodb' ? '{ "listCollections": 1 }' : 'SELECT 1 AS one');
+  });
+  const [selected, setSelected] = useState<Range | null>(null);
   const [isReadOnly, setReadOnly] = useState(true);
-  const { data: tables = [] } = useQuery(tablesQuery(id));
-  const { data: engines = [] } = useQuery(enginesQuery);
-  const seconds = engines.find((one) => one.engine === engine)?.limits.statement_seconds;
   const query = useRun(database);
-  const run = () => {
-    if (statement.trim() === '' || query.isPending) return;
-    history.add(statement);
-    query.mutate({ statement, isReadOnly });
+  const wanted = (range: Range | null) => {
+    const { from, to } = range ?? { from: 0, to: typed.length };
+    const found = statementsOf(engine, typed.slice(from, to));
+    return found.map((one) => ({ text: one.text, from: one.from + from }));
+  };
+  const run = (range: Range | null) => {
+    const statements = wanted(range);
+    if (statements.length === 0 || query.isPending) return;
+    history.add(range === null ? typed : typed.slice(range.from, range.to));
+    query.mutate({ statements, isReadOnly });
   };
   return (
     <Stack>
       <QueryEditor
         engine={engine}
-        value={statement}
+        value={typed}
         tables={tables}
         label={words.editor}
-        onChange={setStatement}
+        wrong={query.wrong}
+        onChange={setTyped}
+        onSelect={setSelected}
         onRun={run}
       />
       <Group justify="space-between">
@@ -73,7 +77,7 @@ export function QueryTab({ database }: { database: Database }) {
               {words.cancel}
             </Button>
           ) : (
-            <Button onClick={run}>{words.run}</Button>
+            <Button onClick={() => run(selected)}>{selected === null ? words.run : words.runSelected}</Button>
           )}
           <Switch
             label={words.readOnly}
@@ -82,60 +86,88 @@ export function QueryTab({ database }: { database: Database }) {
             onChange={({ currentTarget }) => setReadOnly(currentTarget.checked)}
           />
           <Text size="xs" c="dimmed" visibleFrom="sm">
-            <Kbd size="xs">Ctrl</Kbd> + <Kbd size="xs">Enter</Kbd>
+            <Kbd size="xs">{MODIFIER}</Kbd> + <Kbd size="xs">Enter</Kbd>
           </Text>
         </Group>
-        <HistoryMenu history={history} onChoose={setStatement} />
+        <HistoryMenu history={history} onChoose={setTyped} />
       </Group>
-      <Outcome query={query} />
-      <Text size="xs" c="dimmed">
-        {words.limits(Math.min(seconds ?? STATEMENT_SECONDS, STATEMENT_SECONDS))}
-      </Text>
-      <Sample database={database} statement={statement} isReadOnly={isReadOnly} />
+      <Outcome query={query} typed={typed} />
+      <Limits engine={engine} />
+      <Sample database={database} statement={wanted(selected)[0]?.text ?? typed} isReadOnly={isReadOnly} />
     </Stack>
   );
 }
 
-interface Run {
+function Limits({ engine }: Pick<Database, 'engine'>) {
+  const { data: engines = [] } = useQuery(enginesQuery);
+  const seconds = engines.find((one) => one.engine === engine)?.limits.statement_seconds;
+  return (
+    <Text size="xs" c="dimmed">
+      {words.limits(Math.min(seconds ?? STATEMENT_SECONDS, STATEMENT_SECONDS))}
+      {engine !== 'mongodb' && ` ${words.each}`}
+    </Text>
+  );
+}
+
+interface OutcomeProps {
+  readonly query: ReturnType<typeof useRun>;
+  readonly typed: string;
+}
+
+function Outcome({ query, typed }: OutcomeProps) {
+  const { done, error } = query;
+  const isOne = query.variables?.statements.length === 1;
+  return (
+    <>
+      {done.map(({ statement, result }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: results have no names, and none moves
+        <Stack key={index} gap={4} component="section">
+          {!isOne && (
+            <Text size="sm" className="mono" truncate>
+              {statement}
+            </Text>
+          )}
+          <ResultGrid result={result} />
+        </Stack>
+      ))}
+      {error !== null && <Failed query={query} typed={typed} />}
+    </>
+  );
+}
+
+function Failed({ query: { error, variables, wrong }, typed }: OutcomeProps) {
+  if (error instanceof DOMException && error.name === 'AbortError') {
+    return <Alert color="gray">{words.cancelled}</Alert>;
+  }
+  const lines = wrong === null ? [] : typed.slice(0, wrong.from).split('\n');
+  const place = wrong !== null && (
+    <Text size="sm">{words.place(lines.length, (lines.at(-1)?.length ?? 0) + 1)}</Text>
+  );
+  if (error instanceof SyntaxError)
+    return (
+      <>
+        <Warning isError>{words.notJson}</Warning>
+        {place}
+      </>
+    );
+  return (
+    <>
+      <Refused error={error} />
+      {place}
+      {variables?.isReadOnly === true && REFUSED_WRITING.test(error?.message ?? '') && (
+        <Text size="sm">{words.turnOff}</Text>
+      )}
+    </>
+  );
+}
+
+interface SampleProps {
+  readonly database: Database;
   readonly statement: string;
   readonly isReadOnly: boolean;
 }
 
-function useRun({ database_id: id, engine }: Database) {
-  const queryClient = useQueryClient();
-  const abort = useRef<AbortController | null>(null);
-  const mutation = useMutation({
-    mutationFn: async ({ statement, isReadOnly }: Run) => {
-      abort.current = new AbortController();
-      return cloud.databases.query(id, bodyOf(engine, statement, isReadOnly), {
-        signal: abort.current.signal,
-      });
-    },
-    meta: { shown: true },
-    onSuccess: (_, { isReadOnly }) => {
-      if (!isReadOnly) void queryClient.invalidateQueries({ queryKey: ['databases', id] });
-    },
-  });
-  return { ...mutation, cancel: () => abort.current?.abort() };
-}
-
-function Outcome({ query: { data, error, variables } }: { query: ReturnType<typeof useRun> }) {
-  if (error instanceof DOMException && error.name === 'AbortError') {
-    return <Alert color="gray">{words.cancelled}</Alert>;
-  }
-  if (error instanceof SyntaxError) return <Warning isError>{words.notJson}</Warning>;
-  if (error !== null) {
-    return (
-      <>
-        <Refused error={error} />
-        {variables?.isReadOnly === true && <Text size="sm">{words.turnOff}</Text>}
-      </>
-    );
-  }
-  return data === undefined ? null : <ResultGrid result={data} />;
-}
-
-function Sample({ database, statement, isReadOnly }: { database: Database } & Run) {
+function Sample({ database, statement, isReadOnly }: SampleProps) {
   const { database_id: id, engine } = database;
   let body: DatabaseQuery;
   try {
