@@ -4,7 +4,7 @@ export const storage = {
   title: 'Storage',
   lead: 'Buckets hold your files. Drop files anywhere on this page to upload them.',
   bucket: 'Bucket',
-  notSearched: (buckets: number) => `Not searched: ${counted(buckets, 'bucket')} more`,
+  notSearched: (buckets: number) => `${counted(buckets, 'more bucket')} not searched`,
   notSearchedLead: 'Open the bucket and use Find by name.',
   name: 'Name',
   objects: 'Objects',
@@ -57,7 +57,7 @@ export const storage = {
   showDeleted: 'Deleted files',
   deletedAt: 'Deleted',
   restoreOne: (name: string) => `Restore ${name}`,
-  backAgain: (what: string) => `${what} is back`,
+  backAgain: (what: string) => `Restored: ${what}`,
   sortBy: (column: string, isDescending: boolean) =>
     isDescending ? `Sort by ${column}, descending` : `Sort by ${column}, ascending`,
   path: 'Path',
@@ -70,12 +70,12 @@ export const storage = {
   chooseNone: 'Choose none',
   delete: 'Delete',
   deleteAsk: (targets: number, hasFolders: boolean) => {
-    if (hasFolders) return targets === 1 ? 'Delete this folder?' : `Delete these ${count(targets)}?`;
+    if (hasFolders) return targets === 1 ? 'Delete this folder?' : `Delete these ${count(targets)} items?`;
     return targets === 1 ? 'Delete this file?' : `Delete ${count(targets)} files?`;
   },
   deleteWithFolders: 'Folders go with everything in them.',
   deleteForGood: 'This bucket keeps no versions: what is deleted is gone for good.',
-  deleted: (what: string) => `${what} was deleted`,
+  deleted: (what: string) => `Deleted: ${what}`,
   files: (files: number) => counted(files, 'file'),
   download: 'Download',
   preview: 'Preview',
