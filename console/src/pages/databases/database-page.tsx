@@ -2,7 +2,7 @@
 import { Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useEffect, useRef } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
@@ -53,6 +53,12 @@ function Inside({ database }: { database: Database }) {
   const navigate = useNavigate({ from: '/databases/$database' });
   const open = (next: string | null) =>
     navigate({ search: (before) => ({ ...before, tab: next as DatabaseTab }), replace: true });
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // On a phone the last tabs are out of sight.
+    const active = list.current?.querySelector(`[data-tab=${tab}]`);
+    active?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [tab]);
   const shown = DATABASE_TABS.filter((one) => one !== 'log' || WITH_LOG.includes(database.engine));
   return (
     <>
@@ -60,9 +66,9 @@ function Inside({ database }: { database: Database }) {
         <Warning isError={database.state === 'error'}>{database.state_reason.message}</Warning>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
-        <Tabs.List className={tabs.list ?? ''}>
+        <Tabs.List ref={list} className={tabs.list ?? ''}>
           {shown.map((one) => (
-            <Tabs.Tab key={one} value={one}>
+            <Tabs.Tab key={one} value={one} data-tab={one}>
               {one === 'tables' && database.engine === 'mongodb' ? words.collections : words.tabs[one]}
             </Tabs.Tab>
           ))}
