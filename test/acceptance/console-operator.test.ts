@@ -22,9 +22,10 @@ const PAGES = [
     '/recovery',
     '/webhooks',
   ],
-  ...['', '?tab=accounts', '?tab=machines', '?tab=plans', '?tab=prices', '?tab=images', '?tab=upkeep'].map(
-    (tab) => `/administration${tab}`,
-  ),
+  ...[
+    '',
+    ...['accounts', 'machines', 'plans', 'prices', 'revenue', 'images', 'upkeep'].map((tab) => `?tab=${tab}`),
+  ].map((tab) => `/administration${tab}`),
 ];
 
 let fixture: ConsoleFixture;
@@ -310,7 +311,10 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
     '/recovery': [['Details'], [menuOf(point.point_id), 'Delete']],
     '/administration?tab=accounts': [
       ['Create account'],
-      ...['Give credits', 'Change plan', 'Suspend'].map((item): [string, string] => [menuOf(username), item]),
+      ...['Give credits', 'Plan and limits', 'Suspend'].map((item): [string, string] => [
+        menuOf(username),
+        item,
+      ]),
     ],
     '/administration?tab=plans': [['Create plan'], ['Edit'], ['Delete']],
     '/administration?tab=prices': [['Set price']],

@@ -19,7 +19,7 @@ interface ListTableProps {
 
 export function ListTable({ heads, foot, children }: ListTableProps) {
   return (
-    <Table.ScrollContainer minWidth={heads.length * 125}>
+    <Table.ScrollContainer minWidth={heads.length * 115}>
       <Table verticalSpacing="xs">
         <Table.Thead>
           <Table.Tr>

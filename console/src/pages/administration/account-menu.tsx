@@ -1,7 +1,7 @@
 /** What an administrator does with one account. */
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Menu, NumberInput, Select, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { ActionIcon, Menu, NumberInput, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -9,10 +9,11 @@ import { CallSample } from '../../parts/call-sample.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
 import { text } from '../../texts/text.ts';
 import { AccountStatement } from './account-statement.tsx';
-import { accountsQuery, plansQuery } from './queries.ts';
+import { accountsQuery } from './queries.ts';
 import { ShownKey } from './shown-key.tsx';
+import { TermsForm } from './terms-form.tsx';
 
-type Form = 'credits' | 'plan' | 'suspend' | 'statement';
+type Form = 'credits' | 'terms' | 'suspend' | 'statement';
 
 interface FormProps {
   readonly account: AdminAccount;
@@ -41,7 +42,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
-          <Menu.Item onClick={() => setForm('plan')}>{administration.changePlan}</Menu.Item>
+          <Menu.Item onClick={() => setForm('terms')}>{administration.changeTerms}</Menu.Item>
           <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
           <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
           <Menu.Divider />
@@ -55,7 +56,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         </Menu.Dropdown>
       </Menu>
       <CreditsForm {...shared} isOpen={form === 'credits'} />
-      <PlanForm {...shared} isOpen={form === 'plan'} />
+      {form === 'terms' && <TermsForm {...shared} />}
       <SuspendForm {...shared} isOpen={form === 'suspend'} />
       {form === 'statement' && <AccountStatement {...shared} />}
       <ShownKey made={showKey.data} onClose={() => showKey.reset()} />
@@ -112,38 +113,6 @@ function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) 
         body={body}
         method="admin.accounts.adjustCredits"
         args={[id, body]}
-      />
-    </FormModal>
-  );
-}
-
-function PlanForm({ account: { id, username, plan: present }, isOpen, onClose }: FormProps) {
-  const [plan, setPlan] = useState(present);
-  const plans = useQuery({ ...plansQuery, enabled: isOpen });
-  const send = useSending(() => cloud.admin.accounts.change(id, { plan }), onClose);
-  return (
-    <FormModal
-      isOpen={isOpen}
-      title={administration.planOf(username)}
-      action={administration.changePlan}
-      isBusy={send.isPending}
-      error={send.error ?? plans.error}
-      onSubmit={() => send.mutate()}
-      onClose={onClose}
-    >
-      <Select
-        label={administration.plan}
-        data={plans.data?.map(({ name }) => name) ?? [present]}
-        value={plan}
-        allowDeselect={false}
-        onChange={(chosen) => setPlan(chosen ?? present)}
-      />
-      <CallSample
-        call="PATCH /api/admin/accounts/{id}"
-        params={{ id: String(id) }}
-        body={{ plan }}
-        method="admin.accounts.change"
-        args={[id, { plan }]}
       />
     </FormModal>
   );

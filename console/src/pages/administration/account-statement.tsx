@@ -9,10 +9,10 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
 import { EntryTable } from '../billing/entry-table.tsx';
+import { thisMonth } from '../billing/month.ts';
 import { statementQuery } from './queries.ts';
 
 const words = text.administration.statement;
-const thisMonth = () => new Date().toISOString().slice(0, 7);
 
 export function AccountStatement({ account, onClose }: { account: AdminAccount; onClose: () => void }) {
   const [month, setMonth] = useState(thisMonth);

@@ -8,6 +8,7 @@ import { Accounts } from './accounts.tsx';
 import { AllMachines } from './all-machines.tsx';
 import { Images } from './images.tsx';
 import { Plans } from './plans.tsx';
+import { Revenue } from './revenue.tsx';
 import { SetPrices } from './set-prices.tsx';
 import { Status } from './status.tsx';
 import { TABS, type Tab } from './tabs.ts';
@@ -19,6 +20,7 @@ const PANELS = {
   machines: AllMachines,
   plans: Plans,
   prices: SetPrices,
+  revenue: Revenue,
   images: Images,
   upkeep: Upkeep,
 };

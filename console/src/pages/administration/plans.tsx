@@ -13,9 +13,9 @@ import { sayCredits } from '../../parts/price.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import { plansQuery } from './queries.ts';
+import { BOUNDS, QuotaFields } from './quota-fields.tsx';
 
 const { administration, billing } = text;
-const BOUNDS = Object.keys(billing.quotas) as (keyof Quotas)[];
 const NO_PLAN = { name: '', monthly_credits: 0, quotas: {} as Quotas };
 
 export function Plans() {
@@ -139,18 +139,7 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
         value={credits}
         onChange={setCredits}
       />
-      {BOUNDS.map((bound) => (
-        <NumberInput
-          key={bound}
-          label={billing.quotas[bound]}
-          placeholder={administration.unlimited}
-          min={0}
-          allowDecimal={false}
-          thousandSeparator=","
-          value={quotas[bound] ?? ''}
-          onChange={(value) => setQuotas({ ...quotas, [bound]: value === '' ? null : Number(value) })}
-        />
-      ))}
+      <QuotaFields quotas={quotas} placeholder={administration.unlimited} onChange={setQuotas} />
       {plan.isNew ? (
         <CallSample
           call="POST /api/admin/plans"

@@ -1,6 +1,7 @@
 /** What the administration pages read. Keys begin with `admin`. */
 import { queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
+import { periodOf } from '../billing/month.ts';
 
 const BUSY_MS = 1500;
 const STATUS_MS = 15_000;
@@ -21,6 +22,22 @@ export const statementQuery = (id: number, month: string) =>
   queryOptions({
     queryKey: ['admin', 'accounts', id, 'statement', month],
     queryFn: () => cloud.admin.accounts.statement(id, { month }),
+  });
+
+/** An empty change changes nothing, and is answered with the terms that hold. */
+export const termsQuery = (id: number) =>
+  queryOptions({
+    queryKey: ['admin', 'accounts', id, 'terms'],
+    queryFn: () => cloud.admin.accounts.change(id, {}),
+    // Edited from what holds now, never from what was read before.
+    gcTime: 0,
+  });
+
+/** `month`: YYYY-MM. */
+export const revenueQuery = (month: string) =>
+  queryOptions({
+    queryKey: ['admin', 'revenue', month],
+    queryFn: () => cloud.admin.revenue(periodOf(month)),
   });
 
 export const allVmsQuery = queryOptions({

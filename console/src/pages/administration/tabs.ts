@@ -1,2 +1,11 @@
-export const TABS = ['status', 'accounts', 'machines', 'plans', 'prices', 'images', 'upkeep'] as const;
+export const TABS = [
+  'status',
+  'accounts',
+  'machines',
+  'plans',
+  'prices',
+  'revenue',
+  'images',
+  'upkeep',
+] as const;
 export type Tab = (typeof TABS)[number];

@@ -1,8 +1,9 @@
 /** What is checked and renewed from time to time. */
-import { Button, Stack, Text, Title } from '@mantine/core';
+import { Anchor, Button, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { cloud } from '../../cloud.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
@@ -19,6 +20,7 @@ export function Upkeep() {
       <Scrub />
       <LedgerCheck />
       <MasterKey />
+      <Metrics />
     </Stack>
   );
 }
@@ -81,12 +83,21 @@ function LedgerCheck() {
   return (
     <Section title={administration.ledger} lead={administration.ledgerLead}>
       <Loaded query={check}>
-        {({ running, started_at: startedAt, checked, problem }) => (
+        {({ running, started_at: startedAt, checked, problem, head }) => (
           <>
             {startedAt !== null && (
               <Text size="sm">
                 {problem ?? administration.ledgerOk(checked)} (<When at={startedAt} />)
               </Text>
+            )}
+            {startedAt !== null && !running && problem === null && (
+              <>
+                <Text size="sm">{administration.ledgerHead}</Text>
+                <CodeLine
+                  value={`cloudlet ledger verify --head ${head.seq}:${head.hash}`}
+                  label={administration.copyHead}
+                />
+              </>
             )}
             <Button variant="default" loading={running || start.isPending} onClick={() => start.mutate()}>
               {administration.verifyLedger}
@@ -124,6 +135,17 @@ function MasterKey() {
       >
         {administration.rotateLead}
       </Confirm>
+    </Section>
+  );
+}
+
+/** They open in the browser, and Prometheus reads them with a key. */
+function Metrics() {
+  return (
+    <Section title={administration.metrics} lead={administration.metricsLead}>
+      <Anchor href="/api/admin/metrics" target="_blank" rel="noreferrer">
+        /api/admin/metrics
+      </Anchor>
     </Section>
   );
 }

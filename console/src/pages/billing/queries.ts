@@ -1,6 +1,7 @@
 /** What the billing pages read. Keys begin with `billing`. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
+import { periodOf } from './month.ts';
 
 export const estimateQuery = queryOptions({
   queryKey: ['billing', 'estimate'],
@@ -30,10 +31,3 @@ export const reportQuery = (month: string) =>
     queryKey: ['billing', 'report', month],
     queryFn: () => cloud.billing.usage(periodOf(month)),
   });
-
-/** As the API takes it: the first day of the month and of the next. */
-export function periodOf(month: string): { readonly from: string; readonly to: string } {
-  const next = new Date(`${month}-01T00:00:00Z`);
-  next.setUTCMonth(next.getUTCMonth() + 1);
-  return { from: `${month}-01`, to: next.toISOString().slice(0, 10) };
-}

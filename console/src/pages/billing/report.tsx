@@ -12,15 +12,15 @@ import { sayCredits, sayPrice } from '../../parts/price.ts';
 import { saveText } from '../../parts/save.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import { periodOf, reportQuery } from './queries.ts';
-import classes from './report.module.css';
+import { DayBars } from './day-bars.tsx';
+import { periodOf, thisMonth } from './month.ts';
+import { reportQuery } from './queries.ts';
 import { ResourceLink } from './resource-link.tsx';
 
 type Usage = Result<'GET /api/billing/usage'>;
 
 /** As exact as the API. */
 const quantity = new Intl.NumberFormat(text.locale, { maximumFractionDigits: 9 });
-const thisMonth = () => new Date().toISOString().slice(0, 7);
 
 export function Report() {
   const { month = thisMonth() } = useSearch({ from: '/shell/billing' });
@@ -43,7 +43,14 @@ export function Report() {
       <Loaded query={report}>
         {(usage) => (
           <Stack gap="xl">
-            {Number(usage.total_cost) > 0 && <Days days={usage.daily} />}
+            {Number(usage.total_cost) > 0 && (
+              <section>
+                <Title order={2} mb="sm">
+                  {text.billing.daily}
+                </Title>
+                <DayBars days={usage.daily} />
+              </section>
+            )}
             <Items usage={usage} />
           </Stack>
         )}
@@ -69,31 +76,6 @@ function DownloadButton({ month }: { month: string }) {
     <Button variant="default" loading={isBusy} onClick={download}>
       {text.billing.csv}
     </Button>
-  );
-}
-
-function Days({ days }: { days: Usage['daily'] }) {
-  const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
-  return (
-    <section>
-      <Title order={2} mb="sm">
-        {text.billing.daily}
-      </Title>
-      <ol className={classes.days}>
-        {days.map(({ date, cost }) => {
-          const words = text.billing.costOn(date, sayCredits(cost));
-          return (
-            <li key={date} title={words}>
-              <span className={classes.bar} style={{ height: `${(Number(cost) / most) * 100}%` }} />
-              <span className={classes.words}>{words}</span>
-              <span className={classes.date} aria-hidden>
-                {Number(date.slice(8))}
-              </span>
-            </li>
-          );
-        })}
-      </ol>
-    </section>
   );
 }
 

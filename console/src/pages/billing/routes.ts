@@ -1,6 +1,7 @@
 /** `/billing?tab=report&month=2026-01`. */
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../../shell/base-routes.ts';
+import { isMonth } from './month.ts';
 import { TABS, type Tab } from './tabs.ts';
 
 interface BillingSearch {
@@ -16,7 +17,7 @@ export const billingRoutes = [
     path: '/billing',
     validateSearch: ({ tab, month }: Record<string, unknown>): BillingSearch => ({
       ...(TABS.includes(tab as Tab) && tab !== 'now' ? { tab: tab as Tab } : {}),
-      ...(typeof month === 'string' && /^\d{4}-(?:0[1-9]|1[0-2])$/.test(month) ? { month } : {}),
+      ...(isMonth(month) ? { month } : {}),
     }),
     component: lazyRouteComponent(() => import('./billing-page.tsx'), 'BillingPage'),
   }),
