@@ -2,14 +2,12 @@
 import { Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
+import { CreditWarning } from '../../parts/credit-warning.tsx';
 import { Figures } from '../../parts/figures.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
-import { Warning } from '../../parts/warning.tsx';
-import { When } from '../../parts/when.tsx';
-import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { Forecast } from './forecast.tsx';
 import { estimateQuery, quotasQuery } from './queries.ts';
@@ -43,23 +41,6 @@ export function Now() {
       </Loaded>
       <Loaded query={quotas}>{(limits) => <Limits {...limits} />}</Loaded>
     </Stack>
-  );
-}
-
-/** Credits that end soon, or are at their end. */
-function CreditWarning() {
-  const { data: account } = useQuery(accountQuery);
-  if (account === undefined || account.billing_state === 'ok') return null;
-  const { billing_state: state, grace_ends_at: graceEnds } = account;
-  return (
-    <Warning title={text.billing.states[state]}>
-      {text.billing.askForMore}{' '}
-      {graceEnds !== null && (
-        <>
-          {text.billing.graceEnds} <When at={graceEnds} />.
-        </>
-      )}
-    </Warning>
   );
 }
 

@@ -1,6 +1,7 @@
 /** Where one begins: the first steps, what there is, and how the cloud is doing. */
 import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { CreditWarning } from '../../parts/credit-warning.tsx';
 import { Page } from '../../parts/page.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
@@ -14,6 +15,7 @@ export function OverviewPage() {
   return (
     <Page title={account === undefined ? text.overview.title : text.overview.hello(account.username)}>
       <Stack gap={40}>
+        <CreditWarning />
         <FirstSteps isAdmin={isAdmin} />
         <AtAGlance />
         <CloudStatus isAdmin={isAdmin} />

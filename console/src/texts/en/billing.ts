@@ -19,7 +19,9 @@ export const billing = {
     grace: 'No credits are left. Machines are stopped when the time of grace is over.',
     suspended: 'No credits are left: machines were stopped, and databases take no connections.',
   },
-  askForMore: 'An administrator of this cloud can give you more.',
+  askForMore:
+    'An administrator of this cloud can give you more: machines that were stopped start again then.',
+  giveYourself: 'Give your account more credits',
   graceEnds: 'The time of grace ends',
   forecast: 'Forecast',
   forecastLead: 'Credits left if everything in use now stays in use.',
