@@ -70,6 +70,16 @@ test('credits that are given stand in the ledger of the account', { skip }, asyn
   await statement.getByText('Given by an administrator').waitFor();
   await statement.getByText('<i>a gift</i>').waitFor();
   assert.equal((await user.expect(200, '/api/account')).credits, 35);
+  await page.keyboard.press('Escape');
+  await statement.waitFor({ state: 'detached' });
+  await press(`Actions for ${username}`);
+  await page.getByRole('menuitem', { name: 'Plan and limits' }).click();
+  const terms = page.getByRole('dialog', { name: `Plan and limits of ${username}` });
+  await terms.getByLabel('Buckets').fill('7');
+  await terms.getByRole('button', { name: 'Save' }).click();
+  await terms.waitFor({ state: 'detached' });
+  const { quotas } = await user.expect(200, '/api/billing/quotas');
+  assert.deepEqual([quotas.buckets.limit, quotas.vms.limit], [7, 50], 'the plan rules the rest');
   const [entry] = await user.expect(200, '/api/billing/ledger');
   assert.equal(entry.code, 'admin_grant');
 });

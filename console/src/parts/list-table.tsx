@@ -1,6 +1,7 @@
-/** A table with a line of names above it, which scrolls sideways on a small screen. */
+/** A table with a line of names above it, which scrolls sideways on a small screen; its buttons stay in view. */
 import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
+import classes from './list-table.module.css';
 
 interface Head {
   readonly name: string;
@@ -20,7 +21,7 @@ interface ListTableProps {
 export function ListTable({ heads, foot, children }: ListTableProps) {
   return (
     <Table.ScrollContainer minWidth={heads.length * 115}>
-      <Table verticalSpacing="xs">
+      <Table verticalSpacing="xs" className={heads.at(-1)?.isHidden ? (classes.withActions ?? '') : ''}>
         <Table.Thead>
           <Table.Tr>
             {heads.map(({ name, isNumber, isHidden }) =>

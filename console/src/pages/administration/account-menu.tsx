@@ -13,7 +13,7 @@ import { accountsQuery } from './queries.ts';
 import { ShownKey } from './shown-key.tsx';
 import { TermsForm } from './terms-form.tsx';
 
-type Form = 'credits' | 'terms' | 'suspend' | 'statement';
+type Form = 'credits' | 'suspend' | 'statement';
 
 interface FormProps {
   readonly account: AdminAccount;
@@ -31,6 +31,8 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
     onSuccess: () => queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey }),
   });
   const showKey = useMutation({ mutationFn: () => cloud.admin.accounts.apiKey(account.id) });
+  // An empty change changes nothing, and is answered with the terms that hold.
+  const terms = useMutation({ mutationFn: () => cloud.admin.accounts.change(account.id, {}) });
   const shared = { account, onClose: () => setForm(undefined) };
   return (
     <>
@@ -42,7 +44,7 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={() => setForm('credits')}>{administration.giveCredits}</Menu.Item>
-          <Menu.Item onClick={() => setForm('terms')}>{administration.changeTerms}</Menu.Item>
+          <Menu.Item onClick={() => terms.mutate()}>{administration.changeTerms}</Menu.Item>
           <Menu.Item onClick={() => setForm('statement')}>{administration.statement.open}</Menu.Item>
           <Menu.Item onClick={() => showKey.mutate()}>{administration.showKey}</Menu.Item>
           <Menu.Divider />
@@ -56,7 +58,9 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
         </Menu.Dropdown>
       </Menu>
       <CreditsForm {...shared} isOpen={form === 'credits'} />
-      {form === 'terms' && <TermsForm {...shared} />}
+      {terms.data !== undefined && (
+        <TermsForm account={account} present={terms.data} onClose={() => terms.reset()} />
+      )}
       <SuspendForm {...shared} isOpen={form === 'suspend'} />
       {form === 'statement' && <AccountStatement {...shared} />}
       <ShownKey made={showKey.data} onClose={() => showKey.reset()} />

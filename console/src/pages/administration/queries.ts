@@ -24,15 +24,6 @@ export const statementQuery = (id: number, month: string) =>
     queryFn: () => cloud.admin.accounts.statement(id, { month }),
   });
 
-/** An empty change changes nothing, and is answered with the terms that hold. */
-export const termsQuery = (id: number) =>
-  queryOptions({
-    queryKey: ['admin', 'accounts', id, 'terms'],
-    queryFn: () => cloud.admin.accounts.change(id, {}),
-    // Edited from what holds now, never from what was read before.
-    gcTime: 0,
-  });
-
 /** `month`: YYYY-MM. */
 export const revenueQuery = (month: string) =>
   queryOptions({

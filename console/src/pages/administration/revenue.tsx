@@ -19,6 +19,7 @@ export function Revenue() {
   const revenue = useQuery(revenueQuery(month));
   return (
     <Stack gap="lg">
+      <Text c="dimmed">{words.lead}</Text>
       <TextInput
         type="month"
         label={text.billing.month}

@@ -5,35 +5,20 @@ import { useState } from 'react';
 import type { AccountTerms, AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
-import { Loaded } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
-import { accountsQuery, plansQuery, termsQuery } from './queries.ts';
+import { accountsQuery, plansQuery } from './queries.ts';
 import { QuotaFields } from './quota-fields.tsx';
 
 const { administration } = text;
 
 interface TermsFormProps {
   readonly account: AdminAccount;
+  readonly present: AccountTerms;
   readonly onClose: () => void;
 }
 
-export function TermsForm({ account, onClose }: TermsFormProps) {
-  const terms = useQuery(termsQuery(account.id));
-  if (terms.data !== undefined) return <Form account={account} present={terms.data} onClose={onClose} />;
-  return (
-    <Dialog opened onClose={onClose} title={administration.termsOf(account.username)}>
-      <Loaded query={terms}>{() => null}</Loaded>
-    </Dialog>
-  );
-}
-
-function Form({
-  account: { id, username },
-  present,
-  onClose,
-}: TermsFormProps & { readonly present: AccountTerms }) {
+export function TermsForm({ account: { id, username }, present, onClose }: TermsFormProps) {
   const [plan, setPlan] = useState(present.plan);
   const [quotas, setQuotas] = useState(present.own_quotas);
   const plans = useQuery(plansQuery);

@@ -49,10 +49,12 @@ function Scrub() {
       <Loaded query={scrub}>
         {(report) => (
           <>
-            <Text size="sm">
-              {administration.scrubbed(report.checked_blobs, sayBytes(report.checked_bytes))}{' '}
-              {administration.lastEnded} <When at={report.finished_at} />.
-            </Text>
+            {report.started_at !== null && (
+              <Text size="sm">
+                {administration.scrubbed(report.checked_blobs, sayBytes(report.checked_bytes))}{' '}
+                {administration.lastEnded} <When at={report.finished_at} />.
+              </Text>
+            )}
             {report.damaged_blobs > 0 && (
               <Text size="sm" c="red">
                 {administration.damaged(report.damaged_blobs)}{' '}

@@ -4,6 +4,7 @@ import type { WebhookDelivery } from '../../../../sdk/index.ts';
 import { CodeLine } from '../../parts/code-line.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import classes from './delivery-details.module.css';
 
 const words = text.webhooks;
 
@@ -12,7 +13,7 @@ type Attempt = WebhookDelivery['attempts'][number];
 export function DeliveryDetails({ delivery }: { delivery: WebhookDelivery }) {
   const { event_id: eventId, payload, reason, next_attempt_at: next, attempts } = delivery;
   return (
-    <Stack gap="xs">
+    <Stack gap="xs" className={classes.details ?? ''}>
       <Text size="sm">
         <span className="mono">{eventId}</span>
         {reason !== null && `: ${reason}`}

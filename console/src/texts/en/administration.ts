@@ -74,6 +74,7 @@ export const administration = {
     egress: 'Sent bytes',
     databases: 'Databases',
     written_off: 'Could not be paid',
+    lead: 'What all accounts together were charged, in credits.',
     none: 'Nothing was charged in this month.',
   },
   credits: 'Credits',

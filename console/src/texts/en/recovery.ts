@@ -19,7 +19,7 @@ export const recovery = {
     damaged: 'damaged',
     deleting: 'deleted',
   },
-  keeps: 'Keeps',
+  keeps: 'Cloud as of',
   size: 'Size',
   stored: 'New bytes',
   verified: 'Verified',
