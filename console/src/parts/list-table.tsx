@@ -1,4 +1,4 @@
-/** A table with a line of names above it, which scrolls sideways on a small screen; its buttons stay in view. */
+/** A table with a line of names above it; on a small screen it scrolls sideways below its buttons. */
 import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './list-table.module.css';
