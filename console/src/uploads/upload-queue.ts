@@ -188,12 +188,12 @@ class UploadQueue {
       const isThere = !isLost(error) || (await isReadable(file));
       if (!signal.aborted) this.#notSent(item, isThere ? error : new Error(text.uploads.unreadable));
     } finally {
-      this.#sending.delete(id);
+      if (this.#sending.get(id) === controller) this.#sending.delete(id);
       this.#begin();
     }
   }
 
-  #notSent({ id, bucket, losses }: UploadItem, error: unknown): void {
+  #notSent({ id, key, bucket, losses }: UploadItem, error: unknown): void {
     if (isSignedOut(error)) {
       this.#waitAgain(id, {});
       // It may have been sent before one signed in again.
@@ -206,7 +206,7 @@ class UploadQueue {
       this.#asking = setTimeout(this.ask, ASKED_EVERY_MS);
     } else if (isBusy(error)) {
       this.#set(id, { sentBytes: 0 });
-      setTimeout(() => this.#sendLater(id), (error.retryAfterSeconds ?? 1) * 1000);
+      setTimeout(() => this.#sendLater(id, key), (error.retryAfterSeconds ?? 1) * 1000);
     } else {
       this.#set(id, { state: 'failed', sentBytes: 0, error });
       // Perhaps the bucket is gone.
@@ -214,9 +214,11 @@ class UploadQueue {
     }
   }
 
-  #sendLater(id: number): void {
+  /** Sends it unless it was cancelled meanwhile; when it was sent again by hand, it has another key. */
+  #sendLater(id: number, key: string): void {
     const place = this.#places.get(id);
-    if (place === undefined || this.#items[place]?.state !== 'sending') return;
+    const item = place === undefined ? undefined : this.#items[place];
+    if (item?.state !== 'sending' || item.key !== key) return;
     this.#waitAgain(id, {});
     this.#begin();
   }
