@@ -17,7 +17,8 @@ export const billing = {
     low: 'Your credits last for less than 7 days.',
     critical: 'Your credits last for less than 24 hours.',
     grace: 'No credits are left. Machines are stopped when the time of grace is over.',
-    suspended: 'No credits are left: machines were stopped, and databases take no connections.',
+    suspended:
+      'No credits are left: machines were stopped, and databases take no connections. With more credits they go on.',
   },
   askForMore:
     'An administrator of this cloud can give you more: machines that were stopped start again then.',
