@@ -18,8 +18,8 @@ export function refusalOf(error: unknown): Refusal {
   return { title: error.message, detail, requestId: error.requestId };
 }
 
-/** What is wrong with one field of a form, for its `error`. */
+/** What is wrong with one field of a form, or with an entry of its list, for its `error`. */
 export function fieldError(error: unknown, field: string): string | undefined {
   if (!(error instanceof CloudError)) return undefined;
-  return error.fields.find((one) => one.field === field)?.message;
+  return error.fields.find((one) => one.field.split('.', 1)[0] === field)?.message;
 }
