@@ -110,7 +110,7 @@ const scaleEnd = (most: number | null) => (most === null || most <= 0 ? 1 : most
 const HOURS = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
 const DAYS = { day: 'numeric', month: 'short' } as const;
 const moment = new Intl.DateTimeFormat(text.locale, { ...DAYS, ...HOURS });
-const utc = new Intl.DateTimeFormat(text.locale, { ...DAYS, ...HOURS, timeZone: 'UTC' });
+const utc = new Intl.DateTimeFormat(text.locale, { ...HOURS, timeZone: 'UTC' });
 const clock = new Intl.DateTimeFormat(text.locale, HOURS);
 const day = new Intl.DateTimeFormat(text.locale, DAYS);
 
