@@ -2,6 +2,7 @@
 import { Group, Radio, SimpleGrid, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './choices.module.css';
+import { Prose } from './prose.tsx';
 
 export interface Choice {
   readonly value: string;
@@ -43,7 +44,7 @@ export function Choices(props: ChoicesProps) {
                 {option.notes.map((note, line) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and never move
                   <span key={line} className={classes.note}>
-                    {note}
+                    {typeof note === 'string' ? <Prose>{note}</Prose> : note}
                   </span>
                 ))}
               </Stack>

@@ -2,6 +2,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { text } from '../texts/text.ts';
+import { Prose } from './prose.tsx';
 import { refusalOf } from './refusal.ts';
 
 const READING_MS = 12_000;
@@ -12,8 +13,8 @@ export function showRefusal(error: unknown): void {
   const { title, detail } = refusalOf(error);
   notifications.show({
     color: 'red',
-    title,
-    message: detail,
+    title: <Prose>{title}</Prose>,
+    message: <Prose>{detail}</Prose>,
     autoClose: READING_MS,
   });
 }

@@ -2,6 +2,7 @@
 import { Button, Text } from '@mantine/core';
 import { isSignedOut } from '../queries.ts';
 import { text } from '../texts/text.ts';
+import { Prose } from './prose.tsx';
 import { refusalOf } from './refusal.ts';
 import { Warning } from './warning.tsx';
 
@@ -10,8 +11,12 @@ export function Refused({ error, onRetry }: { error: unknown; onRetry?: () => vo
   if (error === null || error === undefined || isSignedOut(error)) return null;
   const { title, detail, requestId } = refusalOf(error);
   return (
-    <Warning isError title={title} role="alert">
-      {detail !== '' && <Text size="sm">{detail}</Text>}
+    <Warning isError title={<Prose>{title}</Prose>} role="alert">
+      {detail !== '' && (
+        <Text size="sm">
+          <Prose>{detail}</Prose>
+        </Text>
+      )}
       {requestId !== undefined && (
         <Text size="xs" c="dimmed" className="mono">
           {requestId}

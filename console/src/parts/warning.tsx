@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import classes from './warning.module.css';
 
 interface WarningProps {
-  readonly title?: string;
+  readonly title?: ReactNode;
   readonly isError?: boolean;
   /** `alert`: read out at once. */
   readonly role?: 'alert';

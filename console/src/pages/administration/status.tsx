@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { SystemStatus } from '../../../../sdk/index.ts';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
@@ -34,7 +35,7 @@ function Alarms({ alarms }: { alarms: SystemStatus['alarms'] }) {
           <div key={code}>
             {detail} (<When at={since} />)
             <br />
-            {text.administration.fix}: {fix}
+            {text.administration.fix}: <Prose>{fix}</Prose>
           </div>
         ))}
       </Stack>
@@ -63,10 +64,14 @@ function Components({ components }: { components: SystemStatus['components'] }) 
             <State isOk={status === 'ok'} says={status === 'ok' ? text.administration.works : status} />
           </Table.Td>
           <Table.Td>
-            {problem !== null && <Text size="sm">{problem}</Text>}
+            {problem !== null && (
+              <Text size="sm">
+                <Prose>{problem}</Prose>
+              </Text>
+            )}
             {fix !== null && (
               <Text size="sm">
-                {text.administration.fix}: {fix}
+                {text.administration.fix}: <Prose>{fix}</Prose>
               </Text>
             )}
             {name === 'compute' && (
@@ -115,7 +120,7 @@ function Engines({ engines }: { engines: SystemStatus['components']['databases']
               </Text>
               {fix !== null && (
                 <Text size="sm">
-                  {text.administration.fix}: {fix}
+                  {text.administration.fix}: <Prose>{fix}</Prose>
                 </Text>
               )}
             </Table.Td>

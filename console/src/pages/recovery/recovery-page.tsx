@@ -8,6 +8,7 @@ import { Empty } from '../../parts/empty.tsx';
 import { Figures } from '../../parts/figures.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
+import { Prose } from '../../parts/prose.tsx';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { Warning } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
@@ -85,7 +86,7 @@ function Readiness({ status }: { status: Status }) {
           <Stack gap="xs">
             {status.warnings.map(({ code, detail, fix }) => (
               <div key={code}>
-                {detail}.
+                <Prose>{detail}</Prose>.
                 <br />
                 {text.recovery.fix}: <span className="mono">{fix}</span>
               </div>
