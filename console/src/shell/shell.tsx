@@ -4,7 +4,7 @@ import { MagnifyingGlassIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, AppShell, Burger, Group, Kbd, Text, UnstyledButton } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { Link, Outlet } from '@tanstack/react-router';
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore } from 'react';
 import { openPalette, Palette } from '../palette/palette.tsx';
 import { accountQuery, session } from '../queries.ts';
@@ -13,6 +13,7 @@ import { DropZone } from '../uploads/drop-zone.tsx';
 import { UploadTray } from '../uploads/upload-tray.tsx';
 import { AREAS } from './areas.ts';
 import { ConnectionNotice } from './connection-notice.tsx';
+import { NotFound } from './failures.tsx';
 import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
 import classes from './shell.module.css';
@@ -26,6 +27,8 @@ export function Shell() {
   const { data: account } = useQuery(accountQuery);
   const isAdmin = account?.is_admin === true;
   const areas = AREAS.filter(({ forAdmins }) => !forAdmins || isAdmin);
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const isClosed = AREAS.some(({ to, forAdmins }) => forAdmins && !isAdmin && path.startsWith(to));
   return (
     <>
       <a className="skip-link" href="#content">
@@ -78,7 +81,7 @@ export function Shell() {
         <AppShell.Main id="content" tabIndex={-1} className={classes.main ?? ''}>
           <div className={classes.page}>
             <ConnectionNotice />
-            <Outlet />
+            {isClosed ? <NotFound /> : <Outlet />}
           </div>
         </AppShell.Main>
       </AppShell>
