@@ -117,7 +117,7 @@ function Asks({ vm, asked, power, onDeleted, onClose }: AsksProps) {
         onConfirm={() => stop.mutate({ force: false }, { onSuccess: onClose })}
         onClose={onClose}
       >
-        {words.stopLead(sayCredits(vm.price_per_hour))}
+        {words.stopLead} {vm.price_per_hour > 0 && words.stopPrice(sayCredits(vm.price_per_hour))}
       </Confirm>
       <Confirm
         isOpen={asked === 'restart'}

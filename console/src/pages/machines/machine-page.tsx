@@ -40,6 +40,7 @@ export function MachinePage() {
 }
 
 function PriceLine({ vm }: { vm: Vm }) {
+  if (vm.total_price_per_hour === 0) return text.billing.free;
   const line = words.priceLine(sayCredits(vm.total_price_per_hour), sayCredits(vm.total_price_per_month));
   if (vm.disk_price_per_hour === 0) return line;
   return `${line} (${words.diskPrice(sayCredits(vm.disk_price_per_hour))})`;

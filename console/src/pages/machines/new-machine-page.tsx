@@ -144,19 +144,19 @@ function Sizes({ images, types, fields, onChange }: SizesProps) {
         isDisabled: type.disk_gb < needed,
         notes: [
           words.specs(type.vcpus, sayWhole(type.memory_mb), sayWhole(type.disk_gb * GIB_MB)),
-          type.disk_gb < needed ? (
-            words.form.imageTooBig(needed)
-          ) : (
-            <b key="price">
-              {words.perHour(sayCredits(type.total_price_per_hour))} ·{' '}
-              {words.perMonth(sayCredits(type.total_price_per_month))}
-            </b>
-          ),
+          type.disk_gb < needed ? words.form.imageTooBig(needed) : <b key="price">{sayRates(type)}</b>,
           ...diskNotes(type),
         ],
       }))}
     />
   );
+}
+
+/** What it costs while it runs; `say`: the first amount in full. */
+function sayRates(type: InstanceType, say: (amount: string) => string = (amount) => amount): string {
+  if (type.total_price_per_hour === 0) return text.billing.free;
+  const hour = words.perHour(say(sayCredits(type.total_price_per_hour)));
+  return `${hour} · ${words.perMonth(sayCredits(type.total_price_per_month))}`;
 }
 
 /** The part of the price that goes on while it is stopped. */
@@ -171,10 +171,7 @@ function Price({ type }: { type: InstanceType | undefined }) {
       <Text size="sm" c="dimmed">
         {words.form.total}
       </Text>
-      <Text fw={600}>
-        {words.perHour(text.shell.credits(sayCredits(type.total_price_per_hour)))} ·{' '}
-        {words.perMonth(sayCredits(type.total_price_per_month))}
-      </Text>
+      <Text fw={600}>{sayRates(type, text.shell.credits)}</Text>
       {diskNotes(type).map((note) => (
         <Text key={note} size="sm" c="dimmed">
           {note}

@@ -36,8 +36,9 @@ export const machines = {
   stopped: (name: string) => `${name} has stopped`,
   deleted: (name: string) => `${name} was deleted`,
   stopAsk: (name: string) => `Stop ${name}?`,
-  stopLead: (price: string) =>
-    `The guest is asked to shut down, and powered off when it has not done so in time. Its disk and address stay. The ${price} credits an hour end when it has stopped.`,
+  stopLead:
+    'The guest is asked to shut down, and powered off when it has not done so in time. Its disk and address stay.',
+  stopPrice: (price: string) => `The ${price} credits an hour end when it has stopped.`,
   restartAsk: (name: string) => `Restart ${name}?`,
   restartLead: 'The guest shuts down and starts again. What is not on its disk is lost.',
   powerOffAsk: (name: string) => `Power off ${name}?`,
@@ -128,7 +129,7 @@ export const machines = {
     down: 'Down',
     left: 'Left',
     right: 'Right',
-    fit: 'Tell it the size',
+    fit: 'Fit lines',
     fitLead: 'Types stty at the prompt, so that long lines break where this window ends',
     leave: 'Ctrl + . leaves the console. Ctrl + Shift + C copies, Ctrl + Shift + V pastes.',
   },
