@@ -1,4 +1,5 @@
 /** Who one is here, the keys programs use, and the password. */
+import { Stack } from '@mantine/core';
 import { Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import { AccessKeys } from './access-keys.tsx';
@@ -10,11 +11,13 @@ import { Sessions } from './sessions.tsx';
 export function AccountPage() {
   return (
     <Page title={text.account.title} lead={text.account.lead}>
-      <ApiKey />
-      <AccessKeys />
-      <Sessions />
-      <LoginForm />
-      <CloseAccount />
+      <Stack gap={40}>
+        <ApiKey />
+        <AccessKeys />
+        <Sessions />
+        <LoginForm />
+        <CloseAccount />
+      </Stack>
     </Page>
   );
 }
