@@ -1,4 +1,4 @@
-/** A table with a line of names above it; on a small screen it scrolls sideways below its buttons. */
+/** A table with a line of names above it. On a phone its rows are stacked, so that nothing scrolls sideways. */
 import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './list-table.module.css';
@@ -12,16 +12,18 @@ interface Head {
 }
 
 interface ListTableProps {
+  /** The style sheet knows eight, and one more that is hidden. */
   readonly heads: readonly Head[];
+  readonly isBusy?: boolean;
   /** A row of totals. */
   readonly foot?: ReactNode;
   readonly children: ReactNode;
 }
 
-export function ListTable({ heads, foot, children }: ListTableProps) {
+export function ListTable({ heads, isBusy = false, foot, children }: ListTableProps) {
   return (
-    <Table.ScrollContainer minWidth={heads.length * 115}>
-      <Table verticalSpacing="xs" className={heads.at(-1)?.isHidden ? (classes.withActions ?? '') : ''}>
+    <div className={classes.frame}>
+      <Table verticalSpacing="xs" className={classes.table ?? ''} style={namesOf(heads)} aria-busy={isBusy}>
         <Table.Thead>
           <Table.Tr>
             {heads.map(({ name, isNumber, isHidden }) =>
@@ -38,6 +40,14 @@ export function ListTable({ heads, foot, children }: ListTableProps) {
         <Table.Tbody>{children}</Table.Tbody>
         {foot !== undefined && <Table.Tfoot>{foot}</Table.Tfoot>}
       </Table>
-    </Table.ScrollContainer>
+    </div>
   );
 }
+
+/** For the style sheet: the width below which it scrolls, and for the cells of a phone `--head-2: "State"`. */
+const namesOf = (heads: readonly Head[]) => ({
+  '--least-width': `${heads.length * 125}px`,
+  ...Object.fromEntries(
+    heads.map(({ name, isHidden }, index) => [`--head-${index + 1}`, JSON.stringify(isHidden ? '' : name)]),
+  ),
+});
