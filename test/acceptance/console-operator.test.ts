@@ -128,7 +128,7 @@ test('whoever is no administrator is shown no such page, and refused at its addr
   await plain.getByText('10.00', { exact: true }).waitFor();
   assert.equal(await plain.getByRole('link', { name: 'Administration' }).count(), 0);
   await plain.goto(`${fixture.cloud.api}/administration?tab=accounts`);
-  await plain.getByRole('alert').waitFor();
+  await plain.getByText('There is no such page').waitFor();
   assert.equal(await plain.getByText('chief@example.org').count(), 0);
 
   await plain.goto(`${fixture.cloud.api}/account`);

@@ -6,7 +6,7 @@ export interface LargeFigure {
   /** A word, or a link to where it comes from. */
   readonly name: ReactNode;
   readonly value: ReactNode;
-  /** Small, beside the value. */
+  /** Small, below the value. */
   readonly note?: ReactNode;
 }
 

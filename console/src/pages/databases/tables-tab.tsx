@@ -19,6 +19,7 @@ import { useState } from 'react';
 import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
@@ -28,6 +29,7 @@ import { TableRows } from './table-rows.tsx';
 import classes from './tables-tab.module.css';
 
 const words = text.databases.tables;
+const HEADS = [{ name: words.column }, { name: words.type }, { name: words.default }];
 /** From how many on they can be searched. */
 const MANY = 12;
 
@@ -209,36 +211,25 @@ function Made({ table }: { table: DatabaseTable }) {
 
 function Columns({ table }: { table: DatabaseTable }) {
   return (
-    <Table.ScrollContainer minWidth={420}>
-      <Table verticalSpacing={6}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{words.column}</Table.Th>
-            <Table.Th>{words.type}</Table.Th>
-            <Table.Th>{words.default}</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {table.columns.map((column) => (
-            <Table.Tr key={column.name}>
-              <Table.Td>
-                <Group gap={6}>
-                  <span className="mono">{column.name}</span>
-                  {column.primary_key && <Badge variant="light">{words.primaryKey}</Badge>}
-                  {!column.nullable && !column.primary_key && (
-                    <Badge variant="light" color="gray">
-                      {words.required}
-                    </Badge>
-                  )}
-                </Group>
-              </Table.Td>
-              <Table.Td className="mono">{column.type}</Table.Td>
-              <Table.Td className="mono">{column.default}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <ListTable heads={HEADS}>
+      {table.columns.map((column) => (
+        <Table.Tr key={column.name}>
+          <Table.Td>
+            <Group gap={6}>
+              <span className="mono">{column.name}</span>
+              {column.primary_key && <Badge variant="light">{words.primaryKey}</Badge>}
+              {!column.nullable && !column.primary_key && (
+                <Badge variant="light" color="gray">
+                  {words.required}
+                </Badge>
+              )}
+            </Group>
+          </Table.Td>
+          <Table.Td className="mono">{column.type}</Table.Td>
+          <Table.Td className="mono">{column.default}</Table.Td>
+        </Table.Tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -10,12 +10,22 @@ import { CodeLine } from '../../parts/code-line.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { shellWord } from '../../parts/shell-word.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+
+const HEADS = [
+  { name: text.recovery.keeps },
+  { name: text.recovery.state },
+  { name: text.recovery.verified },
+  { name: text.recovery.size, isNumber: true },
+  { name: text.recovery.stored, isNumber: true },
+  { name: text.recovery.actions, isHidden: true },
+];
 
 const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
   creating: 'moving',
@@ -37,25 +47,11 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
   const open = points.find(({ point_id: id }) => id === openId);
   return (
     <>
-      <Table.ScrollContainer minWidth={760}>
-        <Table verticalSpacing="sm" aria-busy={isBusy}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{text.recovery.keeps}</Table.Th>
-              <Table.Th>{text.recovery.state}</Table.Th>
-              <Table.Th>{text.recovery.verified}</Table.Th>
-              <Table.Th ta="right">{text.recovery.size}</Table.Th>
-              <Table.Th ta="right">{text.recovery.stored}</Table.Th>
-              <Table.Th aria-label={text.recovery.actions} />
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {points.map((point) => (
-              <PointRow key={point.point_id} point={point} onOpen={() => setOpen(point.point_id)} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <ListTable heads={HEADS} isBusy={isBusy}>
+        {points.map((point) => (
+          <PointRow key={point.point_id} point={point} onOpen={() => setOpen(point.point_id)} />
+        ))}
+      </ListTable>
       <Dialog opened={open !== undefined} onClose={() => setOpen()} title={text.recovery.point} size="xl">
         {open !== undefined && <Details point={open} />}
       </Dialog>

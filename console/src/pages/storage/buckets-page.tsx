@@ -7,6 +7,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Bucket, EstimateItem } from '../../../../sdk/index.ts';
 import { Empty } from '../../parts/empty.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayPrice } from '../../parts/price.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
@@ -17,6 +18,15 @@ import { estimateQuery } from '../billing/queries.ts';
 import { BucketMenu } from './bucket-menu.tsx';
 import { NewBucketForm } from './new-bucket-form.tsx';
 import { bucketsQuery } from './queries.ts';
+
+const HEADS = [
+  { name: text.storage.name },
+  { name: text.storage.objects },
+  { name: text.storage.size },
+  { name: text.storage.perMonth },
+  { name: text.storage.created },
+  { name: text.storage.actions, isHidden: true },
+];
 
 export function BucketsPage() {
   const { create = false } = useSearch({ from: '/shell/storage' });
@@ -53,25 +63,11 @@ function BucketTable({ buckets }: { buckets: readonly Bucket[] }) {
     return estimate.data && sayPrice(estimate.data.items.find(isStored)?.per_month ?? 0);
   };
   return (
-    <Table.ScrollContainer minWidth={640}>
-      <Table verticalSpacing="sm" highlightOnHover>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{text.storage.name}</Table.Th>
-            <Table.Th>{text.storage.objects}</Table.Th>
-            <Table.Th>{text.storage.size}</Table.Th>
-            <Table.Th>{text.storage.perMonth}</Table.Th>
-            <Table.Th>{text.storage.created}</Table.Th>
-            <Table.Th aria-label={text.storage.actions} />
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {buckets.map((bucket) => (
-            <BucketRow key={bucket.name} bucket={bucket} price={price(bucket)} />
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <ListTable heads={HEADS}>
+      {buckets.map((bucket) => (
+        <BucketRow key={bucket.name} bucket={bucket} price={price(bucket)} />
+      ))}
+    </ListTable>
   );
 }
 
