@@ -160,9 +160,9 @@ test('whoever has an account has webhooks of their own, and sees each delivery',
   await log.getByText(/^Answered 500 in/).waitFor();
   receiver.reply = () => ({ status: 204 });
   await log.getByRole('button', { name: 'Send webhook.test again' }).click();
-  await log.getByText('delivered').waitFor();
+  await log.getByText('delivered', { exact: true }).waitFor();
   await own.reload();
-  await log.getByText('delivered').waitFor();
+  await log.getByText('delivered', { exact: true }).waitFor();
   assert.ok(receiver.received.length >= 2);
   await log.getByRole('button', { name: 'Details of webhook.test' }).click();
   await log.getByText('"message": "It works"').waitFor();
