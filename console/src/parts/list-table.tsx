@@ -23,7 +23,12 @@ interface ListTableProps {
 export function ListTable({ heads, isBusy = false, foot, children }: ListTableProps) {
   return (
     <div className={classes.frame}>
-      <Table verticalSpacing="xs" className={classes.table ?? ''} style={namesOf(heads)} aria-busy={isBusy}>
+      <Table
+        verticalSpacing="xs"
+        className={`${classes.table} ${heads.at(-1)?.isHidden ? classes.withActions : ''}`}
+        style={namesOf(heads)}
+        aria-busy={isBusy}
+      >
         <Table.Thead>
           <Table.Tr>
             {heads.map(({ name, isNumber, isHidden }) =>
@@ -46,7 +51,7 @@ export function ListTable({ heads, isBusy = false, foot, children }: ListTablePr
 
 /** For the style sheet: the width below which it scrolls, and for the cells of a phone `--head-2: "State"`. */
 const namesOf = (heads: readonly Head[]) => ({
-  '--least-width': `${heads.length * 125}px`,
+  '--least-width': `${heads.length * 115}px`,
   ...Object.fromEntries(
     heads.map(({ name, isHidden }, index) => [`--head-${index + 1}`, JSON.stringify(isHidden ? '' : name)]),
   ),
