@@ -1,4 +1,4 @@
-/** A table with a line of names above it. On a phone its rows are stacked, so that nothing scrolls sideways. */
+/** A table with a line of names above it. On a phone its rows are stacked: nothing scrolls sideways. */
 import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './list-table.module.css';
@@ -49,7 +49,7 @@ export function ListTable({ heads, isBusy = false, foot, children }: ListTablePr
   );
 }
 
-/** For the style sheet: the width below which it scrolls, and for the cells of a phone `--head-2: "State"`. */
+/** For the style sheet: the width below which it scrolls, and the names for a phone (`--head-2: "State"`). */
 const namesOf = (heads: readonly Head[]) => ({
   '--least-width': `${heads.length * 115}px`,
   ...Object.fromEntries(
