@@ -78,6 +78,10 @@ export async function clientOf(fixture: ConsoleFixture, page: Page): Promise<Cli
   return new Client(fixture.cloud.api, String(key));
 }
 
+/** Waits until a page asks for nothing, 3 s at most: under load that moment may never come. */
+export const quiet = (page: Page): Promise<void> =>
+  page.waitForLoadState('networkidle', { timeout: 3000 }).catch(() => undefined);
+
 /** Resolves when the tray says so. */
 export const uploaded = (page: Page, count: number): Promise<void> =>
   page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();

@@ -8,7 +8,7 @@ import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertOpens } from './console-journey.ts';
-import { ConsoleFixture, PASSWORD } from './console-kit.ts';
+import { ConsoleFixture, PASSWORD, quiet } from './console-kit.ts';
 
 const skip = noBrowser;
 const PATIENCE_MS = 120_000;
@@ -341,7 +341,7 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
 test('axe finds nothing serious on these pages, in both themes', { skip }, async () => {
   for (const path of PAGES) {
     await open(path);
-    await page.waitForLoadState('networkidle');
+    await quiet(page);
     await assertAccessible(page, path);
   }
 });

@@ -8,7 +8,15 @@ import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertOpens } from './console-journey.ts';
-import { ConsoleFixture, clientOf, dropFiles, PASSWORD, seriousFaults, uploaded } from './console-kit.ts';
+import {
+  ConsoleFixture,
+  clientOf,
+  dropFiles,
+  PASSWORD,
+  quiet,
+  seriousFaults,
+  uploaded,
+} from './console-kit.ts';
 import { hostileFiles, hostileTags } from './hostile-files.ts';
 import { bodyOf, fieldPart, filePart, rawForm, sendRaw } from './storage-kit.ts';
 
@@ -204,7 +212,7 @@ test('no file runs a script, calls the cloud or asks another host when it is loo
     await page.goto(`${fixture.cloud.api}/storage/hostile?object=${object_id}`);
     await seen(preview, page);
     await page.getByRole('dialog').getByText('<script>').last().waitFor();
-    await page.waitForLoadState('networkidle');
+    await quiet(page);
     assert.doesNotMatch(await page.title(), /ran/, name);
   }
   assert.deepEqual(asked, []);
