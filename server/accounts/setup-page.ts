@@ -1,5 +1,5 @@
 /** The pages behind the one-use set-up link: a form that makes the first administrator, or why not. */
-import { PAGE_STYLE } from '../http/page.ts';
+import { PAGE_ICON, PAGE_STYLE } from '../http/page.ts';
 import { EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH } from './account-fields.ts';
 
 const STYLE = `${PAGE_STYLE}
@@ -168,6 +168,7 @@ function renderPage(title: string, main: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
+${PAGE_ICON}
 <style>${STYLE}</style>
 </head>
 <body>

@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { type Entry, errorLinks, type Operation, prose, renderOperation } from './docs-operation.ts';
 import { ERROR_HELP } from './error-help.ts';
 import { COMMON_ERRORS, type OpenApiDocument } from './openapi.ts';
-import { escapeHtml, PAGE_STYLE } from './page.ts';
+import { escapeHtml, PAGE_ICON, PAGE_STYLE } from './page.ts';
 
 const STYLE = `${PAGE_STYLE}
 body { display: grid; grid-template-columns: 19rem minmax(0, 60rem); } main { margin: 0; padding-top: 1.5rem; }
@@ -42,6 +42,7 @@ export function docsPage(document: OpenApiDocument): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Cloudlet API</title>
+${PAGE_ICON}
 <style>${STYLE}</style>
 </head>
 <body>

@@ -3,7 +3,7 @@ import { namedObject, Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
 import { varyOn } from './cors.ts';
-import { escapeHtml, PAGE_STYLE, sendPage } from './page.ts';
+import { escapeHtml, PAGE_ICON, PAGE_STYLE, sendPage } from './page.ts';
 import { defineRoute, type Route, type RouteInput } from './route.ts';
 
 const Index = namedObject('ApiIndex', {
@@ -97,6 +97,7 @@ on the machine itself: it prints a link that makes one.</p>`
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Cloudlet</title>
+${PAGE_ICON}
 <style>${STYLE}</style>
 </head>
 <body>

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { SETUP_PAGE } from '../accounts/setup-page.ts';
-import { escapeHtml, PAGE_STYLE, pageHeaders } from './page.ts';
+import { escapeHtml, PAGE_ICON, PAGE_STYLE, pageHeaders } from './page.ts';
 
 const sha256 = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 const policyOf = (html: string) => String(pageHeaders(html)['content-security-policy']);
@@ -23,6 +23,8 @@ test('a page without script allows none', () => {
 test('the set-up page has no style or script that its policy would block', () => {
   assert.doesNotMatch(SETUP_PAGE, /<(?:style|script)\s|\son\w+=|\sstyle=|javascript:/);
   assert.ok(SETUP_PAGE.includes(PAGE_STYLE));
+  assert.ok(SETUP_PAGE.includes(PAGE_ICON));
+  assert.match(policyOf(SETUP_PAGE), /img-src 'self'/);
 });
 
 test('escaped text has no markup left and reads the same', () => {

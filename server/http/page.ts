@@ -16,6 +16,7 @@ export function pageHeaders(html: string): Record<string, string> {
     "default-src 'none'",
     `style-src ${sources(hashes('style'))}`,
     `script-src ${sources(hashes('script'))}`,
+    "img-src 'self'",
     "connect-src 'self'",
     "object-src 'none'",
     "base-uri 'none'",
@@ -24,6 +25,9 @@ export function pageHeaders(html: string): Record<string, string> {
   ];
   return { 'content-security-policy': policy.join('; ') };
 }
+
+/** Firefox says that the policy blocks its `/favicon.ico` on a page that names no icon. */
+export const PAGE_ICON = '<link rel="icon" href="/icon.svg" type="image/svg+xml">';
 
 /** Sends a page in place of what a route answers otherwise. */
 export function sendPage(
